@@ -13,17 +13,18 @@ pub enum Class {
     Archive,
     /// `#!`
     Script,
-    /// A bundle of device code on its own.
+    /// A separate container of device code, such as a bundle.
     Device,
     /// `*.cmake`
     CMake,
     /// `*.pc`
     PkgConfig,
-    /// Other text files with paths in them: of compilers, drivers, loaders, units, desktops, Python, libtool.
+    /// Other text files with paths: of compilers, drivers, loaders, units, desktops, Python and
+    /// libtool.
     Loose,
     /// Files that C and C++ code includes.
     Header,
-    /// A text with the name of a library, which may be a linker script.
+    /// A text with the name of a library or archive, which may be a linker script.
     LinkerScript,
     /// Any other file, or a file of a class that is not enabled.
     Other,
@@ -99,7 +100,7 @@ impl Classes {
     /// The classes of linkage: ELF files and archives.
     pub const LINKAGE: Self = Self::bit(Class::Elf).with(Class::Archive);
 
-    /// The same set with one class more.
+    /// This set with `class` added.
     #[must_use]
     pub const fn with(self, class: Class) -> Self {
         Self(self.0 | Self::bit(class).0)

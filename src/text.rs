@@ -151,7 +151,8 @@ pub(crate) mod raw_option {
     }
 }
 
-/// The bytes of a [`Text`] in JSON. The hundred thousands of names in a report are copied once.
+/// The bytes of a [`Text`] in JSON. A report may have hundreds of thousands of names, and each is
+/// copied only once.
 struct RawBytes(Vec<u8>);
 
 impl<'de> Deserialize<'de> for RawBytes {
@@ -195,8 +196,8 @@ impl<'a> Text<'a> {
 }
 
 /// Writes `value` as JSON that is safe on a terminal: characters that [`show`] escapes become
-/// `\u…`, which does not change any value. JSON itself requires that only for C0 (RFC 8259, section
-/// 7).
+/// `\u…`, which does not change any value. JSON itself requires such escapes only for C0 (RFC 8259,
+/// section 7).
 pub(crate) fn json(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut serde_json::Serializer::with_formatter(out, Plain))
 }
@@ -237,7 +238,7 @@ pub fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The nearest of `known` to the typed text, if one is near.
+/// The name in `known` that is most similar to the typed text, if one is similar enough.
 pub(crate) fn nearest<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -1,18 +1,18 @@
-//! CMake's syntax (cmake-language(7), section Syntax): takes a text apart into commands and their
-//! arguments, each with its bytes and its line. Nothing is evaluated: references, escapes and generator
-//! expressions stay as they are written. `deps_list` is the caller.
+//! CMake's syntax (cmake-language(7), section Syntax). Splits a text into commands and their
+//! arguments, each with its bytes and its line. Nothing is evaluated: references, escapes and
+//! generator expressions stay as written. `deps_list` is the caller.
 //!
-//! It accepts more than CMake does where that makes no difference to the arguments: two commands on one
-//! line, and arguments that touch each other.
+//! It accepts more than CMake where that does not change the arguments: two commands on one line,
+//! and arguments that touch each other.
 
 use std::ops::Range;
 
-/// A place where a text is no CMake.
+/// A position at which a text is not valid CMake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The line, from 1.
     pub line: u32,
-    /// The end of a sentence.
+    /// The reason, as the end of a sentence.
     pub reason: &'static str,
 }
 
@@ -38,14 +38,14 @@ pub struct Argument {
     pub inside: Range<usize>,
     /// The line on which it begins, from 1.
     pub line: u32,
-    /// How it is written.
+    /// Its notation.
     pub kind: ArgumentKind,
 }
 
-/// How an argument is written.
+/// The notation of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// `word`, also with quoted parts in it, which is CMake's legacy syntax.
+    /// `word`, also with quoted parts, which are CMake's legacy syntax.
     Unquoted,
     /// `"words"`.
     Quoted,
@@ -73,7 +73,7 @@ pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<Command, SyntaxError
 struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
-    /// The line of the offset `counted`: each line end is counted once.
+    /// The line of the offset `counted`, so that each line end is counted once.
     line: u32,
     counted: usize,
 }
@@ -87,7 +87,7 @@ impl Lexer<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The line of an offset, which is at least that of the call before.
+    /// The line of an offset, which must not be less than in the call before.
     fn line(&mut self, at: usize) -> u32 {
         let part = self.text.get(self.counted..at).unwrap_or_default();
         let ends = memchr::memchr_iter(b'\n', part).count();
@@ -106,7 +106,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Blanks, line ends and comments.
+    /// Skips blanks, line ends and comments.
     fn space(&mut self) -> Result<(), SyntaxError> {
         loop {
             self.skip(|b| b.is_ascii_whitespace());
@@ -123,7 +123,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Steps over `[==[…]==]` and answers its inside; an error if it has no end, nothing if none
+    /// Skips `[==[…]==]` and returns the range inside; an error if it has no end, `None` if none
     /// begins here.
     fn bracket(&mut self) -> Option<Result<Range<usize>, ()>> {
         let rest = self.rest().strip_prefix(b"[")?;
@@ -156,7 +156,7 @@ impl Lexer<'_> {
         let line = self.line(begin);
         let (mut arguments, mut depth) = (Vec::new(), 1_usize);
         loop {
-            // A command without an end is named by its own line, not by the last one.
+            // A command without an end is reported at its own line, not at the last one.
             self.space()?;
             if self.peek().is_none() {
                 return Err(SyntaxError { line, reason: "a command has no closing parenthesis" });
@@ -202,7 +202,7 @@ impl Lexer<'_> {
         Ok(Argument { inside: inside.unwrap_or_else(|| span.clone()), span, line, kind })
     }
 
-    /// Steps over `"…"`; nothing if it has no end. A backslash takes the next byte, a line end too.
+    /// Skips `"…"`; `None` if it has no end. A backslash escapes the next byte, even a line end.
     fn quoted(&mut self) -> Option<()> {
         self.at += 1;
         loop {
@@ -216,7 +216,7 @@ impl Lexer<'_> {
         Some(())
     }
 
-    /// Steps over an unquoted argument with its legacy parts: `a"b c"` and `$(NAME)`.
+    /// Skips an unquoted argument with its legacy parts: `a"b c"` and `$(NAME)`.
     fn unquoted(&mut self) -> Option<()> {
         let begin = self.at;
         while let Some(b) = self.peek() {
@@ -229,12 +229,13 @@ impl Lexer<'_> {
                 _ => self.at += 1,
             }
         }
-        // A `#` begins comments, which `space` has stepped over; nothing else stays here.
+        // A backslash at the end leads beyond the text. The argument is not empty: `space` has
+        // skipped blanks and comments.
         self.at = self.at.clamp(begin, self.text.len());
         Some(())
     }
 
-    /// Steps over `$(NAME)`, which CMake hands on to make.
+    /// Skips `$(NAME)`, which CMake passes on to make.
     fn make_reference(&mut self) -> bool {
         let Some(rest) = self.rest().strip_prefix(b"$(") else { return false };
         let name = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();

@@ -1,7 +1,8 @@
-//! Specs files of GCC, as `read_specs` in `gcc/gcc.cc` splits them into specs, and the words of a spec that
-//! no option of the compiler enables or disables. Called by `package_text`.
+//! Specs files of GCC. Splits them into specs as `read_specs` in `gcc/gcc.cc` does, and finds the
+//! words of a spec that no option of the compiler enables or disables. `package_text` calls it.
 //!
-//! Substitutions (`%…`) are not evaluated. A word with one is left out, unless it is the `%s` at its end.
+//! Substitutions (`%…`) are not evaluated. A word with one is left out, but a `%s` at its end is
+//! allowed.
 
 /// A word of a spec outside of all conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Word<'a> {
 pub struct Spec<'a> {
     /// Its name, without the star.
     pub name: &'a [u8],
-    /// True if the text is added to the spec that exists.
+    /// True if the text is added to an existing spec.
     pub is_added: bool,
     /// Words outside of conditions.
     pub words: Vec<Word<'a>>,
@@ -28,15 +29,16 @@ pub struct Spec<'a> {
 pub struct Specs<'a> {
     /// All specs of the kind `*name:`, in the order of the file.
     pub specs: Vec<Spec<'a>>,
-    /// Files that `%include <…>` names. GCC stops without one of them.
+    /// Files that `%include <…>` names. GCC stops if one of them is missing.
     pub includes: Vec<Word<'a>>,
-    /// True if GCC stops at a line: nothing behind it is read.
+    /// True if GCC stops at a line: nothing after it is read.
     pub is_broken: bool,
 }
 
-/// Reads a file. In the file that GCC reads without `-specs` (`is_main`), it knows no directives.
+/// Parses a file. `is_main` is true for the file that GCC reads without `-specs`, in which it knows
+/// no directives.
 pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
-    // GCC reads the file as a string of C.
+    // GCC reads the file as a C string.
     let text = &text[..find(text, 0, b"\0")];
     let mut out = Specs::default();
     let mut lines = Lines { text, at: 0, line: 1 };
@@ -87,12 +89,12 @@ fn include(line: &[u8]) -> Option<&[u8]> {
     rest.strip_prefix(b"<")?.strip_suffix(b">")
 }
 
-/// The first of `bytes` at or behind `at`, or the end.
+/// The offset of the first of `bytes` at or after `at`, or the end.
 fn find(text: &[u8], at: usize, bytes: &[u8]) -> usize {
     text[at..].iter().position(|b| bytes.contains(b)).map_or(text.len(), |found| at + found)
 }
 
-/// `skip_whitespace`: blanks and comments up to a line that is empty and follows an empty one.
+/// `skip_whitespace`: skips blanks and comments, but stops before two empty lines.
 fn skip_blank(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at) {
         match byte {
@@ -105,13 +107,13 @@ fn skip_blank(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The empty line, or the end of the file, that ends the spec which starts at `start`.
+/// The empty line, or the end of the file, that ends the spec at `start`.
 fn end_of_spec(text: &[u8], start: usize) -> usize {
     let ends = |at: &usize| text[*at] == b'\n' && matches!(text.get(*at + 1), None | Some(b'\n'));
     (start..text.len()).find(ends).unwrap_or(text.len())
 }
 
-/// Counts lines up to places that never go back.
+/// Counts lines up to offsets that never decrease.
 struct Lines<'a> {
     text: &'a [u8],
     at: usize,
@@ -127,12 +129,12 @@ impl Lines<'_> {
     }
 }
 
-/// The words between two places that stand outside of braces and of calls of functions.
+/// The words from `start` to `end` outside of braces and of function calls.
 fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) -> Vec<Word<'a>> {
     let mut out = Vec::new();
     let (mut at, mut braces, mut calls) = (start, 0_u32, 0_u32);
     let mut word: Option<usize> = None;
-    // A word that holds a substitution, or a part of a condition.
+    // True if the word has a part of a condition, of a call or of a continued line.
     let mut is_tainted = false;
     while at <= end {
         let byte = if at < end { text[at] } else { b'\n' };
@@ -147,8 +149,8 @@ fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) ->
                     out.push(Word { line, text: plain });
                 }
             }
-            // Blanks inside of a condition do not end the word that it is a part of, nor does a line that
-            // continues.
+            // Blanks inside of a condition or call do not end the word around it, nor does a
+            // continued line.
             is_tainted &= braces > 0 || calls > 0;
             is_tainted |= byte == b'\n' && text[start..at].ends_with(b"\\");
             at = if is_comment { find(&text[..end], at, b"\n") } else { at + 1 };

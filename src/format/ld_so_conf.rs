@@ -1,6 +1,6 @@
-//! Lines of `ld.so.conf` and of the files that it includes, as `parse_conf` in glibc's `elf/ldconfig.c`
-//! reads them. Called by `stage/conf.rs`, which follows the lines as ldconfig does, and by
-//! `package_text`, which looks at each file alone.
+//! Lines of `ld.so.conf` and of the files that it includes, as `parse_conf` in glibc's
+//! `elf/ldconfig.c` reads them. `stage/conf.rs` follows the lines as ldconfig does, and
+//! `package_text` reads each file alone.
 
 /// The content of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Line<'a> {
 
 /// Reads one line; `None` for an empty line and for `hwcap`, which newer releases ignore.
 pub fn read(line: &[u8]) -> Option<Line<'_>> {
-    // A NUL ends the string of C, and `#` a line anywhere.
+    // A NUL ends the C string, and `#` ends a line anywhere.
     let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();
     let line = line.trim_ascii();
     if let Some(patterns) = line.strip_prefix(b"include").filter(|rest| starts_blank(rest)) {

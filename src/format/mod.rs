@@ -1,8 +1,8 @@
-//! File formats: the only folder that looks at raw bytes.
+//! File formats: the only folder that parses raw bytes.
 //!
-//! Each format turns one open file into owned facts and never trusts a size, count or offset that
-//! it did not hold against the file. What is wrong with a file is a [`Defect`], not an error of
-//! the run. `facts::collect` is the caller.
+//! Each format turns one open file into owned facts. It checks every size, count and offset against
+//! the file before use. A damaged file causes a [`Defect`], not an error of the run.
+//! `facts::collect` is the caller.
 
 pub mod archive;
 pub mod cmake;
@@ -19,27 +19,27 @@ pub mod script;
 use crate::sniff::Classes;
 use crate::tree::Handle;
 
-/// Which files are read, and what of a file beyond what resolving and binding always need.
+/// The files to read, and the facts to read beyond those that resolving and binding always need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Files of these classes; all others are only counted.
+    /// Classes of files to read; all other files are only counted.
     pub classes: Classes,
-    /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
+    /// True to keep the dynamic tables of every object, even of a large program without DT_SONAME.
     pub tables: bool,
-    /// Dynamic tables are kept for no object until a later step asks for them.
+    /// True to keep no dynamic tables, because a later step reads those that it needs.
     pub lean: bool,
-    /// The indexes of archives are read with their members.
+    /// True to read the indexes of archives with their members.
     pub index: bool,
-    /// The names that members define are kept even if nothing refers to them, to compare them with the index
-    /// of the archive and with the symbols of a library.
+    /// True to keep all names that members define, even without references. They are compared with
+    /// the index of the archive and with the symbols of a library.
     pub names: bool,
-    /// The relocations of an object are read with it.
+    /// True to read the relocations of an object with it.
     pub relocations: bool,
-    /// The notes about libraries that an object opens with dlopen are read.
+    /// True to read the notes about libraries that an object opens with dlopen.
     pub dlopen_notes: bool,
 }
 
-/// The part of a file in which something is wrong.
+/// The part of a file that has a defect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Table {
     /// The file as a whole: it is short, or changed while it was read.
@@ -81,7 +81,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// The name a reader of `readelf` output knows it by.
+    /// Its name, as readers of `readelf` output know it.
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -106,18 +106,18 @@ impl Table {
     }
 }
 
-/// Something wrong with a file: where, and what.
+/// A defect of a file: its position and its description.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Defect {
-    /// The table it was met in.
+    /// The table that has the defect.
     pub table: Table,
     /// Offset in the file, in bytes, unless `is_address`.
     pub offset: u64,
     /// The defect, as the end of a sentence.
     pub what: &'static str,
-    /// Where the table would end, if the only defect is that the file ends before.
+    /// The end that the table should have, if the only defect is that the file ends before.
     pub end: Option<u64>,
-    /// `offset` is an address in memory, to which no offset in the file belongs.
+    /// True if `offset` is an address in memory, because no offset in the file belongs to it.
     pub is_address: bool,
 }
 
@@ -127,25 +127,25 @@ impl Defect {
         Self { table, offset, what, end: None, is_address: false }
     }
 
-    /// A table at `address`, where no segment of the file lies.
+    /// A table at `address`, which is in no segment of the file.
     pub fn unmapped(table: Table, address: u64) -> Self {
         let what = "lies in no PT_LOAD";
         Self { is_address: true, ..Self::new(table, address, what) }
     }
 
-    /// The table, and where in it.
+    /// The table, and the position of the defect.
     pub fn place(&self) -> String {
         let at = if self.is_address { "at address" } else { "at" };
         format!("{} {at} {:#x}", self.table.name(), self.offset)
     }
 
-    /// A defect of a thing from `offset` to `end`, which the file does not hold whole.
+    /// A defect of the bytes from `offset` to `end`, of which the file lacks some.
     pub fn cut(table: Table, offset: u64, end: u64, what: &'static str) -> Self {
         Self { end: Some(end), ..Self::new(table, offset, what) }
     }
 }
 
-/// Why a file gave no facts at all.
+/// The reason why a file gave no facts at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The kernel refused a read.
@@ -154,13 +154,13 @@ pub enum ReadError {
 }
 
 /// Reads `len` bytes at `offset`, or as many as the file has. Never allocates more than the file
-/// holds behind `offset`.
+/// has after `offset`.
 pub(crate) fn read_range(file: &Handle, offset: u64, len: u64) -> Result<Vec<u8>, ReadError> {
     let present = len.min(file.stat().len.saturating_sub(offset));
     Ok(file.read_new(in_memory(present)?, offset)?)
 }
 
-/// A number of bytes that are to be read; an error for more than this machine can address.
+/// A number of bytes to read; an error if this machine cannot address so many.
 pub(crate) fn in_memory(len: u64) -> Result<usize, ReadError> {
     let large = |_| std::io::Error::from(std::io::ErrorKind::FileTooLarge);
     Ok(usize::try_from(len).map_err(large)?)

@@ -1,17 +1,21 @@
-//! Package files of pkg-config (`*.pc`), as pkgconf 1.8 reads them: variables and keywords in the order
-//! of the file (`libpkgconf/parser.c`, `pkg.c`), references (`tuple.c`), words (`argvsplit.c`), lists of
-//! requirements (`dependency.c`) and the order of versions (`pkgconf_compare_version`).
+//! Package files of pkg-config (`*.pc`), as pkgconf 1.8 reads them: variables and keywords in the
+//! order of the file (`libpkgconf/parser.c`, `pkg.c`), references (`tuple.c`), words
+//! (`argvsplit.c`), lists of requirements (`dependency.c`) and the order of versions
+//! (`pkgconf_compare_version`).
 //!
-//! It reads one file. `package_text` follows requirements and looks at files.
+//! It reads one file. `package_text` follows requirements and checks other files.
 
 use crate::id::FastMap;
 use std::cmp::Ordering;
 
-/// Largest package file that is read. pkgconf has no limit; real ones have a few kilobytes.
+/// Upper bound, in bytes, for a package file. pkgconf has no limit; real files have a few
+/// kilobytes.
 pub const MOST: u64 = 1 << 20;
-/// Longest value of a variable, after references are replaced (`PKGCONF_BUFSIZE`).
+/// Upper bound, in bytes, for a variable's value after its references are replaced
+/// (`PKGCONF_BUFSIZE`).
 const MOST_VALUE: usize = 65_535;
-/// Most bytes of all values of one file: a chain of references doubles them.
+/// Upper bound, in bytes, for all values of one file: a chain of references could double them at
+/// each step.
 const MOST_VALUES: usize = 8 << 20;
 
 /// One package file.
@@ -29,7 +33,7 @@ pub struct PkgConfig {
     pub cflags: Vec<Flag>,
     /// `Libs`.
     pub libs: Vec<Flag>,
-    /// A reason why not all of the file is known.
+    /// The reason why a part of the file is unknown, if there is one.
     pub defect: Option<&'static str>,
 }
 
@@ -116,7 +120,7 @@ pub enum FlagKind {
     Other(Vec<u8>),
 }
 
-/// Reads the text of a package file that lies in the directory `dir`.
+/// Parses the text of a package file in the directory `dir`.
 pub fn parse(text: &[u8], dir: &[u8]) -> PkgConfig {
     let mut reader = Reader { out: PkgConfig::default(), vars: FastMap::default(), size: 0 };
     reader.vars.insert(b"pcfiledir".to_vec(), dir.to_vec());
@@ -176,7 +180,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// `KEY = VALUE` or `KEYWORD: VALUE`; other lines are passed over (`pkgconf_parser_parse`).
+    /// Handles `KEY = VALUE` or `KEYWORD: VALUE`; other lines are ignored (`pkgconf_parser_parse`).
     fn line(&mut self, line: &[u8], number: u32) {
         let line = line.trim_ascii();
         let is_key = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b == b'.';
@@ -235,7 +239,8 @@ impl Reader {
         flags(words).into_iter().map(|kind| Flag { kind, line }).collect()
     }
 
-    /// `value` with `${NAME}` replaced by values that stand above it; other names are empty.
+    /// `value` with each `${NAME}` replaced by the value from a line above, or by nothing if there
+    /// is none.
     fn expand(&mut self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(value.len());
         let mut rest = value;
@@ -268,7 +273,7 @@ fn dequoted(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Names with comparisons, between commas and blanks.
+/// Names with comparisons, divided by commas and blanks.
 fn requirements(value: &[u8], line: u32, private: bool) -> Vec<Requirement> {
     let mut out: Vec<Requirement> = Vec::new();
     let is_space = |b: u8| b.is_ascii_whitespace() || b == b',';
@@ -303,7 +308,7 @@ fn requirements(value: &[u8], line: u32, private: bool) -> Vec<Requirement> {
     }
 }
 
-/// The words of a list of flags; nothing if a quote has no end.
+/// The words of a list of flags; `None` if a quote has no end.
 fn words(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (mut out, mut word) = (Vec::new(), None::<Vec<u8>>);
     let (mut quote, mut escaped) = (None, false);
@@ -332,7 +337,7 @@ fn words(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     (quote.is_none() && !escaped).then_some(out)
 }
 
-/// Flags, with values that stand in a word of their own.
+/// The flags in `words`. The value of a flag may be the next word.
 fn flags(words: Vec<Vec<u8>>) -> Vec<FlagKind> {
     let mut out = Vec::new();
     let mut words = words.into_iter();

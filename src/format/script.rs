@@ -1,17 +1,17 @@
-//! Linker scripts that stand where a library or an archive is expected: the files that they name. Of
-//! the language only what such files use is known (`ld/ldgram.y`): INPUT, GROUP and AS_NEEDED;
-//! everything else is read over. `cli::scripts` is the caller.
+//! Linker scripts in place of a library or an archive: the files that they name. Only the commands
+//! that such files use are parsed (`ld/ldgram.y`): INPUT, GROUP and AS_NEEDED. All others are
+//! skipped. `cli::scripts` is the caller.
 
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A file by its name.
     File(Vec<u8>),
-    /// A library as `-lNAME` names it.
+    /// A library by `-lNAME`.
     Library(Vec<u8>),
 }
 
-/// Scripts larger than this are none: nobody writes them by hand.
+/// Upper bound, in bytes, for a script: people write such files by hand.
 pub const MOST: u64 = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -22,11 +22,11 @@ enum Token<'t> {
     Quoted(&'t [u8]),
 }
 
-/// The inputs of a script in their order; nothing if the text is no script that names any.
+/// The inputs of a script in their order; `None` if the text is not a script that names any.
 pub fn inputs(text: &[u8]) -> Option<Vec<Input>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
-    // How deep in parentheses, and at which depth the list of inputs began.
+    // The depth of parentheses, and the depth at which the list of inputs began.
     let (mut depth, mut list) = (0_usize, None);
     let mut known = false;
     let mut before: Option<&[u8]> = None;
@@ -67,8 +67,8 @@ pub fn inputs(text: &[u8]) -> Option<Vec<Input>> {
     (known && depth == 0).then_some(out)
 }
 
-/// Words, parentheses and quoted names; nothing if a comment or a quote does not end, or a byte is
-/// not of a text.
+/// Words, parentheses and quoted names; `None` if a comment or a quote has no end, or a word begins
+/// with NUL.
 fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
     let mut at = 0;

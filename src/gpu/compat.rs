@@ -1,6 +1,7 @@
-//! Which code objects a device runs, by the rules of a HIP runtime. Upstream's accepts the device's own
-//! code, its family's generic code and SPIR-V (ROCR, `Isa::IsCompatible`; clr, `hip_fatbin.cpp`).
-//! Distributions patch it to accept more: `0001-Improve-hipamd-compat-check.patch` of nixpkgs and
+//! Decides which code objects a device runs, by the rules of a HIP runtime. Upstream's accepts the
+//! device's own code, its family's generic code and SPIR-V (ROCR, `Isa::IsCompatible`; clr,
+//! `hip_fatbin.cpp`). Distributions patch it to accept more:
+//! `0001-Improve-hipamd-compat-check.patch` of nixpkgs and
 //! `hip-5.7.1-extend-isa-compatibility-check.patch` of Gentoo, which Debian has too.
 
 use crate::format::gpu::{SPIRV, TargetId};
@@ -71,7 +72,7 @@ pub fn members(name: &str) -> &'static [&'static str] {
     GENERIC.iter().find(|(generic, _)| *generic == name).map_or(&[], |(_, members)| members)
 }
 
-/// How a device is served. The order is that of preference.
+/// The best code that a device gets, in order of preference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Coverage {
     /// Code for the device itself.
@@ -99,16 +100,16 @@ impl Coverage {
     }
 }
 
-/// Code for one target, and how it is stored.
+/// Code for one target.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Offer {
     /// The target.
     pub target: TargetId,
-    /// True if it is in a compressed bundle: comgr asks such a bundle for exact names only.
+    /// True if it is in a compressed bundle, in which comgr looks up exact names only.
     pub compressed: bool,
 }
 
-/// How `device` is served by `offers`.
+/// The best coverage of `device` by `offers`.
 pub fn coverage(device: &TargetId, offers: &[Offer], profile: Profile) -> Coverage {
     let each = offers.iter().map(|offer| of_one(device, offer, profile));
     each.min().unwrap_or(Coverage::None)
@@ -133,6 +134,7 @@ fn of_one(device: &TargetId, offer: &Offer, profile: Profile) -> Coverage {
 }
 
 /// The code that a patched runtime would accept for `device` if its bundle were not compressed.
+/// `None` if other code covers the device.
 pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> Option<&'o Offer> {
     let is_blocked = |offer: &&Offer| {
         offer.compressed && profile.coerces(&device.processor, &offer.target.processor)
@@ -141,8 +143,8 @@ pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> 
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
-/// True if code for `needed` in one object is served by `offers` of another. Generic code is served by
-/// the same generic code, or by code for any member: which device will run is not known.
+/// True if `offers` of one object cover the target `needed` of another. A generic target is covered
+/// by the same generic code, or by code for any of its members, because the device is unknown.
 pub fn serves(needed: &TargetId, offers: &[Offer], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != Coverage::None {
         return true;

@@ -1,6 +1,6 @@
-//! Directories with code objects beside a library: Tensile's kernel libraries of rocBLAS, hipBLASLt and
-//! hipSPARSELt, and other directories of code objects. It works on names and on what the indexes
-//! name; `audit::gpu` lists the directories and reads the indexes.
+//! Directories with code objects of a library: Tensile's kernel libraries of rocBLAS, hipBLASLt and
+//! hipSPARSELt, and others. This module works on names, also on those in indexes; `audit::gpu`
+//! lists the directories and reads the indexes.
 
 use super::compat::Offer;
 use crate::format::gpu::TargetId;
@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A library that loads its kernels from files: the begin of its soname, and the directory that its
-/// data has below the directory of the library.
+/// A library that loads its kernels from files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tensile {
-    /// The begin of the soname.
+    /// The start of the soname.
     pub soname: &'static str,
-    /// The directory, below which `library` lies, or a version with `library`.
+    /// The data directory, next to the library. The data is in its `library` or
+    /// `<version>/library`.
     pub directory: &'static str,
     /// The name for people.
     pub name: &'static str,
@@ -46,21 +46,21 @@ pub struct DataSet {
 /// A defect of a data directory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DataFault {
-    /// An index names a file that is not there.
+    /// An index names a file that does not exist.
     MissingFile {
         /// The index.
         index: Vec<u8>,
         /// The file.
         file: Vec<u8>,
     },
-    /// There are code objects for a target, and no index names them.
+    /// There are code objects for a target that no index names.
     NoIndex {
         /// The target.
         target: TargetId,
         /// One of its code objects.
         file: Vec<u8>,
     },
-    /// A file with code for several targets lacks one that the others have.
+    /// A file with code for several targets lacks a target of its data set.
     Fewer {
         /// The file.
         file: Vec<u8>,
@@ -79,9 +79,9 @@ pub enum DataFault {
 pub struct Listing {
     /// Names of its files.
     pub names: BTreeSet<Vec<u8>>,
-    /// By index, the names in it; `None` if it is damaged.
+    /// For each index, the names in it; `None` if it is damaged.
     pub indexes: BTreeMap<Vec<u8>, Option<Vec<Vec<u8>>>>,
-    /// By name, the targets of code objects that were read.
+    /// For each file that was read, the targets of its code objects.
     pub code: BTreeMap<Vec<u8>, Vec<Offer>>,
 }
 
@@ -96,12 +96,12 @@ pub fn target_of(name: &[u8]) -> Option<TargetId> {
     TargetId::parse(word.as_bytes()).filter(|_| is_start)
 }
 
-/// True for a file that lists others: `TensileLibrary_lazy_<gfx>.dat`.
+/// True for an index, which lists other files: `TensileLibrary_lazy_<gfx>.dat`.
 pub fn is_index(name: &[u8]) -> bool {
     name.starts_with(b"TensileLibrary_lazy_gfx") && name.ends_with(b".dat")
 }
 
-/// True for a file that makes a target known: an index, or the only library of a target.
+/// True for a file that reveals a target of the library: an index, or the only library of a target.
 fn names_target(name: &[u8]) -> bool {
     let is_plain = || {
         let rest = name.strip_prefix(b"TensileLibrary_gfx").and_then(|n| n.strip_suffix(b".dat"));
@@ -138,7 +138,7 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
     (!is_empty).then_some(DataSet { dir, library, is_tensile, offers, faults })
 }
 
-/// Indexes without their files, and files without an index.
+/// Reports indexes without their files, and files without an index.
 fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataFault>) {
     for (index, values) in &listing.indexes {
         let Some(values) = values else {
@@ -166,7 +166,7 @@ fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSe
     }
 }
 
-/// Files with code for several targets that lack some of the set.
+/// Reports files with code for several targets that lack some targets of the set.
 fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataFault>) {
     for (name, code) in &listing.code {
         if target_of(name).is_some() || code.len() < 2 {
@@ -186,23 +186,24 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet
     }
 }
 
-/// The directories in which a Tensile library looks for its data: beside itself, as upstream installs
-/// it, and below a version, as Debian does. The caller lists `<directory>` for versions.
+/// The data directory of a Tensile library. Upstream installs the data below it, and Debian below a
+/// version in it. The caller looks for both.
 pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
 }
 
-/// The place in a path of a kpack file where the runtime puts the name of the GPU.
+/// The placeholder for the name of the GPU in the path of a kpack file.
 const GPU: &[u8] = b"@GFXARCH@";
 
-/// True for the path of a kpack file of which every directory is known.
+/// True if the directories in the path of a kpack file have no placeholder.
 pub fn has_known_directory(path: &[u8]) -> bool {
     let dir = memchr::memrchr(b'/', path).and_then(|end| path.get(..end));
     dir.is_none_or(|dir| memchr::memmem::find(dir, GPU).is_none())
 }
 
-/// The target of a kpack file with the name `name`, if it has the form of `pattern`. Without a place for it,
-/// the target is at the end of the name, or in the file only.
+/// The target of a kpack file called `name`, if the name has the form of `pattern`. Without a
+/// placeholder in the pattern, the target comes from the end of the name. It is `Some(None)` if the
+/// name has none.
 pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
     let Some(at) = memchr::memmem::find(pattern, GPU) else {
         return (name == pattern).then(|| target_of(name));

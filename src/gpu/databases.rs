@@ -1,5 +1,5 @@
-//! Databases of MIOpen and rocFFT, by their names: kernels that were compiled before, and tuning results.
-//! Both libraries compile a kernel that no database has, so that a database for each GPU is not required.
+//! Databases of MIOpen and rocFFT, by their names: precompiled kernels, and tuning results. Both
+//! libraries compile a kernel that no database has, so a database for each GPU is optional.
 //! `audit::databases` lists the directories and reads the headers.
 
 use crate::format::gpu::database::Database as Header;
@@ -15,11 +15,11 @@ pub struct Database {
     pub name: Name,
     /// Its size in bytes.
     pub size: u64,
-    /// The header of SQLite; an error why SQLite does not read it. `None` for a text.
+    /// The header of SQLite, or the reason why SQLite refuses the file. `None` for a text file.
     pub header: Option<Result<Header, &'static str>>,
 }
 
-/// The meaning of a name.
+/// The meaning of a database's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
     /// The kind.
@@ -55,7 +55,8 @@ impl Kind {
     }
 }
 
-/// The meaning of a name in MIOpen's directory: `gfx906_60.HIP.fdb.txt`, `gfx90a68.db.txt`, `gfx942.kdb`.
+/// The meaning of a name in MIOpen's directory: `gfx906_60.HIP.fdb.txt`, `gfx90a68.db.txt`,
+/// `gfx942.kdb`.
 pub fn of_miopen(name: &[u8]) -> Option<Name> {
     let name = std::str::from_utf8(name).ok()?;
     let (stem, ends) = name.split_once('.')?;
@@ -69,8 +70,9 @@ pub fn of_miopen(name: &[u8]) -> Option<Name> {
     Some(Name { kind, target: Some(target), compute_units })
 }
 
-/// A GPU with the number of its compute units: decimal behind `_`, hexadecimal without it. Which digits are
-/// those of the GPU is known only from the list of GPUs: `gfx90878` is a gfx908 with 120 compute units.
+/// A GPU and the number of its compute units: decimal after `_`, hexadecimal without it. Only the
+/// list of GPUs tells which digits are those of the GPU: `gfx90878` is a gfx908 with 120 compute
+/// units.
 fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
     let fits = |name: &&str| stem.starts_with(*name);
     let longest = processors().filter(fits).max_by_key(|name| name.len())?;
@@ -91,7 +93,8 @@ fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
     Some((target, units))
 }
 
-/// The meaning of a name beside rocFFT: `rocfft_kernel_cache.db`, and one for each GPU in new releases.
+/// The meaning of a name in rocFFT's directory: `rocfft_kernel_cache.db`, and in new releases one
+/// for each GPU.
 pub fn of_rocfft(name: &[u8]) -> Option<Name> {
     let name = std::str::from_utf8(name).ok()?;
     let rest = name.strip_prefix("rocfft_kernel_cache")?.strip_suffix(".db")?;

@@ -1,6 +1,6 @@
-//! The GPUs that audited files serve: device code by file, data directories, the HIP runtime of each
-//! process, and the coverage of targets. `audit::gpu` fills it; rules and the view `gpu` ask it. It
-//! opens no file.
+//! The GPUs that audited files serve: device code by file, data directories, the HIP runtime of
+//! each process, and the coverage of targets. `audit::gpu` fills these types; rules and the view
+//! `gpu` read them. No file is opened here.
 
 pub mod compat;
 pub mod data;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// All device code of a run.
 #[derive(Debug, Default)]
 pub struct Devices {
-    /// Device code by file; only files that have some, or a defect of it.
+    /// Device code by file, for files with device code or a defect of it.
     pub files: BTreeMap<FileId, DeviceCode>,
     /// Files that could not be read, with the error.
     pub unreadable: Vec<(FileId, String)>,
@@ -32,7 +32,7 @@ pub struct Devices {
     pub without_kpack: Vec<(FileId, Vec<u8>)>,
     /// Entry points that load device code.
     pub processes: Vec<Process>,
-    /// The profile of code without an entry point of its own, and the reason for it.
+    /// The profile of code that no entry point loads, and the reason for it.
     pub profile: Option<(Profile, String)>,
 }
 
@@ -51,7 +51,7 @@ pub struct Process {
     pub units: Vec<(Unit, Vec<FileId>)>,
 }
 
-/// Device code that is loaded as one.
+/// Device code that is loaded as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Unit {
     /// A program or library with device code in it.
@@ -92,12 +92,13 @@ impl Devices {
     }
 }
 
-/// True for a program or library that holds device code, not a code object or bundle on its own.
+/// True for a program or library with device code, false for a separate code object or bundle.
 pub fn is_host(code: &DeviceCode) -> bool {
     code.wrappers > 0 || code.containers.iter().any(|container| container.offset > 0)
 }
 
-/// The AMD targets of a file, sorted. A target of which some code is not compressed counts as that.
+/// The AMD targets of a file, sorted. A target counts as not compressed if some of its code is not
+/// compressed.
 pub fn offers(code: &DeviceCode) -> Vec<Offer> {
     let mut all: BTreeSet<Offer> = BTreeSet::new();
     for container in &code.containers {
@@ -110,7 +111,7 @@ pub fn offers(code: &DeviceCode) -> Vec<Offer> {
     by_target(all)
 }
 
-/// One offer for each target: not compressed, if there is such a one.
+/// One offer for each target, preferably one that is not compressed.
 pub fn by_target(offers: BTreeSet<Offer>) -> Vec<Offer> {
     let mut out: Vec<Offer> = offers.into_iter().collect();
     // `false` sorts first.

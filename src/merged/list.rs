@@ -1,6 +1,5 @@
 //! Finds archives that are merged from others, and their parts. Member names are unreliable. A
-//! member is identified by the strong symbols it defines, which have at most one definition
-//! elsewhere.
+//! member is identified by the names that it defines, in their order.
 
 use crate::audit::Audit;
 use crate::cover::ArchiveSet;
@@ -38,8 +37,8 @@ impl MergedFrom {
         }
     }
 
-    /// The list without sets that name no candidate, unless no set does. An error gives the line of a
-    /// set that cannot be used.
+    /// The list without sets that name no candidate; if no set names one, all stay. An error has
+    /// the line of a set that cannot be used.
     pub fn listed(&self, library: &ArchiveSet) -> Result<DepsList, String> {
         let mut list = identified(self.list.as_ref().map_err(Clone::clone)?, library);
         let is_named = |set: &Set| self.from.iter().any(|(name, _)| name.as_bytes() == set.name);
@@ -70,7 +69,7 @@ fn identified(list: &DepsList, library: &ArchiveSet) -> DepsList {
     list
 }
 
-/// The name of an archive as a list would spell it.
+/// The bare name of an archive, which lists may have.
 pub fn listed_name(library: &ArchiveSet, archive: ArchiveId) -> Option<&[u8]> {
     bare_name(library.entry(archive).path.file_name()?.as_bytes())
 }
@@ -90,12 +89,12 @@ pub fn merged(library: &ArchiveSet, list: Option<&BTreeSet<&[u8]>>) -> Vec<Archi
     others.filter(|archive| holds(&mut sources, *archive, enough)).collect()
 }
 
-/// True if the archive holds members of at least that many eligible archives.
+/// True if the archive holds members of at least `enough` eligible archives.
 fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
     let library = sources.library;
     let mut found: FastSet<ArchiveId> = FastSet::default();
     for member in library.members_of(archive) {
-        // A weak definition identifies no member.
+        // Weak definitions alone do not identify a member.
         if !library.is_strong(member) {
             continue;
         }
@@ -107,32 +106,33 @@ fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
     false
 }
 
-/// A weak name that several members define identifies none.
+/// Upper bound for the definitions of a weak name that identifies a member.
 const MOST_DEFINITIONS: usize = 16;
 
-/// The archives that members of merged archives came from, of those that are eligible. Stricter than
-/// [`crate::cover::Origins`], and for whole archives. Members that define the same are compared once,
-/// not for each of them.
+/// Finds the eligible archives from which members of merged archives come. It is stricter than
+/// [`crate::cover::Origins`], and made for whole archives. Members that define the same names are
+/// compared once, not for each of them.
 pub struct Sources<'l> {
     library: &'l ArchiveSet,
-    /// By archive: it is eligible.
+    /// For each archive, true if it is eligible.
     eligible: Vec<bool>,
-    /// The least hashes of members that are in `owners`.
+    /// The smallest hashes of the members that are in `owners`.
     known: FastSet<u64>,
-    /// By the names that a member defines, in their order: the first two archives that have such.
+    /// For the hashes of a member's definitions, in their order, the first two archives with such a
+    /// member.
     owners: FastMap<&'l [u64], [Option<ArchiveId>; 2]>,
 }
 
 impl<'l> Sources<'l> {
-    /// Sources among these archives.
+    /// Sources among the archives `among`, which are then eligible.
     pub fn new(library: &'l ArchiveSet, among: impl Iterator<Item = ArchiveId>) -> Self {
         let mut eligible = vec![false; library.entries().count()];
         among.for_each(|archive| eligible[archive.index()] = true);
         Self { library, eligible, known: FastSet::default(), owners: FastMap::default() }
     }
 
-    /// The eligible archive that `member` came from: one of its members defines the same names in the
-    /// same order. If several match, the first.
+    /// The eligible archive that `member` came from: one of its members defines the same names in
+    /// the same order. If several match, the first.
     pub fn of(&mut self, member: MemberId) -> Option<ArchiveId> {
         let library = self.library;
         let hashes = library.hashes(member);
@@ -152,7 +152,7 @@ impl<'l> Sources<'l> {
     }
 }
 
-/// Keeps the least two.
+/// Keeps the two smallest ids.
 fn note(least: &mut [Option<ArchiveId>; 2], archive: ArchiveId) {
     *least = match *least {
         [None, _] => [Some(archive), None],

@@ -1,6 +1,6 @@
 //! Finds the archives that define a library's undefined symbols, transitively. `cover` computes the
-//! answer; this module splits it by symbol. The rule about lists and `propose` share the result,
-//! once per library ([`Solved`]).
+//! answer, and this module splits it by symbol. The rule about lists and `propose` share the
+//! result, which is computed once per library ([`Solved`]).
 
 use crate::audit::{Audit, LIBC_NONSHARED};
 use crate::cover::{
@@ -21,39 +21,39 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Solution {
     /// The library.
     pub file: FileId,
-    /// The output of its link.
+    /// The output of its link, and its target.
     output: (Output, Target),
     /// The answer of `cover`.
     pub coverage: Coverage,
-    /// Archives to add for each symbol of the library that is undefined and has a candidate.
+    /// For each undefined symbol of the library that has a candidate, the archives to add.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<SymbolClosure>>,
     /// The additions to the library by all of these archives.
     gain: Gain,
 }
 
-/// The additions to a library by the members it takes.
+/// The additions to a library by the members that its link takes.
 #[derive(Clone, Default)]
 pub struct Gain {
     /// Names that they define.
     inside: FastSet<NameId>,
-    /// Names that they refer to without a definition.
+    /// Names that they refer to and that stay undefined.
     pub outside: Vec<Vec<u8>>,
 }
 
-/// The members and archives that one symbol takes.
+/// The members and archives that a link takes for one symbol.
 #[derive(Debug)]
 pub struct SymbolClosure {
     /// The member that defines it.
     pub first: MemberId,
-    /// The archive that defines it.
+    /// The archive that defines it, unless that is already linked.
     pub provider: Option<ArchiveId>,
     /// All archives, transitively, except those already linked.
     pub archives: BTreeSet<ArchiveId>,
-    /// The number of its members.
+    /// Number of the members.
     pub members: usize,
-    /// Undefined names of the members it takes.
+    /// Undefined names that the members refer to.
     pub undefined: BTreeSet<Vec<u8>>,
-    /// A member whose references are unknown.
+    /// A member whose references are unknown, if there is one.
     pub opaque: Option<MemberId>,
 }
 
@@ -65,7 +65,7 @@ pub struct Solved {
     merged: OnceLock<Vec<Vec<ArchiveId>>>,
 }
 
-/// None for a file that is not an object.
+/// `None` for a file that is not an object.
 type Answer = Option<Arc<Solution>>;
 
 impl Solved {
@@ -102,7 +102,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     let mut symbols: BTreeSet<&[u8]> =
         order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
-    // A shared library comes before archives, but not before the parts of a merged one.
+    // A shared library is preferred to archives, but not to the parts of a merged archive.
     symbols.retain(|name| fat.is_some() || shared_definers(audit, file, name).next().is_none());
     let root = Root {
         path: Arc::clone(&audit.corpus.files[file].path),
@@ -131,8 +131,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     Some(Graph::new(audit, &coverage, output).solution(file, &symbols, linked, coverage))
 }
 
-/// Shared libraries that were given or lie in a place for candidates, and that define `symbol` for a
-/// linker.
+/// Shared libraries that were given or are candidates, and that define `symbol` for a linker.
 pub fn shared_definers<'a>(
     audit: &'a Audit,
     file: FileId,
@@ -149,7 +148,7 @@ pub fn shared_definers<'a>(
     )
 }
 
-/// Directories of archives that only their own compiler or tool links.
+/// Names of directories whose archives only their own compiler or tool links.
 const RUNTIMES: &[&str] = &["gcc", "gcc-cross", "clang", "valgrind"];
 /// Archives of glibc, whose shared libraries every shared object uses instead.
 const LIBC: &[&str] = &[
@@ -165,11 +164,12 @@ const LIBC: &[&str] = &[
     "libBrokenLocale.a",
 ];
 
-/// True for an archive that no fix of a shared object links: the C library's, and those of a compiler
-/// or tool for itself.
+/// True for an archive that no fix links into a shared object: the C library's, and those of a
+/// compiler or tool for itself.
 pub fn is_runtime(path: &std::path::Path) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
-    // A project may be called like a compiler; a library directory of one lies in another.
+    // A project may have the name of a compiler, but a compiler's directory is inside of a library
+    // directory.
     let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");
     let is_of_tool = |pair: &[&str]| matches!(pair, [dir, name] if is_library_dir(dir) && RUNTIMES.contains(name));
     let name = parts.last().copied().unwrap_or_default();
@@ -194,7 +194,7 @@ pub fn output_kind(object: &Object) -> OutputKind {
 struct Graph<'a> {
     audit: &'a Audit,
     members: Vec<MemberId>,
-    /// By name: the defining member, as an index into `members`.
+    /// For each name, the defining member, as an index into `members`.
     definers: FastMap<NameId, usize>,
     /// By index into `members`.
     links: Vec<Links>,
@@ -202,11 +202,11 @@ struct Graph<'a> {
     output: (Output, Target),
 }
 
-/// What one member leads to.
+/// The references of one member.
 struct Links {
-    /// The members that define what it refers to, each once.
+    /// The members that define names that it refers to, each once.
     members: Vec<usize>,
-    /// Names that no member defines.
+    /// Names that it refers to and that no member defines.
     open: Vec<NameId>,
 }
 
@@ -277,7 +277,7 @@ impl<'a> Graph<'a> {
         Solution { file, output: self.output, coverage, by_symbol, gain }
     }
 
-    /// The additions by the members at `firsts`, transitively.
+    /// The additions by the members at `firsts` and by all that these need, transitively.
     fn gain(&self, firsts: Vec<usize>) -> Gain {
         let library = &self.audit.library;
         let mut taken = vec![false; self.members.len()];
@@ -299,8 +299,8 @@ impl<'a> Graph<'a> {
         Gain { inside, outside }
     }
 
-    /// Visits the members at `firsts`, transitively: `taken` marks each, `open` gets the names that
-    /// no member defines.
+    /// Visits the members at `firsts` and all that these need, transitively. `taken` gets each
+    /// member, and `open` the names that no member defines.
     fn follow(
         &self,
         firsts: Vec<usize>,
@@ -371,7 +371,7 @@ impl Gain {
 }
 
 impl Solution {
-    /// Its parts, each once.
+    /// The closures of its symbols, each once.
     pub fn parts(&self) -> Vec<&SymbolClosure> {
         let mut parts: Vec<&SymbolClosure> = self.by_symbol.values().map(|part| &**part).collect();
         parts.arrange_by_key(|part| part.first);
@@ -379,7 +379,7 @@ impl Solution {
         parts
     }
 
-    /// What the link gains from these parts alone.
+    /// The additions to the library by these parts alone.
     pub fn gain(&self, audit: &Audit, parts: &[&SymbolClosure]) -> Cow<'_, Gain> {
         if parts.len() == self.parts().len() {
             return Cow::Borrowed(&self.gain);
@@ -405,7 +405,7 @@ impl Solution {
         members.filter(|(_, member)| wanted.contains(*member)).map(|(at, _)| at).collect()
     }
 
-    /// The parts that take one of `refused`, by their first members, each with the first such.
+    /// The parts that need a member in `refused`: their first members, each with one such member.
     pub fn reaching<T>(
         &self,
         audit: &Audit,

@@ -1,5 +1,6 @@
-//! A batch of names that one thread takes from members. It adds about a thousand at a time, sorted
-//! by the table's shards, so that one lock serves some thirty names. `format::archive` fills it.
+//! A batch of names that one thread takes from members. About a thousand names are added at a time,
+//! sorted by the table's shards, so that one lock serves some thirty of them. `format::archive`
+//! fills it.
 
 use super::{Added, Growing, SHARDS, Shard, id, split};
 
@@ -24,9 +25,9 @@ struct Wanted {
 }
 
 impl Batch {
-    /// Queues a name and returns its hash; `None` if the batch is full. `names` adds the name if
-    /// `add` is true or if it is whole; otherwise it only searches for it. A name that certainly is
-    /// not stored is not queued. `of` identifies the owner.
+    /// Queues a name and returns its hash; `None` if the batch is full. The table will add the name
+    /// if `add` is true or the table stores every name. Otherwise it only searches for the name,
+    /// and a name that is surely absent is not queued. `of` identifies the owner.
     pub fn push(&mut self, names: &Growing, name: &[u8], add: bool, of: u32) -> Option<u64> {
         let (hash, add) = (names.hash(name), add || names.whole);
         if add {
@@ -82,7 +83,7 @@ impl Batch {
         starts
     }
 
-    /// Adds the names that belong to the shard `at`.
+    /// Adds or finds the names of the shard `at`, and passes each result to `take`.
     pub(super) fn fill(
         &mut self,
         at: usize,

@@ -4,8 +4,8 @@
 //!
 //! Nine of ten names in archives are defined but never referred to, and they make up nearly all of
 //! the text. Unless the run wants every name ([`Growing::is_whole`]), [`Batch::push`] searches for
-//! them and does not store them. Keyed hashes tell whether two members define the same such names;
-//! the key is random in each run. All other questions compare text.
+//! them and does not store them. Keyed hashes then show if two members define the same names; the
+//! key is random in each run. All other questions compare text.
 //!
 //! `facts::members` owns the table, `format::archive` fills it, `cover::ArchiveSet` and rules read
 //! it.
@@ -22,8 +22,8 @@ use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The table has this many shards, each with its own lock. Names are added in batches, so that one
-/// lock serves several names and threads hardly ever wait.
+/// Number of the table's shards, each with its own lock. Names are added in batches, so that one
+/// lock serves several names and threads rarely wait.
 const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
 /// Bits of a hash that distinguish the names of a shard.
@@ -142,8 +142,8 @@ impl SymbolNames {
         self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
     }
 
-    /// Lets threads add names, about `expected` of them. If `whole` is false, only names are stored
-    /// that members refer to or that stages ask for.
+    /// Opens the table for threads that add about `expected` names. If `whole` is false, it stores
+    /// only names that members refer to or stages ask for.
     pub fn open(mut self, expected: usize, whole: bool) -> Growing {
         self.shards.resize_with(SHARDS, Shard::default);
         for shard in &mut self.shards {
@@ -221,7 +221,7 @@ impl Growing {
         Some(id(at, shard.add(tag, name)?))
     }
 
-    /// Ends adding.
+    /// Closes the table: no more names can be added.
     pub fn close(self) -> SymbolNames {
         let shard =
             |shard: Mutex<Shard>| shard.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! The symbols of an LLVM bitcode file, from the table that LLVM writes for linkers
-//! (`llvm/Object/IRSymtab.h`): the blob of SYMTAB_BLOCK, whose names lie in STRTAB_BLOCK. Only these
-//! two blocks are looked into (`llvm/Bitstream/BitstreamReader.h`). `read` is the caller.
+//! (`llvm/Object/IRSymtab.h`): the blob of SYMTAB_BLOCK, whose names lie in STRTAB_BLOCK. Only
+//! these two blocks are read (`llvm/Bitstream/BitstreamReader.h`). `read` is the caller.
 
 use super::members::SymbolKind;
 
@@ -10,13 +10,13 @@ const WRAPPER: &[u8] = b"\xde\xc0\x17\x0b";
 const STRTAB: u64 = 23;
 /// `SYMTAB_BLOCK_ID`
 const SYMTAB: u64 = 25;
-/// The versions of the table whose first fields lie as below (`storage::Header::kCurrentVersion`).
+/// Versions of the table that have the layout below (`storage::Header::kCurrentVersion`).
 const VERSIONS: std::ops::RangeInclusive<u32> = 0..=3;
-/// Offset of the range of symbols in the table's header: a version, the producer, modules, COMDATs.
+/// Offset of the symbol range in the table's header, after version, producer, modules and COMDATs.
 const SYMBOLS: usize = 4 + 8 + 8 + 8;
-/// Size of a symbol: two strings, a COMDAT, flags.
+/// Size of a symbol in bytes: two strings, a COMDAT, flags.
 const SYMBOL: usize = 24;
-/// Abbreviations of one block, and operands of one abbreviation.
+/// Upper bound for the abbreviations of one block and for the operands of one abbreviation.
 const MOST: usize = 64;
 
 /// A symbol of an object of intermediate language.
@@ -29,7 +29,7 @@ pub(super) struct LtoSymbol<'b> {
     pub(super) function: bool,
 }
 
-/// The global symbols of a bitcode file; nothing if it has no table that can be read.
+/// The global symbols of a bitcode file; `None` without a readable table.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
     let file = unwrapped(file)?;
     let (mut table, mut strings) = (None, None);
@@ -77,7 +77,7 @@ fn parse<'b>(table: &'b [u8], strings: &'b [u8]) -> Option<Vec<LtoSymbol<'b>>> {
         let name = strings.get(at..at.checked_add(len)?)?;
         let flags = word(symbol, 20)?;
         let is = |bit: u32| flags & (1 << bit) != 0;
-        // `FB_global`, and no name of the format itself, such as `llvm.used`.
+        // Keeps `FB_global` without `FB_format_specific`: `llvm.used` is not a symbol for linkers.
         if !is(10) || is(11) {
             continue;
         }
@@ -99,7 +99,7 @@ fn parse<'b>(table: &'b [u8], strings: &'b [u8]) -> Option<Vec<LtoSymbol<'b>>> {
     Some(out)
 }
 
-/// How an operand of a record is written.
+/// The encoding of an operand.
 #[derive(Clone, Copy)]
 enum Operand {
     Literal,
@@ -110,7 +110,7 @@ enum Operand {
     Blob,
 }
 
-/// The first blob of a block whose contents begin at `bits`.
+/// The first blob of the block from `bits` to bit `end`, whose abbreviation ids have `width` bits.
 fn blob(mut bits: Bits<'_>, end: usize, width: u64) -> Option<&[u8]> {
     let mut abbreviations: Vec<Vec<Operand>> = Vec::new();
     while bits.at < end {

@@ -1,5 +1,6 @@
-//! Names that a definition turned out to need after it was read: somebody refers to what has the same
-//! hash. The archive is looked into again, at these names alone, and the texts are compared.
+//! Second reads of names that were not stored. A definition may be read before the first reference
+//! to its name. If a reference has the same hash as the definition, only that name is read again,
+//! and the texts are compared.
 //!
 //! `facts::members` calls it, once all archives are read.
 
@@ -9,19 +10,19 @@ use crate::format::ReadError;
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// Bytes that are read at once: names of a member lie in one table.
+/// Number of bytes that are read at a time, because the names of a member lie in one table.
 const WINDOW: usize = 8 << 10;
 
-/// A definition without a name, by its place among the symbols, and where its name stands in the
-/// archive.
+/// A definition whose name was not stored: its index among the symbols, and the offset of its name
+/// in the archive.
 pub struct Nameless {
     at: u64,
     symbol: usize,
 }
 
 impl Members {
-    /// Definitions without a name that may have one of `names`, member by member, in the order in
-    /// which their names stand in the archive.
+    /// Definitions without a stored name that may have one of `names`: member by member, in the
+    /// order of their names in the archive.
     pub fn nameless(&self, names: &SymbolNames) -> Vec<Nameless> {
         let mut out = Vec::new();
         for member in &self.list {
@@ -42,7 +43,8 @@ impl Members {
         out
     }
 
-    /// Reads the names of definitions in `file` again, and gives them their ids.
+    /// Reads the names of these definitions in `file`, and gives the definitions the ids of their
+    /// names.
     pub fn name_all(
         &mut self,
         file: &Handle,
@@ -60,7 +62,7 @@ impl Members {
     }
 }
 
-/// Some bytes of a file.
+/// A part of a file in memory.
 struct Window<'f> {
     file: &'f Handle,
     bytes: Vec<u8>,
@@ -69,13 +71,13 @@ struct Window<'f> {
 }
 
 impl Window<'_> {
-    /// The name at `at`, if its end is at hand.
+    /// The name at `at`, if the window holds all of it.
     fn held(&self, at: u64) -> Option<&[u8]> {
         let skip = usize::try_from(at.checked_sub(self.begin)?).ok()?;
         stem(self.bytes.get(..self.len)?.get(skip..)?)
     }
 
-    /// The name at `at`; nothing if the file ends before it does.
+    /// The name at `at`; `None` if the file ends before the name does.
     fn name(&mut self, at: u64) -> Result<Option<&[u8]>, ReadError> {
         let mut size = WINDOW;
         while self.held(at).is_none() {

@@ -1,6 +1,6 @@
-//! The global symbols of one ELF member: where its symbol table lies, and the table itself. The
-//! last section headers are looked at first, because assemblers put the symbol table there; the
-//! whole table of headers is read only where they do not. Nothing else of a member is read.
+//! The global symbols of one ELF member: the search for its symbol table, and the table itself.
+//! Assemblers put the symbol table last, so the last section headers are read first. If it is not
+//! there, all section headers are read. No other part of a member is read.
 //!
 //! `read` is the caller.
 
@@ -9,15 +9,15 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
 
-/// How many section headers are read at first.
+/// Number of section headers that are read first.
 const LAST: u64 = 4;
-/// Further apart than this, symbols and names are read one after the other.
+/// Upper bound, in bytes, for a gap that one read covers.
 const GAP: u64 = 4096;
 
-/// Room that a buffer has from the start, of which only what is used is ever touched.
+/// Initial capacity of a buffer, in bytes. Unused pages are never touched.
 const ROOM: usize = 8 << 20;
 
-/// Where an object lies: a member's data, or a file that a thin archive names.
+/// The position of an object: the data of a member, or a file that a thin archive names.
 #[derive(Clone, Copy)]
 pub(super) struct SymbolTableRange<'f> {
     pub(super) file: &'f Handle,
@@ -25,7 +25,7 @@ pub(super) struct SymbolTableRange<'f> {
     pub(super) size: u64,
 }
 
-/// Memory that is used again, and how much of it was filled last.
+/// Reused memory, and the length of its current content.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ impl Buffer {
     }
 }
 
-/// Buffers that are used again for every member.
+/// Buffers that all members reuse.
 #[derive(Default)]
 pub(super) struct Buffers {
     sections: Buffer,
@@ -50,15 +50,15 @@ pub(super) struct Buffers {
 pub(super) struct Raw<'b> {
     pub(super) symbols: &'b [u8],
     pub(super) strings: &'b [u8],
-    /// Where the names begin in the file.
+    /// File offset of the names.
     pub(super) strings_at: u64,
 }
 
-/// A symbol as it stands in the table.
+/// A symbol as the table has it.
 pub(super) struct RawSymbol<'b> {
     /// Its name, without a version.
     pub(super) name: &'b [u8],
-    /// Where the name begins among the names.
+    /// Offset of the name in the string table.
     pub(super) start: u32,
     pub(super) bind: elf::SymbolBind,
     pub(super) function: bool,
@@ -66,7 +66,7 @@ pub(super) struct RawSymbol<'b> {
     pub(super) other: u8,
 }
 
-/// What of a section header matters here.
+/// The fields of a section header that are used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     pub(super) kind: elf::SectionType,
@@ -77,7 +77,7 @@ pub(super) struct Section {
     pub(super) each: u64,
 }
 
-/// The section headers' place by the ELF header.
+/// The extent of the section headers, from the ELF header.
 #[derive(Clone, Copy)]
 struct Headers {
     offset: u64,
@@ -102,18 +102,18 @@ impl SymbolTableRange<'_> {
         Defect::new(table, self.base.saturating_add(offset), what)
     }
 
-    /// True if the object holds `size` bytes at `offset`.
+    /// True if `size` bytes at `offset` are inside the object.
     fn holds(&self, offset: u64, size: u64) -> bool {
         offset.checked_add(size).is_some_and(|end| end <= self.size)
     }
 
-    /// Fills `buffer` with `size` bytes at `offset`; less where the file ends before.
+    /// Fills `buffer` with `size` bytes at `offset`, or with fewer if the file ends before.
     fn fill(&self, buffer: &mut Buffer, offset: u64, size: u64) -> Result<(), ReadError> {
         let at = self.base.saturating_add(offset);
         let present = size.min(self.file.stat().len.saturating_sub(at));
         let size = in_memory(present)?;
         if buffer.bytes.len() < size {
-            // What grows step by step is moved to fresh pages at every step.
+            // A buffer that grows in small steps would move to fresh pages at each step.
             buffer.bytes.reserve(ROOM.max(size) - buffer.bytes.len());
             buffer.bytes.resize(size, 0);
         }
@@ -123,9 +123,9 @@ impl SymbolTableRange<'_> {
 }
 
 impl Buffers {
-    /// The tables of the object at `place`, whose ELF header begins `head`; nothing if it has no
-    /// symbol table. `beyond` more bytes behind the object are wanted: they are put into `next`, if
-    /// they came with the section headers.
+    /// The tables of the object at `place`, whose ELF header begins `head`; `None` if it has no
+    /// symbol table. The read of the section headers may also get the `beyond` bytes after the
+    /// object, which then go into `next`.
     pub(super) fn load<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -178,7 +178,7 @@ impl Buffers {
         Ok(Ok(Some(Raw { symbols, strings, strings_at })))
     }
 
-    /// Where the section headers stand; nothing if there are none.
+    /// The extent of the section headers; `None` if there are none.
     fn headers<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -204,7 +204,7 @@ impl Buffers {
             return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
         }
         if count == 0 {
-            // 65,280 sections and more: the first header says how many.
+            // With 65,280 sections or more, the first section header has the number.
             place.fill(&mut self.sections, offset, each)?;
             count = section::<H>(self.sections.get(), 0, e).map_or(0, |first| first.size);
         }
@@ -215,7 +215,7 @@ impl Buffers {
         Ok(Ok(Some((Headers { offset, count, each }, e))))
     }
 
-    /// The section headers of the symbol table and of its names.
+    /// The section headers of the symbol table and of its string table.
     fn symbol_table<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -227,7 +227,8 @@ impl Buffers {
         let Headers { offset, count, each } = headers;
         let end = offset + count * each;
         let mut first = count.saturating_sub(LAST);
-        // What stands behind the object comes along where the headers are the last of it.
+        // If the section headers are near the end of the object, one read also gets the bytes after
+        // it.
         let behind = (place.size & 1) + beyond;
         let along = if place.size - end <= GAP { place.size - end + behind } else { 0 };
         let start = offset + first * each;
@@ -275,7 +276,7 @@ fn find<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// Section header `at` of those that `bytes` holds.
+/// Section header `at` of those in `bytes`.
 pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     at: u64,
@@ -293,7 +294,7 @@ pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// Gives every global symbol to `take`. Answers false if a name lies outside of the strings.
+/// Calls `take` with every global symbol. Returns false if a name lies outside the string table.
 pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
     raw: &Raw<'b>,
     e: Endianness,
@@ -321,8 +322,8 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
     whole
 }
 
-/// The name that `text` begins with, up to its NUL. A symbol with a default version, `NAME@@VERSION`,
-/// answers to its name alone, as in lld (`SymbolTable::insert`).
+/// The name at the start of `text`, up to its NUL. A symbol with a default version,
+/// `NAME@@VERSION`, counts as `NAME`, as in lld (`SymbolTable::insert`).
 pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr2(0, b'@', text)?;
     if text[end] == 0 {

@@ -1,5 +1,6 @@
-//! Members of an archive that define given names, found by the index alone where there is GNU's; and
-//! the names of all members, for the second reader. `facts::answer` and `format::second` call it.
+//! Members of an archive that define given names, found through the GNU index alone if there is
+//! one. Also the names of all members, for the cross-check. `facts::answer` and
+//! `format::cross_check` call it.
 
 use super::header::{self, FIRST, LongNames, MemberHeader, Special};
 use super::read::{External, Options, Scratch, members};
@@ -10,31 +11,31 @@ use crate::symbol_names::Growing;
 use crate::tree::Handle;
 use object::archive;
 
-/// A member that defines a name somebody asked for.
+/// A member that defines a requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// The symbol.
     pub symbol: Box<[u8]>,
-    /// The member's name; empty where it cannot be read.
+    /// The member's name; empty if it cannot be read.
     pub member: Box<[u8]>,
-    /// The objects it can be linked with, where the member is at hand and an ELF file.
+    /// The target of the member, if it is a readable ELF file.
     pub target: Option<Target>,
 }
 
-/// The names somebody asks for.
+/// The requested names.
 #[derive(Default)]
 pub struct Names {
     hashes: FastSet<u32>,
-    /// A bit for each value of the hashes' middle bits: a table of a hundred thousand words is mostly
-    /// passed over by this alone.
+    /// A bit for each value of the hashes' middle bits. This test alone rejects most words of a
+    /// large table.
     seen: Vec<u64>,
     texts: FastSet<Box<[u8]>>,
 }
 
-/// Words of [`Names::seen`].
+/// Number of words in [`Names::seen`].
 const SEEN: usize = 1 << 12;
 
-/// Word and bit of a hash in [`Names::seen`].
+/// Index of the word, and the bit, of a hash in [`Names::seen`].
 fn seen(hash: u32) -> (usize, u64) {
     ((hash >> 7) as usize % SEEN, 1 << ((hash >> 1) % 64))
 }
@@ -51,23 +52,23 @@ impl Names {
         }
     }
 
-    /// True if the name is among those asked for.
+    /// True if the name is requested.
     pub fn contains(&self, name: &[u8]) -> bool {
         self.texts.contains(name)
     }
 
-    /// True if a name with this GNU hash (without its lowest bit) may be among them.
+    /// True if a requested name may have this GNU hash, given without its lowest bit.
     pub fn may_contain(&self, hash: u32) -> bool {
         let (word, bit) = seen(hash);
         self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)
     }
 
-    /// The names, in no order.
+    /// The names, in arbitrary order.
     pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
         self.texts.iter().map(|text| &**text)
     }
 
-    /// True if nothing is asked for.
+    /// True if no name is requested.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
@@ -85,7 +86,7 @@ pub fn definitions(
     matching(file, &|name| names.contains(name), defects)
 }
 
-/// The same for all names that `is_wanted` selects.
+/// Like [`definitions`], for all names that `is_wanted` selects.
 pub fn matching(
     file: &Handle,
     is_wanted: IsWanted<'_>,
@@ -145,7 +146,7 @@ fn gnu_index(
     Ok(out)
 }
 
-/// An archive without a GNU index: every member's own symbol table.
+/// Reads the symbol table of every member, for an archive without a GNU index.
 fn scan(
     file: &Handle,
     is_wanted: IsWanted<'_>,
@@ -177,8 +178,8 @@ fn scan(
     Ok(out)
 }
 
-/// Names of all members but the index and the table of long names; nothing for a thin archive and
-/// where a header or the index claims more than the file holds.
+/// Names of all members, without the index and the table of long names. `None` for a thin archive,
+/// for an index other than GNU's with 32 bits, and for wrong sizes in a header or index.
 pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
         return Ok(None);
@@ -200,7 +201,7 @@ pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
                 }
             }
             Some(Special::LongNames) => long_names = LongNames::read(file, &found)?,
-            // Other kinds of index are not what the second reader is asked about.
+            // The cross-check does not cover other kinds of index.
             Some(Special::GnuIndex(_) | Special::BsdIndex(_)) => return Ok(None),
             None => out.push(name),
         }

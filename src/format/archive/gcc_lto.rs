@@ -1,14 +1,15 @@
-//! The symbols of an object that holds only GCC's intermediate language, from the sections that GCC
-//! writes for linker plugins (`lto-plugin/lto-plugin.c`, `parse_table_entry`). `read` is the caller.
+//! The symbols of an object with only GCC's intermediate language, from the sections that GCC
+//! writes for linker plugins (`lto-plugin/lto-plugin.c`, `parse_table_entry`). `read` is the
+//! caller.
 
 use super::bitcode::LtoSymbol;
 use super::members::SymbolKind;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, elf};
 
-/// The sections, one a translation unit; a hash follows.
+/// Start of the section names, one section for each translation unit; a hash follows.
 const SECTION: &[u8] = b".gnu.lto_.symtab.";
-/// Behind the two names of an entry: kind, visibility, size, slot.
+/// Number of bytes after the two names of an entry: kind, visibility, size, slot.
 const REST: usize = 1 + 1 + 8 + 4;
 
 /// The global symbols; `None` without a readable table.

@@ -1,5 +1,5 @@
-//! Member headers of archives and the table of long names. It knows the kinds of names (GNU, BSD)
-//! and nothing of what members hold. `find`, `index` and `read` call it.
+//! Member headers of archives, with the forms of names that GNU and BSD use, and the table of long
+//! names. `find`, `index` and `read` call it, and read the content of members.
 
 use crate::format::{ReadError, in_memory, read_range};
 use crate::tree::Handle;
@@ -7,34 +7,34 @@ use object::archive;
 
 /// Size of a member header, in bytes.
 pub(super) const HEADER: u64 = 60;
-/// Where the first member header stands.
+/// Offset of the first member header.
 pub(super) const FIRST: u64 = 8;
 
 /// A member header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberHeader {
     raw: [u8; 16],
-    /// Where the header stands.
+    /// Offset of the header.
     pub(super) at: u64,
-    /// Where the data begins; BSD's long name stands there.
+    /// Offset of the data, which may start with BSD's long name.
     pub(super) data: u64,
-    /// Size of the data as the header says it.
+    /// Size of the data in bytes, as the header states it.
     pub(super) size: u64,
 }
 
-/// What a member is, by its name alone.
+/// The kind of a special member, by its name alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Special {
-    /// GNU's index with numbers of so many bytes, or the second linker member of a COFF library.
+    /// GNU's index with numbers of this many bytes, or the second linker member of a COFF library.
     GnuIndex(usize),
-    /// BSD's index with numbers of so many bytes.
+    /// BSD's index with numbers of this many bytes.
     BsdIndex(usize),
     /// GNU's table of long names.
     LongNames,
 }
 
 impl MemberHeader {
-    /// Takes a header apart; nothing if the bytes are none.
+    /// Parses a header; `None` if the bytes are not one.
     pub(super) fn parse(bytes: &[u8], at: u64) -> Option<Self> {
         let (header, _) = object::pod::from_bytes::<archive::Header>(bytes).ok()?;
         let size = std::str::from_utf8(&header.size).ok()?.trim().parse().ok()?;
@@ -56,12 +56,12 @@ impl MemberHeader {
         self.raw.trim_ascii_end()
     }
 
-    /// Length of the name that stands before the data, as BSD writes it.
+    /// Length of the name that precedes the data, as BSD writes it.
     pub(super) fn bsd_name(&self) -> Option<u64> {
         number(self.raw_name().strip_prefix(b"#1/")?)
     }
 
-    /// Offset into the table of long names, and the position in a nested archive.
+    /// Offset in the table of long names, and the position in a nested archive.
     pub(super) fn long_name(&self) -> Option<(u64, Option<u64>)> {
         let text = self.raw_name().strip_prefix(b"/")?;
         let mut parts = text.splitn(2, |b| *b == b':');
@@ -69,7 +69,7 @@ impl MemberHeader {
         Some((offset, parts.next().and_then(number)))
     }
 
-    /// What the member is, by the name that `name` is.
+    /// The kind of a special member, whose full name is `name`.
     pub(super) fn special(&self, name: &[u8]) -> Option<Special> {
         Some(match self.raw_name() {
             b"/" => Special::GnuIndex(4),
@@ -83,7 +83,7 @@ impl MemberHeader {
         })
     }
 
-    /// Where the next header stands; members begin at even offsets.
+    /// Offset of the next header; members begin at even offsets.
     pub(super) fn next(&self) -> Option<u64> {
         self.data.checked_add(self.size)?.checked_add(self.size & 1)
     }
@@ -105,7 +105,7 @@ impl LongNames {
         Self::read_and(file, entry, 0, &mut Vec::new())
     }
 
-    /// The same, with `beyond` bytes of what stands behind the table put into `next`.
+    /// Like [`Self::read`], with the `beyond` bytes after the table put into `next`.
     pub(super) fn read_and(
         file: &Handle,
         entry: &MemberHeader,
@@ -127,7 +127,7 @@ impl LongNames {
         Some(name.strip_suffix(b"/").unwrap_or(name)).filter(|name| !name.is_empty())
     }
 
-    /// A member's name, as far as no data has to be read for it; empty where the table lacks it.
+    /// The name of a member that does not have BSD's long name; empty if the table lacks it.
     pub(super) fn name<'a>(&'a self, entry: &'a MemberHeader) -> &'a [u8] {
         if let Some((offset, _)) = entry.long_name() {
             return self.at(offset).unwrap_or_default();
@@ -137,8 +137,7 @@ impl LongNames {
     }
 }
 
-/// The table of long names of the archive in `file`, which stands before all members but an index or
-/// two.
+/// The table of long names of the archive in `file`. At most two indexes precede it.
 pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
     let mut at = FIRST;
     for _ in 0..3 {
@@ -155,7 +154,7 @@ pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
     Ok(LongNames::default())
 }
 
-/// A member's name, read where it stands.
+/// A member's name. BSD's long name is read from the file.
 pub(super) fn name(
     file: &Handle,
     entry: &MemberHeader,

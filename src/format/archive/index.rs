@@ -1,11 +1,12 @@
-//! The symbol index of an archive (armap): which member defines which name, as the program that
-//! wrote it saw them. GNU's with 32 and 64 bits and BSD's are known. `read` and `find` call it.
+//! The symbol index of an archive (armap): the member that defines each name, according to the
+//! program that wrote the index. It may be GNU's, with 32 or 64 bits, or BSD's. `read` and `find`
+//! call it.
 
 use super::header::{MemberHeader, Special};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
 
-/// An index.
+/// The index of one archive.
 #[derive(Debug, Default)]
 pub struct Index {
     entries: Vec<Slot>,
@@ -19,7 +20,8 @@ struct Slot {
 }
 
 impl Index {
-    /// Names with the header offsets of the members said to define them, in the order of the index.
+    /// The names in the order of the index, each with the header offset of the member that defines
+    /// it.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.entries.iter().map(|slot| {
             let rest = self.bytes.get(slot.start as usize..).unwrap_or_default();
@@ -27,17 +29,17 @@ impl Index {
         })
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True if it names nothing.
+    /// True if it has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Reads the index that the member `entry` holds.
+    /// Reads the index in the member `entry`.
     pub(super) fn read(
         file: &Handle,
         entry: &MemberHeader,
@@ -76,7 +78,7 @@ fn gnu(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
     let mut entries = Vec::with_capacity(count);
     for i in 0..count {
         let member = number(bytes, (i + 1) * width, width, true)?;
-        // Fewer names than offsets: the rest cannot be said.
+        // With fewer names than offsets, the index is not valid.
         let len = c_string(bytes, start)?.len();
         entries.push(Slot { start: u32::try_from(start).ok()?, member });
         start += len + 1;
@@ -84,8 +86,8 @@ fn gnu(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
     Some(entries)
 }
 
-/// The size of a list of pairs (name offset, header offset), the pairs, the size of the names, the
-/// names; in the byte order of the target, which only the sizes tell.
+/// In order: the size of a list of pairs (name offset, header offset), the pairs, the size of the
+/// names, the names. The byte order is that of the target, and only the sizes reveal it.
 fn bsd(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
     let ordered = |big: bool| -> Option<Vec<Slot>> {
         let size = usize::try_from(number(bytes, 0, width, big)?).ok()?;

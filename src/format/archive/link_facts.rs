@@ -1,6 +1,6 @@
-//! Facts of one relocatable object that a linker looks at behind the symbol table: sections, COMDAT
-//! groups and relocations. They are read for few members only, each as a whole. It decides nothing;
-//! `facts::members` is the caller.
+//! Facts of one relocatable object that a linker needs besides the symbol table: sections, COMDAT
+//! groups and relocations. They are read for few members, each as a whole. `facts::members` is the
+//! caller.
 
 use super::header::{self, MemberHeader};
 use super::read::External;
@@ -9,15 +9,17 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, U32, elf};
 
-/// Larger objects are not read: the largest of LLVM has 40 megabytes.
+/// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
 const MOST: u64 = 1 << 29;
-/// Relocations of one section may be named again by a hostile header.
+/// Least size of a relocation, in bytes. It limits their number, because a hostile file may list
+/// the same relocations in many section headers.
 const FEWEST_BYTES: usize = 8;
 
 /// A section of an object.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Its name, if that is a C identifier: a linker defines `__start_` and `__stop_` of it.
+    /// Its name, if that is a C identifier: linkers then define `__start_` and `__stop_` symbols
+    /// for it.
     pub name: Option<Box<[u8]>>,
     /// `sh_flags`
     pub flags: u64,
@@ -25,17 +27,18 @@ pub struct Section {
     pub kind: u32,
     /// Its COMDAT group, by index into [`LinkFacts::groups`].
     pub group: Option<usize>,
-    /// Its group of any kind, by the index of that section: its sections stay together.
+    /// Its group of any kind, as the index of the group's section. Sections of a group stay
+    /// together.
     pub unit: Option<usize>,
-    /// The section before which it is ordered (SHF_LINK_ORDER), and with which it stays.
+    /// The section by which it is ordered (SHF_LINK_ORDER), and with which it stays.
     pub ordered_by: Option<usize>,
-    /// It is `.eh_frame`.
+    /// True for `.eh_frame`.
     pub is_unwind_table: bool,
-    /// Only debuggers read it.
+    /// True if only debuggers read it.
     pub is_debug: bool,
-    /// It is `.jcr`, which linkers other than mold keep.
+    /// True for `.jcr`, which linkers other than mold keep.
     pub is_jcr: bool,
-    /// Linkers keep sections of its name.
+    /// True if linkers keep sections with its name.
     is_named: bool,
 }
 
@@ -65,15 +68,15 @@ pub struct Relocation {
     pub section: usize,
     /// R_*
     pub kind: u32,
-    /// The symbol, by index into [`LinkFacts::globals`]; nothing for a local one.
+    /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local one.
     pub global: Option<usize>,
-    /// The symbol is absolute, or there is none.
+    /// True if the symbol is absolute, or there is none.
     pub absolute: bool,
-    /// The section of a local symbol; 0 without.
+    /// The section of a local symbol, or 0.
     pub target: usize,
 }
 
-/// Facts of one object.
+/// The facts of one object.
 #[derive(Clone, Debug, Default)]
 pub struct LinkFacts {
     /// The sections, from index 0 on.
@@ -86,12 +89,12 @@ pub struct LinkFacts {
     pub relocations: Vec<Relocation>,
 }
 
-/// Begins of names of sections that are kept although nothing refers to them (`KEEP` in
+/// Prefixes of names of sections that are kept even if nothing refers to them (`KEEP` in
 /// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
 const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
 
 impl Section {
-    /// True if `--gc-sections` keeps it although nothing refers to it.
+    /// True if `--gc-sections` keeps it even if nothing refers to it.
     pub fn is_reserved(&self) -> bool {
         let arrays = [elf::SHT_INIT_ARRAY.0, elf::SHT_FINI_ARRAY.0, elf::SHT_PREINIT_ARRAY.0];
         let is_note = self.kind == elf::SHT_NOTE.0 && self.unit.is_none();
@@ -106,7 +109,7 @@ impl Section {
 }
 
 impl LinkFacts {
-    /// True if the section ends up in the output as far as its flags say.
+    /// True unless SHF_EXCLUDE keeps the section out of the output.
     pub fn is_kept(&self, section: usize) -> bool {
         let flags = self.sections.get(section).map_or(0, |section| section.flags);
         flags & elf::SHF_EXCLUDE.0 == 0
@@ -118,7 +121,7 @@ impl LinkFacts {
         self.is_kept(section) && flags & elf::SHF_ALLOC.0 != 0
     }
 
-    /// True if the loader may write to the section.
+    /// True if the section has SHF_WRITE.
     pub fn is_writable(&self, section: usize) -> bool {
         let flags = self.sections.get(section).map_or(0, |section| section.flags);
         flags & elf::SHF_WRITE.0 != 0
@@ -131,8 +134,8 @@ impl LinkFacts {
     }
 }
 
-/// The facts of the member of `file` whose header lies at `offset`; `open` opens the file of a thin
-/// archive's member. Nothing if it cannot be read or is not a relocatable object.
+/// The facts of the member of `file` whose header is at `offset`; `open` opens the file of a thin
+/// archive's member. `None` if the member cannot be read or is not a relocatable object.
 pub fn link_facts(
     file: &Handle,
     offset: u64,
@@ -155,7 +158,7 @@ pub fn link_facts(
     whole(&outside, inner.data + before, inner.size - before)
 }
 
-/// The facts of the relocatable object that `file` is.
+/// The facts of the relocatable object in `file`.
 pub fn link_facts_of_object(file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
     whole(file, 0, file.stat().len)
 }

@@ -1,6 +1,6 @@
-//! What is known of the members of an archive: their kinds, and of each ELF member the global
-//! symbols. Owned and small: names of symbols are ids, whose texts the run keeps
-//! ([`crate::symbol_names`]). `read` makes it, the coverage stage and rules ask it.
+//! Facts about the members of an archive: their kinds, and the global symbols of each ELF member.
+//! Names of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` makes
+//! them; the coverage stage and rules use them.
 
 use super::index::Index;
 use crate::format::Defect;
@@ -12,49 +12,49 @@ use std::ops::Range;
 /// The members of one archive.
 #[derive(Debug, Default)]
 pub struct Members {
-    /// It holds names of files instead of files.
+    /// True if it holds names of files instead of files.
     pub thin: bool,
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<Member>,
-    /// The index, where it was asked for and is there.
+    /// The index, if it was read.
     pub index: Option<Index>,
-    /// What is wrong, with the header offset of the member it was met in.
+    /// The defects, each with the header offset of its member.
     pub damage: Vec<MemberDefect>,
     pub(super) symbols: Vec<Symbol>,
-    /// Of each definition among `symbols` the hash of its name, and where that begins among its
-    /// member's.
+    /// For each definition among `symbols`, the hash of its name, and the offset of the name in its
+    /// member's string table.
     pub(super) hashes: Vec<u64>,
     pub(super) starts: Vec<u32>,
     /// The members' names.
     pub(super) text: Vec<u8>,
 }
 
-/// Something wrong with a member or the archive.
+/// A defect of a member or of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberDefect {
-    /// Header offset of the member; nothing where the archive itself is damaged.
+    /// Header offset of the member; `None` for a defect of the archive itself.
     pub member: Option<u64>,
-    /// What is wrong. The offset is one in the archive.
+    /// The defect, with an offset in the archive.
     pub defect: Defect,
 }
 
 /// One member.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Offset of its header in the archive, which identifies it: names repeat.
+    /// Offset of its header in the archive. It identifies the member, because names repeat.
     pub offset: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: MemberKind,
-    /// The objects it can be linked with; nothing if it is no ELF file.
+    /// Its target; `None` if it is not an ELF file.
     pub target: Option<Target>,
     pub(super) name: Span,
     pub(super) symbols: Span,
     pub(super) hashes: Span,
-    /// Where the names of its symbols begin in the archive, if they do there.
+    /// Offset of its string table in the archive, if that table may be read again.
     pub(super) strings: Option<NonZeroU64>,
 }
 
-/// A part of a list, by places in it.
+/// A part of a list, as a range of indices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Span {
     pub(super) start: u32,
@@ -67,42 +67,45 @@ impl Span {
     }
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberKind {
     /// A relocatable ELF object whose symbols are known.
     Object,
-    /// LLVM bitcode: what it refers to is not known, what it defines only by an index.
+    /// LLVM bitcode without a readable table: its references are unknown, and only an index has its
+    /// definitions.
     Bitcode,
-    /// An ELF file of GCC that holds nothing but its intermediate language (`-fno-fat-lto-objects`).
+    /// An ELF file of GCC with only its intermediate language (`-fno-fat-lto-objects`), without a
+    /// readable table of symbols.
     SlimLto,
     /// LLVM bitcode whose symbols are known from the table that LLVM writes for linkers.
     LlvmLto,
-    /// Such an ELF file of GCC, with the table of symbols for linker plugins.
+    /// An ELF file of GCC with only its intermediate language, and with its table of symbols for
+    /// linker plugins.
     GccLto,
-    /// Not an object: a linker passes over it.
+    /// Not an object: linkers ignore it.
     Other,
     /// An ELF file that is not relocatable.
     NotRelocatable,
-    /// A file that a thin archive names and that is not there.
+    /// A file that a thin archive names and that does not exist.
     Missing,
-    /// A thin archive names something that is not a file that can be read; the words for it.
+    /// A thin archive names something other than a readable file; the words for it.
     NoFile(&'static str),
-    /// A file that a thin archive names and that lies outside of what may be opened.
+    /// A file that a thin archive names outside of the allowed directories.
     Outside,
     /// An object that cannot be read.
     Damaged,
 }
 
-/// What an object says of a global symbol.
+/// The kind of a global symbol in an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SymbolKind {
     /// A reference that needs a definition.
     Undefined,
     /// A reference that may stay undefined, and for which no linker takes a member.
     WeakUndefined,
-    /// A definition of which there may be one only; in a COMDAT group, where hardly any compiler puts
-    /// one, several. No linker asks which when it looks for a member.
+    /// A strong definition, of which a link may have only one. COMDAT groups may have several, but
+    /// compilers rarely put one there. When a linker looks for a member, the group does not matter.
     Strong,
     /// A weak definition.
     Weak,
@@ -119,16 +122,16 @@ impl SymbolKind {
     }
 }
 
-/// The id of no name.
+/// The id that stands for no name.
 pub const NAMELESS: NameId = NameId::LAST;
 
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol {
-    /// Its name; [`NAMELESS`] for a definition without references that was not asked for;
-    /// common symbols have names.
+    /// Its name; [`NAMELESS`] for a definition whose name was not stored, because no reference to
+    /// it was known. Names of common symbols are always stored.
     pub name: NameId,
-    /// What the member says of it.
+    /// Its kind.
     pub kind: SymbolKind,
     /// `st_other`: the visibility in its lowest two bits.
     pub other: u8,
@@ -137,8 +140,8 @@ pub struct Symbol {
 }
 
 impl Symbol {
-    /// True if its visibility is hidden, internal or protected: a linker takes no definition of a
-    /// shared object then.
+    /// True if its visibility is hidden, internal or protected: then a linker ignores definitions
+    /// in shared objects.
     pub fn is_restricted(&self) -> bool {
         self.other & 3 != 0
     }
@@ -155,26 +158,26 @@ impl Members {
         self.symbols.get(member.symbols.range()).unwrap_or_default()
     }
 
-    /// Hashes of the names that a member defines, in the order of its table: a name has the same in
-    /// all archives of a run.
+    /// Hashes of the names that a member defines, in the order of its table. A name has the same
+    /// hash in all archives of a run.
     pub fn hashes(&self, member: &Member) -> &[u64] {
         self.hashes.get(member.hashes.range()).unwrap_or_default()
     }
 
-    /// Members of which it is not known what they refer to.
+    /// Number of members whose references are unknown.
     pub fn opaque(&self) -> usize {
         self.list.iter().filter(|member| member.is_opaque()).count()
     }
 }
 
 impl Member {
-    /// True if it is not known what the member refers to.
+    /// True if the references of the member are unknown because it is intermediate language.
     pub fn is_opaque(&self) -> bool {
         matches!(self.kind, MemberKind::Bitcode | MemberKind::SlimLto)
     }
 
-    /// True if it could not be read what the member refers to, for any reason. The index may say
-    /// what it defines.
+    /// True if the references of the member are unknown for any reason. The index may have its
+    /// definitions.
     pub fn is_unknown(&self) -> bool {
         let absent = matches!(
             self.kind,

@@ -1,7 +1,6 @@
-//! Static archives (`ar`). What is known of one when it is met is little ([`Archive`]); members and
-//! their symbols are read on demand (`members`), and members that define given names are found by
-//! the index alone where there is one ([`definitions`]). It decides nothing about linking: that is
-//! `cover`'s.
+//! Static archives (`ar`). The first read gets little ([`Archive`]), and members with their symbols
+//! are read on demand (`members`). Members that define given names are found through the index
+//! alone, if there is one ([`definitions`]). `cover` makes all decisions about linking.
 //!
 //! `facts::collect` and `facts::answer` are the callers.
 
@@ -28,17 +27,17 @@ pub use read::{External, Options, Scratch, members, object};
 use super::{Defect, Table};
 use header::{FIRST, MemberHeader};
 
-/// What is known of an archive before anybody asks for a name or a member.
+/// The facts about an archive before its members are read.
 #[derive(Debug, Default)]
 pub struct Archive {
-    /// It names its members' files instead of holding them.
+    /// True if it names the files of its members instead of holding them.
     pub thin: bool,
-    /// What is wrong with it.
+    /// Its defects.
     pub defects: Vec<Defect>,
 }
 
-/// Looks at the first member header, which `head` holds as it begins with the file, so that a damaged
-/// archive is known when it is met.
+/// Checks the first member header, so that a damaged archive is known before its members are read.
+/// `head` has the first bytes of the file.
 pub fn read(head: &[u8]) -> Archive {
     let (magic, first) = head.split_at(head.len().min(::object::archive::THIN_MAGIC.len()));
     let mut out = Archive { thin: magic == ::object::archive::THIN_MAGIC, defects: Vec::new() };

@@ -1,28 +1,28 @@
-//! The places of members: their names and bytes, without their symbols. `format::gpu` reads device code
-//! there.
+//! The positions of members: their names and bytes, without their symbols. `format::gpu` reads
+//! device code there.
 
 use super::header::{self, FIRST, LongNames, MemberHeader, Special};
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 use object::archive;
 
-/// The place of a member in its archive.
+/// The position of a member in its archive.
 #[derive(Debug)]
 pub struct Place {
     /// Its name.
     pub name: Box<[u8]>,
-    /// Offset of its first byte.
+    /// Offset of its first byte in the archive.
     pub offset: u64,
-    /// Its size.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// The members of an archive that holds them.
+/// The members of an archive that is not thin.
 #[derive(Debug, Default)]
 pub struct Places {
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<Place>,
-    /// The reason why the list is not whole.
+    /// The reason why the list is incomplete, if it is.
     pub damage: Option<&'static str>,
 }
 

@@ -1,5 +1,5 @@
-//! Reads the members of an archive: one pass over the headers, and of each ELF member the global
-//! symbols. The header of the next member comes with the section headers of the one before, so that
+//! Reads the members of an archive: all headers in one pass, and the global symbols of each ELF
+//! member. The read of a member's section headers also gets the header of the next member, so that
 //! most members take two reads. `facts::answer` calls it, on demand only.
 
 use super::bitcode;
@@ -18,36 +18,36 @@ use object::read::elf::FileHeader;
 use object::{Endianness, archive, elf};
 use std::num::NonZeroU64;
 
-/// Bytes of a member that tell what it is: an ELF header's.
+/// Number of bytes that reveal the kind of a member: the size of an ELF header.
 const HEAD: u64 = 64;
-/// Objects of intermediate language are read up to here.
+/// Upper bound, in bytes, of what is read of an object of intermediate language.
 const MOST_LTO: u64 = 1 << 28;
-/// LLVM bitcode, plain and in its wrapper.
+/// Magic of LLVM bitcode, plain and in its wrapper.
 const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
 
-/// What lies where a thin archive says that a member is.
+/// The result of opening a member's file for a thin archive.
 pub enum External {
     /// The file.
     File(Handle),
-    /// A place outside of what may be opened.
+    /// A file outside of the allowed directories.
     Outside,
-    /// Nothing.
+    /// No file.
     Missing,
-    /// Something that is not a regular file, or cannot be opened: the words for it.
+    /// Something other than a regular file, or a file that cannot be opened: the words for it.
     NoFile(&'static str),
 }
 
-/// What is wanted of an archive.
+/// The facts to read of an archive, and the means to do it.
 pub struct Options<'a> {
-    /// The index too; it is read anyway where a member does not say itself what it defines.
+    /// True to read the index too. It is also read if a member does not reveal its definitions.
     pub index: bool,
-    /// Opens the file of a member of a thin archive, by the path as it stands there.
+    /// Opens the file of a thin archive's member, by its path in the archive.
     pub open: &'a dyn Fn(&[u8]) -> External,
-    /// Gets the names of symbols.
+    /// Collects the names of symbols.
     pub names: &'a Growing,
 }
 
-/// Memory that is used again for every archive that one thread reads.
+/// Memory that one thread reuses for all archives.
 #[derive(Default)]
 pub struct Scratch {
     buffers: Buffers,
@@ -68,7 +68,7 @@ pub fn members(
     reader.finish()
 }
 
-/// Reads the relocatable object in `file` as an archive of one member without a name.
+/// Reads the relocatable object in `file` as an archive with one member, which has no name.
 pub fn object(
     file: &Handle,
     options: &Options<'_>,
@@ -89,7 +89,7 @@ struct Reader<'r> {
     builder: &'r mut Builder,
     out: Members,
     index: Option<(MemberHeader, Special)>,
-    /// Members of a thin archive by path and position: one may be named again.
+    /// Members of a thin archive by path and position, because one may be listed twice.
     seen: FastMap<(Box<[u8]>, u64), usize>,
 }
 
@@ -118,7 +118,8 @@ impl<'r> Reader<'r> {
         self.out.damage.push(MemberDefect { member, defect });
     }
 
-    /// Goes from header to header. `head` is what the first member's begins with.
+    /// Walks from header to header. `head` has the first bytes of the first member's header and
+    /// data.
     fn walk(&mut self, mut head: Vec<u8>) -> Result<(), ReadError> {
         let len = self.file.stat().len;
         let mut at = FIRST;
@@ -180,7 +181,7 @@ impl<'r> Reader<'r> {
                 return Ok(());
             }
             Some(kind) => {
-                // A COFF library has a second one of another form.
+                // A COFF library has a second index of another form.
                 self.index.get_or_insert((*entry, kind));
                 return Ok(());
             }
@@ -199,7 +200,7 @@ impl<'r> Reader<'r> {
         self.object(entry.at, &name, place, head, Some(next))
     }
 
-    /// A member that is a file of its own, or lies in another archive.
+    /// A member of a thin archive: a file, or a member of another archive.
     fn thin_member(&mut self, entry: &MemberHeader, name: &[u8]) -> Result<(), ReadError> {
         let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
         let key = (Box::from(name), position);
@@ -248,7 +249,7 @@ impl<'r> Reader<'r> {
         self.object(entry.at, name, SymbolTableRange { file, base, size }, &head, None)
     }
 
-    /// A member whose bytes are at hand.
+    /// A member whose bytes are at `place`; `head` are the first of them.
     fn object(
         &mut self,
         at: u64,
@@ -287,7 +288,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A member of intermediate language: LLVM's or GCC's table says what it defines and refers to.
+    /// A member of intermediate language: LLVM's or GCC's table has its definitions and references.
     fn intermediate(
         &mut self,
         at: u64,
@@ -330,7 +331,7 @@ impl<'r> Reader<'r> {
         let mut strings = None;
         let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
             Ok(Some(raw)) => {
-                // A name is looked at again only in the archive itself.
+                // Names outside of the archive are never read again, so they are stored now.
                 strings = NonZeroU64::new(raw.strings_at).filter(|_| beyond > 0);
                 let add = strings.is_none();
                 self.builder.add::<H>(&raw, e, (place.base, add), self.options.names)
@@ -374,7 +375,7 @@ impl<'r> Reader<'r> {
         self.out.list.push(member);
     }
 
-    /// Reads the index where it is wanted, and lets it say what opaque members define.
+    /// Reads the index if it is needed, and takes the definitions of opaque members from it.
     fn finish(mut self) -> Result<Members, ReadError> {
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
         let opaque = self.out.list.iter().any(Member::is_unknown);

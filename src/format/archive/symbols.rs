@@ -10,37 +10,42 @@ use crate::symbol_names::{Added, Batch, Growing};
 use object::read::elf::FileHeader;
 use object::{Endianness, elf};
 
-/// What GCC defines in an object that holds only its intermediate language.
+/// The symbol that GCC defines in an object with only its intermediate language.
 const SLIM: &[u8] = b"__gnu_lto_slim";
-/// What is wrong where symbols have no room.
+/// The defect of a member whose symbols do not fit in memory.
 const MOST_SYMBOLS: &str = "has more symbols than can be kept";
-/// Names of one member may be this many times as long, all in all, as its string table: symbols may
-/// share bytes of it, and a hostile member makes them all share a long name.
+/// Upper bound for the total length of the names of one member, in sizes of its string table.
+/// Symbols may share bytes of the table, and a hostile member may make all of them share a long
+/// name.
 const SHARED: usize = 16;
 
-/// Names that are put into the run's table at a time: each of its locks is taken for some thirty.
+/// Number of names that are added to the run's table at a time. Each of its locks is then taken
+/// once for about thirty names.
 const BATCH: usize = 1024;
 
-/// Bytes of an archive for which room is made for one symbol, as in LLVM's, and for how many at most.
+/// Bytes of an archive for each symbol, as in LLVM's, and upper bound of the symbols for which
+/// memory is reserved.
 const BYTES_A_SYMBOL: u64 = 768;
 const MOST_EXPECTED: usize = 1 << 20;
-/// So many are handed over with the room they stand in; fewer are copied, and the room is used again.
+/// Number of symbols from which their memory is handed over. Fewer are copied, and the memory is
+/// reused.
 const MANY: usize = 1 << 17;
 
-/// Symbols of one archive, whose memory is used again for the next.
+/// Symbols of one archive. Their memory is reused for the next one.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) symbols: Vec<Symbol>,
-    /// Of each definition the hash of its name, and where that begins among its member's.
+    /// For each definition, the hash of its name, and the offset of the name in its member's string
+    /// table.
     pub(super) hashes: Vec<u64>,
     pub(super) starts: Vec<u32>,
-    /// Names of the last symbols, which have no ids yet.
+    /// Names of the last symbols, which do not have ids yet.
     batch: Batch,
-    /// Symbols whose names there was no more room for.
+    /// Symbols whose names did not fit into the run's table.
     lost: Vec<usize>,
 }
 
-/// How much a builder holds.
+/// The lengths of a builder's lists.
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
     symbols: u32,
@@ -48,8 +53,8 @@ pub(super) struct Lengths {
 }
 
 impl Builder {
-    /// Forgets the archive before, and makes room for the symbols of one of `size` bytes: pages that
-    /// are not needed are not touched, and nothing has to be moved.
+    /// Clears the lists and reserves room for the symbols of an archive of `size` bytes. Unused
+    /// pages are never touched, and no list has to move.
     pub(super) fn begin(&mut self, size: u64) {
         let expected = usize::try_from(size / BYTES_A_SYMBOL).unwrap_or(MOST_EXPECTED);
         let expected = expected.min(MOST_EXPECTED);
@@ -63,21 +68,21 @@ impl Builder {
         self.lost.clear();
     }
 
-    /// How many symbols there are, and how many hashes of definitions.
+    /// The number of symbols, and of hashes of definitions.
     pub(super) fn lengths(&self) -> Lengths {
         let number = |n: usize| u32::try_from(n).expect("only what has a place is added");
         Lengths { symbols: number(self.symbols.len()), hashes: number(self.hashes.len()) }
     }
 
-    /// The symbols and hashes that came since.
+    /// The symbols and hashes that were added after `before`.
     pub(super) fn since(&self, before: Lengths) -> (Span, Span) {
         let now = self.lengths();
         let symbols = Span { start: before.symbols, end: now.symbols };
         (symbols, Span { start: before.hashes, end: now.hashes })
     }
 
-    /// Adds the symbols of a member, which begins at `base`, and to `names` what they refer to; what
-    /// they define too, if that is to `add`.
+    /// Adds the symbols of a member that begins at `base`. The names of its references go into
+    /// `names`, and with `add` those of its definitions too.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,
@@ -94,7 +99,8 @@ impl Builder {
             if full.is_none() && room < name.len() {
                 full = Some("has names that are longer than the string table can hold");
             }
-            // Some linkers replace a common symbol by a definition: it refers to its own name.
+            // Some linkers replace a common symbol by a definition, so it also refers to its own
+            // name.
             let add = add || !is.is_definition() || is == SymbolKind::Common;
             let at = place(symbols).filter(|_| full.is_none());
             let Some(hash) = at.and_then(|at| batch.push(names, name, add, at)) else {
@@ -110,7 +116,7 @@ impl Builder {
                 kind = MemberKind::SlimLto;
             }
             symbols.push(Symbol {
-                // Until the batch is full.
+                // Set when the batch is full.
                 name: NAMELESS,
                 kind: is,
                 other: symbol.other,
@@ -128,8 +134,8 @@ impl Builder {
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
     }
 
-    /// Gives all symbols the ids of their names. Where there is none a member's symbols are lost, and
-    /// it is damaged.
+    /// Gives all symbols the ids of their names. If a name has no id, its member loses all symbols
+    /// and counts as damaged.
     pub(super) fn finish(&mut self, list: &mut [Member], names: &Growing) -> Vec<MemberDefect> {
         name_all(&mut self.symbols, &mut self.batch, &mut self.lost, names);
         let mut damage = Vec::new();
@@ -149,7 +155,8 @@ impl Builder {
         damage
     }
 
-    /// Symbols, hashes and where names begin, as long as they are: they stay until the end of the run.
+    /// Takes the symbols, hashes and offsets of names. They stay until the end of the run, so short
+    /// lists are copied without spare memory.
     pub(super) fn take(&mut self) -> (Vec<Symbol>, Vec<u64>, Vec<u32>) {
         if self.symbols.len() < MANY {
             return (self.symbols.clone(), self.hashes.clone(), self.starts.clone());
@@ -158,7 +165,7 @@ impl Builder {
         (std::mem::take(symbols), std::mem::take(hashes), std::mem::take(starts))
     }
 
-    /// Adds the symbols of an object of intermediate language; false if they have no room.
+    /// Adds the symbols of an object of intermediate language; false if they do not fit.
     pub(super) fn add_lto(&mut self, found: &[LtoSymbol<'_>], names: &Growing) -> bool {
         for symbol in found {
             let Some(name) = place(&self.symbols).and_then(|_| names.add_one(symbol.name)) else {
@@ -174,7 +181,7 @@ impl Builder {
         true
     }
 
-    /// Lets the index say what members define that could not be read.
+    /// Adds the definitions that the index lists for members that could not be read.
     pub(super) fn opaque(&mut self, list: &mut [Member], index: &Index, names: &Growing) {
         let mut by_member: FastMap<u64, Vec<&[u8]>> = FastMap::default();
         for (name, member) in index.entries() {
@@ -196,12 +203,12 @@ impl Builder {
     }
 }
 
-/// Where the next symbol stands; nothing if it would be the last that a number of 32 bits can tell.
+/// Index of the next symbol; `None` if it would be `u32::MAX`.
 fn place(symbols: &[Symbol]) -> Option<u32> {
     u32::try_from(symbols.len()).ok().filter(|at| *at < u32::MAX)
 }
 
-/// Gives symbols the ids of their names, which are in the batch.
+/// Gives the symbols of the batch the ids of their names.
 fn name_all(symbols: &mut [Symbol], batch: &mut Batch, lost: &mut Vec<usize>, names: &Growing) {
     names.add(batch, |at, added| match (symbols.get_mut(at), added) {
         (Some(symbol), Added::Known(name)) => symbol.name = name,

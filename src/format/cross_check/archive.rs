@@ -10,7 +10,8 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// Reads the archive again and compares.
 pub fn compare(file: &Handle) -> Second {
-    // The crate allocates what headers claim: it only gets what fits into the file.
+    // The crate allocates what headers claim, so it only gets archives whose claims fit into the
+    // file.
     let Ok(Some(members)) = archive::names(file) else {
         return Second::GaveUp("the second reader does not take it");
     };
@@ -44,7 +45,7 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<Second> {
     Some(Second::Read(out))
 }
 
-/// A file as the crate reads it.
+/// A file for the crate to read.
 struct Cursor<'h> {
     file: &'h Handle,
     at: u64,

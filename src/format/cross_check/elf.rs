@@ -8,8 +8,8 @@ use crate::tree::Handle;
 use goblin::elf::symver::{VerdefSection, VerneedSection};
 use goblin::elf::{Elf, dynamic, section_header, sym};
 
-/// Reads the file again and compares. The object has been read with its tables, and no damage is
-/// known of it.
+/// Reads the file again and compares. The object must have been read with its tables, without
+/// defects.
 pub fn compare(file: &Handle, object: &Object) -> Second {
     if file.stat().len > MOST {
         return Second::GaveUp("larger than the second reader takes");
@@ -21,7 +21,7 @@ pub fn compare(file: &Handle, object: &Object) -> Second {
         if let Ok(elf) = Elf::parse(&bytes) {
             return Second::Read(differences(object, &elf));
         }
-        // Section headers are not what a loader reads; goblin stops at damaged ones.
+        // Loaders ignore section headers, but goblin stops at damaged ones.
         forget_sections(&mut bytes, object.header.is_64);
         match Elf::parse(&bytes) {
             Ok(elf) => Second::Read(differences(object, &elf)),
@@ -71,12 +71,12 @@ fn differences(object: &Object, elf: &Elf<'_>) -> Vec<Difference> {
     out
 }
 
-/// A program header in one word: type, flags, address and size in memory.
+/// A program header as a word: type, flags, address and size in memory.
 fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
     format!("{kind:#x}:{flags:#x}:{vaddr:#x}+{memsz:#x}")
 }
 
-/// Dynamic symbols as far as both tables reach: their length is in neither file format, and both
+/// Compares dynamic symbols as far as both tables reach. No file format stores the length, so both
 /// readers infer it.
 fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<Difference>) {
     let versions = versions(object, elf);
@@ -107,8 +107,8 @@ fn describe(name: &[u8], version: Option<&[u8]>, bind: u8, undefined: bool) -> V
     [name, at, version.unwrap_or_default(), b", ", bind, place].concat()
 }
 
-/// goblin's versions by index: needs first, definitions over them, the base name left out. Nothing
-/// where its section headers lead to other tables than the dynamic section.
+/// goblin's versions by index: needs first, then definitions over them, without the base name.
+/// `None` if its section headers lead to other tables than the dynamic section does.
 fn versions<'e>(object: &Object, elf: &'e Elf<'_>) -> Option<FastMap<u16, &'e str>> {
     let tables = [
         (section_header::SHT_GNU_VERSYM, dynamic::DT_VERSYM),
@@ -125,7 +125,7 @@ fn versions<'e>(object: &Object, elf: &'e Elf<'_>) -> Option<FastMap<u16, &'e st
         return None;
     }
     let mut out = FastMap::default();
-    // Chains may be circles, and their counts may lie.
+    // Chains may be circular, and their counts may be wrong.
     let most = u16::MAX;
     let mut left = most;
     for need in elf.verneed.iter().flat_map(VerneedSection::iter).take(most.into()) {

@@ -1,8 +1,8 @@
-//! The second readers of `--cross-check`: goblin reads an ELF file again, the `ar` crate an archive,
-//! and what both say is held against what was read first. Nothing is decided here: a difference is
-//! the rule `readers-disagree`'s.
+//! The second readers of `--cross-check`: goblin reads an ELF file again, and the `ar` crate an
+//! archive. Their results are compared with those of the first reader. The rule `readers-disagree`
+//! reports the differences.
 //!
-//! Off the main path: `facts::collect` calls it, and only with that option.
+//! This is off the main path: `facts::collect` calls it, and only with that option.
 
 mod archive;
 mod elf;
@@ -12,17 +12,17 @@ pub use elf::compare as compare_elf;
 
 use std::cell::Cell;
 
-/// A file larger than this is not handed to goblin, which wants all of it in memory.
+/// Upper bound, in bytes, for a file that goblin reads, because it needs all of it in memory.
 const MOST: u64 = 256 << 20;
 
 /// One fact on which two readers differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// What the fact is about: `soname`, `symbol 12`.
+    /// The subject of the fact: `soname`, `symbol 12`.
     pub what: String,
-    /// What was read first; nothing if there is no such fact.
+    /// The result of the first reader; `None` if it has no such fact.
     pub ours: Option<Vec<u8>>,
-    /// What the second reader says.
+    /// The result of the second reader; `None` if it has no such fact.
     pub theirs: Option<Vec<u8>>,
 }
 
@@ -33,27 +33,27 @@ impl Difference {
     }
 }
 
-/// What reading a second time came to.
+/// The result of the second reader.
 #[derive(Clone, Debug)]
 pub enum Second {
-    /// It was read; these are the differences.
+    /// The file was read, with these differences.
     Read(Vec<Difference>),
-    /// It was not, for this reason.
+    /// The file was not read, for this reason.
     GaveUp(&'static str),
 }
 
 thread_local! {
-    /// A second reader runs on this thread.
+    /// True while a second reader runs on this thread.
     static READING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True while a second reader runs on this thread: a panic is then an answer like any other, and the
-/// program's panic hook says nothing of it.
+/// True while a second reader runs on this thread. A panic is then a result like any other, and the
+/// program's panic hook ignores it.
 pub fn is_reading() -> bool {
     READING.get()
 }
 
-/// Runs a second reader. They are known to panic on damaged input: that is giving up.
+/// Runs a second reader. A panic counts as giving up, because damaged input is known to cause one.
 fn guard(read: impl FnOnce() -> Second) -> Second {
     READING.set(true);
     let second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));

@@ -1,10 +1,11 @@
-//! Lists of archives in CMake: `set(NAME …)`, `list(APPEND NAME …)`, `target_link_libraries(…)` and the
-//! `LINK_LIBS` of LLVM's commands. `scan` finds the lists, `spelling` reads the names in them, `position`
-//! says where a new name goes, and `write` inserts it: all bytes that are there stay, in their order.
+//! Lists of archives in CMake: `set(NAME …)`, `list(APPEND NAME …)`, `target_link_libraries(…)` and
+//! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
+//! them. `position` decides where a new name goes, and `write` inserts it. All other bytes stay in
+//! their order.
 //!
-//! Nothing is evaluated. References (`${NAME}`), generator expressions and flags are values that are
-//! kept; they name no archive. `fix` asks for the names and for the new text, the rule
-//! `deps-list-drift` for the names.
+//! Nothing is evaluated. References (`${NAME}`), generator expressions and flags are values that
+//! are kept; they name no archive. `fix` uses the names and the new text, and the rule
+//! `deps-list-drift` uses the names.
 
 mod position;
 mod scan;
@@ -19,12 +20,12 @@ use crate::format::cmake::SyntaxError;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Why a file, or one set in it, cannot be read as a list.
+/// The reason why a file, or one set in it, cannot be read as a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListError {
     /// The line, from 1.
     pub line: u32,
-    /// The end of a sentence.
+    /// The reason, as the end of a sentence.
     pub reason: String,
 }
 
@@ -34,7 +35,7 @@ impl From<SyntaxError> for ListError {
     }
 }
 
-/// A file of sets of archive names.
+/// A CMake file, with its sets of archive names.
 #[derive(Clone, Debug)]
 pub struct DepsList {
     text: Vec<u8>,
@@ -46,32 +47,32 @@ pub struct DepsList {
 pub enum Origin {
     /// `set(NAME …)`.
     Set,
-    /// `list(APPEND NAME …)`: the variable may hold more.
+    /// `list(APPEND NAME …)` or `PREPEND`: the variable may have other values too.
     Append,
-    /// `target_link_libraries(NAME …)`, or `LINK_LIBS` of another command: a link takes the names in
-    /// this order.
+    /// `target_link_libraries(NAME …)`, or `LINK_LIBS` of another command: a link takes the names
+    /// in this order.
     Link,
 }
 
 /// One block of commands around a set, such as an arm of `if()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
-    /// The block, by the order in which blocks begin.
+    /// The number of the block, in the order in which blocks begin.
     pub number: usize,
-    /// Its arm: 0 behind `if()`, one more behind each `elseif()` and `else()`.
+    /// Its arm: 0 after `if()`, one more after each `elseif()` and `else()`.
     pub arm: usize,
-    /// It is an `if()`.
+    /// True if it is an `if()`.
     pub is_condition: bool,
 }
 
-/// The values of one command.
+/// A set of archives: the values of one command.
 #[derive(Clone, Debug)]
 pub struct Set {
     /// The variable or the target.
     pub name: Vec<u8>,
     /// The names of archives in it, in the file's order.
     pub entries: Vec<ListedArchive>,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub trouble: Option<ListError>,
     /// The line on which it begins, from 1.
     pub line: u32,
@@ -79,14 +80,14 @@ pub struct Set {
     pub origin: Origin,
     /// The blocks around it, the outermost first.
     pub blocks: Vec<Block>,
-    /// Values that refer to variables which the file does not set: what they list is unknown.
+    /// Values that refer to variables that the file does not set. The archives in them are unknown.
     pub unknown: Vec<ListError>,
     /// All values, in the file's order.
     items: Vec<Item>,
-    /// Where values may stand: from the end of the name or keyword before them to `)` or the keyword
-    /// behind them.
+    /// The byte range for values: from the end of the name or keyword before them to `)` or the
+    /// next keyword.
     body: Range<usize>,
-    /// Its number among all sets of the file.
+    /// Its index among all sets of the file.
     number: usize,
 }
 
@@ -97,27 +98,27 @@ pub struct ListedArchive {
     pub name: Vec<u8>,
     /// The line, from 1.
     pub line: u32,
-    /// An archive of this name is a candidate, as far as [`DepsList::identify`] was told.
+    /// True if an archive of this name is a candidate, according to [`DepsList::identify`].
     pub is_known: bool,
-    /// How the name is written.
+    /// The spelling of the name.
     spelling: Spelling,
-    /// Its value, by index.
+    /// The index of its value.
     item: usize,
 }
 
 /// One value of a set.
 #[derive(Clone, Debug)]
 struct Item {
-    /// All its bytes; those of a whole argument with its quotes.
+    /// All its bytes. If it is a whole argument, its quotes are included.
     span: Range<usize>,
-    /// It is part of an argument such as `"a;b"`.
+    /// True if it is part of an argument such as `"a;b"`.
     is_inner: bool,
-    /// No value may follow it, such as behind `--whole-archive`.
+    /// True if no value may be inserted after it, for example inside of `--whole-archive`.
     is_closed: bool,
 }
 
 impl DepsList {
-    /// Takes a file apart; the error says where it is no CMake.
+    /// Parses a file; the error has the line that is not valid CMake.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
         let sets = scan::sets(&text)?;
         Ok(Self { text, sets })
@@ -138,24 +139,24 @@ impl DepsList {
         self.sets.iter().flat_map(|set| &set.entries).map(|entry| &*entry.name)
     }
 
-    /// Keeps only the sets for which `keep` is true. The text of the file stays.
+    /// Keeps only the sets for which `keep` is true. The text of the file does not change.
     pub fn retain(&mut self, keep: impl Fn(&Set) -> bool) {
         self.sets.retain(keep);
     }
 
-    /// Finds out which entries name which of these archives (bare names), however they are spelled.
+    /// Finds the entries that name one of these archives (bare names), in any spelling.
     pub fn identify(&mut self, archives: &BTreeSet<&[u8]>) {
         spelling::identify(&mut self.sets, archives);
     }
 }
 
 impl Set {
-    /// True if an `if()` decides about it.
+    /// True if it is inside of an `if()`.
     pub fn is_conditional(&self) -> bool {
         self.blocks.iter().any(|block| block.is_condition)
     }
 
-    /// The number of its entries that name candidates.
+    /// Number of its entries that name candidates.
     pub fn known(&self) -> usize {
         self.entries.iter().filter(|entry| entry.is_known).count()
     }
@@ -172,15 +173,15 @@ impl Set {
     }
 }
 
-/// True if an archive's name can stand in a list as it is: CMake would change, split or evaluate
-/// anything else (cmake-language(7), unquoted arguments), and it has words of its own.
+/// True if an archive's name can be in a list as it is. CMake would change, split or evaluate other
+/// characters (cmake-language(7), unquoted arguments), and it gives some words a meaning.
 pub fn can_list(name: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.+-".contains(b);
     let is_word = scan::is_keyword(name) || scan::is_qualifier(name);
     !name.is_empty() && name.iter().all(plain) && !is_word
 }
 
-/// The bare name of an archive's file: `libNAME.a`.
+/// The bare name in the name of an archive's file, `libNAME.a`.
 pub fn bare_name(file_name: &[u8]) -> Option<&[u8]> {
     file_name.strip_prefix(b"lib")?.strip_suffix(b".a").filter(|name| !name.is_empty())
 }

@@ -1,5 +1,5 @@
-//! Where a new name goes in a set: at its place in a sorted one, else where the link needs it, else
-//! beside the name that is most like it. `write` asks.
+//! Decides where a new name goes in a set. In a sorted set it goes to its sorted place; else the
+//! link order or the most similar name decides. `write` calls it.
 
 use super::{ListedArchive, Set};
 use crate::order;
@@ -7,12 +7,12 @@ use crate::order::Arrange as _;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which names must stand before others, for linkers that read archives once.
+/// The names that must precede others, for linkers that read archives once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkOrder {
-    /// By name: the names that refer to it, and stand before it.
+    /// For each name, the names that refer to it and must precede it.
     pub referrers: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// The set is the order of a link: this counts more than that it is sorted.
+    /// True if the set is the order of a link. Then the link order counts more than sorting.
     pub prevails: bool,
 }
 
@@ -22,17 +22,17 @@ impl LinkOrder {
     }
 }
 
-/// The place of a new name: beside an entry of the set, by index.
+/// The place of a new name: next to an entry of the set, which is given by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Position {
     Before(usize),
     After(usize),
 }
 
-/// How a set may be sorted.
+/// The orders by which a set may be sorted.
 const COLLATIONS: [Collation; 5] = [Ord::cmp, folded, upper, without_marks, by_numbers];
 
-/// Sets of fewer entries may be sorted by chance.
+/// Number of entries below which a set may be sorted by chance.
 const FEW: usize = 4;
 
 type Collation = fn(&[u8], &[u8]) -> Ordering;
@@ -56,7 +56,7 @@ fn without_marks(a: &[u8], b: &[u8]) -> Ordering {
     letters(a).cmp(&letters(b))
 }
 
-/// Numbers by their value: `x2` before `x10`.
+/// Compares numbers by their value: `x2` is before `x10`.
 fn by_numbers(a: &[u8], b: &[u8]) -> Ordering {
     let parts = |text: &[u8]| -> Vec<(usize, Vec<u8>)> {
         let same = |a: &u8, b: &u8| a.is_ascii_digit() && b.is_ascii_digit();
@@ -70,9 +70,9 @@ fn by_numbers(a: &[u8], b: &[u8]) -> Ordering {
     parts(a).cmp(&parts(b))
 }
 
-/// The collation in which the set is sorted, by bare names.
+/// The collation by which the bare names of the set are sorted, if there is one.
 fn collation(set: &Set) -> Option<Collation> {
-    // Options, such as `-pthread`, are not sorted with names.
+    // Options such as `-pthread` are not sorted with the names.
     let is_name = |entry: &&ListedArchive| entry.is_known || !entry.name.starts_with(b"-");
     let names = || set.entries.iter().filter(is_name);
     let is = |collation: &Collation| {
@@ -82,14 +82,14 @@ fn collation(set: &Set) -> Option<Collation> {
 }
 
 impl Set {
-    /// True if the order of its names may mean more than that they are sorted.
+    /// True if the order of its names may be a link order rather than sorting.
     pub fn may_be_link_order(&self) -> bool {
         self.origin == super::Origin::Link || self.entries.len() < FEW || collation(self).is_none()
     }
 }
 
-/// Where each of the new names goes, in the order in which they are to stand at one position. `divided`
-/// says whether a comment or an empty line is between an entry and the next one.
+/// The positions of the new names, which come in their final order if they share a position.
+/// `divided` is true if a comment or an empty line is between an entry and the next one.
 pub(super) fn positions<'n>(
     set: &Set,
     add: &BTreeSet<&'n [u8]>,
@@ -109,7 +109,7 @@ pub(super) fn positions<'n>(
         let fits = |(name, position): &(&[u8], Position)| {
             ranges.get(name).is_none_or(|range| range.holds(slot(*position)))
         };
-        // New names at one position must be in the order of the link, too.
+        // New names at one position must also be in link order.
         let in_order = |(at, (name, place)): (usize, &(&[u8], Position))| {
             sorted[..at].iter().all(|(before, other)| {
                 other != place || !order.refers(name, before) || order.refers(before, name)
@@ -123,7 +123,7 @@ pub(super) fn positions<'n>(
     placer.unsorted(add, &ranges)
 }
 
-/// The slot before the entry of this index: slot 0 is before all.
+/// The slot of a position. Slot N is before entry N, so slot 0 is before all entries.
 fn slot(position: Position) -> usize {
     match position {
         Position::Before(entry) => entry,
@@ -136,7 +136,7 @@ fn slot(position: Position) -> usize {
 struct Slots {
     least: usize,
     most: usize,
-    /// Some entry bounds them.
+    /// True if an entry bounds them.
     is_bounded: bool,
 }
 
@@ -169,7 +169,7 @@ impl Placer<'_> {
         Position::After(before)
     }
 
-    /// The slots of each new name that the link order bounds, through other new names too.
+    /// The slots that the link order allows for each new name, also through other new names.
     fn ranges<'n>(&self, add: &BTreeSet<&'n [u8]>) -> BTreeMap<&'n [u8], Slots> {
         let mut out: BTreeMap<&[u8], Slots> = BTreeMap::new();
         if self.order.referrers.is_empty() {
@@ -213,7 +213,8 @@ impl Placer<'_> {
         out
     }
 
-    /// Pairs of new names of which the first refers to the other: only that, or in a circle.
+    /// Pairs of new names of which the first refers to the second. If `in_circle` is true, the
+    /// second must refer to the first too, else it must not.
     fn pairs<'n>(&self, add: &BTreeSet<&'n [u8]>, in_circle: bool) -> Vec<(&'n [u8], &'n [u8])> {
         let mut out = Vec::new();
         for to in add {
@@ -236,7 +237,7 @@ impl Placer<'_> {
         for (from, to) in &pairs {
             waiting.entry(to).or_default().insert(from);
         }
-        // Those of a circle wait for the same ones.
+        // Names of a circle wait for the same other names.
         for (from, to) in circles.iter().chain(circles.iter().rev()) {
             let others = waiting.get(from).cloned().unwrap_or_default();
             let others = others.into_iter().filter(|other| other != to);
@@ -244,7 +245,7 @@ impl Placer<'_> {
         }
         let mut slots: BTreeMap<&[u8], usize> = BTreeMap::new();
         let mut out: Vec<(&[u8], Position)> = Vec::with_capacity(add.len());
-        // A name that no other new one must precede; if all wait for each other, the first.
+        // Takes a name that no other new name must precede; if all wait for each other, the first.
         while let Some(name) = waiting
             .iter()
             .find(|(_, others)| others.is_empty())
@@ -274,8 +275,8 @@ impl Placer<'_> {
         out
     }
 
-    /// Beside the entry that has the longest beginning in common, within the slots; behind it if it is
-    /// not greater.
+    /// Next to the entry with the longest common prefix, within the slots: after it unless it is
+    /// greater.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };
@@ -304,7 +305,7 @@ impl Placer<'_> {
                 if is_behind {
                     Position::After(at)
                 } else if range.is_bounded {
-                    // All names of one slot stand in one row.
+                    // All names of one slot need the same position.
                     at_slot(at)
                 } else {
                     Position::Before(at)
@@ -320,7 +321,7 @@ impl Placer<'_> {
     }
 }
 
-/// The length of the beginning that two names have in common, letter case aside.
+/// The length of the common prefix of two names, without regard to case.
 pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }

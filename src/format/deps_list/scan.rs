@@ -1,4 +1,4 @@
-//! Finds the commands that list archives, the blocks they stand in, and their values. `super` is the
+//! Finds the commands that list archives, their values, and the blocks around them. `super` is the
 //! only caller.
 
 use super::spelling::Spelling;
@@ -7,12 +7,12 @@ use crate::format::cmake::{Argument, ArgumentKind, Command, commands};
 use crate::id::{FastMap, FastSet};
 use std::ops::Range;
 
-/// Words of the commands that are no values.
+/// Words of the commands that are not values.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
     matches!(word, b"PARENT_SCOPE" | b"CACHE") || is_scope(word)
 }
 
-/// Words of `target_link_libraries` that say who links what follows.
+/// Words of `target_link_libraries` that set the scope of the values after them.
 fn is_scope(word: &[u8]) -> bool {
     matches!(
         word,
@@ -25,7 +25,7 @@ fn is_scope(word: &[u8]) -> bool {
     )
 }
 
-/// Words that are about the next value alone.
+/// Words that apply only to the next value.
 pub(super) fn is_qualifier(word: &[u8]) -> bool {
     matches!(word, b"debug" | b"optimized" | b"general")
 }
@@ -42,7 +42,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
             set.number = sets.len();
             set.blocks = blocks.open.iter().map(|open| open.block).collect();
             let here = set.blocks.last().copied();
-            // A set that holds its own old value adds to it.
+            // A set that has its own old value as a value adds to it.
             let refers = [b"${", &*set.name, b"}"].concat();
             let adds = memchr::memmem::find(&text[set.body.clone()], &refers).is_some();
             if set.origin == Origin::Set
@@ -67,7 +67,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
     Ok(sets)
 }
 
-/// The blocks that are open.
+/// The open blocks.
 #[derive(Default)]
 struct Blocks {
     open: Vec<Open>,
@@ -80,11 +80,11 @@ struct Open {
     block: Block,
 }
 
-/// Commands that begin a block; `end` and the same word end it.
+/// Commands that begin a block. The same word after `end` closes it.
 const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block"];
 
 impl Blocks {
-    /// Follows a command into a block, to its next arm, or out of it.
+    /// Follows a command into a block, to its next arm, or out of the block.
     fn enter(&mut self, command: &[u8], line: u32) -> Result<(), ListError> {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });
@@ -108,7 +108,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// All blocks have ended at the end of the file.
+    /// Returns an error if a block is open at the end of the file.
     fn end(&self) -> Result<(), ListError> {
         let Some(open) = self.open.last() else { return Ok(()) };
         let (article, name) = (if open.command == "if" { "an" } else { "a" }, open.command);
@@ -128,7 +128,7 @@ impl Scan<'_> {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
-    /// An unquoted argument's bytes; keywords are never quoted.
+    /// The bytes of an unquoted argument, or none: keywords are never quoted.
     fn word(&self, argument: &Argument) -> &[u8] {
         if argument.kind == ArgumentKind::Unquoted { self.bytes(&argument.span) } else { b"" }
     }
@@ -156,7 +156,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Behind the opening parenthesis.
+    /// The offset after the opening parenthesis.
     fn start(&self) -> usize {
         let from = self.command.name.end;
         let open = self.text.get(from..).and_then(|rest| memchr::memchr(b'(', rest));
@@ -166,7 +166,7 @@ impl Scan<'_> {
     fn set(&self, name: &Argument, values: &[Argument], origin: Origin) -> Vec<Set> {
         let raw = self.bytes(&name.inside);
         let odd = |b: &u8| matches!(b, b'\\' | b';' | b'\n') || b.is_ascii_whitespace();
-        // `ENV{NAME}` and `CACHE{NAME}` are no variables of the file.
+        // `ENV{NAME}` and `CACHE{NAME}` are not variables of the file.
         let other = raw.starts_with(b"ENV{") || raw.starts_with(b"CACHE{");
         if raw.is_empty() || other || raw.iter().any(odd) || name.kind == ArgumentKind::Parenthesis
         {
@@ -183,7 +183,7 @@ impl Scan<'_> {
         vec![set]
     }
 
-    /// The values of `target_link_libraries` behind each of its keywords.
+    /// The values of `target_link_libraries` after each of its keywords.
     fn scopes(&self, target: &Argument, values: &[Argument], start: usize) -> Vec<Set> {
         let (mut sets, mut start, mut rest) = (Vec::new(), start, values);
         loop {
@@ -200,7 +200,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The values behind `LINK_LIBS` and `LINK_COMPONENTS` of LLVM's commands.
+    /// The values after `LINK_LIBS` and `LINK_COMPONENTS` of LLVM's commands.
     fn keywords(&self, target: &Argument) -> Vec<Set> {
         let arguments = &*self.command.arguments;
         let is_word = |argument: &Argument| {
@@ -225,7 +225,7 @@ impl Scan<'_> {
         sets
     }
 
-    /// A set of these values.
+    /// A set with these values.
     fn values(&self, name: &[u8], values: &[Argument], start: usize, origin: Origin) -> Set {
         let mut set = Set {
             name: name.to_vec(),
@@ -279,7 +279,7 @@ impl Scan<'_> {
         set
     }
 
-    /// The elements of one argument: CMake divides values at `;` (cmake-language(7), Lists).
+    /// Adds the elements of one argument: CMake divides values at `;` (cmake-language(7), Lists).
     fn elements(&self, value: &Argument, set: &mut Set) {
         let inside = self.bytes(&value.inside);
         let (mut parts, mut begin, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
@@ -296,7 +296,7 @@ impl Scan<'_> {
             }
             at += 1;
         }
-        // An open bracket hides the `;` behind it.
+        // An open bracket hides every `;` after it.
         if depth > 0 {
             parts.clear();
             begin = 0;
@@ -327,7 +327,7 @@ impl Scan<'_> {
     }
 }
 
-/// How many generator expressions are open behind `text`.
+/// Number of generator expressions that are open after `text`, if `depth` were open before.
 fn open_expressions(mut depth: usize, text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(b) = text.get(at) {

@@ -1,20 +1,20 @@
-//! How a list writes the names of archives: bare, as a file or path, as an option of the linker, as an
-//! imported target, or as a component of LLVM. A new name is written as its neighbour is.
+//! The spellings of archive names in a list: bare names, files, paths, options of the linker,
+//! imported targets, and components of LLVM. A new name takes the spelling of its neighbour.
 
 use super::Set;
 use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The way from an archive's bare name to the word in a list.
+/// The conversion of an archive's bare name to the word in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spelling {
-    /// Stands before it: `-l`, `dir/lib`, `NS::`.
+    /// The text before the name: `-l`, `dir/lib`, `NS::`.
     prefix: Vec<u8>,
-    /// The beginning of the bare name that the word does without: `absl_` of `absl::base`.
+    /// The prefix of the bare name that the word omits: `absl_` of `absl::base`.
     cut: Vec<u8>,
-    /// Stands behind it: `.a`.
+    /// The text after the name: `.a`.
     suffix: Vec<u8>,
-    /// The word is in small letters, the archive's name is not.
+    /// True if the word has the archive's name in lower case.
     is_lower: bool,
 }
 
@@ -23,7 +23,7 @@ impl Spelling {
         Self { prefix: prefix.to_vec(), suffix: suffix.to_vec(), ..Self::default() }
     }
 
-    /// The bare name in a word, as far as the word alone tells.
+    /// The bare name in a word and its spelling, as far as the word alone reveals them.
     pub(super) fn read(word: &[u8]) -> Option<(&[u8], Self)> {
         if let Some(name) = word.strip_prefix(b"-l:lib").and_then(|rest| rest.strip_suffix(b".a")) {
             return is_plain(name).then(|| (name, Self::new(b"-l:lib", b".a")));
@@ -49,7 +49,7 @@ impl Spelling {
         is_plain(word).then(|| (word, Self::default()))
     }
 
-    /// The word for an archive; nothing if it cannot be written in this way.
+    /// The word for an archive; `None` if this spelling cannot write it.
     pub fn write(&self, name: &[u8]) -> Option<Vec<u8>> {
         let rest = name.strip_prefix(&*self.cut).filter(|rest| !rest.is_empty())?;
         let rest = if self.is_lower { rest.to_ascii_lowercase() } else { rest.to_vec() };
@@ -57,7 +57,7 @@ impl Spelling {
     }
 }
 
-/// True for a name that CMake takes as it stands.
+/// True for a name that CMake takes literally.
 fn is_plain(name: &[u8]) -> bool {
     let odd = |b: &u8| b"$\\;@\"()[]#<>/,".contains(b) || b.is_ascii_whitespace() || *b == 0;
     !name.is_empty() && !name.iter().any(odd)
@@ -87,8 +87,8 @@ pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
     }
 }
 
-/// The archive of `NS::name` (`name`, `NSname`, `NS_name`) or of the target `libname`: its name, the
-/// beginning that the word does without, and what stands before the rest.
+/// The archive of `NS::name` (`name`, `NSname`, `NS_name`) or of the target `libname`. Returns its
+/// name, the prefix that the word omits, and the text before the rest.
 fn variant(
     name: &[u8],
     spelling: &Spelling,
@@ -109,11 +109,12 @@ fn variant(
         .map(|(whole, cut)| (whole, cut, prefix.to_vec()))
 }
 
-/// The number of entries that are asked for what all of them do without.
+/// Number of entries from which the common prefix is inferred.
 const ASKED: usize = 8;
 
-/// Finds the beginning that all names of a set do without, as LLVM's components do (`Core` or `core`
-/// for `LLVMCore`). Two names and half of the set must have it, else the words mean something else.
+/// Finds the prefix that all names of a set omit, as LLVM's components do (`Core` or `core` for
+/// `LLVMCore`). At least two names and half of the set must name archives with it, else the words
+/// mean something else.
 fn components(set: &mut Set, archives: &BTreeSet<&[u8]>, folded: &BTreeMap<Vec<u8>, &[u8]>) {
     let bare = |spelling: &Spelling| *spelling == Spelling::default();
     let mut cuts: BTreeMap<&[u8], usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! A list with names inserted or dropped. No other byte changes: a new name takes the line shape, the
-//! indentation and the spelling of the name beside it.
+//! A list with inserted or dropped names. No other byte changes: a new name takes the line breaks,
+//! the indentation and the spelling of the name next to it.
 
 use super::position::{LinkOrder, Position, common, positions};
 use super::{DepsList, Item, ListedArchive, Set, Spelling};
@@ -8,25 +8,25 @@ use crate::order::Arrange as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// What is to be done to one set.
+/// The changes of one set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Names that join it.
+    /// Names to add.
     pub add: BTreeSet<Vec<u8>>,
-    /// Names that leave it.
+    /// Names to drop.
     pub drop: BTreeSet<Vec<u8>>,
-    /// The order that a link needs, if the set has it.
+    /// The link order for the added names, if the set has one.
     pub order: LinkOrder,
 }
 
-/// Bytes that go in at one offset, or a range that goes out.
+/// Bytes to insert at one offset.
 struct Edit {
     at: usize,
     bytes: Vec<u8>,
 }
 
 impl DepsList {
-    /// The file after `changes`, which are by the index of their set.
+    /// The file after `changes`, each with the index of its set.
     pub fn regenerated(&self, changes: &[(usize, Change)]) -> Vec<u8> {
         let mut edits: Vec<Edit> = Vec::new();
         let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
@@ -48,7 +48,7 @@ impl DepsList {
             if !change.add.is_empty() {
                 Writer::new(&self.text, set).insert(&change, &mut edits);
             }
-            // Dropped names are found again by the way they are written.
+            // After the insertion, dropped names are found again by their exact bytes.
             let of = |entry: &ListedArchive| self.text[set.items[entry.item].span.clone()].to_vec();
             let drop = set.entries.iter().filter(|entry| change.drop.contains(&entry.name));
             let drop: BTreeSet<Vec<u8>> = order::set(drop.map(of));
@@ -60,15 +60,15 @@ impl DepsList {
         if gone.is_empty() { text } else { dropped(text, &gone) }
     }
 
-    /// The word that a new name gets in a set; nothing if the set's spelling cannot say it.
+    /// The word for a new name in a set; `None` if the set's spelling cannot write it.
     pub fn spelled(&self, set: usize, name: &[u8]) -> Option<Vec<u8>> {
         Words::new(self.sets.get(set)?).word(name)
     }
 }
 
-/// How the names of one set are written.
+/// The spellings of the names in one set.
 struct Words<'s> {
-    /// The entries that new names are written like.
+    /// The entries whose spelling new names may take.
     models: Vec<&'s ListedArchive>,
     counts: BTreeMap<&'s Spelling, usize>,
 }
@@ -85,7 +85,7 @@ impl<'s> Words<'s> {
         Self { models, counts }
     }
 
-    /// The word for a name, as the name that is most like it is written.
+    /// The word for a name, in the spelling of the most similar name.
     fn word(&self, name: &[u8]) -> Option<Vec<u8>> {
         match self.counts.first_key_value() {
             None => return Some(name.to_vec()),
@@ -99,7 +99,7 @@ impl<'s> Words<'s> {
     }
 }
 
-/// The text with all edits, which may come in any order; those at one offset stay in theirs.
+/// The text after all edits, which may come in any order. Edits at one offset keep their order.
 fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     edits.arrange_by_key(|edit| edit.at);
     let mut out =
@@ -114,7 +114,7 @@ fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// The text without the values that are written so, by the number of their set.
+/// The text without dropped values: the number of a set, and the exact bytes of its dropped values.
 fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
     let Ok(list) = DepsList::parse(text) else { return Vec::new() };
     let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -139,13 +139,13 @@ fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
     out
 }
 
-/// One set in its text.
+/// One set and its text.
 struct Writer<'t> {
     text: &'t [u8],
     set: &'t Set,
-    /// The number of values that begin a line.
+    /// Number of values that begin a line.
     lines: usize,
-    /// Most lines hold several values.
+    /// True if most values share their line with another one.
     is_wrapped: bool,
 }
 
@@ -161,14 +161,14 @@ impl<'t> Writer<'t> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// The line of an offset: from behind a line end to the next one.
+    /// The line of a value: from after a line end to the next `\n`.
     fn line(&self, span: &Range<usize>) -> Range<usize> {
         let begin = memchr::memrchr(b'\n', self.part(0..span.start)).map_or(0, |end| end + 1);
         let rest = memchr::memchr(b'\n', self.part(span.end..self.text.len()));
         begin..rest.map_or(self.text.len(), |len| span.end + len)
     }
 
-    /// The line end that is used where `offset` is; at the end of a file, in the file.
+    /// The line end of a line. The last line takes the line end that the file uses.
     fn eol(&self, line: &Range<usize>) -> &'static [u8] {
         let crlf = if line.end < self.text.len() {
             self.part(line.clone()).ends_with(b"\r")
@@ -178,7 +178,7 @@ impl<'t> Writer<'t> {
         if crlf { b"\r\n" } else { b"\n" }
     }
 
-    /// True if nothing stands before the item on its line.
+    /// True if only blanks precede the item on its line.
     fn begins_line(&self, item: &Item) -> bool {
         let before = self.part(0..item.span.start);
         let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
@@ -196,13 +196,13 @@ impl<'t> Writer<'t> {
             || joined(items.get(at), items.get(at + 1))
     }
 
-    /// The blanks at the begin of a line.
+    /// The blanks at the start of a line.
     fn blanks(&self, line: &Range<usize>) -> Vec<u8> {
         let line = self.part(line.clone());
         line.iter().copied().take_while(|b| matches!(b, b' ' | b'\t')).collect()
     }
 
-    /// The indentation of values on lines of their own near an item.
+    /// The indentation of values near item `at` that begin a line.
     fn indent(&self, at: usize) -> Vec<u8> {
         let items = &self.set.items;
         let near = items[at..].iter().chain(items[..at].iter().rev());
@@ -221,7 +221,7 @@ impl<'t> Writer<'t> {
             return false;
         };
         let gap = self.part(item(before).end..item(behind).start);
-        // A comment on the line of a name is about that name.
+        // A comment on the line of a name belongs to that name.
         let rest = memchr::memchr(b'\n', gap).map_or(gap, |end| &gap[end + 1..]);
         let empty = rest.contains(&b'\n');
         rest.contains(&b'#') || (empty && rest.trim_ascii().is_empty())
@@ -256,18 +256,18 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// True if every value is an argument in quotes.
+    /// True if every entry is a whole argument in quotes.
     fn is_quoted(&self) -> bool {
         let quoted = |item: &Item| !item.is_inner && self.text.get(item.span.start) == Some(&b'"');
         let mut entries = self.set.entries.iter().map(|entry| &self.set.items[entry.item]);
         !self.set.entries.is_empty() && entries.all(quoted)
     }
 
-    /// Writes names into a set without values, a line each.
+    /// Writes names into a set without values, one on each line.
     fn fill(&self, add: &BTreeSet<&[u8]>, edits: &mut Vec<Edit>) {
         let at = self.set.body.start;
         let line = self.line(&(at..at));
-        // A comment behind the name stays on its line.
+        // A comment after the name stays on its line.
         let body = self.part(at..self.set.body.end);
         let comment = body.iter().position(|b| !matches!(b, b' ' | b'\t'));
         let at = if comment.is_some_and(|comment| body[comment] == b'#') { line.end } else { at };
@@ -284,7 +284,7 @@ impl<'t> Writer<'t> {
 
     fn after(&self, at: usize, word: &[u8], edits: &mut Vec<Edit>) {
         let items = &self.set.items;
-        // Behind options that are about the next value no name may stand.
+        // No name may follow a closed item, such as an option for the next value.
         let open = (at..items.len()).find(|at| !items[*at].is_closed);
         let at = open.unwrap_or(items.len() - 1);
         let item = &items[at];
@@ -337,7 +337,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// The bytes that leave with a value: its line if it has one, else the blanks or the `;` before it.
+    /// The bytes to remove with a value: its whole line, or the blanks or the `;` before it.
     fn extent(&self, at: usize, words: &BTreeSet<Vec<u8>>) -> Range<usize> {
         let item = &self.set.items[at];
         let span = item.span.clone();
@@ -345,7 +345,7 @@ impl<'t> Writer<'t> {
             let is_separator =
                 |at: Option<usize>| at.and_then(|at| self.text.get(at)) == Some(&b';');
             let (before, behind) = (span.start.checked_sub(1), Some(span.end));
-            // Of several that leave at the begin each takes the `;` behind it.
+            // If several values at the start are removed, each takes the `;` after it.
             let kept = self.set.items[..at]
                 .iter()
                 .any(|item| item.is_inner && !words.contains(&self.text[item.span.clone()]));
@@ -365,7 +365,7 @@ impl<'t> Writer<'t> {
             if ends {
                 return line.start..line.end + 1;
             }
-            // What follows on the line moves to the line before, unless a comment ends that.
+            // The rest of the line moves to the line before, unless that line ends with a comment.
             let above = self.part(0..line.start);
             let eol = if above.ends_with(b"\r\n") { 2 } else { 1 };
             let above_line =
@@ -381,7 +381,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// True if these bytes behind `#` begin a bracket comment.
+/// True if `rest`, the bytes after `#`, begins a bracket comment.
 fn is_bracket(rest: &[u8]) -> bool {
     let Some(rest) = rest.strip_prefix(b"[") else { return false };
     rest.iter().find(|b| **b != b'=') == Some(&b'[')

@@ -9,7 +9,7 @@ use crate::format::{Defect, Table};
 use object::elf;
 use std::ops::Range;
 
-/// No lookup finds a symbol through such a table.
+/// A lookup through such a table finds no symbol.
 const NO_BUCKETS: &str = "has no buckets, and the file defines symbols";
 
 impl Tables {
@@ -18,7 +18,8 @@ impl Tables {
         if self.is_64 { 24 } else { 16 }
     }
 
-    /// End of the symbols that no GNU hash table lists: those below its base, or all.
+    /// Index of the first symbol that the GNU hash table lists. If that table is absent or empty,
+    /// and on MIPS, it is the number of symbols.
     pub fn unhashed_end(&self) -> u32 {
         match &self.hash {
             HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
@@ -48,7 +49,7 @@ impl Tables {
         (high == 0).then_some(low)
     }
 
-    /// The symbol of a word in the GNU chains.
+    /// The symbol that a word of the GNU chains belongs to. On MIPS a table translates the index.
     fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
         match translation {
             None => Some(symbol),
@@ -153,15 +154,16 @@ impl Tables {
         })
     }
 
-    /// The number of symbols by the end of the last chain, and the defect of buckets and chains.
-    /// The number is `None` if no symbol is hashed.
+    /// The number of symbols, and the defect of buckets, chains or filter. The number comes from
+    /// the end of the last chain, or on MIPS from DT_MIPS_SYMTABNO. It is `None` if no symbol is
+    /// hashed or the last chain has no end.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
         };
         let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
         let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
-        // An empty bucket holds 0, which becomes the highest number.
+        // An empty bucket holds 0, which wraps to the highest number and is never the lowest.
         let bounds = words.iter().fold((u32::MAX, 0), |(lowest, last), word| {
             let word = order(*word);
             (word.wrapping_sub(1).min(lowest), word.max(last))
@@ -274,8 +276,9 @@ impl Tables {
         true
     }
 
-    /// Calls `visit` with the hash word of every symbol that a lookup can reach: the GNU hash of its name
-    /// without the lowest bit. A GNU table holds these words; for a SysV table they are computed.
+    /// Calls `visit` with the hash word of every symbol that a lookup can reach: the GNU hash of
+    /// its name without the lowest bit. A GNU table holds these words; for a SysV table they are
+    /// computed.
     pub fn each_word(&self, mut visit: impl FnMut(u32)) {
         match &self.hash {
             HashTable::None => {}
@@ -292,7 +295,7 @@ impl Tables {
         }
     }
 
-    /// The same with the index of each symbol.
+    /// Like [`Self::each_word`], with the index of each symbol as the second argument.
     pub fn each_hashed(&self, mut visit: impl FnMut(u32, u32)) {
         match &self.hash {
             HashTable::None => {}

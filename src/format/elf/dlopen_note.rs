@@ -1,6 +1,7 @@
-//! Notes in which an object names the libraries that it opens with dlopen: owner `FDO`, type 0x407c0c0a,
-//! a JSON array of objects (ELF dlopen metadata, <https://uapi-group.org/specifications/specs/elf_dlopen_metadata/>).
-//! No loader reads them, and only the entries of priority `required` are kept.
+//! Notes in which an object names the libraries that it opens with dlopen (ELF dlopen metadata,
+//! <https://uapi-group.org/specifications/specs/elf_dlopen_metadata/>). The owner is `FDO`, the
+//! type 0x407c0c0a, and the content a JSON array of objects. No loader reads the notes, and only
+//! the entries of priority `required` are kept.
 
 use super::foreign::Notes;
 use super::header::{Header, endian};
@@ -11,15 +12,15 @@ use serde::Deserialize;
 /// The type of the note, under the owner `FDO`.
 const NOTE_TYPE: u32 = 0x407c_0c0a;
 
-/// Most bytes of a segment that are read.
+/// Upper bound, in bytes, of a segment whose notes are read.
 pub(super) const MOST: u64 = 1 << 20;
 
-/// What an object says about the libraries that it opens with dlopen.
+/// The libraries that an object declares for dlopen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DlopenNotes {
     /// Libraries without which the object does not work.
     pub required: Vec<RequiredLibrary>,
-    /// The reason if a note cannot be read.
+    /// The reason why a note could not be read, if there is one.
     pub broken: Option<&'static str>,
 }
 
@@ -43,7 +44,7 @@ struct Entry {
 }
 
 impl DlopenNotes {
-    /// True if the notes say nothing that counts.
+    /// True if there are neither required libraries nor defects.
     pub fn is_empty(&self) -> bool {
         self.required.is_empty() && self.broken.is_none()
     }

@@ -1,5 +1,5 @@
-//! The dynamic section as `elf/get-dynamic-info.h` reads it: of a repeated tag the last entry
-//! counts, needs keep their order, DT_NULL ends it.
+//! The dynamic section as `elf/get-dynamic-info.h` reads it: the last of repeated tags counts,
+//! needs keep their order, and DT_NULL ends it.
 
 use super::NeedKind;
 use super::header::Header;
@@ -21,8 +21,8 @@ const NAMES: [elf::DynamicTag; 6] = [
     elf::DT_RUNPATH,
 ];
 
-/// Most needs of one file that are read; the rest is counted. Linkers write less than a thousandth
-/// of that, and each may become a finding of several kilobytes.
+/// Upper bound of the needs that are read from one file; the others are only counted. Linkers write
+/// less than a thousandth of this number, and each need may become a finding of several kilobytes.
 const MOST_NEEDS: usize = 100_000;
 
 /// Values of the relevant tags; addresses are not yet translated to file offsets.
@@ -67,7 +67,7 @@ pub(super) struct Dynamic {
     pub(super) symbolic_tag: bool,
     pub(super) textrel_tag: bool,
     pub(super) bind_now_tag: bool,
-    /// All addresses: a table ends at the latest where the next one starts.
+    /// All addresses of tables. A table ends at the latest where the next one starts.
     pub(super) addresses: Vec<u64>,
     /// True if DT_NULL was found.
     pub(super) terminated: bool,
@@ -148,7 +148,7 @@ impl Dynamic {
         (at.unwrap_or(0) * each) as u64
     }
 
-    /// Handles a tag that has a meaning, or another meaning, only on MIPS; false for all other
+    /// Handles a tag that exists, or has another meaning, only on MIPS. Returns false for all other
     /// tags.
     fn take_mips(&mut self, tag: elf::DynamicTag, value: u64) -> bool {
         let Some(got) = &mut self.got else { return false };

@@ -1,5 +1,6 @@
-//! An object as another link would make it, with other references. To verify a fix, `fix::prove`
-//! resolves and binds such objects. No file is written.
+//! A changed copy of an object, as another link or as patchelf would write it: with other
+//! references, needs or search paths. To verify a fix, `fix::prove` resolves and binds such copies.
+//! No file is written.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
@@ -19,8 +20,8 @@ pub struct Edited {
 
 /// The changes of another link.
 pub struct Relink<'a> {
-    /// True for unversioned names that will be defined inside, so that no reference to them is
-    /// left.
+    /// True for unversioned names that the object itself will define, so that its references to
+    /// them disappear.
     pub inside: &'a dyn Fn(&[u8]) -> bool,
     /// Names that the object will refer to, in addition to the present ones.
     pub outside: &'a [&'a [u8]],
@@ -151,7 +152,6 @@ impl Object {
         Some(edited)
     }
 
-    /// Adds a string to the text of the object.
     fn add_text(&mut self, text: &[u8]) -> Option<Str> {
         let start = u32::try_from(self.text.len()).ok()?;
         let name = Str { start, len: u32::try_from(text.len()).ok()? };

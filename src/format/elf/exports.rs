@@ -1,7 +1,6 @@
-//! The definitions that an object exports, without versions. As a list they serve reports with
-//! `--facts` and `facts::plugins`. Lookups by name, as dlsym does them, also serve `audit::linked`
-//! and `merged::solve`, which exclude names that archives need not define. The lookups of `bind` are
-//! more exact and use neither.
+//! The definitions that an object exports, without versions. Reports with `--facts` and
+//! `facts::plugins` list them. `audit::linked` and `merged::solve` look names up as dlsym does, to
+//! exclude names that archives need not define. `bind` has more exact lookups of its own.
 
 use super::find::Query;
 use super::hash_table::HashTable;
@@ -27,13 +26,13 @@ impl Object {
     }
 }
 
-/// The bit of a version index that says that it is not the default.
+/// The bit of a version index that marks a version as not the default.
 const HIDDEN_VERSION: u16 = 0x8000;
 
 impl Object {
-    /// True if a linker takes a definition here for `name`, which may end with a version behind an
-    /// `@`. A name without a version gets a default version or none (`SharedFile::parse` of lld,
-    /// `elf_link_add_object_symbols` of GNU ld).
+    /// True if a linker takes a definition here for `name`, which may end with `@` and a version. A
+    /// name without a version fits a default version, or a definition without one
+    /// (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
     pub fn satisfies_link(&self, name: &[u8]) -> bool {
         let Some(tables) = &self.tables else { return false };
         let at = memchr::memchr(b'@', name);
@@ -68,7 +67,8 @@ fn strip_at(version: &[u8]) -> &[u8] {
 
 impl Tables {
     /// True if the loader can bind other objects to a strong definition of `name`. A definition
-    /// with only a non-default version does not conflict in a link.
+    /// with a version that is not the default does not count, because it causes no conflict in a
+    /// link.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
         let mut visit = |index: u32| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;

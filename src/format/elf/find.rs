@@ -1,6 +1,6 @@
 //! The lookup of one name in one object, as in glibc (`elf/dl-lookup.c`, `do_lookup_x` and
-//! `check_match`): it selects the symbol of a chain that fits a reference and its version.
-//! `bind::lookup` uses it, and `exports` for lookups without a version; `chains` has the
+//! `check_match`). It selects the symbol of a chain that fits a reference and its version.
+//! `bind::lookup` uses it, and so does `exports` for lookups without a version. `chains` walks the
 //! chains.
 
 use super::hash_table::HashTable;
@@ -21,8 +21,8 @@ pub struct Query<'q> {
     pub version: Option<Wanted<'q>>,
     /// True if undefined entries with a value do not count (`ELF_RTYPE_CLASS_PLT`).
     pub plt: bool,
-    /// True for glibc 2.42 and later: a definition without a version satisfies a versioned reference
-    /// only if the object has no definition with that version.
+    /// True for glibc 2.42 and later: a definition without a version satisfies a versioned
+    /// reference only if the object has no definition with that version.
     pub exact_first: bool,
     sysv: Cell<Option<u32>>,
 }
@@ -51,7 +51,7 @@ pub struct Candidate {
     pub undefined: bool,
     /// st_size
     pub size: u64,
-    /// True if the reference has a version and the object has no versions at all.
+    /// True if the reference has a version and the loader knows no versions of the object.
     pub versionless: bool,
 }
 
@@ -76,20 +76,21 @@ struct Walk {
     /// Number of visible versions for an unversioned reference, and the first of them.
     versions: u32,
     versioned: Option<Candidate>,
-    /// The definition without a version that 2.42 takes only if the walk finds no exact match.
+    /// The definition without a version that glibc 2.42 takes only if the walk finds no exact
+    /// match.
     fallback: Option<Candidate>,
 }
 
 impl Object {
-    /// Looks up a name that the object's filter accepts, as `do_lookup_x` does for one map. `limit`
-    /// is the highest version index that the loader knows for the object. It is below
+    /// Looks up a name that the object's filter accepts, as `do_lookup_x` does for one link map.
+    /// `limit` is the highest version index that the loader knows for the object. It is below
     /// [`super::Versions::highest_index`] if needed files are missing.
     #[inline]
     pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
         self.find_from(query, limit, None)
     }
 
-    /// The same; `first` may be the result of [`Tables::first_of_each`] for the hash.
+    /// Like [`Self::find`]; `first` may be the result of [`Tables::first_of_each`] for the hash.
     #[inline]
     pub fn find_from(
         &self,

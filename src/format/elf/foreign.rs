@@ -1,9 +1,9 @@
 //! Foreign files: objects of other operating systems, code for kernels, devices and accelerators,
-//! and machines without known loader rules. They are counted by kind and not audited. The header,
-//! the notes in the head, PT_INTERP and the needs decide, and for two kinds the file's name; no
-//! more is read.
+//! and machines without known loader rules. They are counted by kind and not audited. The kind
+//! follows from the header, the notes in the file's first bytes, PT_INTERP and the needs, or for
+//! two kinds from the path.
 //!
-//! `read` classifies each object, and `facts` adds the kinds that a name decides.
+//! `read` classifies each object, and `facts` adds the two kinds that a path decides.
 
 use super::header::{Header, endian};
 use super::{Object, Role, machine};
@@ -30,7 +30,7 @@ pub enum Foreign {
     Hurd,
     /// An object of Solaris or illumos.
     Solaris,
-    /// ELFOSABI_STANDALONE: code that another program maps itself, such as Guile's `.go` files.
+    /// ELFOSABI_STANDALONE: code that another program maps by itself, such as Guile's `.go` files.
     Standalone,
     /// A kernel module.
     KernelModule,
@@ -53,7 +53,8 @@ struct Kind {
     foreign: Foreign,
     /// The key of its count in reports.
     name: &'static str,
-    /// The words for such a file, such as `a kernel module`; for an operating system `an Android`, before a noun.
+    /// The words for such a file, such as `a kernel module`. Those for an operating system, such as
+    /// `an Android`, precede a noun.
     what: &'static str,
     /// EI_OSABI of its objects.
     osabi: Option<elf::OsAbi>,
@@ -61,7 +62,7 @@ struct Kind {
     note: &'static [u8],
     /// The OS word of the GNU ABI note.
     gnu: Option<u32>,
-    /// Directories of its loaders: PT_INTERP starts with one of them.
+    /// Paths of its loaders, in full or in part: PT_INTERP starts with one of them.
     interps: &'static [&'static str],
     /// The name of its libc, if no libc of Linux has that name.
     libc: &'static [u8],
@@ -184,10 +185,10 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Libraries of bionic that a Linux libc called `libc.so` does not include.
+/// Libraries that only bionic has beside its `libc.so`.
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
-/// Most PT_NOTE segments that are read: linkers write at most three.
+/// Upper bound of the PT_NOTE segments that are read; linkers write at most three.
 pub(super) const MOST_NOTES: usize = 8;
 
 /// The position of a PT_NOTE segment in the file.
@@ -208,7 +209,8 @@ impl Foreign {
         self.kind().name
     }
 
-    /// The words for such a file, with an article. For an operating system, a noun must follow.
+    /// The words for such a file, with an article. After those for an operating system, a noun must
+    /// follow.
     pub fn what(self) -> &'static str {
         self.kind().what
     }
@@ -242,11 +244,11 @@ impl Foreign {
             _ if machine::is_device(header.machine) => return Some(Self::Gpu),
             _ => {}
         }
-        // A linker accepts it, whatever its system.
+        // A linker accepts an object of any system.
         if object.role == Role::Relocatable {
             return None;
         }
-        // The kernel starts such a program, whatever EI_OSABI and notes say.
+        // The kernel starts such a program, regardless of EI_OSABI and notes.
         if object.interp().is_some_and(|interp| is_of_linux(object, interp)) {
             return None;
         }
@@ -267,7 +269,7 @@ impl Foreign {
             .or_else(|| is_of_unknown_machine(object).then_some(Self::Machine))
     }
 
-    /// The kind of an object at `path`; for two kinds the file's name decides.
+    /// The kind of an object at `path`, which decides two of the kinds.
     pub fn at(path: &Path, object: &Object) -> Option<Self> {
         let path = path.as_os_str().as_bytes();
         match object.foreign {
@@ -338,7 +340,7 @@ fn needs(object: &Object, name: &[u8]) -> bool {
     object.needs.iter().any(|need| object.str(need.name) == name)
 }
 
-/// True for a library linked against bionic. musl's `libc.so` has no versions, and its other
+/// True for an object linked against bionic. musl's `libc.so` has no versions, and its other
 /// libraries are empty archives.
 fn needs_bionic(object: &Object) -> bool {
     const LIBC: &[u8] = b"libc.so";

@@ -52,7 +52,7 @@ pub(super) fn place(
     Some(Got { entries, symbols, first, count })
 }
 
-/// Calls `take` for every symbol that the loader looks up for the table, in order.
+/// Calls `take` in order for every symbol that the loader looks up to fill the table.
 pub(super) fn each(
     file: &Handle,
     header: &Header,

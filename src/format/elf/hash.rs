@@ -3,7 +3,7 @@
 /// Bytes that [`gnu`] processes in one step.
 const STEP: usize = 8;
 
-/// Powers of 33: the factor of each byte in a step, and finally that of the previous hash.
+/// Powers of 33: first the factor of the previous hash, then that of each byte in a step.
 const POWERS: [u32; STEP + 1] = {
     let mut powers = [1_u32; STEP + 1];
     let mut at = STEP;
@@ -14,8 +14,8 @@ const POWERS: [u32; STEP + 1] = {
     powers
 };
 
-/// DT_GNU_HASH's function (`elf/dl-new-hash.h`): h = h * 33 + c, starting at 5381. It works in
-/// steps, because byte by byte each product would wait for the previous one.
+/// The function of DT_GNU_HASH (`elf/dl-new-hash.h`): h = h * 33 + c, starting at 5381. It takes
+/// several bytes per step: byte by byte, each product would wait for the previous one.
 pub fn gnu(name: &[u8]) -> u32 {
     let (steps, rest) = name.as_chunks::<STEP>();
     let h = steps.iter().fold(5381_u32, |h, step| {
@@ -26,7 +26,7 @@ pub fn gnu(name: &[u8]) -> u32 {
     rest.iter().fold(h, |h, c| h.wrapping_mul(33).wrapping_add(u32::from(*c)))
 }
 
-/// DT_HASH's function, also used for version names (gABI, "Hash Table Section").
+/// The function of DT_HASH, also used for version names (gABI, "Hash Table Section").
 pub fn sysv(name: &[u8]) -> u32 {
     object::elf::hash(name)
 }

@@ -73,7 +73,8 @@ impl Filter<'_> {
         self.words.get(index * N..(index + 1) * N)?.try_into().ok()
     }
 
-    /// The second bit to test; the processor shifts by the lowest five bits.
+    /// The shifted hash, for the second bit to test. Processors shift 32-bit words by the lowest
+    /// five bits of `shift`.
     fn second(self, hash: u32) -> u32 {
         hash.wrapping_shr(self.shift)
     }

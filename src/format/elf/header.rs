@@ -181,7 +181,7 @@ impl Header {
         }
     }
 
-    /// The target of loaders that can take this object.
+    /// The target for which a loader can take this object.
     pub fn target(&self) -> Target {
         Target {
             is_64: self.is_64,

@@ -1,5 +1,5 @@
-//! The strings of a glibc loader binary: its search directories, the path of its cache, the value
-//! of `$LIB` and its release.
+//! The strings of a loader binary of glibc: its search directories, the path of its cache, the
+//! value of `$LIB` and its release. Of musl's loader, only the release matters.
 //!
 //! All of them are compiled in (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h` LD_SO_CACHE,
 //! `elf/dl-dst.h` DL_DST_LIB), so Nix, Guix, sysroots and biarch installs need no table of
@@ -10,16 +10,16 @@ use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 use memchr::memmem;
 
-/// Largest loader binary that is read, in bytes. Real ones have a few hundred kilobytes.
+/// Upper bound, in bytes, for a loader binary. Real ones have a few hundred kilobytes.
 const MOST: u64 = 16 << 20;
 
-/// The length of `LIB`.
+/// Length of `LIB`, the shortest relevant string, in bytes.
 const SHORTEST: usize = 3;
 
 /// The rules found in a loader binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreter {
-    /// The longest run of search directories, each with a trailing slash.
+    /// The search directories, each with a trailing slash: their longest run in the binary.
     pub system_dirs: Vec<Vec<u8>>,
     /// The path of ld.so.cache.
     pub cache: Option<Vec<u8>>,
@@ -40,7 +40,7 @@ pub fn read(file: &Handle) -> Result<Interpreter, ReadError> {
     Ok(scan(&read_range(file, 0, MOST)?))
 }
 
-/// Finds the rules of a glibc loader in its bytes.
+/// Finds the rules of a loader in its bytes.
 pub fn scan(bytes: &[u8]) -> Interpreter {
     let mut out = Interpreter::default();
     let mut run: Vec<Vec<u8>> = Vec::new();
@@ -68,8 +68,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
                 out.preload.get_or_insert_with(|| text.to_vec());
             }
         }
-        // dl-load.c compares token names in the order ORIGIN, PLATFORM, LIB; the value of $LIB is
-        // the next string of the same pool.
+        // dl-load.c compares token names in the order ORIGIN, PLATFORM, LIB. The next string of the
+        // same pool is the value of $LIB.
         if after_lib && out.lib.is_none() && text.starts_with(b"lib") && text.is_ascii() {
             out.lib = Some(text.to_vec());
         }
@@ -92,8 +92,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     out
 }
 
-/// Keeps the longer list. The array may occur twice, once after bytes that look like the end of a
-/// path.
+/// Keeps the longer list. The array of directories may occur twice, once after bytes that look like
+/// the end of a path.
 fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     let run = std::mem::take(run);
     if run.len() > best.len() {
@@ -101,8 +101,8 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory in `text`. Other bytes may precede the `first` one of a run without a NUL:
-/// code, or a length whose last byte is not zero in big-endian order.
+/// The search directory in `text`. Other bytes without a NUL may precede the `first` one of a run:
+/// code, or a big-endian length whose last byte is not zero.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;
@@ -117,9 +117,9 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     is_dir.then_some(dir)
 }
 
-/// The value of `$LIB` if it does not follow its token. It is the longest string of the loader that
-/// starts with `lib` and ends its first directory, else the value that glibc's Makefile derives
-/// from slibdir.
+/// The value of `$LIB` if none follows the token. It is the longest string of the loader that
+/// starts with `lib` and ends `dir`, its first directory. Without one, it is the last part of
+/// `dir`, as glibc's Makefile derives it from slibdir.
 fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
     let dir = dir.strip_suffix(b"/").unwrap_or(dir);
     let is_end = |text: &&[u8]| {

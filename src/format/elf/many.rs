@@ -11,8 +11,8 @@ use super::tables::Tables;
 const GROUP: usize = 32;
 
 impl Tables {
-    /// The first symbol with each hash in its chain, or 0. `None` for a table in which
-    /// [`Object::find_from`](super::Object::find_from) cannot start at a symbol.
+    /// For each hash, the first symbol in its chain with that hash, or 0. `None` for a table in
+    /// which [`Object::find_from`](super::Object::find_from) cannot start at a symbol.
     ///
     /// Afterwards the cache holds the data of these symbols.
     pub fn first_of_each<'o>(
@@ -56,7 +56,7 @@ impl Tables {
         Some(out)
     }
 
-    /// Reads one byte of each part of these symbols' data.
+    /// Reads one byte of the name and one of the version index of each symbol.
     fn touch(&self, symbols: &[u32]) -> u8 {
         // st_name comes first in either class (gABI, "Symbol Table").
         let size = if self.is_64 { 24 } else { 16 };

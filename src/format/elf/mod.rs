@@ -1,6 +1,7 @@
-//! ELF files, as the dynamic loader sees them: the header, the program headers and what
-//! PT_DYNAMIC points to. Section headers are never read: a file runs without them and they may
-//! lie. Relocatable objects, cores and files without PT_DYNAMIC are recognised and not read on.
+//! ELF files as the dynamic loader sees them: the header, the program headers and the targets of
+//! PT_DYNAMIC. Only `sections` (large images) and `symtab` (`fix --minimal`) read section headers:
+//! a file runs without them, and they may be wrong. Relocatable objects, cores and files without
+//! PT_DYNAMIC are recognised, but not read further.
 //!
 //! `read` makes an [`Object`]; `facts::collect` calls it.
 
@@ -50,7 +51,7 @@ use super::Defect;
 pub struct Object {
     /// The ELF header.
     pub header: Header,
-    /// The object's role for a loader.
+    /// The role of the object for a loader.
     pub role: Role,
     /// The reason why it belongs to another system, if it does; [`Foreign::at`] also checks its
     /// path.
@@ -58,7 +59,7 @@ pub struct Object {
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
     /// `_dl_map_object_from_fd`).
     pub refused: Option<&'static str>,
-    /// The same for an object that is an entry point.
+    /// The message if its segments alone make the loader refuse it, even as an entry point.
     pub unmappable: Option<&'static str>,
     /// Its program headers, if a loader can use them.
     pub segments: Box<[Segment]>,
@@ -68,9 +69,9 @@ pub struct Object {
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
     pub needs: Box<[Need]>,
-    /// Number of needs beyond those that are read.
+    /// Number of needs that were counted but not read.
     pub needs_left_out: usize,
-    /// DT_SONAME; of repeated tags the last counts, as in `elf/get-dynamic-info.h`.
+    /// DT_SONAME; the last of repeated tags counts, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
     /// DT_RPATH as written, even if DT_RUNPATH makes the loader ignore it.
     pub rpath: Option<Str>,
@@ -103,7 +104,7 @@ pub struct Object {
     pub tables: Option<Tables>,
     /// Positions of the relocation tables, which are read on demand.
     pub relocations: relocs::Places,
-    /// The libraries that it opens with dlopen, as its notes say, if that is read.
+    /// The libraries that its notes declare for dlopen, if such notes are read.
     pub dlopen_notes: Option<Box<DlopenNotes>>,
     /// The defects of the file.
     pub defects: Vec<Defect>,
@@ -131,7 +132,7 @@ pub enum Role {
     Core,
     /// PT_DYNAMIC without file content: the debug companion of another file.
     Debug,
-    /// Code for a GPU or another machine that no loader of a host maps.
+    /// Code for a GPU or another machine that no loader maps.
     Device,
     /// A file that cannot be read as an ELF file of a known kind.
     Broken,
@@ -157,8 +158,8 @@ pub struct Need {
     pub name: Str,
 }
 
-/// A symbol that a relocation may look up. All undefined global and weak symbols are here, and the
-/// few defined ones whose lookup can fail. Whether relocations use them is read later.
+/// A symbol that a relocation may look up: all undefined global and weak symbols, and the few
+/// defined ones whose lookup can fail. The relocations that use them are read later.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     /// Offset of the name in [`Object::text`].
@@ -179,7 +180,7 @@ pub struct Reference {
 struct NameLen(u16);
 
 impl NameLen {
-    /// The length up to the NUL: hardly any name has so many bytes.
+    /// Stands for "up to the NUL": hardly any name has so many bytes.
     const OF_STRING: u16 = u16::MAX;
 
     fn of(name: &[u8]) -> Self {
@@ -194,7 +195,7 @@ pub enum RefKind {
     Strong,
     /// Undefined and weak: it may stay unbound.
     Weak,
-    /// An undefined function with a value: its address in a program that is not
+    /// An undefined function with a value, which is its address in a program that is not
     /// position-independent.
     Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
@@ -208,7 +209,7 @@ pub enum RefKind {
     Unhashed,
 }
 
-/// The size of a program's data, in as many bits as an address space needs.
+/// The size of a program's data, in 56 bits: as many as an address space needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopySize([u8; 7]);
 
@@ -226,7 +227,7 @@ impl CopySize {
 }
 
 impl Object {
-    /// An object of which only the header is known.
+    /// An object with nothing but its header.
     fn empty(header: Header) -> Self {
         Self {
             header,
@@ -313,8 +314,8 @@ impl Object {
         self.soname.map(|s| self.str(s))
     }
 
-    /// The text of the search path that the loader uses: DT_RUNPATH, else DT_RPATH; `None` without one
-    /// and for an empty one (`elf/dl-load.c`, `decompose_rpath`).
+    /// The text of the search path that the loader uses: DT_RUNPATH, else DT_RPATH. `None` if it is
+    /// absent or empty (`elf/dl-load.c`, `decompose_rpath`).
     pub fn search_path(&self) -> Option<&[u8]> {
         let text = self.str(self.runpath.or(self.rpath)?);
         Some(text).filter(|text| !text.is_empty())
@@ -333,8 +334,9 @@ impl Object {
         }
     }
 
-    /// True if functions of its own run when it is loaded or unloaded. The start files of GCC bring one of
-    /// each kind, and refer to `_ITM_registerTMCloneTable` (`crtstuff.c`).
+    /// True if functions of its own run when it is loaded or unloaded. GCC's start files add one
+    /// function of each kind. A reference to `_ITM_registerTMCloneTable` shows that they are linked
+    /// (`crtstuff.c`).
     pub fn has_constructors(&self) -> bool {
         let names = || self.references.iter().map(|reference| self.reference_name(reference));
         let has_start_file = || names().any(|name| name == b"_ITM_registerTMCloneTable");
@@ -351,8 +353,8 @@ impl Object {
 #[derive(Default)]
 struct TextBuilder {
     text: Vec<u8>,
-    /// Most bytes to collect. Names may share bytes of a string table, and a hostile file may make
-    /// them all share a long one.
+    /// Upper bound of the collected bytes. Names may share bytes of a string table, and a hostile
+    /// file may make all its names share one long string.
     most: usize,
     /// True if a string was dropped.
     overrun: bool,

@@ -8,7 +8,7 @@ use crate::order::Arrange as _;
 use crate::tree::Handle;
 use std::ops::Range;
 
-/// Tables with smaller gaps than this are read together, in bytes.
+/// Gap in bytes up to which neighbouring tables are read together.
 const GAP: u64 = 64 << 10;
 /// Upper bound, in bytes, for a table of unknown size.
 const OPEN_END: u64 = 4 << 20;
@@ -16,9 +16,9 @@ const OPEN_END: u64 = 4 << 20;
 /// Upper bound, in bytes, for one table: a sparse file can be larger than any memory.
 const MOST: u64 = 256 << 20;
 
-/// Buffer size that a thread keeps for tables, in bytes; hardly any program has more.
+/// Size in bytes up to which a thread keeps its buffer for tables; hardly any program needs more.
 pub(super) const ROOM: usize = 1 << 20;
-/// The same if no tables are kept, because the largest libraries then reuse the buffer one by one.
+/// The same if no tables are kept: then the largest libraries use the buffer too, one by one.
 pub(super) const ROOM_LEAN: usize = 16 << 20;
 
 /// The position of one table: first in the file, later in the buffer.
@@ -104,8 +104,8 @@ pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Def
 /// file's first bytes, are not read again: six of ten libraries and programs have all tables there.
 ///
 /// A buffer that is kept has exactly the needed size. Otherwise it is the memory of `scratch`, so
-/// that the next file is read into the same pages. The few large ones go back to the allocator,
-/// which reuses them for other large libraries.
+/// that the next file is read into the same pages. A buffer too large for `scratch` goes back to
+/// the allocator, which reuses it for other large libraries.
 pub(super) fn read_pieces(
     (file, head): (&Handle, &[u8]),
     scratch: Option<(&mut Vec<u8>, usize)>,
@@ -160,7 +160,7 @@ pub(super) fn read_pieces(
 }
 
 /// A buffer of at least `len` bytes with arbitrary content: later reads overwrite the bytes of an
-/// earlier file, or no reader uses them.
+/// earlier file, or nothing reads them.
 fn with_len(mut buffer: Vec<u8>, len: usize, room: usize) -> Vec<u8> {
     if buffer.len() < len {
         // Reserves the largest size at once: unused pages are never touched.
@@ -177,7 +177,7 @@ struct Run {
     pieces: Range<usize>,
 }
 
-/// Groups pieces, sorted by offset, with gaps of at most [`GAP`] bytes.
+/// Groups pieces, sorted by offset, across gaps of at most [`GAP`] bytes.
 fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {

@@ -24,17 +24,17 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Extra room for names beyond the size of the string table, in bytes.
+/// Room for names beyond four times the size of the string table, in bytes.
 const ROOM: usize = 64 << 10;
 
-/// Initial room for names in each thread, in bytes: a growing buffer moves to fresh pages.
+/// Initial room for names in each thread, in bytes. A buffer that grows moves to fresh pages.
 const ROOM_AT_ONCE: usize = 1 << 20;
 
-/// Size up to which the tables of a program are kept, in bytes: of 1,233 programs below `/usr`, 1,136.
-/// Reading them again would cost more.
+/// Size in bytes up to which the tables of a program are kept, because reading them again would
+/// cost more. Of 1,233 programs below `/usr`, 1,136 have smaller tables.
 const SMALL: u64 = 16 << 10;
 
-/// Number of exports from which a program's relocations are read to find copied data.
+/// Number of exports above which a program's relocations are read to find copied data.
 const FEW_EXPORTS: u32 = 100;
 
 /// Reads the object in `file`, whose first bytes are `head`.
@@ -50,7 +50,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     object.role = early_role(&header);
     if object.role != Role::Shared {
         let (start, end) = header.sections;
-        // For a linker, the section headers define the object.
+        // A linker finds everything through the section headers.
         if object.role == Role::Relocatable && end > file.stat().len {
             let what = "end beyond the end of the file";
             object.defects.push(Defect::cut(Table::SectionHeaders, start, end, what));
@@ -106,8 +106,8 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     })
 }
 
-/// If a part of the dynamic section or of a table is beyond the end of the file, other defects in
-/// the tables probably follow from that. They are dropped.
+/// Drops defects that probably only follow from a part of the dynamic section, or of a table,
+/// beyond the end of the file.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {
@@ -156,8 +156,8 @@ pub(super) struct Reader<'a> {
     pub(super) versionless: Option<u32>,
 }
 
-/// Buffers that one thread reuses for all files: pages that were touched once cost nothing the next
-/// time.
+/// Buffers that one thread reuses for all files, because only the first touch of a page is
+/// expensive.
 #[derive(Default)]
 pub(super) struct Scratch {
     text: Vec<u8>,
@@ -216,7 +216,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes the defects of PT_LOAD headers. A debug companion has those of its original file.
+    /// Takes the defects of PT_LOAD headers, except from a debug companion: it copies the headers
+    /// of its original file.
     fn take_load_defects(&mut self, object: &mut Object) {
         object.defects.append(&mut self.segments.defects);
         if !self.segments.has_loads() {
@@ -253,7 +254,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The checks of segments, which also apply to an entry point.
+    /// The loader's checks of segments, which also apply to an entry point.
     fn unmappable(&self) -> Option<&'static str> {
         let none = (!self.segments.has_loads()).then_some("object file has no loadable segments");
         self.segments.refused.or(none)
@@ -279,8 +280,7 @@ impl Reader<'_> {
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
         pieces::shorten(&mut pieces, self.file.stat().len, &mut object.defects);
-        // Large programs hold half of all table bytes, and lookups hardly ever find definitions in
-        // them.
+        // Large programs hold half of all table bytes, and lookups rarely find definitions in them.
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let is_small = pieces.iter().map(|piece| piece.len).sum::<u64>() <= SMALL;
         let keep = self.reading.tables || !self.reading.lean && (shared || is_small);
@@ -393,7 +393,8 @@ impl Reader<'_> {
         if let (Some(name), Some((start, size)), Some(_)) =
             (outside, self.segments.dynamic, dynamic.strtab)
         {
-            // Entries do not store their positions: that would cost memory for every valid file.
+            // Positions of entries are not stored, because every valid file would pay for the
+            // memory.
             let bytes = slice_or_read(self.file, self.head, start, size)?;
             let at = start + Dynamic::place_of_name(&object.header, &bytes, name);
             let what = "holds a name that lies outside the string table";
@@ -458,7 +459,7 @@ impl Reader<'_> {
             plt_is_rela: dynamic.plt_is_rela,
             got: None,
         };
-        // elf/dynamic-link.h: DT_RELASZ may include the PLT's entries.
+        // DT_RELASZ may include the entries of the PLT (elf/dynamic-link.h).
         let same_kind = if dynamic.plt_is_rela { &mut places.rela } else { &mut places.rel };
         if let (Some(all), Some(plt)) = (same_kind.as_mut(), places.plt)
             && all.offset + all.size == plt.offset + plt.size

@@ -1,5 +1,5 @@
 //! The symbols of an object that the loader may have to bind: collected and hashed while the tables
-//! are in the cache. Whether a relocation uses them is read later, and only if it matters.
+//! are in the cache. The relocations that use them are read later, and only if they matter.
 
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -10,7 +10,7 @@ use crate::id::FastSet;
 use object::read::elf::Sym as _;
 use object::{Endianness, elf};
 
-/// Initial room for references in each thread.
+/// Initial capacity for references in each thread.
 const AT_ONCE: usize = 1 << 15;
 
 /// True for an entry that is almost certainly an undefined symbol. If the number of symbols is

@@ -1,13 +1,14 @@
-//! Releases of C libraries: those of loaders and libcs, and those at which loader rules changed.
+//! Releases of C libraries: those of loaders and libcs that were found, and those at which loader
+//! rules changed.
 
 use std::fmt;
 
 /// A release of glibc, such as 2.36.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct GlibcVersion {
-    /// 2 since 1997.
+    /// The first number, 2 since 1997.
     pub major: u16,
-    /// The number that changes twice a year.
+    /// The second number, which grows twice a year.
     pub minor: u16,
 }
 
@@ -17,7 +18,7 @@ impl GlibcVersion {
         Self { major, minor }
     }
 
-    /// The release at the start of `2.36.9000`: its first two numbers.
+    /// The release at the start of a text such as `2.36.9000`: its first two numbers.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut numbers = text.split(|b| !b.is_ascii_digit());
         let mut number = || std::str::from_utf8(numbers.next()?).ok()?.parse().ok();

@@ -1,7 +1,6 @@
-//! Relocation tables. They are read only for the few objects where it matters which relocations
-//! look up a symbol: objects with unbound references, and objects whose bindings are all requested.
-//! `facts::collect` reads them on a need; `bind::relocation_pass` visits them in the loader's
-//! order.
+//! Relocation tables. They are read only if it matters which relocations look up a symbol: for
+//! unbound references, and for objects whose bindings are all requested. `facts::collect` reads
+//! them on a need; `bind::relocation_pass` visits them in the order of the loader.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
@@ -32,7 +31,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Size of the relative entries, of `entry` bytes each; it may exceed the table.
+    /// Size of the relative entries, of `entry` bytes each. A wrong count may make it larger than
+    /// the table.
     fn relative_size(self, entry: u64) -> u64 {
         self.relative.saturating_mul(entry)
     }
@@ -43,7 +43,7 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
 
-/// Number of symbols that fit; an ELF string table is exhausted far earlier.
+/// Upper bound of symbol indices that fit; an ELF string table is full far earlier.
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 impl Relocation {
@@ -87,7 +87,7 @@ pub struct Relocations {
     pub defects: Vec<Defect>,
 }
 
-/// Most bytes that are read to find a program's copied data.
+/// Upper bound, in bytes, for the tables that are read to find a program's copied data.
 const MOST_FOR_COPIES: u64 = 64 << 10;
 
 /// The symbols of `object`'s copy relocations; `None` if the tables are too large or have defects.
@@ -156,8 +156,8 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
     Ok(out)
 }
 
-/// DT_RELA and DT_JMPREL as one table, so that one `pread` reads both. Only if the second starts
-/// where the first ends, and both are valid.
+/// DT_RELA and DT_JMPREL as one table, so that one `pread` reads both. `None` unless the second
+/// starts where the first ends, and both are valid.
 fn joined(file: &Handle, object: &Object, places: &Places) -> Option<Place> {
     let (rela, plt) = places.rela.zip(places.plt).filter(|_| places.plt_is_rela)?;
     let entry = entry_size(object, true);

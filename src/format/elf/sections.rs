@@ -1,5 +1,5 @@
-//! Sections of an object whose image is large. Loaders ignore sections; `image-span` names those that fill
-//! the image. Other objects are read without them.
+//! Sections of an object whose image is large, for `image-span`, which names those that fill the
+//! image. Loaders ignore sections, and other objects are read without them.
 
 use super::{Header, Object, Role, header::endian};
 use crate::format::{c_string, read_range};
@@ -7,8 +7,8 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, elf};
 
-/// Bytes from the first to the last loaded address from which sections are read: three quarters of the reach
-/// of a signed 32-bit displacement.
+/// Size of an image in bytes from which its sections are read: three quarters of the reach of a
+/// signed 32-bit displacement.
 pub const LARGE: u64 = 3 << 29;
 
 /// Upper bounds for the section headers and their names, in bytes.
@@ -29,13 +29,14 @@ pub struct Section {
 }
 
 impl Section {
-    /// The address behind it.
+    /// The first address after the section.
     pub fn end(&self) -> u64 {
         self.address.saturating_add(self.size)
     }
 }
 
-/// Bytes from the first to the last loaded address of a program or library; `None` without a segment.
+/// Bytes from the first to the last loaded address of a program or library; `None` without a
+/// segment.
 pub fn span(object: &Object) -> Option<u64> {
     if !matches!(object.role, Role::Program | Role::Shared | Role::Static) {
         return None;
@@ -46,8 +47,8 @@ pub fn span(object: &Object) -> Option<u64> {
     last.checked_sub(first)
 }
 
-/// The loaded sections of a large object in the order of their headers; none of any other object, and none if
-/// the section headers cannot be read.
+/// The loaded sections of a large object, in the order of their headers. Empty for any other
+/// object, and if the section headers cannot be read.
 pub(super) fn of_large(file: &Handle, head: &[u8], object: &Object) -> Box<[Section]> {
     if span(object).is_none_or(|span| span < LARGE) {
         return Box::default();

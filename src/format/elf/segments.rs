@@ -8,8 +8,8 @@ use crate::format::{Defect, Table};
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
 
-/// The page size for alignment errors on a machine without a row, in bytes; the loader gets it from
-/// the kernel.
+/// The page size in bytes for alignment checks on a machine without a row in `machine`. The loader
+/// gets the size from the kernel.
 const PAGE: u64 = 4096;
 
 /// One program header.
@@ -45,7 +45,7 @@ pub(super) struct Segments {
     pub(super) interp: Option<(u64, u64)>,
     /// PT_NOTE.
     pub(super) notes: Vec<Notes>,
-    /// The alignment error at which the loader stops, by the order of its checks.
+    /// The alignment error for which the loader refuses the file.
     pub(super) refused: Option<&'static str>,
     /// The defects of PT_LOAD headers.
     pub(super) defects: Vec<Defect>,
@@ -90,7 +90,7 @@ impl Segments {
                     let filesz = range.1.min(u64::MAX - range.0);
                     out.loads.push(Load { vaddr, offset: range.0, filesz });
                 }
-                // Of several the last one counts; one without content is skipped (dl-load.c).
+                // The last of several counts; one without content is skipped (dl-load.c).
                 elf::PT_DYNAMIC if range.1 == 0 => out.hollow_dynamic = true,
                 elf::PT_DYNAMIC => out.dynamic = Some(range),
                 elf::PT_INTERP => out.interp = Some(range),
@@ -128,8 +128,8 @@ impl Segments {
         !self.loads.is_empty()
     }
 
-    /// The file offset of the byte at `vaddr`, and the number of the segment's bytes that follow it
-    /// there.
+    /// The file offset of the byte at `vaddr`, and the number of bytes from there to the end of the
+    /// segment in the file.
     pub(super) fn file_offset(&self, vaddr: u64, table: Table) -> Result<(u64, u64), Defect> {
         self.loads
             .iter()

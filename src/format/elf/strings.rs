@@ -1,9 +1,9 @@
-//! The dynamic string table of an object. It is in one buffer with the other tables; a large one
-//! stays in the file, and its pages are read as lookups need them. In a large program lookups need
-//! only the names of undefined symbols, in a large library those that other objects refer to.
+//! The dynamic string table of an object. It is in one buffer with the other tables. A large one
+//! stays in the file, and lookups read only the pages that they need. In a large program these
+//! pages have the names of undefined symbols, in a large library those that other objects refer to.
 //!
-//! It knows no symbols. `read` makes it, and `tables` asks it for names. It reads through the file
-//! that `read` opened, and opens none itself.
+//! This module knows nothing of symbols: `read` makes the string table, and `tables` asks it for
+//! names. It reads through the file that `read` opened.
 
 use super::pieces::Piece;
 use crate::format::{Defect, Table, c_string};
@@ -12,13 +12,13 @@ use memchr::memchr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Size in bytes from which a string table stays in the file. In a smaller one hardly a page lacks
-/// a requested name.
+/// Size in bytes from which a string table stays in the file. In a smaller one, almost every page
+/// has a requested name.
 const LARGE: u64 = 1 << 20;
-/// Bytes that are read at a time.
+/// Number of bytes that are read at a time.
 const PAGE: usize = 4 << 10;
-/// Bytes to read of the following pages, tried in turn until the last name of this page ends. If a
-/// name is longer, the whole table is read.
+/// Bytes to read beyond a page, tried in turn until the last name of the page ends. If a name is
+/// longer, the whole table is read.
 const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
 /// The location of an object's strings.
@@ -36,11 +36,11 @@ pub(super) struct Apart {
     file: Held,
     offset: u64,
     len: usize,
-    /// One page: from its first byte to the end of the last string that starts on it; empty if that
-    /// end is too far away.
+    /// The pages that were read, each up to the end of the last string that starts on it. A page is
+    /// empty if that end is too far away.
     pages: Box<[OnceLock<Box<[u8]>>]>,
     whole: OnceLock<Vec<u8>>,
-    /// The defect found while a page was read.
+    /// The read error, or the change of the file, seen while a page was read.
     defect: OnceLock<Defect>,
 }
 
@@ -69,7 +69,7 @@ impl Strings {
         }
     }
 
-    /// A defect found after the object was read.
+    /// The defect found while a page was read, if there is one.
     pub(super) fn defect(&self) -> Option<&Defect> {
         match self {
             Self::Inside(_) => None,
@@ -87,7 +87,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The string at `offset`, without its NUL.
+    /// The string at `offset`, without its NUL; `None` if it has no NUL or `offset` is outside.
     pub(super) fn at(self, offset: usize) -> Option<&'t [u8]> {
         match self {
             Self::Inside(strings) => c_string(strings, offset),
@@ -157,8 +157,8 @@ impl Apart {
         Box::default()
     }
 
-    /// Reads as much of the table as exists. If the file was modified meanwhile, the new content is
-    /// used and reported; usually it is equal.
+    /// Reads as much of the table as exists. If the file was modified meanwhile, the new bytes are
+    /// used and the change is reported; usually they are equal.
     fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
         let len = len.min(self.len - start);
         let read = self.file.read_new(len, self.offset + start as u64);

@@ -1,6 +1,6 @@
-//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`):
-//! functions and data of any visibility. Loaders ignore it, and `strip` removes it. Only `fix
-//! --minimal` reads it, to find the names that a link took.
+//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`): symbols
+//! of any visibility. Loaders ignore it, and `strip` removes it. Only `fix --minimal` reads it, to
+//! find the definitions that are part of the file.
 
 use super::{Header, header::endian};
 use crate::format::{ReadError, c_string, read_range};
@@ -12,8 +12,8 @@ use object::{Endianness, elf};
 const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` with the name of every function and object that the file defines; false if it has
-/// no readable symbol table.
+/// Calls `visit` with the name of every symbol that the file defines, except sections and files.
+/// Returns false if the file has no readable symbol table.
 pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8])) -> Result<bool, ReadError> {
     let head = read_range(file, 0, 64)?;
     match Header::parse(&head) {

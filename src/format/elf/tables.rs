@@ -1,7 +1,7 @@
 //! The dynamic tables of an object for lookups: symbols, strings, version indices and a hash table,
 //! in one buffer that is searched in place. Large string tables stay in the file.
 //!
-//! Every extent is validated once, when the tables are made; the slice checks every access again.
+//! Every extent is validated once, when the tables are made, and slices check every access again.
 //! The tables are not a list of exports: names are compared only after an equal hash, as
 //! `elf/dl-lookup.c` does. `find` looks up one name, and [`Tables::symbols`] lists all for reports.
 
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// One buffer with all tables, and the position of each.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Shared with edits of the object, which do not change it.
+    /// Edited copies of the object share it, because they do not change it.
     pub(super) bytes: Arc<Vec<u8>>,
     pub(super) is_64: bool,
     pub(super) big: bool,
@@ -31,11 +31,11 @@ pub struct Tables {
     pub(super) wide_hash: bool,
     /// MIPS: DT_MIPS_SYMTABNO. Undefined entries count only with `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
-    /// Number of symbols, by the hash table or by the start of the next table.
+    /// Number of symbols, from the hash table or from the start of the next table.
     pub(super) count: u32,
-    /// True if the hash table gives their number; otherwise the last entries may not be symbols.
+    /// True if `count` comes from the hash table; otherwise the last entries may not be symbols.
     pub(super) is_counted: bool,
-    /// Names of additional undefined symbols after these, which only an edit refers to.
+    /// Names of undefined symbols that an edit adds after those of the file.
     pub(super) added: Vec<Box<[u8]>>,
 }
 
@@ -118,8 +118,8 @@ pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
 
-/// True for a definition that a lookup can find, unless it is data and data `may_copy`. A quick
-/// check of one entry; a nonzero value is nonzero in either byte order.
+/// True for a definition that a lookup can find, unless it is data and data `may_copy`. This quick
+/// check ignores the byte order: a value is nonzero in both orders or in none.
 pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
     symbol: &H::Sym,
     may_copy: impl FnOnce() -> bool,
@@ -156,12 +156,13 @@ impl Tables {
         }
     }
 
-    /// A defect found while names were read from the file.
+    /// The defect found while names were read after the object, if there is one.
     pub fn late_defect(&self) -> Option<&Defect> {
         self.strings.defect()
     }
 
-    /// True if the value of an undefined entry is that of a lazy stub, which is not a definition.
+    /// True if an undefined entry with this `st_other` has the value of a lazy stub, which is not a
+    /// definition.
     pub(super) fn is_stub(&self, other: u8) -> bool {
         self.mips_symbols.is_some() && is_unmarked(other)
     }

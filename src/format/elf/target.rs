@@ -1,4 +1,4 @@
-//! The target of an object: the loaders that can take it.
+//! The target of a loader and of the objects that it can take.
 
 /// The objects that one loader takes: those of its own class, byte order and machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,6 +11,6 @@ pub struct Target {
     pub machine: u16,
     /// e_flags
     pub flags: u32,
-    /// True if the loader skips a file of another machine before it checks e_ident, as Debian's do.
+    /// True if the loader, like Debian's, skips a file of another machine before it checks e_ident.
     pub machine_first: bool,
 }

@@ -79,10 +79,10 @@ pub struct VersionEntry {
 const EMPTY: VersionEntry =
     VersionEntry { hash: 0, name: Str { start: 0, len: 0 }, hidden: false, file: None };
 
-/// The limit of version indices that excludes none.
+/// A limit for version indices that excludes none.
 pub const EVERY_VERSION: u16 = u16::MAX;
 
-/// Most records of one table. Offsets link the records, and a cycle would never end.
+/// Upper bound of the records in one table. Offsets link the records, and a cycle would never end.
 const MOST_RECORDS: usize = 1 << 16;
 
 impl Versions {

@@ -1,5 +1,6 @@
-//! Device code in members of static archives, as `clang -fgpu-rdc` and static libraries of ROCm have it. All
-//! members are one [`DeviceCode`], in which containers and faults name their member.
+//! Device code in members of static archives, as `clang -fgpu-rdc` and static libraries of ROCm
+//! have it. All members together are one [`DeviceCode`], in which containers and faults name their
+//! member.
 
 use super::bytes::Bytes;
 use super::{Container, Depth, DeviceCode, Fault, MOST_CONTAINERS};

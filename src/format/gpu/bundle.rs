@@ -11,7 +11,7 @@ use super::{Compression, Container, Depth, DeviceCode, Entry, Fault, Kind};
 use super::{deep, inflate};
 use crate::format::ReadError;
 
-/// Bytes of a bundle's table that are read at first: enough for about fifty targets.
+/// Number of bytes that are read first of a bundle's table: enough for about fifty targets.
 const TABLE: usize = 4096;
 
 /// The plain bundle at `offset` of the file. `bytes` ends where the next bundle may begin.
@@ -42,9 +42,9 @@ pub(super) fn plain(
     Ok(container)
 }
 
-/// The bundle that a relocatable object is, if it has sections for the entries. `clang -fgpu-rdc` and
-/// `clang-offload-bundler --type=o` write it: the name of a section is the magic and the id. The section of
-/// the host has one byte.
+/// Adds the bundle whose entries are sections of a relocatable object, as `clang -fgpu-rdc` and
+/// `clang-offload-bundler --type=o` write it. The name of such a section is the magic and the id.
+/// The section of the host has one byte.
 pub(super) fn in_sections(
     bytes: Bytes<'_>,
     sections: &[(Vec<u8>, Extent)],
@@ -69,7 +69,7 @@ pub(super) fn in_sections(
     Ok(())
 }
 
-/// The code object of an entry.
+/// The code object of an entry; `None` if the entry is something else.
 fn payload(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadError> {
     if bytes.len() < code_object::HEADER as u64 {
         return Ok(None);
@@ -185,5 +185,5 @@ fn entries_of(
     Ok(())
 }
 
-/// Most inflated bytes in which a table is looked for.
+/// Upper bound, in bytes, for the inflated data in which the table must end.
 const MOST_TABLE: usize = 4 << 20;

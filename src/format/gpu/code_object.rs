@@ -1,6 +1,6 @@
-//! AMDGPU code objects: ELF files for a GPU. The header has the target; notes repeat it and list the
-//! kernels (LLVM's AMDGPUUsage, "ELF Code Object" and "Code Object Metadata"). NVIDIA's cubins are
-//! not read here.
+//! AMDGPU code objects: ELF files for a GPU. The header has the target; notes repeat it and list
+//! the kernels (LLVM's AMDGPUUsage, "ELF Code Object" and "Code Object Metadata"). NVIDIA's cubins
+//! are not read here.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
 use super::msgpack::{Reader, Value};
@@ -8,13 +8,13 @@ use super::target::{TargetId, processor};
 use crate::format::ReadError;
 use object::elf;
 
-/// Most bytes of the notes of one code object. The largest real ones have a few MiB.
+/// Upper bound, in bytes, for one segment of notes; the largest real ones have a few MiB.
 const MOST_NOTES: u64 = 64 << 20;
-/// Most program headers; compilers write about ten.
+/// Upper bound for the number of program headers; compilers write about ten.
 const MOST_SEGMENTS: u16 = 256;
 /// `NT_AMDGPU_METADATA`
 const NT_AMDGPU_METADATA: u32 = 32;
-/// The length of an ELF header of 64 bits.
+/// Size of a 64-bit ELF header, in bytes.
 pub(super) const HEADER: usize = 64;
 
 /// The facts of a code object.
@@ -26,7 +26,7 @@ pub struct CodeObject {
     pub mach: u8,
     /// The version of the code object: 2 to 6.
     pub version: u8,
-    /// The version of a generic target; 0 if it is not one.
+    /// The version of a generic target; 0 if the target is not generic.
     pub generic_version: u8,
     /// Its metadata, if notes are read and it has some.
     pub metadata: Option<Metadata>,
@@ -101,7 +101,7 @@ pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     Some(code)
 }
 
-/// Two bits of a setting since version 4: unsupported, any, off, on.
+/// The setting that two bits hold since version 4: unsupported, any, off, on.
 fn setting(bits: u32) -> Option<bool> {
     match bits & 3 {
         2 => Some(false),

@@ -1,29 +1,29 @@
-//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). The conditions
-//! are those of `lockBtree` in `btree.c`, under which SQLite refuses to read a file.
+//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). The
+//! conditions are those of `lockBtree` in `btree.c`, under which SQLite refuses to read a file.
 
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 
-/// Bytes of the header.
+/// Size of the header, in bytes.
 const HEADER: usize = 100;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The header of a database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Database {
-    /// Bytes of a page; 0 for an empty file, which is an empty database.
+    /// Size of a page in bytes; 0 for an empty file, which is an empty database.
     pub page_size: u32,
     /// Number of pages, by the header or, where SQLite ignores that, by the size of the file.
     pub pages: u64,
 }
 
-/// Reads the header of a database; why SQLite does not read it, as the end of a sentence.
+/// Reads the header of a database, or the reason why SQLite refuses it, as the end of a sentence.
 pub fn read(file: &Handle) -> Result<Result<Database, &'static str>, ReadError> {
     let head = read_range(file, 0, HEADER as u64)?;
     Ok(parse(&head, file.stat().len))
 }
 
-/// The same for the first bytes of a file with `len` bytes.
+/// Like [`read`], from the first bytes of a file with `len` bytes.
 pub fn parse(head: &[u8], len: u64) -> Result<Database, &'static str> {
     // SQLite itself writes one byte to a new file on some systems (`unixFileSize` in `os_unix.c`).
     if len <= 1 {
@@ -39,7 +39,8 @@ pub fn parse(head: &[u8], len: u64) -> Result<Database, &'static str> {
         1 => 65_536,
         size => size,
     };
-    // The fractions of the payload are fixed. A page has at least 480 bytes that are not reserved.
+    // The fractions of the payload are fixed. A page has at least 480 bytes besides the reserved
+    // ones.
     let is_valid = page_size.is_power_of_two()
         && page_size >= 512
         && head[21..24] == [64, 32, 32]
@@ -52,7 +53,8 @@ pub fn parse(head: &[u8], len: u64) -> Result<Database, &'static str> {
     // The number counts only if the last writer knew this field.
     let counts = stated != 0 && head[24..28] == head[92..96];
     let pages = if counts { u64::from(stated) } else { len.div_ceil(u64::from(page_size)) };
-    // SQLite reads a file that ends inside its last page, and takes zeros for the rest. No writer leaves one.
+    // SQLite reads a file that ends inside its last page, with zeros for the missing bytes. No
+    // writer leaves such a file.
     if counts && len < pages * u64::from(page_size) {
         return Err("has fewer bytes than the pages in its header");
     }

@@ -8,19 +8,20 @@ use super::{Compression, Container, Entry, Fault, inflate};
 use md5::{Digest as _, Md5};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Most inflated bytes of a bundle.
+/// Upper bound, in bytes, for an inflated bundle.
 pub(super) const MOST: u64 = 1 << 30;
-/// Most bytes of one code object that are kept to read its notes.
+/// Upper bound, in bytes, for one code object that is kept to read its notes.
 const MOST_KEPT: u64 = 128 << 20;
-/// Most inflated bytes in which the table is looked for.
+/// Upper bound, in bytes, for the inflated data in which the table must end.
 const MOST_TABLE: usize = 4 << 20;
 
-/// Most memory that one bundle takes: the window of its stream, at most 128 MiB, in a buffer that grows by
-/// doubling, and a code object.
+/// Upper bound, in bytes, of the memory for one bundle: the window of its stream, and a code
+/// object. The window has at most 128 MiB, in a buffer that may be twice as large, because it grows
+/// by doubling.
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
-/// Memory for the bundles that all threads inflate at once. A thread waits until there is room, so that
-/// more threads do not take more memory.
+/// The memory for all bundles that are inflated at the same time. A thread waits until there is
+/// room, so that more threads do not need more memory.
 static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {
@@ -28,7 +29,7 @@ struct Room {
     freed: Condvar,
 }
 
-/// A part of the room, until it is dropped.
+/// A reserved part of the room, which is released when it is dropped.
 struct Taken(u64);
 
 impl Room {
@@ -55,13 +56,13 @@ struct Arriving {
     /// The first bytes, until they hold the table.
     head: Vec<u8>,
     table: Option<Result<Vec<Entry>, ()>>,
-    /// Entries in the order of their offsets, and the next one.
+    /// Indices of the entries in the order of their offsets, and the position of the next one.
     order: Vec<usize>,
     next: usize,
     kept: Vec<u8>,
 }
 
-/// Inflates `stream` and compares it with what the header states.
+/// Inflates `stream` and compares it with the statements of its header.
 pub(super) fn check(
     stream: Bytes<'_>,
     method: Compression,
@@ -129,7 +130,7 @@ impl Arriving {
         }
     }
 
-    /// Gives the bytes from `start` on to the entries that hold them.
+    /// Passes the bytes from `start` on to the entries that hold them.
     fn feed(&mut self, chunk: &[u8], start: u64) {
         let end = start + chunk.len() as u64;
         while let (Some(Ok(entries)), Some(at)) = (&mut self.table, self.order.get(self.next)) {

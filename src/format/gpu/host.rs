@@ -12,18 +12,19 @@ use std::collections::BTreeSet;
 
 /// `__CudaFatBinaryWrapper`: magic, version, pointer, reserved.
 pub(super) const WRAPPER: usize = 24;
-/// The magic number of HIP's wrappers, of those that name a kpack file, and of CUDA's.
+/// Magic numbers of wrappers: HIP's, those that name kpack files, and CUDA's.
 pub(super) const HIP: u32 = 0x4849_5046;
 pub(super) const KPACK: u32 = 0x4b50_4948;
 pub(super) const CUDA: u32 = 0x4662_43b1;
-/// Most sections, and bytes of wrappers and names.
+/// Upper bounds: the number of sections, and the bytes of wrappers or of names.
 const MOST_SECTIONS: u64 = 100_000;
 const MOST_BYTES: u64 = 16 << 20;
-/// Most bytes of one relocation table, and of a writable segment that is searched for wrappers.
+/// Upper bounds, in bytes, for a relocation table and for a writable segment that is searched for
+/// wrappers.
 const MOST_RELOCATIONS: u64 = 512 << 20;
 const MOST_SEARCHED: u64 = 256 << 20;
 const CHUNK: usize = 1 << 20;
-/// Bytes of relocations that are read at once: a multiple of 24.
+/// Bytes of relocations that are read at a time: a multiple of 24.
 const STEP: u64 = 24 << 15;
 /// `SHT_LLVM_OFFLOADING`
 const SHT_LLVM_OFFLOADING: u32 = 0x6fff_4c0b;
@@ -35,16 +36,17 @@ pub(super) struct Extent {
     pub(super) size: u64,
 }
 
-/// Where a host object has device code.
+/// The positions of device code in a host object.
 #[derive(Default)]
 pub(super) struct Places {
-    /// Offsets in the file that wrappers point to, with the end of their segment.
+    /// Targets of wrappers, each up to the end of its segment.
     pub(super) pointed: Vec<Extent>,
-    /// Sections with bundles, for objects without wrappers and for the comparison with these.
+    /// Sections with bundles. They are read in objects without wrappers, and compared with the
+    /// targets of wrappers in others.
     pub(super) hip_sections: Vec<Extent>,
     pub(super) nv_sections: Vec<Extent>,
     pub(super) offloading: Vec<Extent>,
-    /// Sections that are the entries of a bundle, by their ids.
+    /// Sections that are the entries of a bundle, with their ids.
     pub(super) bundled: Vec<(Vec<u8>, Extent)>,
 }
 
@@ -122,7 +124,8 @@ fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<Section>, ReadError> {
     if shoff == 0 || first.len() < 64 {
         return Ok(Vec::new());
     }
-    // Numbers that do not fit are in the first section (System V gABI, "Extended section header").
+    // Numbers that do not fit are in the first section header (System V gABI, "Extended section
+    // header").
     if count == 0 {
         count = u64_at(&first, 32).unwrap_or(0);
     }
@@ -214,7 +217,8 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// Wrappers in writable segments, for an object without section headers.
+    /// Searches writable segments for wrappers. This is for objects whose section headers show no
+    /// device code.
     fn search_wrappers(&self) -> Result<Vec<Wrapper>, ReadError> {
         let mut out = Vec::new();
         for load in self.loads.iter().filter(|load| load.is_writable) {
@@ -283,7 +287,8 @@ impl<'a> Elf<'a> {
         self.bytes.part(place.offset, place.size)
     }
 
-    /// The values that relative relocations store at `slots`. DT_RELR has the value in the file.
+    /// The values that relative relocations of DT_RELA store at `slots`. For those of DT_RELR, the
+    /// value is already in the file.
     fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
         let mut out = Vec::new();
         let Some(dynamic) = self.dynamic else { return Ok(out) };

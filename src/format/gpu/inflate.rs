@@ -1,5 +1,5 @@
-//! Streams of compressed bundles: zlib (RFC 1950) and zstd (RFC 8878). A stream ends at the size that
-//! the bundle states, so that a small file cannot inflate without end.
+//! Streams of compressed bundles: zlib (RFC 1950) and zstd (RFC 8878). A stream is read only up to
+//! the size that the bundle states, so that a small file cannot inflate without end.
 
 use super::Compression;
 use super::bytes::Bytes;
@@ -9,13 +9,14 @@ use std::io::{self, Read};
 
 /// Compressed bytes that one read of the file gets.
 const CHUNK: usize = 64 << 10;
-/// Most bytes of one zstd block, before and after compression (RFC 8878, 3.1.1.2).
+/// Largest size of one zstd block in bytes, before and after compression (RFC 8878, 3.1.1.2).
 const BLOCK: usize = 128 << 10;
-/// Blocks from which a table of entries is read.
+/// Upper bound for the zstd blocks that are inflated to read a table of entries.
 const MOST_BLOCKS: u32 = 64;
 
-/// The most bytes that `len` compressed bytes can inflate to. In zlib's, two bits stand for a copy of at
-/// most 258 bytes. In zstd's, a block has at least four bytes, and 128 KiB at most.
+/// Upper bound for the bytes to which `len` compressed bytes inflate. In zlib, two bits stand for a
+/// copy of at most 258 bytes. In zstd, a block has at least four bytes and inflates to at most 128
+/// KiB.
 pub(super) fn most(method: Compression, len: u64) -> u64 {
     match method {
         Compression::Zlib => len.saturating_mul(1032),
@@ -39,8 +40,8 @@ pub(super) fn head(
     Ok(stream)
 }
 
-/// Inflates everything into `sink`, at most `most` bytes. Returns the number of compressed bytes, or
-/// `None` if the stream is damaged or longer.
+/// Inflates everything into `sink`, at most `most` bytes. Returns the number of compressed bytes,
+/// or `None` if the stream is damaged or longer.
 pub(super) fn all(
     bytes: Bytes<'_>,
     method: Compression,
@@ -79,18 +80,19 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
     let most = u64::try_from(want).ok()?;
     match stream.take(most).read_to_end(&mut out) {
         Ok(_) => Some(out),
-        // What came before the damage may be all that is asked for.
+        // The bytes before the damage may be enough.
         Err(_) => Some(out).filter(|out| !out.is_empty()),
     }
 }
 
-/// A frame of the first blocks of a zstd frame, in which the last one is marked as last. The decoder
-/// holds back as many bytes as the window has, often 8 MiB; of a whole small frame it holds back none.
+/// A complete zstd frame with the first blocks of a frame. The decoder holds back as many bytes as
+/// the window has, often 8 MiB, but holds back none at the end of a frame.
 fn first_blocks(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };
     let blocks = u32::try_from(want.div_ceil(BLOCK)).map_or(MOST_BLOCKS, |n| n.min(MOST_BLOCKS));
-    // Single segment, four bytes of content size, no checksum: the window is that size.
+    // Single segment, four bytes of content size, no checksum: the window has the size of the
+    // content.
     let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
     let (mut at, mut last, mut room) = (length as u64, None, 0_u32);
     out.extend([0; 4]);
@@ -99,7 +101,7 @@ fn first_blocks(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadEr
         let [a, b, c] = *raw else { return Ok(None) };
         let word = u32::from_le_bytes([a, b, c, 0]);
         let (kind, size) = (word >> 1 & 3, word >> 3);
-        // A block of one repeated byte has one byte.
+        // A block of one repeated byte stores that byte once.
         let stored = if kind == 1 { 1 } else { size as usize };
         if kind == 3 || size as usize > BLOCK {
             return Ok(None);
@@ -145,7 +147,7 @@ struct Source<'a> {
     next: u64,
     buffer: Vec<u8>,
     at: usize,
-    /// Number of bytes that were handed out.
+    /// Number of bytes that the decoder has taken.
     taken: u64,
 }
 

@@ -1,6 +1,7 @@
-//! kpack: device code in files of its own, usually one for each GPU (`multi_arch_packaging_with_kpack.md` of
-//! ROCm's rocm-kpack). A wrapper with the magic number `HIPK` leads to a MessagePack map with the paths of the
-//! files; a kpack file has a table of contents at its end. Code objects in it are listed, not read.
+//! kpack: device code in separate files, usually one for each GPU
+//! (`multi_arch_packaging_with_kpack.md` of ROCm's rocm-kpack). A wrapper with the magic number
+//! `HIPK` points to a MessagePack map with the paths of these files. A kpack file has a table of
+//! contents at its end. Its code objects are listed, not read.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::msgpack::{Reader, Value};
@@ -10,12 +11,12 @@ use std::collections::BTreeSet;
 
 /// The magic number of a kpack file.
 pub(super) const MAGIC: &[u8; 4] = b"KPAK";
-/// Most bytes of a reference and of a table of contents, and most entries.
+/// Upper bounds: bytes of a reference, bytes of a table of contents, and number of entries.
 const MOST_REFERENCE: usize = 64 << 10;
 const MOST_TABLE: u64 = 64 << 20;
 const MOST_ENTRIES: usize = 100_000;
 
-/// The paths in the reference at the begin of `bytes`; none if it is damaged.
+/// The paths in the reference at the start of `bytes`; none if it is damaged.
 pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     let raw = bytes.read(0, MOST_REFERENCE)?;
     let mut out = BTreeSet::new();
@@ -66,8 +67,8 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// The code objects of a table: by program or library, then by target. Compression decides where they lie,
-/// so they have no offset.
+/// The code objects of a table: by program or library, then by target. They have no offset, because
+/// their position depends on the compression.
 fn entries(raw: &[u8]) -> Option<Vec<Entry>> {
     let mut out = Vec::new();
     Reader::new(raw).map(|reader, key| {

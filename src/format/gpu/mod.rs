@@ -1,9 +1,9 @@
 //! Device code: code objects for GPUs, the bundles that hold them, and the programs and libraries
-//! that hold bundles. Formats are recognised by their content, never by names: one directory has
-//! `.co` files that are ELF, plain bundles and compressed ones.
+//! that hold bundles. Formats are recognised by their content, not by names: one directory may have
+//! `.co` files that are ELF, plain bundles and compressed bundles.
 //!
-//! [`read`] lists what a file has. It reads tables and headers; `Depth` says how much more. The GPU
-//! stage (`audit::gpu`) decides which files it reads.
+//! [`read`] lists the device code of a file. It reads tables and headers, and `Depth` selects
+//! further reads. The GPU stage (`audit::gpu`) decides which files it reads.
 
 mod archive;
 mod bundle;
@@ -31,13 +31,13 @@ use host::Extent;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How much of device code is read.
+/// The reads of device code besides tables and headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Depth {
-    /// The notes of code objects that are not compressed.
+    /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Compressed bundles are inflated whole and checked, as long as the sizes that their headers
-    /// state add up to so many bytes. `None`: only their tables of entries are read.
+    /// Upper bound, in bytes, for the stated sizes of all compressed bundles that are inflated
+    /// whole and checked. If `None`, only their tables of entries are read.
     pub inflate: Option<u64>,
 }
 
@@ -50,22 +50,22 @@ pub struct DeviceCode {
     pub wrappers: usize,
     /// Number of wrappers that name a kpack file instead.
     pub kpack: usize,
-    /// The paths of kpack files, relative to the directory of the program or library. The runtime puts the
-    /// name of the GPU for `@GFXARCH@`.
+    /// The paths of kpack files, relative to the directory of the program or library. The runtime
+    /// replaces `@GFXARCH@` with the name of the GPU.
     pub kpack_paths: BTreeSet<Vec<u8>>,
     /// The defects.
     pub faults: Vec<Fault>,
-    /// Compressed bundles that were to be checked and are too large for it.
+    /// Compressed bundles that are too large to be checked as requested.
     pub unchecked: Vec<Fault>,
-    /// The reason why a part of the file was not read.
+    /// The reason why a part of the file was not read, if there is one.
     pub unread: Option<&'static str>,
     /// The sum of the sizes of inflated bundles, as their headers state them.
     inflated: u64,
 }
 
 impl DeviceCode {
-    /// The sum of the inflated sizes that the headers of compressed bundles state, without those that are
-    /// never inflated.
+    /// The sum of the inflated sizes that the headers of compressed bundles state. Bundles that are
+    /// never inflated do not count.
     pub fn stated_sizes(&self) -> u64 {
         let size = |one: &Container| {
             let most = inflate::most(one.compression?, one.size).min(deep::MOST);
@@ -134,16 +134,16 @@ pub struct Container {
     pub member: Option<Arc<[u8]>>,
     /// The version of the format, if it has one.
     pub version: Option<u16>,
-    /// Its offset in the file.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
-    /// Its size in the file.
+    /// Its size in the file, in bytes.
     pub size: u64,
     /// Its compression.
     pub compression: Option<Compression>,
-    /// The inflated size that its header states.
+    /// The inflated size in bytes, as stated by its header.
     pub uncompressed_size: Option<u64>,
-    /// Offset, in the container, of the magic number inside the compressed payload. Readers that
-    /// search for the next bundle stop there (llvm/llvm-project#205587).
+    /// Offset in the container of the magic number, if that also occurs inside the compressed
+    /// payload. Readers that search for the next bundle stop there (llvm/llvm-project#205587).
     pub magic_inside: Option<u64>,
     /// Its code objects, in the order of its table.
     pub entries: Vec<Entry>,
@@ -168,22 +168,23 @@ impl Container {
 /// One code object, or the empty entry of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in NVIDIA's
-    /// fat binaries, the target itself for a code object on its own.
+    /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
+    /// NVIDIA's fat binaries, the target itself for a separate code object.
     pub id: Vec<u8>,
-    /// Its offset in the container, inflated if it is compressed.
+    /// Its offset in the container, after inflation if that is compressed.
     pub offset: u64,
-    /// Its size.
+    /// Its size in bytes.
     pub size: u64,
     /// The code object, if its header was read.
     pub code: Option<CodeObject>,
 }
 
 impl Entry {
-    /// The target in its id: the part behind kind and triple, of which a triple has four
+    /// The target in its id: the part after the kind and the four parts of the triple
     /// (`clang/lib/Driver/OffloadBundler.cpp`, `OffloadTargetInfo`). `None` for the host.
     pub fn target(&self) -> Option<&[u8]> {
-        // A code object on its own: `gfx90a:xnack-` and `gfx9-generic` have a hyphen too.
+        // The id of a separate code object is the target, which may have a hyphen too:
+        // `gfx90a:xnack-`, `gfx9-generic`.
         if TargetId::parse(&self.id).is_some() {
             return Some(&self.id);
         }
@@ -210,7 +211,7 @@ impl Entry {
 pub struct Fault {
     /// Offset in the file.
     pub offset: u64,
-    /// The member of the archive that it is in.
+    /// The member that has the defect, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
     /// The id of the entry, if it is about one.
     pub entry: Option<Vec<u8>>,
@@ -228,7 +229,7 @@ impl Fault {
     }
 }
 
-/// Most containers of one file. Real libraries have a few hundred.
+/// Upper bound for the containers of one file. Real libraries have a few hundred.
 const MOST_CONTAINERS: usize = 100_000;
 /// The alignment of bundles in a section and in a concatenation.
 const PAGE: u64 = 4096;
@@ -238,12 +239,13 @@ pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
 }
 
-/// The same for the first 20 bytes, which may be those of other files too.
+/// Like [`is_container`], for the first 20 bytes alone. A longer magic number is not checked to its
+/// end.
 pub fn may_be_container(head: &[u8; 20]) -> bool {
     is_container(head) || table::PLAIN.starts_with(head)
 }
 
-/// The names of other files in the values of `key` of a MessagePack index; `None` if it is damaged.
+/// Names of other files, which a MessagePack index has as values of `key`. `None` if it is damaged.
 pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     msgpack::values_of(index, key)
 }
@@ -309,7 +311,7 @@ fn of_host(
     Ok(())
 }
 
-/// Bundles of a section that no wrapper points to.
+/// Reports bundles in sections of HIP to which no wrapper points.
 fn unregistered(
     bytes: Bytes<'_>,
     places: &host::Places,
@@ -339,8 +341,8 @@ fn unregistered(
     Ok(())
 }
 
-/// Containers one behind the other: each begins where the one before ends, or at the next page. Magic
-/// numbers are never searched for, since payloads may hold them.
+/// Reads containers that follow each other, with only zeros between them. Magic numbers are never
+/// searched for, because payloads may hold them.
 fn concatenated(
     bytes: Bytes<'_>,
     part: Extent,
@@ -369,7 +371,7 @@ fn concatenated(
     Ok(())
 }
 
-/// Reads the container at the begin of `place`; false if there is none.
+/// Reads the container at the start of `place`; false if there is none.
 fn container(
     bytes: Bytes<'_>,
     place: Extent,

@@ -1,7 +1,7 @@
 //! Reads MessagePack (the specification at msgpack.org) without building values: code objects and
-//! Tensile's indexes have maps of millions of entries, and few of them count.
+//! Tensile's indexes have maps of millions of entries, of which few are needed.
 
-/// Nested maps and lists that are followed.
+/// Upper bound for the depth of nested maps and lists.
 const DEEPEST: usize = 32;
 
 /// One value, without the content of maps and lists.
@@ -19,7 +19,7 @@ pub(super) enum Value<'b> {
     List(usize),
 }
 
-/// Reads values one after another. Every method returns `None` at damaged data.
+/// Reads values one after another. Every method returns `None` if the data is damaged.
 pub(super) struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -106,8 +106,8 @@ impl<'b> Reader<'b> {
         Some(())
     }
 
-    /// Reads a map, and calls `visit` with the reader behind each key and the key. `visit` must read
-    /// the value.
+    /// Reads a map. Calls `visit` with the reader and each key; the reader is at the value of the
+    /// key, which `visit` must read.
     pub(super) fn map(
         &mut self,
         mut visit: impl FnMut(&mut Self, &'b [u8]) -> Option<()>,

@@ -1,5 +1,5 @@
-//! NVIDIA's fat binaries, as nvcc and clang put them in `.nv_fatbin`: a header, then PTX and cubins with
-//! their SM number. The layout is that of CUDA's `fatbinary_section.h` and of `cuobjdump`.
+//! NVIDIA's fat binaries, as nvcc and clang put them in `.nv_fatbin`: a header, then PTX and cubins
+//! with their SM number. The layout is that of CUDA's `fatbinary_section.h` and of `cuobjdump`.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
 use super::{Compression, Container, Entry, Fault, Kind};
@@ -7,7 +7,7 @@ use crate::format::ReadError;
 
 /// The magic number of a fat binary.
 pub(super) const MAGIC: u32 = 0xba55_ed50;
-/// Most images of one fat binary.
+/// Upper bound for the images of one fat binary.
 const MOST_IMAGES: usize = 4096;
 /// `FATBIN_KIND_PTX` and `FATBIN_KIND_ELF`.
 const PTX: u16 = 1;

@@ -7,7 +7,8 @@ use crate::format::{ReadError, c_string};
 
 /// The magic number.
 pub(super) const MAGIC: &[u8; 4] = &[0x10, 0xff, 0x10, 0xad];
-/// Most images of one binary, and bytes of its strings. LLVM 21 writes one image each.
+/// Upper bounds: images of one binary, pairs of strings of one image, and bytes of one string. LLVM
+/// 21 writes one image for each binary.
 const MOST_IMAGES: u64 = 4096;
 const MOST_STRINGS: u64 = 64;
 const LONGEST: usize = 4096;
@@ -59,7 +60,7 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// One image; `None` if a part of it lies beyond the end.
+/// One image; `None` if a part of it is beyond the end.
 fn image(
     bytes: Bytes<'_>,
     raw: &[u8],

@@ -1,5 +1,5 @@
-//! Headers and tables of Clang's offload bundles, in memory. `bundle` and `deep` read them from files and
-//! from streams.
+//! Headers and tables of Clang's offload bundles, in memory. `bundle` and `deep` read them from
+//! files and from streams.
 
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::{Compression, Entry, Fault};
@@ -9,10 +9,11 @@ pub(super) const PLAIN: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// The magic of a compressed bundle.
 pub(super) const COMPRESSED: &[u8; 4] = b"CCOB";
 
-/// Most entries of a bundle, and bytes of one id. LLVM writes one entry for each target, about 20.
+/// Upper bounds: entries of a bundle, and bytes of one id. LLVM writes one entry for each target,
+/// about 20.
 const MOST_ENTRIES: u64 = 4096;
 const LONGEST_ID: u64 = 4096;
-/// Why a table is not whole.
+/// The reason why a table is incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Short {
     /// More bytes are needed.
@@ -50,12 +51,12 @@ pub(super) fn table(head: &[u8]) -> Result<Vec<Entry>, Short> {
 pub(super) struct Header {
     pub(super) version: u16,
     pub(super) method: Option<Compression>,
-    /// The size of the whole file, which version 1 does not state.
+    /// The size of the whole bundle in bytes, which version 1 does not state.
     pub(super) total: Option<u64>,
     pub(super) uncompressed: u64,
     /// The first eight bytes of the MD5 sum of the plain bundle.
     pub(super) hash: u64,
-    /// The length of the header itself.
+    /// The length of the header itself, in bytes.
     pub(super) len: u64,
 }
 
@@ -76,7 +77,7 @@ pub(super) fn header(head: &[u8]) -> Option<Header> {
     Some(Header { version, method, total, uncompressed, hash, len })
 }
 
-/// Entries must lie within the inflated size that the header states.
+/// Reports entries that end beyond the inflated size in the header.
 pub(super) fn check_extents(
     entries: &[Entry],
     uncompressed: u64,

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A target id, such as `gfx90a:sramecc+:xnack-`. A setting that is absent means any.
+/// A target id, such as `gfx90a:sramecc+:xnack-`. An absent setting stands for any value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TargetId {
     /// The processor: `gfx90a`, `gfx11-generic`, `amdgcnspirv`.
@@ -53,8 +53,8 @@ impl TargetId {
         self.processor.ends_with("-generic")
     }
 
-    /// True if code for `self` runs on a device with the settings of `device`: a setting of the code
-    /// must be that of the device (ROCR, `Isa::IsCompatible`).
+    /// True if code for `self` runs on a device with the settings of `device`: a setting that both
+    /// have must be equal (ROCR, `Isa::IsCompatible`).
     pub fn settings_fit(&self, device: &Self) -> bool {
         let fits = |code: Option<bool>, device: Option<bool>| {
             code.is_none() || device.is_none() || code == device
@@ -108,7 +108,7 @@ pub(super) fn processor(mach: u8) -> Option<&'static str> {
     Some(PROCESSORS[found].1)
 }
 
-/// Processors by number, sorted.
+/// Processors, sorted by number.
 const PROCESSORS: &[(u8, &str)] = &[
     (0x20, "gfx600"),
     (0x21, "gfx601"),

@@ -1,9 +1,9 @@
-//! Conditions of `#if`, with three values: a macro that is not known makes only those conditions
-//! unknown that depend on it.
+//! Conditions of `#if`, with three values: an unknown macro makes only those conditions unknown
+//! that depend on it.
 
 use super::macros::{Macro, Macros, Truth, name, number};
 
-/// Operators inside of each other. Real conditions have few.
+/// Upper bound for the nesting of operators, which is low in real conditions.
 const DEEPEST: u32 = 64;
 
 pub(super) fn not(a: Truth) -> Truth {
@@ -22,12 +22,12 @@ pub(super) fn or(a: Truth, b: Truth) -> Truth {
     not(and(not(a), not(b)))
 }
 
-/// The value of a condition. One that cannot be read is not known.
+/// The value of a condition; `None` if it is unknown or cannot be parsed.
 pub(super) fn evaluate(text: &[u8], macros: &Macros) -> Truth {
     let mut parser = Parser { rest: text, macros, depth: 0 };
     let value = parser.binary(1)?;
     parser.blanks();
-    // What follows, such as `?`, changes the value.
+    // A rest, such as `?`, would change the value.
     if parser.rest.is_empty() { value.map(|value| value != 0) } else { None }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn guarded_name(text: &[u8]) -> Option<&[u8]> {
     (name(inner) == inner && !inner.is_empty()).then_some(inner)
 }
 
-/// A value, or nothing where it is not known.
+/// A value; `None` if it is unknown.
 type Value = Option<i64>;
 
 struct Parser<'a> {
@@ -49,7 +49,7 @@ struct Parser<'a> {
     depth: u32,
 }
 
-/// Operators with their precedences; longer ones come before their beginnings.
+/// Operators with their precedences. Longer operators come before their prefixes.
 const OPERATORS: [(&[u8], u8); 18] = [
     (b"||", 1),
     (b"&&", 2),
@@ -71,7 +71,7 @@ const OPERATORS: [(&[u8], u8); 18] = [
     (b"%", 10),
 ];
 
-/// The outer `Option` of results is `None` if the text cannot be read.
+/// The outer `Option` of results is `None` if the text cannot be parsed.
 impl Parser<'_> {
     fn blanks(&mut self) {
         self.rest = self.rest.trim_ascii_start();
@@ -84,7 +84,7 @@ impl Parser<'_> {
         rest.is_some()
     }
 
-    /// Operators of at least this precedence.
+    /// Parses operators of at least this precedence.
     fn binary(&mut self, least: u8) -> Option<Value> {
         let mut left = self.unary()?;
         loop {
@@ -131,7 +131,7 @@ impl Parser<'_> {
             b'0'..=b'9' => {
                 let digits = name(self.rest);
                 self.rest = &self.rest[digits.len()..];
-                // Separators and fractions are not read.
+                // Digit separators and fractions are not parsed.
                 let is_end = !matches!(self.rest.first(), Some(b'\'' | b'.'));
                 is_end.then(|| number(digits))
             }
@@ -139,7 +139,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A macro, a call of one, or `defined`.
+    /// A macro, a macro call, or `defined`.
     fn word(&mut self) -> Option<Value> {
         let word = name(self.rest);
         if word.is_empty() {
@@ -168,7 +168,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The arguments of a call, which are not evaluated; false if they do not end.
+    /// Skips the arguments of a call, which are not evaluated. Returns false if they do not end.
     fn arguments(&mut self) -> bool {
         let mut open = 1_u32;
         while let Some((byte, rest)) = self.rest.split_first() {

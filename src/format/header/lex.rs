@@ -1,14 +1,14 @@
-//! The directives of a header: comments, strings and joined lines are taken as a compiler takes them
+//! The directives of a header. Comments, strings and joined lines are recognised as in a compiler
 //! (`libcpp/lex.cc` of GCC: `_cpp_lex_direct`, `lex_string`, `lex_raw_string`).
 
-/// Longest condition that is read, in bytes.
+/// Upper bound, in bytes, for the rest of a line. A condition that is longer is unknown.
 const MOST_TEXT: usize = 16 << 10;
 
 /// One line that begins with `#`.
 pub(super) struct Directive<'a> {
     /// The line of the `#`, from 1.
     pub(super) line: u32,
-    /// The word behind the `#`.
+    /// The word after the `#`.
     pub(super) keyword: &'a [u8],
     /// The rest of the line without comments; at most [`MOST_TEXT`] bytes.
     pub(super) rest: Vec<u8>,
@@ -24,7 +24,7 @@ impl Directive<'_> {
     }
 }
 
-/// The name at the begin of `text`: `<name>` or `"name"`.
+/// The name at the start of `text`: `<name>` or `"name"`.
 pub(super) fn header_name(text: &[u8]) -> Option<(&[u8], bool)> {
     let (end, quoted) = match text.first()? {
         b'<' => (b'>', false),
@@ -40,7 +40,7 @@ pub(super) struct Directives<'a> {
     text: &'a [u8],
     at: usize,
     line: u32,
-    /// True if only blanks and comments were before on this line.
+    /// True if only blanks and comments precede this position on the line.
     is_fresh: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Directives<'a> {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Goes on to `to`, and counts the lines on the way.
+    /// Moves to offset `to`, and counts the lines on the way.
     fn skip_to(&mut self, to: usize) {
         let to = to.min(self.text.len());
         let lines = memchr::memchr_iter(b'\n', &self.text[self.at..to]).count();
@@ -61,7 +61,7 @@ impl<'a> Directives<'a> {
         self.at = to;
     }
 
-    /// Length of a backslash with the end of line behind it, which join two lines; 0 for none.
+    /// Length of a backslash with a line end, which join two lines; 0 if there is none here.
     fn joint(&self) -> usize {
         match (self.peek(0), self.peek(1), self.peek(2)) {
             (b'\\', b'\n', _) => 2,
@@ -70,7 +70,8 @@ impl<'a> Directives<'a> {
         }
     }
 
-    /// A comment at this place, which is passed. A line comment ends before its end of line.
+    /// Skips a comment at this position; false if there is none. A line comment ends before its
+    /// line end.
     fn comment(&mut self) -> bool {
         match (self.peek(0), self.peek(1)) {
             (b'/', b'*') => {
@@ -96,7 +97,7 @@ impl<'a> Directives<'a> {
         }
     }
 
-    /// The identifier or number that ends before this place; at most a few bytes of it.
+    /// The identifier or number that ends before this position, or its last 64 bytes.
     fn word_before(&self) -> &'a [u8] {
         let from = self.at.saturating_sub(64);
         let before = &self.text[from..self.at];
@@ -104,14 +105,14 @@ impl<'a> Directives<'a> {
         &before[before.len() - before.iter().rev().take_while(is_word).count()..]
     }
 
-    /// A string or character at this place, which is passed. It ends with the line at the latest.
+    /// Skips a string or character literal at this position. It ends with the line at the latest.
     fn quoted(&mut self, quote: u8) {
         let word = self.word_before();
         if quote == b'"' && [&b"R"[..], b"LR", b"uR", b"UR", b"u8R"].contains(&word) {
             return self.raw_string();
         }
         if quote == b'\'' && word.first().is_some_and(u8::is_ascii_digit) {
-            // A separator of digits.
+            // A digit separator.
             self.at += 1;
             return;
         }

@@ -1,12 +1,12 @@
-//! Macros that are known without other headers: those of any C++ compiler for Linux, and those that the
-//! file defines itself.
+//! Macros that are known without other headers: those of every C++ compiler for Linux, and those
+//! that the file itself defines.
 
 use crate::id::FastMap;
 
-/// True, false or not known.
+/// True, false or unknown.
 pub(super) type Truth = Option<bool>;
 
-/// What is known of a macro.
+/// The state of a macro, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Macro {
     /// It is not defined.
@@ -15,11 +15,11 @@ pub(super) enum Macro {
     Number(i64),
     /// It is defined, with another value or none.
     Defined,
-    /// Nothing.
+    /// Nothing is known about it.
     Unknown,
 }
 
-/// Defined by GCC and clang for Linux, whatever the machine.
+/// Macros that GCC and clang define for Linux on every machine.
 const DEFINED: [&[u8]; 11] = [
     b"__cplusplus",
     b"__GNUC__",
@@ -33,10 +33,10 @@ const DEFINED: [&[u8]; 11] = [
     b"__BYTE_ORDER__",
     b"__VERSION__",
 ];
-/// Defined as 1.
+/// Macros that they define as 1.
 const ONE: [&[u8]; 6] =
     [b"__linux__", b"__linux", b"__unix__", b"__unix", b"__gnu_linux__", b"__ELF__"];
-/// Macros of other systems, of other compilers, and of programs that read headers for other purposes.
+/// Macros of other systems and compilers, and of programs that read headers for other purposes.
 const UNDEFINED: [&[u8]; 34] = [
     b"_WIN32",
     b"_WIN64",
@@ -74,7 +74,7 @@ const UNDEFINED: [&[u8]; 34] = [
     b"RC_INVOKED",
 ];
 
-/// The macros at one place of a file.
+/// The macros at one position in a file.
 #[derive(Default)]
 pub(super) struct Macros {
     own: FastMap<Vec<u8>, Macro>,
@@ -99,7 +99,7 @@ impl Macros {
         }
     }
 
-    /// `#define` or `#undef`, in lines that are compiled or not.
+    /// Handles `#define` or `#undef` in a line that is compiled if `active`.
     pub(super) fn set(&mut self, rest: &[u8], is_define: bool, active: Truth) {
         let name = name(rest);
         let value = match active {
@@ -114,19 +114,19 @@ impl Macros {
         self.own.insert(name.to_vec(), value);
     }
 
-    /// Another file is read, which may define or undefine what this file has defined.
+    /// Handles the inclusion of another file, which may change any macro of this file.
     pub(super) fn forget(&mut self) {
         self.own.values_mut().for_each(|value| *value = Macro::Unknown);
     }
 }
 
-/// The identifier at the begin of a text.
+/// The identifier at the start of a text.
 pub(super) fn name(text: &[u8]) -> &[u8] {
     let is_part = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';
     &text[..text.iter().take_while(is_part).count()]
 }
 
-/// An integer as C writes it.
+/// An integer in the notation of C.
 pub(super) fn number(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);

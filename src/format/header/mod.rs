@@ -1,9 +1,9 @@
-//! Headers of C and C++: the files that they include on every way through their conditions. A header
-//! is read alone, so that macros of other headers and of the user's command line are not known; what
-//! depends on them is left out. `package_text` looks for the files.
+//! Headers of C and C++: the files that they include on every path through their conditions. A
+//! header is read alone, so macros of other headers and of the user's command line are unknown.
+//! Includes that depend on them are left out. `package_text` searches for the files.
 //!
-//! [`named`] is fast and lists too much: includes in comments and in conditions as well. It tells the
-//! few files for which [`certain`] reads comments, strings and conditions.
+//! [`named`] is fast and lists too much: includes in comments and in conditions too. It selects the
+//! few files for which [`certain`] evaluates comments, strings and conditions.
 
 mod condition;
 mod lex;
@@ -13,9 +13,9 @@ use condition::{and, evaluate, guarded_name, not};
 use lex::{Directive, Directives};
 use macros::{Macros, Truth};
 
-/// Largest header that is read.
+/// Upper bound, in bytes, for a header that is read.
 pub const MOST: u64 = 16 << 20;
-/// Conditions inside of each other, as in GCC's own limits far above real headers.
+/// Upper bound for nested conditions, far above real headers.
 const DEEPEST: usize = 1000;
 
 /// One `#include`.
@@ -23,13 +23,13 @@ const DEEPEST: usize = 1000;
 pub struct Include {
     /// The name as written.
     pub name: Vec<u8>,
-    /// True for `"name"`, which the directory of the file is searched for first.
+    /// True for `"name"`: the directory of the file is searched first.
     pub quoted: bool,
     /// The line, from 1.
     pub line: u32,
 }
 
-/// The names in all lines that look like an `#include`, with true for those in quotes.
+/// The names in all lines that look like an `#include`. The flag is true for names in quotes.
 pub fn named(text: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     memchr::memchr_iter(b'#', text).filter_map(move |at| {
         // A directive is the first on its line.
@@ -48,7 +48,7 @@ fn blanks(text: &[u8]) -> &[u8] {
     &text[count..]
 }
 
-/// The includes that any C++ compiler for Linux reaches when it reads the file. Empty if the file
+/// The includes that every C++ compiler for Linux reaches when it reads the file. Empty if the file
 /// cannot be compiled: it has an `#error`, or its conditions do not end.
 pub fn certain(text: &[u8]) -> Vec<Include> {
     let mut reader = Reader::default();
@@ -60,26 +60,26 @@ pub fn certain(text: &[u8]) -> Vec<Include> {
     if reader.groups.is_empty() { reader.out } else { Vec::new() }
 }
 
-/// One `#if` until its `#endif`.
+/// One `#if` up to its `#endif`.
 struct Group {
     /// True if the lines around it are compiled.
     outer: Truth,
-    /// True if a branch before this one was compiled.
+    /// True if an earlier branch was compiled.
     taken: Truth,
     /// The condition of this branch.
     now: Truth,
 }
 
-/// The guard against a second inclusion, which holds when the file is read for the first time.
+/// The include guard, whose condition is true when the file is read for the first time.
 #[derive(Default)]
 enum Guard {
     #[default]
     None,
     /// `#ifndef NAME` was the last directive.
     Asked(Vec<u8>),
-    /// It defined its name; the includes from this one on are inside.
+    /// The file defined the name; the includes from this index on are inside.
     Open(usize),
-    /// It ended; these includes were inside.
+    /// The guard ended; the includes with these indices were inside.
     Closed(std::ops::Range<usize>),
 }
 
@@ -92,12 +92,12 @@ struct Reader {
 }
 
 impl Reader {
-    /// True if the lines at this place are compiled.
+    /// True if the lines at this position are compiled.
     fn active(&self) -> Truth {
         self.groups.last().map_or(Some(true), |group| and(group.outer, group.now))
     }
 
-    /// `None` if nothing can be said about the file.
+    /// Handles a directive; `None` if the includes of the file cannot be determined.
     fn directive(&mut self, directive: &Directive<'_>) -> Option<()> {
         let rest = directive.rest.as_slice();
         self.guard(directive);
@@ -134,7 +134,7 @@ impl Reader {
         Some(())
     }
 
-    /// What a directive says about the guard.
+    /// Updates the guard after a directive.
     fn guard(&mut self, directive: &Directive<'_>) {
         match std::mem::take(&mut self.guard) {
             asked @ Guard::Asked(_) if directive.keyword == b"pragma" => self.guard = asked,
@@ -146,7 +146,7 @@ impl Reader {
                     self.guard = Guard::Open(self.out.len());
                 }
             }
-            // Text behind it: a user who defines the name gets only that.
+            // Text after the guard: for a user who defines the name, only that text is compiled.
             Guard::Closed(inside) => drop(self.out.drain(inside)),
             guard @ (Guard::Open(_) | Guard::None) => self.guard = guard,
         }
@@ -164,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// An `#if`; `guarded` is the name that it wants undefined.
+    /// Handles an `#if`; `guarded` is the name that its condition requires to be undefined.
     fn open(&mut self, condition: Truth, guarded: Option<&[u8]>) -> Option<()> {
         let outer = self.active();
         let is_first = self.groups.is_empty() && condition.is_none();
@@ -175,9 +175,9 @@ impl Reader {
         (self.groups.len() <= DEEPEST).then_some(())
     }
 
-    /// Another branch of the same `#if`.
+    /// Handles another branch of the same `#if`.
     fn branch(&mut self, condition: Truth) -> Option<()> {
-        // A guard has one branch: this `#ifndef` was none.
+        // A guard has one branch, so this `#ifndef` was not a guard.
         if let Guard::Open(from) = self.guard
             && self.groups.len() == 1
         {

@@ -282,7 +282,8 @@ pub(super) const SPARC64: Machine = Machine {
     ..BASE64
 };
 
-/// EF_LOONGARCH_ABI: `shlib-versions` has only the loader for double floats, which ignores e_flags.
+/// `shlib-versions` has only the loader for double floats, and that loader ignores
+/// EF_LOONGARCH_ABI.
 pub(super) const LOONGARCH64: Machine = Machine {
     name: "loongarch64",
     numbers: &[elf::EM_LOONGARCH.0],

@@ -17,10 +17,10 @@ pub(super) struct Kinds {
     /// All other types of `ELF_RTYPE_CLASS_PLT`.
     plt: &'static [Span],
     copy: Option<Type>,
-    /// Types in `rest` that the loader knows, if the list is complete: it stops at all others
-    /// (`elf/dl-reloc.c`, `_dl_reloc_bad_type`).
+    /// Types of the class `rest` that the loader knows; it stops at all others (`elf/dl-reloc.c`,
+    /// `_dl_reloc_bad_type`). `None` without a complete list.
     known: Option<&'static [Span]>,
-    /// The class of all types that are not listed.
+    /// The class of all types that no field lists.
     rest: LookupClass,
 }
 
@@ -113,7 +113,7 @@ pub(super) static ARM: Kinds = Kinds {
     ..NONE
 };
 
-/// On riscv, the loader looks up the symbol of an R_RISCV_NONE like that of any other type.
+/// The loader looks up the symbol of an R_RISCV_NONE, like that of any other type.
 pub(super) static RISCV64: Kinds = Kinds {
     nothing: &[one(elf::R_RISCV_RELATIVE), one(elf::R_RISCV_IRELATIVE)],
     slots: &[elf::R_RISCV_JUMP_SLOT],
@@ -176,8 +176,8 @@ pub(super) static S390: Kinds = Kinds {
     ..NONE
 };
 
-/// R_MIPS_REL32 and R_MIPS_GLOB_DAT use the symbol's entry in the global offset table; the loader
-/// looks it up for that table (`elf_machine_got_rel`).
+/// R_MIPS_REL32 and R_MIPS_GLOB_DAT look up nothing: they use the symbol's entry in the global
+/// offset table, for which the loader looks the symbol up (`elf_machine_got_rel`).
 pub(super) static MIPS: Kinds = Kinds {
     nothing: &[one(elf::R_MIPS_NONE), one(elf::R_MIPS_REL32), one(elf::R_MIPS_GLOB_DAT)],
     slots: &[elf::R_MIPS_JUMP_SLOT],
@@ -185,7 +185,7 @@ pub(super) static MIPS: Kinds = Kinds {
     ..NONE
 };
 
-/// The same; R_MIPS_64 is their second type.
+/// As [`MIPS`], with R_MIPS_64 as the second type of R_MIPS_REL32 and R_MIPS_GLOB_DAT.
 pub(super) static MIPS64: Kinds = Kinds {
     nothing: &[
         one(elf::R_MIPS_NONE),
@@ -195,7 +195,7 @@ pub(super) static MIPS64: Kinds = Kinds {
     ..MIPS
 };
 
-/// The R_SPARC_SIZE types use st_size of the object's own entry.
+/// The R_SPARC_SIZE types use st_size of the object's own symbol.
 pub(super) static SPARC: Kinds = Kinds {
     nothing: &[
         one(elf::R_SPARC_NONE),
@@ -209,7 +209,7 @@ pub(super) static SPARC: Kinds = Kinds {
     ..NONE
 };
 
-/// Thread-local types are plain here; the loader looks up R_LARCH_NONE.
+/// Thread-local types have the plain class, and the loader looks up the symbol of an R_LARCH_NONE.
 pub(super) static LOONGARCH: Kinds = Kinds {
     nothing: &[one(elf::R_LARCH_RELATIVE), one(elf::R_LARCH_IRELATIVE)],
     slots: &[elf::R_LARCH_JUMP_SLOT],
@@ -225,7 +225,7 @@ pub(super) static ALPHA: Kinds = Kinds {
 };
 
 /// There is no relative type: R_PARISC_DIR32 without a symbol serves as one. The loader looks up
-/// R_PARISC_NONE.
+/// the symbol of an R_PARISC_NONE.
 pub(super) static HPPA: Kinds = Kinds {
     slots: &[elf::R_PARISC_IPLT, elf::R_PARISC_EPLT],
     plt: &[
@@ -237,7 +237,7 @@ pub(super) static HPPA: Kinds = Kinds {
     ..NONE
 };
 
-/// The loader looks up R_68K_NONE.
+/// The loader looks up the symbol of an R_68K_NONE.
 pub(super) static M68K: Kinds = Kinds {
     nothing: &[one(elf::R_68K_RELATIVE)],
     slots: &[elf::R_68K_JMP_SLOT],

@@ -59,8 +59,8 @@ pub struct Machine {
     pub(super) is_mips: bool,
     /// The smallest page size of a kernel for this machine, in bytes.
     pub(super) page: u64,
-    /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`); the first
-    /// value ends a search.
+    /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`). A search ends
+    /// at an entry with the first value.
     pub cache_flags: &'static [i32],
     /// Usual paths of the loader that `ldd` runs for this machine.
     pub loaders: &'static [&'static str],
@@ -74,7 +74,7 @@ pub struct Machine {
     pub oldest: &'static str,
 }
 
-/// A test of e_flags: the masked bits must have one of these values, the usual one first.
+/// A test of e_flags: the masked bits must have one of `values`, the usual one first.
 #[derive(Clone, Copy)]
 struct Flags {
     mask: u32,
@@ -93,7 +93,7 @@ impl Flags {
     }
 }
 
-/// The loader's reaction to other e_flags of an object of its machine.
+/// The loader's reaction to an object of its machine with other e_flags.
 #[derive(Clone, Copy)]
 enum Guard {
     /// It skips objects of other rows (`elf_machine_matches_host`).
@@ -167,7 +167,7 @@ impl Machine {
         self.numbers.contains(&machine) && same_abi
     }
 
-    /// True if the loader accepts e_machine, whatever the flags.
+    /// True if the loader accepts e_machine, with any flags.
     pub(super) fn is_number(&self, machine: u16) -> bool {
         self.numbers.contains(&machine)
     }
