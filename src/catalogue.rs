@@ -1,7 +1,7 @@
 //! Groups of rules, levels, and the rule names that policies and command lines may use. Built rules
-//! declare themselves (`rules::catalogue`); this module has the groups, planned rules and renamed
-//! ids. Ids are permanent. A policy may name a planned rule, and [`Known::is_built`] distinguishes
-//! the two.
+//! declare themselves (`rules::catalogue`). This module has the groups, the planned rules and the
+//! renamed ids. Ids are permanent. A policy may name a planned rule; [`Known::is_built`] is false
+//! for it.
 
 /// The level of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -72,7 +72,7 @@ pub const GPU: Group = Group::new("gpu", Level::Error);
 pub const SIZE: Group = Group::new("size", Level::Warning);
 /// Requirements and prohibitions of a policy.
 pub const POLICY: Group = Group::new("policy", Level::Error);
-/// Unused waivers.
+/// Waivers that match no finding or have expired.
 pub const WAIVERS: Group = Group::new("waivers", Level::Warning);
 /// Input that could not be read or decided.
 pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
@@ -136,8 +136,8 @@ pub struct Known {
     pub group: Group,
     /// Its default level.
     pub level: Level,
-    /// The keys besides the path that its findings can have, as waivers name them; `None` if
-    /// undecided. A waiver that selects by another key can never match.
+    /// The keys besides the path that its findings can have, as waivers name them; `None` if the
+    /// rule declares none. A waiver that selects by another key can never match.
     pub keys: Option<&'static [&'static str]>,
     /// True if this version implements the rule.
     pub is_built: bool,
@@ -163,7 +163,7 @@ pub fn group(name: &str) -> Option<&'static Group> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
-/// All rules, built and planned. The policy reader takes one.
+/// All rules, built and planned, for the policy reader.
 #[derive(Debug)]
 pub struct Catalogue {
     rules: Vec<Known>,

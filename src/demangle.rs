@@ -1,5 +1,5 @@
-//! Names of symbols for people: C++ and Rust, with limits on size and depth. The raw name stays the
-//! key everywhere; only renderers for people ask here.
+//! Demangled names of symbols: C++ and Rust, with limits on size and depth. The raw name stays the
+//! key everywhere.
 
 use crate::text::show;
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 /// Mangled names longer than this are shown raw.
 const MOST_INPUT: usize = 64 << 10;
-/// A demangled name is cut off as too long at this size.
+/// A longer demangled name, in bytes, is discarded.
 const MOST_OUTPUT: usize = 1 << 20;
 /// Depth of nested C++ names.
 const MOST_DEPTH: u32 = 96;
@@ -44,7 +44,7 @@ pub fn demangle(raw: &[u8]) -> Option<String> {
     Some(show(usual(&out.0).as_bytes()))
 }
 
-/// Names of tables and thunks as compilers and linkers write them.
+/// Rewrites names of tables and thunks to the usual form: `vtable for X`.
 fn usual(text: &str) -> Cow<'_, str> {
     let inside = |begin: &str| text.strip_prefix(begin)?.strip_suffix(")}");
     if let Some(name) = inside("{vtable(") {
@@ -63,7 +63,7 @@ fn usual(text: &str) -> Cow<'_, str> {
     format!("{word} thunk to {name}").into()
 }
 
-/// The demangled form of a raw name of Rust, with the hashes that [`demangle`] leaves out.
+/// The demangled form of a raw Rust name with its hash, which [`demangle`] omits.
 pub fn demangle_with_hashes(raw: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(raw).ok().filter(|name| name.len() <= MOST_INPUT)?;
     let symbol = rustc_demangle::try_demangle(name).ok()?;

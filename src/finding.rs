@@ -44,7 +44,7 @@ pub enum EvidenceKind {
     Change,
     /// One of several files of a process that have the same library or symbols, in scope order.
     Copy,
-    /// A reference that is bound to a definition of another library than its own.
+    /// A reference that binds to a definition of a library other than its own.
     Bound,
 }
 
@@ -82,7 +82,7 @@ pub struct Evidence {
     /// A file, by path.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub path: Option<Arc<Path>>,
-    /// A needed or requested name.
+    /// A needed or requested name, such as a soname.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub name: Option<Vec<u8>>,
     /// A symbol.
@@ -91,7 +91,7 @@ pub struct Evidence {
     /// Its version.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub version: Option<Vec<u8>>,
-    /// The archive that the member was merged from.
+    /// The archive that `member` was merged from.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub archive: Option<Arc<Path>>,
     /// A member of the archive at `path`.
@@ -109,7 +109,7 @@ pub struct Evidence {
     /// The CMake package that imports an archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cmake: Option<Box<CMakeTarget>>,
-    /// The reason why the loader did not take it.
+    /// A remark, such as the reason why the loader did not take the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// True for a detail that reports for people show only with `-v`.
@@ -142,14 +142,14 @@ impl Evidence {
         Self { path: Some(path), ..Self::new(kind) }
     }
 
-    /// True for a candidate that only this system has: it depends on the machine of the audit, and is
-    /// no ground for a cause, a verdict or a fix.
+    /// True for a candidate that belongs to this system and not to the audited files. It depends on
+    /// the machine of the audit, so causes, levels and fixes ignore it.
     pub fn is_of_system(&self) -> bool {
         let system = [INSTALLED, SHADOWED, REMOVED];
         self.how.as_deref().is_some_and(|how| system.contains(&how))
     }
 
-    /// True for an archive of an installed package, of which only the name is known.
+    /// True for an archive of an installed package whose members were not read.
     pub fn is_unread_archive(&self) -> bool {
         let path = self.path.as_deref().filter(|_| self.is_of_system() && self.symbol.is_none());
         path.and_then(Path::extension).is_some_and(|extension| extension == "a")
@@ -161,15 +161,15 @@ impl Evidence {
     }
 }
 
-/// `how` of a part of a large image.
+/// `how` of the largest sections or segments of a large image.
 pub const LARGEST: &str = "largest";
-/// `how` of a candidate that is a program: it may load the object, and no linker links with it.
+/// `how` of a candidate that is a program: it may load the object, but cannot be linked.
 pub const PROGRAM: &str = "program";
 /// `how` of a candidate outside of the audited files: a library of the system.
 pub const INSTALLED: &str = "installed";
-/// The same where the process loads another file of that soname.
+/// `how` of a library of the system with a soname for which the process loads another file.
 pub const SHADOWED: &str = "shadowed";
-/// A path that an installed package has and that does not exist.
+/// `how` of a file that an installed package lists and that does not exist.
 pub const REMOVED: &str = "removed";
 
 /// Kinds of fixes.
@@ -180,19 +180,19 @@ pub enum Intent {
     AddToList,
     /// Add an archive to the link of a library or program.
     LinkArchive,
-    /// A shared library joins the link of a library or program.
+    /// Add a shared library to the link of a library or program.
     LinkLibrary,
     /// Add an entry to the search path of a library or program.
     AddSearchPath,
     /// Drop an entry from the search path of a library or program.
     DropSearchEntry,
-    /// Set the tag of the search path: DT_RPATH or DT_RUNPATH.
+    /// Change the tag of the search path: DT_RPATH or DT_RUNPATH.
     SetSearchTag,
-    /// Drop a library from those that a library or program needs.
+    /// Drop a needed library of a library or program.
     DropNeed,
     /// Give a needed library another name.
     RenameNeed,
-    /// Install a file that installed files name.
+    /// Install a file that other installed files name.
     InstallFile,
     /// Build and install a component of the package.
     BuildComponent,
@@ -201,7 +201,7 @@ pub enum Intent {
 /// The verification of a fix.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Proof {
-    /// Verified: resolving and binding ran again with it; the text has the result.
+    /// Verified: resolving and binding ran again with the fix; the text has the result.
     Proven(Arc<str>),
     /// A suggestion; the text says what is unknown.
     Unknown(Arc<str>),
@@ -226,7 +226,7 @@ pub struct Fix {
 }
 
 impl Fix {
-    /// A fix with an entry alone.
+    /// A fix that has only an entry.
     pub fn new(intent: Intent, entry: Option<Vec<u8>>, proof: Proof) -> Self {
         Self { intent, list: None, set: None, entry, from: None, proof }
     }
@@ -242,7 +242,7 @@ impl Fix {
     }
 }
 
-/// A fix in a report. The results of its verification are evidence of the finding.
+/// The JSON form of a fix. The results of its verification are evidence of the finding.
 #[derive(Serialize, Deserialize)]
 struct FixData {
     intent: Intent,
@@ -280,7 +280,7 @@ impl From<FixData> for Fix {
     }
 }
 
-/// A rule's hint at the repair that would remove a finding. The report names the cause.
+/// A rule's hint at the repair that would remove a finding. The report derives the cause from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CauseHint {
     /// This soname, or interpreter, was not found.
@@ -307,7 +307,8 @@ pub enum CauseHint {
     UndefinedIn,
 }
 
-/// Findings between rules and reports. They are boxed because each is large and sorting moves them.
+/// Findings on their way from rules to reports. They are boxed because each is large and sorting
+/// moves them.
 pub type Findings = Vec<Box<Finding>>;
 
 /// One fact, stated by a rule.
@@ -317,7 +318,7 @@ pub struct Finding {
     pub rule: RuleId,
     /// The subject file.
     pub file: Arc<Located>,
-    /// The first entry point, in byte order, under which it holds.
+    /// The first entry point, in byte order, under which the finding holds.
     pub root: Option<Arc<Path>>,
     /// A symbol, raw.
     pub symbol: Option<Vec<u8>>,
@@ -333,7 +334,7 @@ pub struct Finding {
     pub detail: Option<Vec<u8>>,
     /// When the defect takes effect.
     pub when: Option<When>,
-    /// True if it is at most a warning, whatever the level of its rule.
+    /// True if it is at most a warning, even if its rule is an error.
     pub mild: bool,
     /// One sentence without demangled names.
     pub message: String,
@@ -393,7 +394,7 @@ impl Finding {
         ]
     }
 
-    /// The sort key of a report: path, rule, then the keys.
+    /// The sort key in a report: path, rule, then the other keys.
     pub fn key(&self) -> impl Ord + use<'_> {
         // Paths compare by bytes here; `Path` itself compares component by component.
         (

@@ -37,19 +37,19 @@ macro_rules! define_id {
 }
 
 impl NameId {
-    /// A reserved id: no run has so many names.
+    /// A reserved id: no run has this many names.
     pub const LAST: Self = Self(u32::MAX);
 }
 
 impl ModuleId {
-    /// The program: the start of the link map, or the host program of a plugin.
+    /// The program: the first object of a link map, or the host program of a plugin.
     pub const ROOT: Self = Self(0);
     /// The loader.
     pub const LOADER: Self = Self(1);
 }
 
 define_id! {
-    /// A file that was read: one inode, whatever its names.
+    /// A file that was read: one inode, under any of its names.
     FileId,
     /// A byte string of the resolver: a needed name, a soname, a path or a directory.
     StrId,

@@ -7,8 +7,9 @@
 //!       ─bind─► Bindings ─diagnose─► Diagnosis ─rules─► Findings ─triage─► Report ─► report/
 //! ```
 //!
-//! One type a stage; a stage reads earlier ones by `&` and opens no file: where it lacks a fact it
-//! names it, and [`audit`] runs it again. ARCHITECTURE.md says where a thing goes.
+//! Each stage has one type for its result. A stage reads earlier results by `&` and opens no file:
+//! it returns a request for each missing fact, and [`audit`] runs it again. ARCHITECTURE.md says
+//! where code belongs.
 
 pub mod audit;
 pub mod bind;

@@ -1,27 +1,27 @@
-//! The `linkaudit` program: parses the command line, runs the command, turns an error into a message
-//! on stderr and an exit status.
+//! The `linkaudit` program: parses the command line, runs the command, and turns an error into a
+//! message on stderr and an exit status.
 
 use linkaudit::cli::exit::{Exit, INTERNAL};
 use linkaudit::cli::{Cli, commands, message};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Fresh pages cost more than anything else in a short run; this allocator reuses them.
+/// Reuses pages: first-touch page faults are the largest avoidable cost of a short run.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Stdout was closed when the process began.
+/// True if stdout was closed when the process began.
 static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Looks at stdout before Rust's runtime opens /dev/null in place of a closed one: a report would be
-/// lost there without a word. `.init_array` is the ABI's table of functions that run before `main`
+/// Checks stdout before Rust's runtime opens /dev/null in place of a closed one, where the report
+/// would be lost silently. `.init_array` is the ABI's table of functions that run before `main`
 /// (System V gABI, Initialization and Termination Functions).
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "nothing safe runs before the runtime; see SAFETY")]
 mod before_main {
-    // SAFETY: the section holds pointers to functions, as this static is; libc passes arguments, which
-    // a function of the C ABI may ignore. The function makes one system call and stores one atomic:
-    // it needs nothing that the runtime would set up, and it cannot unwind.
+    // SAFETY: the section holds pointers to functions, as this static is. libc passes arguments,
+    // which a function of the C ABI may ignore. The function makes one system call and stores one
+    // atomic: it needs nothing that the runtime would set up, and it cannot unwind.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static NOTE: extern "C" fn() = note;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let cli = match Cli::from_process() {
         Ok(cli) => cli,
         Err(error) => {
-            // Without a terminal to tell it to, the status alone must do.
+            // If stderr cannot be written either, the exit status is all that remains.
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Clean.into() };
         }

@@ -1,12 +1,11 @@
-//! Sorting of short lists. The standard sorts are compiled anew for every type and comparison, at
-//! 8 KB each; there are a hundred of them. These sort positions, with one comparison behind a
-//! pointer, and move the items afterwards: 0.3 KB for each type. Lists that grow with the number of
-//! symbols use the standard sorts.
+//! Sorting of short lists. The standard sorts are compiled again for each type and comparison, at 8
+//! KB each, a hundred times. The sorts here compare positions through a pointer and then move the
+//! items: 0.3 KB for each type. Lists that grow with the number of symbols use the standard sorts.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Stable sorts of any list.
+/// Stable sorts of short lists.
 pub(crate) trait Arrange<T> {
     /// Sorts by the items themselves.
     fn arrange(&mut self)
@@ -44,21 +43,21 @@ impl<T> Arrange<T> for [T] {
     }
 }
 
-/// A set of the items. `collect` would sort them first, by a standard sort.
+/// A set of the items. Unlike `collect`, it does not instantiate a standard sort.
 pub(crate) fn set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut out = BTreeSet::new();
     out.extend(items);
     out
 }
 
-/// A map of the items; of two with one key the later stays.
+/// A map of the items. If two items have the same key, the later one wins.
 pub(crate) fn map<K: Ord, V>(items: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut out = BTreeMap::new();
     out.extend(items);
     out
 }
 
-/// The place of each item in the sorted list. Empty if the list is too short to be out of order.
+/// The place of each item in the sorted list. Empty for lists of fewer than two items.
 fn places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     if len < 2 {
         return Vec::new();
@@ -76,7 +75,8 @@ fn places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<
 mod tests {
     use super::Arrange as _;
 
-    /// Sorts all lists of up to seven digits of 0..3 with their positions, and compares with the standard sort.
+    /// Sorts all lists of up to seven digits of 0..3 with their positions, and compares the results
+    /// with the standard sort.
     #[test]
     fn lists_are_sorted_and_stable() {
         let mut compared = 0;

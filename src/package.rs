@@ -1,5 +1,5 @@
-//! Packages: the prefix of a file, and the prefix's name. It knows the directories of the walk and
-//! the stores of Nix and Guix, and opens no file.
+//! Packages: the prefix of a file, and the name of the package in that prefix. This module knows
+//! the directories of the walk and the stores of Nix and Guix, and opens no file.
 
 use crate::id::FastSet;
 use std::borrow::Cow;
@@ -7,7 +7,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The location of a file: its prefix, if any, and its path below that (absolute without a prefix).
+/// The location of a file: its prefix, if any, and its path below the prefix (absolute without
+/// one).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Located {
     /// The prefix.
@@ -50,7 +51,7 @@ pub struct Prefixes {
 
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
-/// True if `dir` is a store; each store item is its own prefix.
+/// True if `dir` is a store, a directory in which each item is its own prefix.
 pub fn is_store(dir: &Path) -> bool {
     STORES.iter().any(|store| Path::new(store) == dir)
 }
@@ -60,11 +61,11 @@ pub fn holds_store(dir: &Path) -> bool {
     STORES.iter().any(|store| Path::new(store).starts_with(dir))
 }
 
-/// Length in characters of the hash in a store item's name.
+/// Length of the hash in the name of a store item, in characters.
 const HASH: usize = 32;
 
 impl Prefixes {
-    /// Starts without directories; `stated` is `--prefix`.
+    /// Prefixes without given directories; `stated` is `--prefix`.
     pub fn stated(stated: Option<PathBuf>) -> Self {
         Self { stated, ..Self::default() }
     }
@@ -129,8 +130,8 @@ impl Prefixes {
     }
 }
 
-/// The store that contains `path`: in an item, or in the store's own directories, where identical
-/// files of items are hard-linked.
+/// The store that contains `path`: in a store item, or in a directory of the store itself, where
+/// identical files of items are hard-linked.
 pub fn store_of(path: &Path) -> Option<&'static str> {
     STORES.iter().copied().find(|store| path.starts_with(store) && path != Path::new(store))
 }
@@ -169,7 +170,7 @@ fn is_of_item(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._?=".contains(&byte)
 }
 
-/// `text` with store items reduced to the names of their packages, so that it stays equal after a
+/// `text` with each store item replaced by the name of its package, so that the text survives a
 /// rebuild.
 pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'/') {
@@ -197,8 +198,8 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// The entry of a search path with which `file` finds libraries in `directory`: below `$ORIGIN` if both are
-/// in one package or prefix, else absolute. `None` if `file` has no directory.
+/// The search-path entry with which `file` finds libraries in `directory`: relative to `$ORIGIN` if
+/// both are in one package or prefix, else absolute. `None` if `file` has no parent directory.
 pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     let from = file.parent()?;
     let common = from.components().zip(directory.components()).take_while(|(a, b)| a == b).count();

@@ -1,16 +1,16 @@
-//! Work on all items of a list by all threads, with the results in the order of the items. Each
-//! parallel iterator of `rayon` is compiled anew, at 10 KB; here there is one, and the work is
-//! behind a pointer. Work on millions of small items uses `rayon` itself.
+//! Runs work on all items of a list on all threads, and returns the results in the order of the
+//! items. Each parallel iterator of `rayon` costs 10 KB of code. Here there is a single one, which
+//! calls the work through a pointer. Work on millions of small items uses `rayon` directly.
 
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
-/// The results of `work` for all items. Threads take over any number of items.
+/// The results of `work` for all items. An idle thread may take over any number of items.
 pub(crate) fn map<I: Sync, T: Send + Sync>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     collect(items.len(), usize::MAX, |at| work(&items[at]))
 }
 
-/// The same for items of very different cost: threads take over single items.
+/// Like [`map`], for items of very different cost: an idle thread takes over single items.
 pub(crate) fn map_single<I: Sync, T: Send + Sync>(
     items: &[I],
     work: impl Fn(&I) -> T + Sync,

@@ -1,5 +1,5 @@
-//! The plan of a run, made before the first file is opened. `cli::plan` makes it and every stage
-//! reads it. It holds no facts of the audited files.
+//! The plan of a run, made before the first audited file is opened. `cli::plan` makes it and every
+//! stage reads it. It holds no facts of the audited files.
 
 use crate::format::Reading;
 use crate::format::deps_list::DepsList;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// `--loader`
+/// The loader of `--loader`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoaderRules {
     /// The GNU C library's rules.
@@ -30,8 +30,8 @@ pub enum LoaderRules {
 pub struct HostFile {
     /// Its path.
     pub path: PathBuf,
-    /// Matches paths below the prefix: the plugins that it loads. `None` stands for the objects
-    /// that no other object needs.
+    /// Matches paths below the prefix: the plugins that the program loads. `None` selects the
+    /// objects that no other object needs.
     pub plugins: Option<Pattern>,
 }
 
@@ -42,7 +42,7 @@ pub enum Which {
     File(PathBuf),
     /// Archives that match a policy's pattern.
     Policy(Pattern),
-    /// The only archive that fits.
+    /// The archives that are not on the list and have members of listed ones.
     Found,
 }
 
@@ -55,7 +55,7 @@ pub struct MergedFrom {
     pub path: PathBuf,
     /// The list, or the reason why it cannot be read.
     pub list: Result<DepsList, String>,
-    /// Pairs of a set and the directory of its archives.
+    /// Each set of the list with the directory of its archives.
     pub from: Vec<(String, PathBuf)>,
 }
 
@@ -64,14 +64,14 @@ pub struct MergedFrom {
 pub struct FixRequest {
     /// The merged archive, if given.
     pub archive: Option<PathBuf>,
-    /// True if entries that no object needs leave the list.
+    /// True to remove entries from the list that no object needs.
     pub minimal: bool,
-    /// True to stay silent without a merged archive, because any archive may define a name by
+    /// True to propose fixes only for a merged archive: any other archive may define a name by
     /// chance.
     pub merged_only: bool,
     /// True if it is an error to find no merged archive.
     pub must_find: bool,
-    /// A list is named; without a merged archive it is that of the link.
+    /// True if a list is given. Without a merged archive, it is the list of the link.
     pub is_list_named: bool,
 }
 
@@ -80,28 +80,28 @@ pub struct FixRequest {
 pub struct Plan {
     /// The files and directories to audit, as typed.
     pub paths: Vec<PathBuf>,
-    /// The question is about a link in order; these objects among the files it extracts like members of
-    /// archives.
+    /// `Some` if the question is about a link in order. The linker extracts these of the audited
+    /// objects only on demand, like members of archives.
     pub link: Option<Vec<PathBuf>>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without one.
     pub closure: Arc<FastSet<PathBuf>>,
-    /// True with `--root`, which names a sysroot.
+    /// True with `--root`, which gives a sysroot.
     pub has_root: bool,
     /// `--staged` as typed: directories whose files are seen at their installed paths.
     pub stages: Vec<PathBuf>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
     pub prefix: Option<PathBuf>,
-    /// `archive --self`: directories whose archives must be linkable with what lies there.
+    /// `archive --self`: directories whose archives must be linkable with the files there.
     pub self_dirs: Vec<PathBuf>,
-    /// `--lib-path`: further directories to search for providers when a fix is proposed.
+    /// `--lib-path`: more directories to search for providers when fixes are proposed.
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
     pub hosts: Vec<HostFile>,
     /// The loader whose rules apply; `None` to read it from PT_INTERP and the libc beside it.
     pub loader: Option<LoaderRules>,
-    /// True to resolve as the system loader's `ldd` would, instead of as PT_INTERP would.
+    /// True to resolve with the system's loader, like its `ldd`, instead of with PT_INTERP.
     pub as_ldd: bool,
     /// True if every file is an entry point, as for `ldd FILE...`.
     pub every_file_is_root: bool,
@@ -113,23 +113,21 @@ pub struct Plan {
     pub cross_check: bool,
     /// True to keep the dynamic tables of every object, for questions about its definitions.
     pub definitions: bool,
-    /// True to read the members of all archives, including those of `--lib-path`.
+    /// True to read the members of all archives, also of those in `--lib-path`.
     pub members: bool,
-    /// Names that a view or query looks up in those members.
+    /// Names that a view or query looks up in archive members.
     pub symbols: Vec<Box<[u8]>>,
-    /// True to reuse results of one entry point for another where the loader could not distinguish
-    /// them.
+    /// True to reuse the results of one entry point for another if the loader treats both alike.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
     pub ld_library_path: Vec<u8>,
     /// LD_PRELOAD as it will be at run time; empty for none.
     pub ld_preload: Vec<u8>,
-    /// The current directory, which is the meaning of empty and the base of relative search
-    /// entries.
+    /// The current directory: the meaning of empty search entries, and the base of relative ones.
     pub cwd: PathBuf,
     /// True if the directory was given, so that results which depend on it are decided.
     pub cwd_stated: bool,
-    /// The processor the audited files will run on.
+    /// The processor that the audited files will run on.
     pub cpu: Cpu,
     /// True if the processor was given, so that results which depend on it are decided.
     pub cpu_stated: bool,
@@ -143,7 +141,7 @@ pub struct Plan {
     pub lists: Arc<Vec<MergedFrom>>,
     /// The fixes to search for, if any.
     pub fix: Option<Arc<FixRequest>>,
-    /// The question of the command `gpu`, which reads the device code of all objects.
+    /// The options of the command `gpu`, which reads the device code of all objects.
     pub gpu: Option<GpuRequest>,
     /// Number of threads.
     pub threads: usize,
@@ -152,13 +150,13 @@ pub struct Plan {
 /// The options of the command `gpu`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuRequest {
-    /// Compressed bundles are inflated whole and checked.
+    /// True to inflate and check compressed bundles whole.
     pub deep: bool,
     /// The target that must be served.
     pub target: Option<TargetId>,
 }
 
-/// Most bytes that `gpu --deep` inflates in a run.
+/// Upper bound, in bytes, for everything that `gpu --deep` inflates in a run.
 const MOST_INFLATED: u64 = 4 << 30;
 
 impl Plan {
@@ -221,12 +219,13 @@ impl Plan {
         }
     }
 
-    /// True if the report lists links to directories.
+    /// True if the report lists symbolic links to directories.
     pub fn lists_directory_links(&self) -> bool {
         self.facts || self.definitions
     }
 
-    /// How much of device code is read. The command `gpu` lists; notes cost a read of each code object.
+    /// The depth to which device code is read. The command `gpu` reads notes only with `--deep`,
+    /// because they cost a read of each code object.
     pub fn device_depth(&self) -> Depth {
         match &self.gpu {
             Some(request) => {
@@ -243,7 +242,7 @@ impl Plan {
             (Wants::CMAKE, Class::CMake),
             (Wants::LOOSE_TEXT, Class::Loose),
             (Wants::LOOSE_TEXT, Class::Script),
-            // Package files name directories of headers and the packages whose headers these include.
+            // Headers are also found through the directories and requirements of package files.
             (Wants::HEADERS, Class::Header),
             (Wants::HEADERS, Class::PkgConfig),
             (Wants::HEADERS, Class::CMake),
@@ -254,8 +253,8 @@ impl Plan {
         if device { classes.with(Class::Device) } else { classes }
     }
 
-    /// Reading of files in places for providers. Libraries there say nothing about archives; a fix
-    /// without a merged archive may link them.
+    /// The parts to read of files in provider directories. Dynamic tables there are not needed for
+    /// archives alone, but a fix without a merged archive may link the libraries.
     pub fn provider_reading(&self) -> Reading {
         let links = |fix: &FixRequest| {
             !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()
@@ -265,7 +264,7 @@ impl Plan {
             && !self.fix.as_ref().is_some_and(|fix| links(fix));
         let reading =
             if is_lean { Reading { lean: true, ..Reading::default() } } else { self.reading() };
-        // `archive` and `fix` add what linker scripts there name.
+        // `archive` and `fix` also take inputs that linker scripts there name.
         let reads_scripts = self.members || !self.self_dirs.is_empty();
         let classes =
             if reads_scripts { reading.classes.with(Class::LinkerScript) } else { reading.classes };
@@ -306,7 +305,7 @@ impl Cpu {
     pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false, named: None };
 
     /// The processor for a `--cpu` name: `baseline`, a `glibc-hwcaps` directory, or GCC's name of
-    /// an Intel processor with such a level.
+    /// an Intel processor.
     pub fn named(name: &str) -> Option<Self> {
         let x86 = |x86_level| Self { x86_level, ..Self::BASELINE };
         let intel = |x86_level| Self { platform: Some("haswell"), ..x86(x86_level) };
@@ -363,7 +362,7 @@ impl Cpu {
         }
     }
 
-    /// The processor of this machine; the x86 rules do not apply to it.
+    /// A processor without extensions: the x86 rules do not apply to this machine.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn host(_intel: bool) -> Self {
         Self::BASELINE

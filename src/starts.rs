@@ -1,4 +1,4 @@
-//! The names under which files are started, in the given order. They decide the entry points, and
+//! The names under which files are started, in the order given. They decide the entry points, and
 //! the order in which `ldd` would list files. `audit` makes them from the walk.
 
 use crate::facts::Corpus;
@@ -13,9 +13,9 @@ use crate::tree::walk::{Given, WalkedName};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The names under which files are started, in the given order.
+/// The names under which files are started, in the order given.
 pub(crate) struct Names {
-    /// Every name, and true if it was found in a given directory.
+    /// Each name, and true if the walk found it in a given directory.
     names: Vec<(PathBuf, bool)>,
 }
 
@@ -37,8 +37,8 @@ impl Names {
         Self { names }
     }
 
-    /// The given and the walked files with the names that start them. Each file is started under
-    /// one name, unless every file is an entry point.
+    /// The given and the walked files, each with the name that starts it. A walked file has one
+    /// name, unless every file is an entry point.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
         let mut seen = FastSet::default();
@@ -52,7 +52,7 @@ impl Names {
                 walked.push(start);
             }
         }
-        // Links to files outside are audited under the link's path.
+        // Links from the prefix to files outside are audited under the link's path.
         for (file, facts) in corpus.files.entries() {
             if facts.audited && !seen.contains(&file) && !plan.every_file_is_root {
                 walked.push(Start { file, path: typed(&facts.typed) });
@@ -80,7 +80,7 @@ impl Names {
     }
 }
 
-/// A name as the loader gets it; one without a slash is relative to the current directory.
+/// A name as the loader gets it: one without a slash is in the current directory.
 fn typed(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() }

@@ -12,7 +12,8 @@ impl Wants {
     /// The dynamic symbol tables of all audited objects, with their definitions.
     pub const TABLES: Self = Self(1);
 
-    /// The winner and the losers for each name that two libraries of a scope define differently.
+    /// For each name that two libraries of a scope define differently: the definition that
+    /// references get, and the others.
     pub const DUPLICATE_DEFINITIONS: Self = Self(2);
     /// The libraries that each object binds to.
     pub const BOUND_LIBRARIES: Self = Self(4);
@@ -41,13 +42,14 @@ impl Wants {
     /// Notes about libraries that objects open with dlopen.
     pub const DLOPEN_NOTES: Self = Self(1024);
 
-    /// Names in the directories that the walk lists.
+    /// Names of files in the directories that the walk lists.
     pub const NAMES_MET: Self = Self(2048);
 
     /// Includes of installed headers.
     pub const HEADERS: Self = Self(4096);
 
-    /// Libraries of the system and lists of its packages, for undefined symbols and missing libraries.
+    /// Libraries of the system and lists of its packages, for undefined symbols and missing
+    /// libraries.
     pub const INSTALLED: Self = Self(8192);
 
     /// The union of both.

@@ -1,5 +1,6 @@
-//! The command `archive`: reads the archives, the places to look for more and what is linked, asks
-//! one question, and writes the answer; with `--order` also the tables that lld writes.
+//! The command `archive`: reads the archives, the directories with candidates and the linked
+//! objects, asks one question, and writes the answer. If the order of the inputs counts, it also
+//! writes lld's tables.
 
 use super::exit::Exit;
 use super::link_line::Typed;
@@ -34,7 +35,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
             "no archive given\nhelp: name one: linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so"
         );
     }
-    // In a link, objects may be among the files.
+    // In an ordered link, the objects may be among the files.
     let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
     if !asks && !options.all_members && !is_ordered {
         bail!(
@@ -52,7 +53,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     let (asked, plan) = ask(options, &prepared)?;
-    // What linker scripts name is read too.
+    // Files that linker scripts name are also read.
     output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
     let progress = Progress::new(prepared.progress);
     let mut walked = walk(&plan, &*prepared.tree, &progress);
@@ -76,7 +77,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     Ok(status)
 }
 
-/// `linkaudit archive --self`: everything below the directories may be linked, and nothing is an entry
+/// `linkaudit archive --self`: all files below the directories may be linked, and none is an entry
 /// point.
 fn installed(shared: &Shared, options: &ArchiveOptions, start: Instant) -> Result<Exit> {
     let prepared = prepare_with(shared, &options.self_dirs, &options.from, &[])?;
@@ -120,7 +121,7 @@ fn write_files(sinks: &ArchiveSinks, run: &Run, view: &Archive, style: Style) ->
     Ok(())
 }
 
-/// Writes the answer to stdout; returns the exit status.
+/// Writes the answer to stdout, and returns the exit status.
 fn answer(
     shared: &Shared,
     sinks: &ArchiveSinks,
@@ -138,7 +139,7 @@ fn answer(
     })
 }
 
-/// True if the order of the files counts: lld's tables are about an order, too.
+/// True if the order of the files counts; lld's tables also require an order.
 fn is_ordered(options: &ArchiveOptions) -> bool {
     let tables = options.why_extract.is_some() || options.archive_stats.is_some();
     let is_position = |typed: &Typed| matches!(typed, Typed::Position(_));
@@ -150,8 +151,8 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || !options.wrap.is_empty()
 }
 
-/// The question, and the plan of the audit that it is asked of; linker scripts are replaced by
-/// what they name.
+/// The question, and the plan of the audit for it. Linker scripts are replaced by the files that
+/// they name.
 fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
     let (archives, rest) = prepared.plan.paths.split_at(options.archives.len());
     let (order, objects) = rest.split_at(options.order.as_ref().map_or(0, Vec::len));
@@ -192,7 +193,7 @@ fn bytes(names: &[OsString]) -> Vec<Box<[u8]>> {
     names.iter().map(|name| name.as_bytes().into()).collect()
 }
 
-/// The link that was typed: `--root-object` first, then the files and options in their order.
+/// The link as typed: `--root-object` first, then the files and options in their order.
 fn link(
     options: &ArchiveOptions,
     prepared: &Prepared,

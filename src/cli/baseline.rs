@@ -1,5 +1,5 @@
-//! The files that `--baseline` and `--write-baseline` name: read before anything runs, written anew at
-//! the end, with every line that comes or goes named on stderr. The format is that of `triage`.
+//! The files of `--baseline` and `--write-baseline`: they are read before the audit and rewritten
+//! at the end. All added and removed lines are shown on stderr. `triage` defines the format.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::{Shared, message, named, out};
@@ -10,21 +10,21 @@ use anyhow::{Context as _, Result, bail};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Larger files are no baselines.
+/// Maximum size of a baseline in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// What a run has of known findings.
+/// The baseline of a run, and its use.
 pub(super) struct Baselines {
-    /// What findings are held against.
+    /// The baseline with which findings are compared.
     known: Option<Baseline>,
-    /// They are waived; else the file is only to be written anew.
+    /// True if it waives findings, false if it is only rewritten.
     waives: bool,
-    /// Write the file.
+    /// True if the baseline is written.
     is_written: bool,
 }
 
 impl Baselines {
-    /// Reads the files that were named. What is to be written over must be a baseline too.
+    /// Reads the files of the options. A file that will be overwritten must be a baseline too.
     pub(super) fn new(shared: &Shared) -> Result<Self> {
         if shared.fail_on_gone && shared.baseline.is_none() {
             bail!("--fail-on-gone needs a baseline\nhelp: add --baseline FILE");
@@ -70,7 +70,7 @@ fn read(file: &Path) -> Result<Baseline> {
     Ok(Baseline::parse(&shown, &bytes)?)
 }
 
-/// What became of a baseline, line by line.
+/// The changes of a baseline, line by line, as a message.
 fn said(file: &str, written: &Rewrite) -> String {
     let Rewrite { added, removed, left_out, .. } = written;
     let mut text =
@@ -109,7 +109,7 @@ pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     Ok(())
 }
 
-/// Stale lines on stderr, for outputs that do not show them.
+/// Reports stale lines on stderr, for outputs that do not show them.
 pub(super) fn say_stale(report: &Report, known: &Known<'_>) {
     let name = &known.baseline.name;
     for stale in &report.stale {

@@ -1,4 +1,4 @@
-//! The command `check`: audits what was given and writes the reports that were asked for.
+//! The command `check`: audits the given files and writes the requested reports.
 
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
@@ -28,7 +28,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;
     // An output for which every file is an entry point must not change the others. It runs second,
-    // so that the additional files it reads do not appear in them.
+    // so that they do not contain the additional files that it reads.
     for every_file_is_root in [false, true] {
         let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
         let Some(ground) = walked.take() else { break };
@@ -66,7 +66,7 @@ fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
     })
 }
 
-/// The outputs that one run serves.
+/// The outputs that one run writes.
 struct Share<'a> {
     stdout: Option<&'static Output>,
     files: Vec<&'a (&'static Output, PathBuf)>,
@@ -75,8 +75,8 @@ struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// The outputs of one run, with or without every file as an entry point; none if no output asks
-    /// for it.
+    /// The outputs of one run, in which every file is an entry point or not; `None` if there are
+    /// none.
     fn of(sinks: &'a Sinks<Output>, every_file_is_root: bool, plan: &Plan) -> Option<Self> {
         let every = |output: &Output| plan.as_ldd || output.is_of_link_maps();
         let is_here = |output: &Output| every(output) == every_file_is_root;

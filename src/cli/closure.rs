@@ -1,5 +1,5 @@
-//! `--nix-closure FILE|-`: the store items of a closure, as `nix path-info --json` or `nix-store -qR`
-//! writes them. `cli::plan` is the only caller.
+//! `--nix-closure FILE|-`: the store items of a closure, as `nix path-info --json` or `nix-store
+//! -qR` writes them. `cli::plan` uses it.
 
 use crate::package::is_item_name;
 use crate::text::{show, show_path};
@@ -10,10 +10,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The store of layouts that name items without it.
+/// The store, for layouts that give only the names of items.
 const STORE: &str = "/nix/store";
 
-/// The items of the closure in `bytes`, sorted; `file` is named in errors.
+/// The items of the closure in `bytes`, sorted. Errors name `file`.
 pub(super) fn items(bytes: &[u8], file: &Path) -> Result<Vec<PathBuf>> {
     let shown = show_path(file);
     let text = bytes.trim_ascii_start();
@@ -30,7 +30,7 @@ pub(super) fn items(bytes: &[u8], file: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().collect())
 }
 
-/// One path a line, as of `nix-store -qR`.
+/// One path in each line, as `nix-store -qR` writes them.
 fn lines(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, String> {
     let mut out = BTreeSet::new();
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -43,9 +43,9 @@ fn lines(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, String> {
     Ok(out)
 }
 
-/// The layouts of `nix path-info --json`: an array of objects with `path` (up to Nix 2.18), an object
-/// with a path as key (format 1), and `info` in an object, with names relative to `storeDir`
-/// (format 2).
+/// Reads the layouts of `nix path-info --json`: an array of objects with `path` (up to Nix 2.18),
+/// an object with paths as keys (format 1), or an object with `info`, whose names are relative to
+/// `storeDir` (format 2).
 fn of_json(value: &Value) -> Result<BTreeSet<PathBuf>, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     match value {
@@ -68,7 +68,7 @@ fn of_json(value: &Value) -> Result<BTreeSet<PathBuf>, String> {
     }
 }
 
-/// A store item's path.
+/// Checks that `path` is the path of a store item.
 fn item(path: &OsStr) -> Result<PathBuf, String> {
     let path = Path::new(path);
     let is_item = path.is_absolute() && path.file_name().is_some_and(is_item_name);

@@ -1,4 +1,4 @@
-//! Carries out the command that was typed; each is a file of this folder. `main` calls it.
+//! Runs the command; each command is a file of this folder. `main` calls it.
 
 use super::exit::Exit;
 use super::{
@@ -8,7 +8,7 @@ use super::{
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
 
-/// Runs the command that was typed.
+/// Runs the command of the command line.
 pub fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         None => check::check(&cli.shared, &cli.paths),
@@ -47,7 +47,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
     }
 }
 
-/// A command that writes for people refuses other outputs.
+/// Refuses other outputs for a command that writes only for people.
 fn only_human(shared: &Shared, command: &str) -> Result<()> {
     let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
     if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {

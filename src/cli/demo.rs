@@ -1,5 +1,5 @@
-//! The command `demo`: writes the birth case in miniature, and runs on it the commands that it
-//! shows, as if they were typed.
+//! The command `demo`: builds the example, then shows and runs commands on it, as if they were
+//! typed.
 
 use super::exit::Exit;
 use super::{Cli, Command, Sandbox, Shared, check, fix, lists, out};
@@ -10,7 +10,7 @@ use clap::Parser as _;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Where the demonstration is written unless something else is said.
+/// The default directory of the demonstration.
 const DIR: &str = "linkaudit-demo";
 const LIST: &str = "librockcompiler_deps.cmake";
 const NEW: &str = "new_deps.cmake";
@@ -83,7 +83,7 @@ fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
     let mut all: Vec<OsString> = vec!["linkaudit".into(), "--isolated".into()];
     all.extend(words.iter().map(|word| word.as_os_str().to_owned()));
     let Ok(mut cli) = Cli::try_parse_from(all) else { bail!("{shown:?} is not a command") };
-    // Rights do not come back, and the story goes on to write.
+    // The sandbox cannot be left, and later steps must write files.
     cli.shared.sandbox = Sandbox::Off;
     cli.shared.color = shared.color;
     cli.shared.jobs = shared.jobs;

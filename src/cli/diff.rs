@@ -1,5 +1,5 @@
-//! The command `diff`: reads or audits two sides, and writes what became worse and better. The comparison
-//! is in `crate::diff`.
+//! The command `diff`: reads or audits two sides, and writes the new findings and those that
+//! disappeared. `crate::diff` compares them.
 
 use super::exit::{self, Exit};
 use super::plan::{Prepared, prepare, sinks};
@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, bail};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-/// Upper bound in bytes for a report: those with `--facts` of a whole system have some hundred MiB.
+/// Upper bound in bytes for a report: with `--facts`, that of a whole system has some hundred MiB.
 const MOST_REPORT: u64 = 4 << 30;
 
 /// One output of a comparison.
@@ -34,7 +34,7 @@ impl Named for Output {
     }
 }
 
-/// Outputs of the report of new findings have the names that `check` gives them.
+/// Outputs of the report of new findings have the same names as in `check`.
 const DIFF_OUTPUTS: &[Output] = &[
     Output { name: "human", render: diff::human },
     Output { name: "json", render: |difference, _, out| diff::json(difference, out) },
@@ -57,7 +57,7 @@ fn of_report(
     report::render(name, &difference.worse, how, out)
 }
 
-/// A side before it is compared: a report that was read, or a directory that was audited.
+/// A side before the comparison: a report, or an audited directory.
 struct Source {
     name: String,
     of: Of,
@@ -87,7 +87,7 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     output_conflicts::apart_from(shared, sides.map(PathBuf::as_path))?;
     let color = plan::colored(shared, io::stderr().is_terminal());
     let policy = policy::of_run(shared, color)?;
-    // Each side may lie elsewhere: reading is not restricted to one of them.
+    // Each side may be elsewhere, so the right to read is not restricted to one of them.
     sandbox::enter(&Shared { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
     let shared = &Shared { sandbox: Sandbox::Off, ..shared.clone() };
     threads::start(plan::wanted_threads(shared));
@@ -120,12 +120,12 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
         _ if fails_on_gone && difference.is_any_gone => Exit::Findings,
         status => status,
     };
-    // The process ends: giving every fact back to the allocator would only take time.
+    // The process ends: freeing all facts would only take time.
     std::mem::forget((old, new, against));
     Ok(status)
 }
 
-/// The report of a prefix, or one that is read.
+/// The report at `path`, or the report of an audit of the prefix there.
 pub(super) fn report_of(shared: &Shared, path: &Path) -> Result<Report> {
     if let Some(report) = read(path)? {
         return Ok(report);
@@ -141,7 +141,7 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
         own.staged = std::mem::take(&mut paths);
     }
     let mut prepared = prepare(&own, &paths)?;
-    // Plugins use what programs export.
+    // Plugins use symbols that programs export.
     prepared.plan.definitions = true;
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
     let Prepared { plan, tree, baselines, .. } = &prepared;
@@ -160,10 +160,10 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
     Ok(Source { name, of: Of::Run(Box::new(run)) })
 }
 
-/// Reads a JSON report; nothing for a directory or a file of another kind.
+/// Reads a JSON report; `None` for a directory or a file of another kind.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
-    // The audit reports a path that cannot be read. With --root, it may not exist here.
+    // The audit reports paths that cannot be read. With --root, a path may not exist here.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
     let first = head.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(b'{') {
@@ -173,7 +173,7 @@ fn read(path: &Path) -> Result<Option<Report>> {
     let short = named::read_before(path, json::BINDINGS, json::END).map_err(refused)?;
     let report = match short.map(json::read_without_bindings) {
         Some(Ok(report)) => report,
-        // Another program may have put other keys behind the bindings.
+        // Another program may have written keys after the bindings.
         _ => json::read(&named::read(path, MOST_REPORT).map_err(refused)?)
             .with_context(|| show_path(path))?,
     };

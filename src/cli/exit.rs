@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// No finding at or above `--fail-on`.
     Clean,
-    /// Findings.
+    /// Findings at or above `--fail-on`.
     Findings,
     /// An error in the command line or in a named file.
     Usage,
@@ -37,21 +37,21 @@ pub fn of(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |_| true)
 }
 
-/// Rules that say that a library is missing or makes the loader stop.
+/// Rules about libraries that are missing or make the loader stop.
 const MISSING: [&str; 3] = ["missing-library", "wrong-architecture", "bad-library-file"];
 
-/// The status of `tree`, for which only libraries count.
+/// The exit status of `tree`: only findings about libraries count.
 pub fn of_tree(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| MISSING.contains(&&*finding.rule))
 }
 
-/// The status of `gpu`, for which only findings about device code count.
+/// The exit status of `gpu`: only findings about device code count.
 pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| finding.rule.starts_with("gpu-"))
 }
 
-/// The status of `fix`: 1 unless every finding that counts has a verified fix and every output is
-/// complete.
+/// The exit status of `fix`: 1 unless all findings that count have verified fixes and `whole` is
+/// true, that is, the outputs are complete.
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &Finding| !finding.has_proven_fix();
     if whole { status(report, fail_on, is_open) } else { Exit::Findings }

@@ -1,4 +1,4 @@
-//! The command `explain`: the page of a rule, or the table of all that are built.
+//! The command `explain`: the page of a rule, or a table of all built rules.
 
 use super::exit::Exit;
 use super::out;
@@ -40,7 +40,7 @@ fn sentence(summary: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// All rules, a line each.
+/// All rules, one in each line.
 pub(super) fn all() -> Result<Exit> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -1,5 +1,5 @@
-//! The command `policy init --from`: audits a prefix or reads a report, and writes the policy that accepts
-//! its findings.
+//! The command `policy init --from`: audits a prefix or reads a report, and writes a policy that
+//! accepts its findings.
 
 use super::exit::Exit;
 use super::{Sandbox, Shared, diff, message, plan, policy};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Writes the policy to `file`.
 pub(super) fn write(shared: &Shared, from: &Path, file: &Path) -> Result<Exit> {
-    // The file is created after the audit, and no output option names it.
+    // The sandbox is off: the file is created after the audit, and no output option names it.
     let shared = Shared { sandbox: Sandbox::Off, ..shared.clone() };
     let report = diff::report_of(&shared, from)?;
     let made = first_policy(&report, &plan::today().to_string());

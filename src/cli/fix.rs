@@ -1,5 +1,5 @@
-//! The command `fix`: an audit whose findings get fixes, and the files that say those to other tools.
-//! Where they are written is decided here; what they hold is `crate::emit`'s.
+//! The command `fix`: an audit that attaches fixes to findings, and files with the fixes for other
+//! tools. This file decides where they are written; `crate::emit` makes their contents.
 
 use super::check::render;
 use super::exit::{self, Exit};
@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Where everything goes.
+/// The destinations of all outputs.
 struct Sinks {
-    /// What stdout gets: an emitter's file, or a report.
+    /// The emitter that writes to stdout; `None` if stdout gets a report.
     emitted: Option<&'static Emitter>,
     report: &'static Output,
     emitters: Vec<(&'static Emitter, PathBuf)>,
@@ -28,8 +28,8 @@ struct Sinks {
 }
 
 impl Sinks {
-    /// The parts that the reports render besides findings. The human format shows a summary of the
-    /// fix instead.
+    /// The parts that the reports render besides findings. On stdout, the human format shows a
+    /// summary of the fixes instead.
     fn parts(&self, style: Style) -> Parts {
         let files = self.reports.iter().map(|(output, _)| *output);
         let stdout = Some(self.report).filter(|report| report.name != "human");
@@ -55,7 +55,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     let prepared = prepare_with(shared, &options.paths, &places, &[])?;
     prepared.say_what_is_assumed(shared);
     let archive = options.archive.as_ref().and_then(|_| prepared.plan.lib_paths.first().cloned());
-    // A list that is named counts alone.
+    // A list given as an option replaces those of policies.
     let lists = match list {
         None => Arc::clone(&prepared.plan.lists),
         Some((path, list)) => {
@@ -101,7 +101,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     Ok(status)
 }
 
-/// Finds every mistake in what was typed about outputs.
+/// Checks all options about outputs.
 fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
     let emitter = |name: &str| EMITTERS.iter().find(|emitter| emitter.name == name);
     let is_emitter =
@@ -137,7 +137,7 @@ fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
     Ok(Sinks { emitted, report: reports.stdout, emitters, reports: reports.files })
 }
 
-/// Writes everything; false if a format could not carry a name.
+/// Writes all outputs; false if a format could not represent a name.
 fn write(
     shared: &Shared,
     sinks: &Sinks,

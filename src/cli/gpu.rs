@@ -1,4 +1,4 @@
-//! `linkaudit gpu`: an audit that reads the device code of all files, and shows it.
+//! `linkaudit gpu`: audits files with their device code, and shows the device code.
 
 use super::exit::{self, Exit};
 use super::run::Run;

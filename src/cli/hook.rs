@@ -1,5 +1,5 @@
-//! The command `hook`: prints the integration with a system, writes it below a directory, or removes
-//! it from there. Files that differ are never written over and never removed.
+//! The command `hook`: prints an integration, installs it below a directory, or removes it from
+//! there. Files that differ are never overwritten or removed.
 
 use super::exit::Exit;
 use super::{HookOptions, named, out};
@@ -42,8 +42,8 @@ fn list() -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// Files first, so that the text of a single file can be redirected to its place. The page follows as
-/// comments.
+/// Prints the files first, so that the output for a single file can be redirected to its path. The
+/// page follows as comments.
 fn print(system: &System) -> Result<Exit> {
     let mark = system.comment();
     let mut text = String::new();
@@ -74,7 +74,7 @@ struct Placed {
 enum There {
     Absent,
     Same,
-    /// The difference of its content, or the reason why it is not compared.
+    /// The difference of the contents, or the reason why they were not compared.
     Other(String),
 }
 
@@ -93,7 +93,7 @@ fn there(path: &Path, file: &File) -> There {
     }
     match tree.kind(path) {
         Err(Errno::NOENT) => There::Absent,
-        // Making the directory reports a file in its place.
+        // A file in place of a directory is reported when the directory is created.
         Err(Errno::NOTDIR) => There::Absent,
         _ => match named::read(path, MOST) {
             Ok(bytes) if bytes == file.text.as_bytes() => There::Same,
@@ -109,7 +109,7 @@ fn difference(there: &[u8], file: &File) -> String {
     if diff.is_empty() { "is not text in UTF-8\n".to_owned() } else { diff }
 }
 
-/// Shows the differences on stderr; the error is the sentence that ends the run.
+/// Shows the differences on stderr. The error is the message that ends the run.
 fn refuse(placed: &[Placed], system: &System, done: &str) -> Result<()> {
     let mut shown = String::new();
     let mut count = 0;
@@ -125,7 +125,7 @@ fn refuse(placed: &[Placed], system: &System, done: &str) -> Result<()> {
     if count == 0 {
         return Ok(());
     }
-    // The sentence below says the same in short.
+    // A failed write is ignored: the message below has the summary.
     let _ = std::io::stderr().write_all(shown.as_bytes());
     let files =
         if count == 1 { "1 file differs".to_owned() } else { format!("{count} files differ") };

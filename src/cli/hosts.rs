@@ -1,5 +1,5 @@
-//! `--host FILE[=GLOB]`: a program, and what it loads. A file that no loader starts cannot be a host,
-//! and is a mistake in what was typed. `cli::plan` is the only caller.
+//! `--host FILE[=GLOB]`: a program, and the plugins that it loads. A file that no loader starts is
+//! an error of the user. `cli::plan` uses it.
 
 use super::place::AuditedSystem;
 use crate::facts;
@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// All hosts that were typed.
+/// All host programs of the command line.
 pub(super) fn read(
     typed: &[OsString],
     place: &AuditedSystem<'_>,
@@ -26,7 +26,7 @@ pub(super) fn read(
 fn host(typed: &OsStr, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<HostFile> {
     let bytes = typed.as_bytes();
     let named = |end: usize| place.named(Path::new(OsStr::from_bytes(&bytes[..end])));
-    // A file may have `=` in its name.
+    // The name of a file may contain `=`.
     let equals: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] == b'=').collect();
     let is_there = |end: &usize| named(*end).is_ok_and(|path| tree.kind(&path).is_ok());
     let whole = is_there(&bytes.len());
@@ -50,7 +50,7 @@ fn host(typed: &OsStr, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<Hos
     Ok(HostFile { path, plugins })
 }
 
-/// Why a file cannot be a host, if it cannot.
+/// The reason why a file cannot be a host program, if there is one.
 fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     match tree.kind(path) {
         Err(errno) => return Some(walk::describe(errno)),
@@ -64,7 +64,7 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
-        // A library stands for a program that loads it first.
+        // A library stands for any program that loads it first.
         Some(Role::Program | Role::Shared) => return None,
         Some(Role::Static) => "a static program: it cannot load plugins",
         Some(_) => "not a dynamically linked program",

@@ -1,5 +1,5 @@
-//! The part of a command line of `archive` whose order counts, and response files (`@FILE`), which
-//! linkers take too.
+//! The part of a command line of `archive` whose order counts, and response files (`@FILE`), as
+//! linkers accept them.
 
 use super::named;
 use crate::views::archive::Position;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a response file.
 const MOST: u64 = 16 << 20;
 
-/// Response files that name response files: more are a cycle.
+/// Maximum depth of response files in response files; more are assumed to be a cycle.
 const DEEPEST: usize = 8;
 
-/// Options without a value that concern the inputs behind them.
+/// Options without a value that affect the inputs after them.
 const POSITIONS: &[(&str, Position)] = &[
     ("start_lib", Position::StartLib),
     ("end_lib", Position::EndLib),
@@ -35,7 +35,7 @@ pub enum Typed {
     Position(Position),
 }
 
-/// Files and options of `archive` in the order in which they were typed.
+/// Files and options of `archive` in the order typed.
 pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     let Some(matches) = matches.subcommand_matches("archive") else { return Vec::new() };
     let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
@@ -55,8 +55,8 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     found.into_iter().map(|(_, typed)| typed).collect()
 }
 
-/// Replaces `@FILE` behind the command `archive` by the words of the file. A file that cannot be read
-/// stays as typed, as with linkers (`expandargv` of libiberty).
+/// Replaces each `@FILE` after the command `archive` by the words of the file. The argument stays
+/// if the file cannot be read, as with linkers (`expandargv` of libiberty).
 pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut is_archive = false;
@@ -80,7 +80,8 @@ fn expand_one(argument: OsString, depth: usize, out: &mut Vec<OsString>) {
     }
 }
 
-/// The words of a response file: separated by white space, with quotes and backslashes as in a shell.
+/// The words of a response file, separated by white space, with quotes and backslashes as in a
+/// shell.
 fn words(text: &[u8]) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut word: Option<Vec<u8>> = None;

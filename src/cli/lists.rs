@@ -1,5 +1,5 @@
-//! Lists of archives that options and policies name, read before anything runs: `fix` cannot begin
-//! without the list it was given, a policy's list that cannot be read is a finding.
+//! Lists of archives from options and policies, read before the audit. A list that cannot be read
+//! is an error if `fix` was given it, and a finding if a policy names it.
 
 use super::named;
 use crate::format::deps_list::DepsList;
@@ -9,17 +9,18 @@ use crate::text::show_path;
 use crate::tree::{DiskTree, Kind, Tree};
 use std::path::{Path, PathBuf};
 
-/// Files larger than this are no lists.
+/// Maximum size of a list in bytes.
 const MOST: u64 = 16 << 20;
 
-/// Reads one list; the error is a sentence. Its sets are judged when it is known which of them matter.
+/// Reads one list. The error is a message. Its sets are checked later, when it is known which are
+/// used.
 pub(super) fn read(file: &Path) -> Result<DepsList, String> {
     let shown = show_path(file);
     let text = named::read(file, MOST).map_err(|why| format!("{shown}: {why}"))?;
     DepsList::parse(text).map_err(|trouble| format!("{shown}:{}: {}", trouble.line, trouble.reason))
 }
 
-/// The lists of a policy's `[[archive]]` entries. What a built-in policy names need not be there.
+/// The lists of `[[archive]]` entries in a policy. A list of a built-in policy may be absent.
 pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     let entry = |entry: &ArchivePolicy| {
         let path = entry.deps_list.clone()?;
@@ -32,14 +33,15 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     policy.archives.iter().filter_map(entry).collect()
 }
 
-/// Which set takes the archives of which directory, links resolved as those of archives are.
+/// Pairs of a set and the directory of its archives, with links resolved like the paths of
+/// archives.
 pub(super) fn from(entry: &ArchivePolicy) -> Vec<(String, PathBuf)> {
     let tree = DiskTree::new();
     let real = |dir: &PathBuf| tree.real_path(dir).unwrap_or_else(|_| dir.clone());
     entry.from.iter().map(|(set, dir)| (set.clone(), real(dir))).collect()
 }
 
-/// Directories in which a policy file says that archives lie, as far as they are there.
+/// The existing directories in which archives are, according to policy files.
 pub(super) fn places(policy: &Policy) -> Vec<PathBuf> {
     let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());
     let from = entries.filter(|entry| !is_built_in(entry)).flat_map(|entry| &entry.from);

@@ -1,5 +1,5 @@
-//! The commands `man` and `completions`: manual pages, and scripts that complete what is typed. Both
-//! are made from the options themselves.
+//! The commands `man` and `completions`: manual pages, and completion scripts. Both are generated
+//! from the options.
 
 use super::exit::Exit;
 use super::out;
@@ -34,7 +34,7 @@ pub(super) fn man(install: Option<&Path>) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// One page; `name` is that of a command.
+/// One page; `name` is the command, if the page is about one.
 fn page(command: &clap::Command, name: Option<&str>) -> Result<Vec<u8>> {
     let mut command = command.clone().disable_help_subcommand(true);
     if let Some(name) = name {

@@ -1,6 +1,6 @@
-//! Messages to a person on stderr, all in one style: `error: …`, `warning: …` or `note: …` in lower case,
-//! then `help: …` with the next step. An error carries its help as a further line of its text.
-//! `main` and the commands call it.
+//! Messages to a person on stderr, in one style: `error: …`, `warning: …` or `note: …` in lower
+//! case, then `help: …` with the next step. An error has its help as another line of its text.
+//! `main` and the commands use it.
 
 use crate::text::show;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ pub fn error(text: &str) {
     write("error", text);
 }
 
-/// Reports a condition that the user should look at and that does not end the run.
+/// Reports a condition that the user should look at, without ending the run.
 pub(super) fn warning(text: &str) {
     write("warning", text);
 }
@@ -20,7 +20,7 @@ pub(super) fn note(text: &str) {
     write("note", text);
 }
 
-/// Text from audited files is escaped; each line stays a line.
+/// Writes a message. Text from audited files is escaped, line by line.
 fn write(kind: &str, text: &str) {
     let lines: Vec<String> = text.split('\n').map(|line| show(line.as_bytes())).collect();
     // A failed write to stderr is ignored: there is nowhere to report it.

@@ -1,5 +1,5 @@
-//! The command line: what may be typed. Nothing is opened or decided here; `plan` turns it into a
-//! [`crate::plan::Plan`], `commands` carries a command out, `out` is the one place that writes.
+//! The command line: the options and commands. This file opens nothing and decides nothing: `plan`
+//! makes a [`crate::plan::Plan`] of the options, `commands` runs a command, and only `out` writes.
 
 mod archive;
 mod baseline;
@@ -83,7 +83,7 @@ fn shown() -> clap::Command {
     sections::apply(Cli::command())
 }
 
-/// Settings of levels in the order in which they were typed; lists are separated by commas.
+/// Settings of levels in the order typed. An option may have several names, separated by commas.
 fn levels(matches: &ArgMatches) -> Vec<(String, Level)> {
     let options = [("allow", Level::Allow), ("warn", Level::Warning), ("deny", Level::Error)];
     let mut found: Vec<(usize, &String, Level)> = Vec::new();
@@ -541,14 +541,15 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Files that are written. `more` are those that options of one command name.
+    /// The files that the run writes: outputs, the baseline, and `more` from options of one
+    /// command.
     fn written<'a>(&'a self, more: &'a [&'a Path]) -> impl Iterator<Item = &'a Path> {
         let outputs =
             self.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
         outputs.chain(self.write_baseline.as_deref()).chain(more.iter().copied())
     }
 
-    /// True if an output has an answer for files of any kind, as `ldd` has.
+    /// True if an output accepts files of any kind, as `ldd` does.
     fn answers_any_file(&self) -> bool {
         let names = self.output.iter().filter_map(|pair| pair.split('=').next());
         self.as_ldd || names.chain([&*self.format]).any(|name| name == "ldd")

@@ -1,6 +1,6 @@
-//! Files that options name and that are read whole: looked at before they are opened, and read up to a
-//! bound. A FIFO or device would block the run or never end. Stdin is read only as `-`, where
-//! an option accepts it.
+//! Files that options name and that are read whole. Their kind is checked before they are opened,
+//! because a FIFO or device would block the run. They are read up to a bound, because some never
+//! end. Stdin is read only as `-`, for options that accept it.
 
 use crate::text::show_path;
 use crate::tree::walk::describe;
@@ -8,7 +8,7 @@ use crate::tree::{DiskTree, Opened, Tree as _};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Reads the file at `path`, which may hold `most` bytes. The error is the reason alone.
+/// Reads the file at `path`, of at most `most` bytes. The error is the reason, without the path.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle,
@@ -23,12 +23,13 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     if len > most {
         return Err(too_large());
     }
-    // A file that states no size, as those of procfs do, may hold something.
+    // A file of size zero may have content, like the files of procfs.
     let room = usize::try_from(len.max(1 << 20)).map_err(|_| too_large())?;
     handle.read_new(room, 0).map_err(|error| plain(&error))
 }
 
-/// Reads the first bytes of the file at `path`; nothing for a directory. The error is the reason alone.
+/// Reads the first bytes of the file at `path`; `None` for a directory. The error is the reason,
+/// without the path.
 pub(super) fn read_head(path: &Path, most: usize) -> Result<Option<Vec<u8>>, String> {
     match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle.read_new(most, 0).map(Some).map_err(|e| plain(&e)),
@@ -40,9 +41,9 @@ pub(super) fn read_head(path: &Path, most: usize) -> Result<Option<Vec<u8>>, Str
     }
 }
 
-/// Reads a file up to the first `key`; nothing if it has none or does not end with `end`.
+/// Reads a file up to the first `key`; `None` if it has no key or does not end with `end`.
 pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<Vec<u8>>, String> {
-    /// Bytes that are read at a time.
+    /// Number of bytes that are read at a time.
     const SHARE: usize = 8 << 20;
     let Ok(Opened::File(handle)) = DiskTree::new().open(path) else { return Ok(None) };
     let len = handle.stat().len;
@@ -52,7 +53,7 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     }
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < len {
-        // The key may lie across two shares.
+        // The key may span two shares.
         let from = bytes.len().saturating_sub(key.len());
         let share = handle.read_new(SHARE, bytes.len() as u64).map_err(|error| plain(&error))?;
         if share.is_empty() {

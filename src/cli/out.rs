@@ -1,4 +1,4 @@
-//! The one place that writes: standard output, and the files that `-o` names.
+//! All writing: to standard output, and to the files of options.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for everything written")]
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
@@ -8,12 +8,12 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Lets `render` write to standard output. A closed pipe ends the writing and is no error.
+/// Lets `render` write to standard output. A closed pipe ends the output without an error.
 pub(super) fn stdout(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match render(&mut out).and_then(|()| out.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
-            // Dropping the buffer would try, and fail, again.
+            // Dropping the buffer would try to write again, and fail.
             let _ = out.into_parts();
             Ok(())
         }
@@ -26,17 +26,17 @@ pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Device and inode of the regular file that standard output goes to, if it goes to one.
+/// Device and inode of the regular file that is standard output, if it is one.
 pub(super) fn stdout_file() -> Option<(u64, u64)> {
     let stat = rustix::fs::fstat(io::stdout()).ok()?;
     FileType::from_raw_mode(stat.st_mode).is_file().then_some((stat.st_dev, stat.st_ino))
 }
 
-/// The place that [`file()`] opens for writing, with links resolved.
+/// The path that [`file()`] opens for writing, with links resolved.
 pub(super) enum Target {
     /// The directory of the file.
     In(PathBuf),
-    /// The place itself: something other than a regular file is there.
+    /// The path itself, which exists and is not a regular file.
     Itself(PathBuf),
 }
 
@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-/// The place that [`file()`] opens for writing `path`.
+/// The path that [`file()`] opens to write `path`.
 pub(super) fn target(path: &Path) -> Target {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {
@@ -62,8 +62,9 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Lets `render` write a file. The output goes to a temporary file in the same directory, which replaces the
-/// file at the end: a reader never finds half of it. A pipe or a device is written to directly.
+/// Lets `render` write a file. The output goes to a temporary file in the same directory, which
+/// replaces the file at the end: readers never see half of it. Pipes and devices are written
+/// directly.
 pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -74,7 +75,7 @@ pub(super) fn file(
         render(&mut out)?;
         return out.flush();
     }
-    // A link stays one: what it leads to is replaced.
+    // A link stays: its target is replaced.
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
         Err(_) if path.is_symlink() => {
@@ -98,14 +99,14 @@ pub(super) fn file(
     };
     let written = written.and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
-        // What went wrong is said; that the part stays is the lesser harm.
+        // The first error is reported; a temporary file that cannot be removed is the lesser harm.
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// Waits until the content is on disk: the new name must not come to stand for an empty file if the machine
-/// stops. Some file systems have no such call.
+/// Waits until the content is on disk: after a crash of the machine, the new name must not lead to
+/// an empty file. Some file systems do not support it.
 fn stored(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error)
@@ -117,15 +118,15 @@ fn stored(file: &File) -> io::Result<()> {
     }
 }
 
-/// A file without a name in the directory of `target`: it is gone if a signal ends the run. Some file
-/// systems have none.
+/// A file without a name in the directory of `target`: it disappears if a signal ends the run. Some
+/// file systems do not support it.
 fn nameless(target: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    // The process's umask takes its part.
+    // The umask of the process applies.
     rustix::fs::open(directory(target), flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
 
-/// Gives a file without a name one; without procfs its content is copied there.
+/// Gives a name to a file without one. Without procfs, the content is copied to a new file.
 fn name(mut file: &File, path: &Path) -> io::Result<()> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     if rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok() {
@@ -146,7 +147,7 @@ pub(super) fn has_other_names(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|there| there.nlink() > 1)
 }
 
-/// Lets `render` write to a file that is not there yet.
+/// Lets `render` write a file that must not exist yet.
 pub(super) fn new_file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -156,7 +157,7 @@ pub(super) fn new_file(
     out.flush()
 }
 
-/// The same for a program, which all may run as far as the umask lets them.
+/// Lets `render` write a new program, which all users may run as far as the umask allows.
 pub(super) fn new_program(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -170,12 +171,12 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Makes a directory that must not be there yet.
+/// Creates a directory, which must not exist yet.
 pub(super) fn new_directory(path: &Path) -> io::Result<()> {
     fs::create_dir(path)
 }
 
-/// Makes a directory and those above it.
+/// Creates a directory and its parents.
 pub(super) fn directories(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }

@@ -1,6 +1,7 @@
-//! What a run writes lies apart from what it reads: an output that is, or lies below, what is audited or
-//! searched is refused before anything runs, and so are two outputs to one file. Files are told apart by
-//! device and inode, so that another name of one changes nothing. Every command that audits calls it.
+//! Keeps outputs apart from inputs: an output that is an audited or searched file, or is below such
+//! a directory, is refused before the audit. Two outputs to one file are refused too. Files are
+//! identified by device and inode, because a file may have several names. All commands that audit
+//! use it.
 
 use super::{Shared, out, policy};
 use crate::id::FastMap;
@@ -10,7 +11,7 @@ use crate::tree::{DiskTree, Kind, Node, Stat, Tree};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
-/// What a run does with a file or directory.
+/// The use of a file or directory in a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Audited,
@@ -18,15 +19,16 @@ enum Use {
     Named,
 }
 
-/// A file that is to be written.
+/// A file that the run will write.
 struct Target<'a> {
     typed: &'a Path,
-    /// With links resolved, as far as it is there.
+    /// The path with links resolved, as far as it exists.
     real: PathBuf,
     there: Option<(u64, u64)>,
 }
 
-/// Refuses outputs over what is read. `more` are files that options of one command name for writing.
+/// Refuses outputs that would overwrite inputs. `more` are output files from options of one
+/// command.
 pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path]) -> Result<()> {
     let typed: Vec<&Path> = shared.written(more).collect();
     typed.iter().try_for_each(|path| no_lost_link(path))?;
@@ -55,7 +57,7 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
     no_two_in_one(&targets)
 }
 
-/// Refuses outputs over files that the command reads, such as reports.
+/// Refuses outputs that would overwrite files that the command reads, such as reports.
 pub(super) fn apart_from<'p>(shared: &Shared, files: impl Iterator<Item = &'p Path>) -> Result<()> {
     let targets: Vec<Target<'_>> = shared.written(&[]).filter_map(Target::new).collect();
     let here = DiskTree::new();
@@ -70,7 +72,7 @@ pub(super) fn apart_from<'p>(shared: &Shared, files: impl Iterator<Item = &'p Pa
     Ok(())
 }
 
-/// A link to nothing would be replaced, and what it leads to not be written.
+/// Refuses a dangling link: the run would replace it instead of writing its target.
 fn no_lost_link(path: &Path) -> Result<()> {
     let here = DiskTree::new();
     if here.is_link(path) && here.look(path).is_err() {
@@ -82,7 +84,7 @@ fn no_lost_link(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// True if a file below `top` is the one that `is_target` knows. Links are not followed.
+/// True if a file below `top` is the one for which `is_target` is true. Links are not followed.
 fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool {
     let mut todo = vec![top.to_path_buf()];
     while let Some(dir) = todo.pop() {
@@ -102,7 +104,7 @@ fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool 
 }
 
 impl<'a> Target<'a> {
-    /// Nothing for what is no regular file: a pipe or device is written to and stays what it is.
+    /// `None` for a pipe or device, which is written directly and not replaced.
     fn new(typed: &'a Path) -> Option<Self> {
         let here = DiskTree::new();
         let there = match here.look(typed) {
@@ -127,7 +129,7 @@ fn identity(stat: Stat) -> (u64, u64) {
     (stat.dev, stat.ino)
 }
 
-/// Files and directories that the run reads because they were named.
+/// Files and directories that the run reads because options name them.
 fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
     let mut add = |tree: &dyn Tree, path: &Path, used: Use| {
@@ -141,7 +143,7 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, 
     plan.all_paths().iter().chain(hosts).for_each(|path| add(tree, path, Use::Audited));
     plan.stages.iter().for_each(|dir| add(&DiskTree::new(), dir, Use::Audited));
     plan.lib_paths.iter().for_each(|path| add(tree, path, Use::Searched));
-    // A baseline is made for being written anew.
+    // The baseline is omitted, because it may be rewritten.
     let found = !shared.isolated && shared.policy.is_empty();
     let found = found.then_some(Path::new(policy::FOUND));
     let policies = shared.policy.iter().map(Path::new).chain(found);
@@ -174,12 +176,12 @@ fn refuse(target: &Path, used: Use, itself: bool) -> Result<()> {
         (Use::Named, true) => {
             bail!("cannot write {shown}: this run reads it\nhelp: write to another file")
         }
-        // Nothing lies below a list or a policy.
+        // Lists and policies are files, not directories.
         (Use::Named, false) => Ok(()),
     }
 }
 
-/// The last of two outputs would be the only one.
+/// Refuses two outputs to one file: only the last would remain.
 fn no_two_in_one(targets: &[Target<'_>]) -> Result<()> {
     let stdout = out::stdout_file();
     for (at, target) in targets.iter().enumerate() {

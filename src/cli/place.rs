@@ -1,5 +1,5 @@
-//! Where paths that were typed lie: on this machine, inside `--root` or in a stage, and in which
-//! directory and on which processor programs will run. `cli::plan` is the only caller.
+//! The location of typed paths: on this machine, inside `--root` or in a stage. Also the directory
+//! and the processor of programs. `cli::plan` uses it.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::Shared;
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 
 /// The system that is audited.
 pub(super) struct AuditedSystem<'a> {
-    /// This process's directory.
+    /// The current directory of this process.
     here: &'a Path,
-    /// `--root`, as it was typed made absolute, and with links resolved.
+    /// `--root` as an absolute path, as typed and with links resolved.
     root: Option<(PathBuf, PathBuf)>,
     /// `--staged`
     stages: Vec<Stage>,
-    /// The directory programs are started in.
+    /// The directory in which programs start.
     pub(super) cwd: PathBuf,
-    /// The names that were typed are not those by which files are known there.
+    /// True if typed paths may differ from the paths in the audited system.
     elsewhere: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> AuditedSystem<'a> {
         Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
-    /// The places of audited files on this machine, for outputs that other programs read.
+    /// The paths of audited files on this machine, for outputs that other programs read.
     pub(super) fn outputs(&self, shared: &Shared) -> Result<Paths> {
         let base = match &shared.relative_to {
             Some(dir) => {
@@ -81,8 +81,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The file system with the stages laid over it, if there are any. `replaced` are installed paths
-    /// that the installation removes.
+    /// The file system with the stages laid over it; `None` without stages. `replaced` are
+    /// installed paths that the installation removes.
     pub(super) fn laid(&self, replaced: &[PathBuf]) -> Result<Option<StagedTree>> {
         if self.stages.is_empty() {
             return Ok(None);
@@ -95,7 +95,7 @@ impl<'a> AuditedSystem<'a> {
         self.in_stage(path).is_some()
     }
 
-    /// The installed path of a path below a stage.
+    /// The installed path of a file below a stage.
     fn in_stage(&self, path: &Path) -> Option<PathBuf> {
         let full = without_dots(&self.here.join(path));
         let below = |stage: &Stage| {
@@ -129,7 +129,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// What a path is known as in another root, or to programs that are started elsewhere.
+    /// The path in the audited system, if it differs: in a sysroot or stage, or for programs that
+    /// start in another directory.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         if let Some(installed) = self.in_stage(path) {
             return Some(installed);
@@ -145,9 +146,10 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The processor of this machine. Nothing outside another root is read to learn its vendor.
+    /// The processor of this machine. With `--root`, its vendor is not read, because /proc is
+    /// outside.
     pub(super) fn cpu(&self) -> Cpu {
-        // glibc looks at the CPUID vendor; the kernel shows the same string.
+        // glibc checks the CPUID vendor; the kernel shows the same string.
         let intel = self.root.is_none()
             && std::fs::read_to_string("/proc/cpuinfo")
                 .is_ok_and(|text| text.contains("GenuineIntel"));

@@ -1,5 +1,5 @@
-//! From what was typed to a [`Plan`]: the one place that reads the environment, the current
-//! directory, and the files that options name.
+//! Makes a [`Plan`] of the options. It reads the environment, the current directory, and the files
+//! that options name.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::baseline::Baselines;
@@ -23,25 +23,26 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Upper bounds in bytes for a list of paths, and for one path in it.
+/// Upper bounds in bytes for a list of paths, and for a path in it.
 const MOST_LISTED: u64 = 256 << 20;
 const LONGEST: usize = 1 << 20;
 
-/// What an audit needs besides the plan.
+/// The plan of an audit, and other data that it needs.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: Box<dyn Tree>,
-    /// The sysroot has `usr/lib` and no `lib`: it is read as if merged-`/usr` links existed.
+    /// True if the sysroot has `usr/lib` and no `lib`: it is read as if the links of a merged
+    /// `/usr` existed.
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
-    /// Paths as outputs for other programs write them.
+    /// Paths in the form in which outputs for other programs have them.
     pub(super) paths: Paths,
     pub(super) progress: bool,
 }
 
 impl Prepared {
-    /// One line on stderr where the root is not read as it is.
+    /// Notes on stderr if the sysroot is not read exactly as it is.
     pub(super) fn say_what_is_assumed(&self, shared: &Shared) {
         if self.merged && !shared.quiet {
             message::note("the sysroot has usr/lib and no lib: it is read as merged-usr");
@@ -50,7 +51,7 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// Fails for the first PATH that is a file of a kind that is not read. `typed` are all PATHs.
+    /// Fails for the first PATH of a kind that is not read. `typed` has all PATHs.
     pub(super) fn refuse_other_files(&self, shared: &Shared, typed: &[PathBuf]) -> Result<()> {
         if shared.answers_any_file() {
             return Ok(());
@@ -64,27 +65,28 @@ impl Prepared {
     }
 }
 
-/// Where the outputs of a run go.
+/// The destinations of the outputs of a run.
 pub(super) struct Sinks<O: 'static> {
     pub(super) stdout: &'static O,
     pub(super) files: Vec<(&'static O, PathBuf)>,
 }
 
-/// The path that `path` names in the audited tree, with links resolved, if there is something.
+/// The path of an existing file in the audited tree, with links resolved.
 pub(super) fn real_path(shared: &Shared, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let named = AuditedSystem::new(shared, &here).ok()?.named(path).ok()?;
     tree.real_path(&named).ok()
 }
 
-/// Makes the plan of an audit; every mistake in what was typed is found before anything runs.
+/// Makes the plan of an audit. All errors in the options are found before the audit starts.
 pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
     prepare_with(shared, paths, &[], &[])
 }
 
-/// The same with more places for providers, which come before those of `--lib-path`. `written` are
-/// files that options of one command name for writing. What options name is read first; then the
-/// process enters the sandbox and starts its threads, before it reads what is audited.
+/// Like [`prepare`], with additional directories for providers, which precede those of
+/// `--lib-path`. `written` are output files from options of one command. The files of options are
+/// read first. Then the process enters the sandbox and starts its threads, before it reads audited
+/// files.
 pub(super) fn prepare_with(
     shared: &Shared,
     paths: &[PathBuf],
@@ -130,7 +132,7 @@ pub(super) fn prepare_with(
     let closure: Vec<PathBuf> = closure.into_iter().map(|path| place.listed(path)).collect();
     let listed = listed.into_iter().map(|path| place.listed(path));
     let listed: Arc<[PathBuf]> = listed.chain(closure.iter().cloned()).collect();
-    // Installed paths are those of the whole system.
+    // Installed paths are relative to the root of the whole system.
     let whole = (!shared.staged.is_empty()).then(|| PathBuf::from("/"));
     let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &*tree)).transpose()?;
     let prefix = prefix.or(whole);
@@ -209,13 +211,13 @@ fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result
     }
 }
 
-/// The places of audited files, for outputs of a command that audits no directory of its own.
+/// Paths for the outputs of a command that audits no directory of its own.
 pub(super) fn output_paths(shared: &Shared) -> Result<Paths> {
     let here = current_directory(std::iter::empty())?;
     AuditedSystem::new(shared, &here)?.outputs(shared)
 }
 
-/// How reports on stdout look.
+/// The style of reports on stdout.
 pub(super) fn style(shared: &Shared) -> Style {
     let on_terminal = std::io::stdout().is_terminal();
     Style {
@@ -227,16 +229,17 @@ pub(super) fn style(shared: &Shared) -> Style {
     }
 }
 
-/// The file system that is audited.
+/// The audited file system.
 struct System {
     tree: Box<dyn Tree>,
-    /// The root is read as if links of a merged `/usr` existed.
+    /// True if it is read as if the links of a merged `/usr` existed.
     merged: bool,
 }
 
 impl System {
-    /// With stages, `paths` and places for providers outside of them are listed whole. `replaced` are
-    /// the installed paths that the installation removes.
+    /// Makes the file system. With stages, `paths` and the directories for providers that are
+    /// outside of the stages are listed whole. `replaced` are the installed paths that the
+    /// installation removes.
     fn new(
         shared: &Shared,
         place: &AuditedSystem<'_>,
@@ -256,8 +259,8 @@ impl System {
     }
 }
 
-/// Lines of `--replaces` as absolute paths: `usr/lib/a` and `./usr/lib/a`, as archives list them, are
-/// `/usr/lib/a`.
+/// Makes lines of `--replaces` absolute. `usr/lib/a` and `./usr/lib/a`, as archives list them,
+/// become `/usr/lib/a`.
 fn installed(lines: Vec<PathBuf>) -> Vec<PathBuf> {
     lines.into_iter().map(|path| without_dots(&Path::new("/").join(path))).collect()
 }
@@ -271,8 +274,8 @@ fn prefix(typed: &Path, named: &Path, tree: &dyn Tree) -> Result<PathBuf> {
     tree.real_path(named).with_context(|| format!("--prefix {typed}"))
 }
 
-/// Fails for the first path outside `prefix`. A link inside may lead out, and a path that does not
-/// exist becomes a finding.
+/// Fails for the first path outside `prefix`. A link inside may lead outside. A path that does not
+/// exist is not an error here: it becomes a finding.
 fn all_below<'a>(
     prefix: &Path,
     mut paths: impl Iterator<Item = &'a PathBuf>,
@@ -296,7 +299,7 @@ fn all_below<'a>(
     }
 }
 
-/// The help of a message about a missing path: the command that the user may mean.
+/// The help for a missing path that resembles a command.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
@@ -304,9 +307,9 @@ fn command_meant(path: &Path) -> String {
     nearest(word, names).map(|name| format!("\nhelp: did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// True if what goes to a terminal, or elsewhere, is coloured. Of the environment the common words
-/// count (no-color.org, bixense.com/clicolors, force-color.org): none before always, always before what
-/// the terminal is.
+/// True if text for a terminal, or another destination, is coloured. The usual environment
+/// variables apply (no-color.org, bixense.com/clicolors, force-color.org). Those that disable
+/// colours precede those that force them, and both precede the properties of the terminal.
 pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
     let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_on = |name: &str| value(name).is_some_and(|value| value != "0");
@@ -327,14 +330,14 @@ fn bytes(text: Option<&OsStr>) -> Vec<u8> {
     text.map_or(Vec::new(), |text| text.as_bytes().to_vec())
 }
 
-/// The processor that `--cpu` names.
+/// The processor for `--cpu`.
 fn cpu(name: &str) -> Result<Cpu> {
     let unknown =
         || format!("unknown processor `{name}`\nhelp: --cpu takes {}", Cpu::names().join(", "));
     Cpu::named(name).with_context(unknown)
 }
 
-/// The outputs that were asked for, among those that `command` has.
+/// The requested outputs, among those of `command`.
 pub(super) fn sinks<O: Named>(
     shared: &Shared,
     command: &str,
@@ -343,7 +346,7 @@ pub(super) fn sinks<O: Named>(
     sinks_of(&shared.format, &shared.output, command, outputs)
 }
 
-/// The same for a format and pairs of a name and a file.
+/// The same for a format and pairs of an output's name and its file.
 pub(super) fn sinks_of<O: Named>(
     format: &str,
     pairs: &[String],
@@ -371,7 +374,7 @@ pub(super) fn sinks_of<O: Named>(
     Ok(Sinks { stdout, files })
 }
 
-/// Today in UTC, by the rule of the Gregorian calendar for days since 1970.
+/// Today in UTC, from the days since 1970 by the rules of the Gregorian calendar.
 pub(super) fn today() -> Day {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let mut left = since.map_or(0, |since| since.as_secs() / 86_400);
@@ -419,7 +422,7 @@ fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The bytes of a list that an option names; `-` is stdin.
+/// The content of a list that an option names; `-` is stdin.
 fn read_bytes(file: &Path) -> Result<Vec<u8>> {
     let bytes =
         if is_stdin(file) { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };

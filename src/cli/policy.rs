@@ -1,5 +1,5 @@
-//! Policies of a run: which are read, and how their mistakes are shown. `cli::plan` asks for the merged
-//! policy; the commands of `policy` are here too.
+//! Policies of a run: selects and merges them, and shows their errors. `cli::plan` uses the merged
+//! policy. The commands of `policy` are here too.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
@@ -15,17 +15,17 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The policy of a directory.
+/// The policy file that is read in the current directory.
 pub(super) const FOUND: &str = "linkaudit.toml";
-/// Larger files are no policies.
+/// Maximum size of a policy in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Policy files on this machine, whatever `--root` is.
+/// Policy files on this machine, also with `--root`.
 struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // An absent policy may be the wrong name of one that is built in.
+        // The absence of a file is a separate error: its name may be a misspelled built-in.
         path.metadata()?;
         named::read(path, MOST_BYTES).map_err(io::Error::other)
     }
@@ -35,7 +35,7 @@ impl Files for Disk {
     }
 }
 
-/// Carries out a command of `policy`; mistakes are shown in `color`.
+/// Runs a command of `policy`. Errors in policies are coloured if `color` is true.
 pub(super) fn run(shared: &Shared, command: &PolicyCommand, color: bool) -> Result<Exit> {
     match command {
         PolicyCommand::Check { policies } => check(&merged(shared, policies, color)?, shared)?,
@@ -51,7 +51,7 @@ pub(super) fn run(shared: &Shared, command: &PolicyCommand, color: bool) -> Resu
     Ok(Exit::Clean)
 }
 
-/// Writes a policy to a file that is not there yet.
+/// Writes a policy to a file that must not exist yet.
 pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
     let shown = show_path(file);
     let written = out::new_file(file, |w| w.write_all(text));
@@ -63,7 +63,7 @@ pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Says what the policies are and which of their rules nothing checks.
+/// Lists the policies and their rules that are not implemented.
 fn check(policy: &Policy, shared: &Shared) -> Result<()> {
     out::stdout(|w| {
         for inactive in policy.inactive(rules::catalogue()) {
@@ -78,12 +78,13 @@ fn check(policy: &Policy, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// The policy of a run: built-in default, what `--policy` names or what is found, the command line.
+/// The policy of a run: the built-in default, then `--policy` or the file in the current directory,
+/// then options.
 pub(super) fn of_run(shared: &Shared, color: bool) -> Result<Arc<Policy>> {
     merged(shared, &[], color).map(Arc::new)
 }
 
-/// The same with more policies, for which nothing is looked for.
+/// Merges also the policies in `more`, which replace the file in the current directory.
 fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
     let named = || shared.policy.iter().chain(more).map(|name| &**name);
     let found = named().next().is_none() && found(shared)?;
@@ -100,7 +101,8 @@ fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
     Ok(policy)
 }
 
-/// True if the current directory has a policy. Anything but a regular file there is an error.
+/// True if the current directory has a policy. A directory or special file with its name is an
+/// error.
 fn found(shared: &Shared) -> Result<bool> {
     if shared.isolated {
         return Ok(false);
@@ -113,9 +115,9 @@ fn found(shared: &Shared) -> Result<bool> {
     }
 }
 
-/// Shows mistakes on stderr; the error is the sentence that ends the run.
+/// Shows errors in policies on stderr. The result is the message that ends the run.
 fn refuse(mistakes: &PolicyErrors, color: bool) -> anyhow::Error {
-    // Without stderr the status alone must do.
+    // Without stderr, only the exit status remains.
     let _ = writeln!(io::stderr(), "{}", mistakes.render(color));
     match mistakes.count() {
         1 => anyhow::anyhow!("1 error in the policy: nothing was audited"),
@@ -131,7 +133,7 @@ fn renamed_levels(shared: &Shared) -> impl Iterator<Item = Renamed> {
     })
 }
 
-/// Settings of `-A`, `-W` and `-D`, in the order in which they were typed.
+/// Settings of `-A`, `-W` and `-D`, in the order typed.
 fn levels(shared: &Shared) -> Result<Vec<LevelSetting>> {
     let origin = Origin { source: "command line".into(), line: 0 };
     let setting = |(name, level): &(String, _)| {

@@ -1,4 +1,4 @@
-//! The progress line: on stderr, on a terminal, and only when a run passes one second.
+//! The progress line: on stderr, only on a terminal, and only if a run takes more than a second.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the line is written again.
+/// The interval between updates.
 const TICK: Duration = Duration::from_millis(100);
-/// Ticks before it is written first.
+/// Number of ticks before the first update.
 const FIRST: u32 = 10;
 
 /// A line that counts entries until it is dropped.
@@ -26,12 +26,12 @@ impl Progress {
             let (seen, done) = (Arc::clone(&seen), Arc::clone(&done));
             std::thread::Builder::new().spawn(move || show(&seen, &done)).ok()
         });
-        // A run without threads to spare shows no progress.
+        // If no thread can be started, there is no progress line.
         let thread = thread.flatten();
         Self { seen, done, thread }
     }
 
-    /// The counter that the walk raises.
+    /// The counter that the walk increments.
     pub(super) fn seen(&self) -> &AtomicUsize {
         &self.seen
     }
@@ -44,7 +44,7 @@ fn show(seen: &AtomicUsize, done: &AtomicBool) {
         ticks = ticks.saturating_add(1);
         if ticks > FIRST && !done.load(Ordering::Relaxed) {
             let entries = seen.load(Ordering::Relaxed);
-            // A progress line that cannot be written is not missed.
+            // A failed write of a progress line is ignored.
             let _ = write!(std::io::stderr(), "\r\x1b[K{entries} entries read");
         }
     }

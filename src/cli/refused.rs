@@ -1,5 +1,5 @@
-//! Files that were named and that linkaudit does not read: what they are by their first bytes, and
-//! what helps. `cli::plan` refuses them; files of lists and directories are only counted.
+//! Given files that linkaudit cannot read: their kind, from their first bytes, and the next step.
+//! `cli::plan` refuses them. In lists and directories, such files are only counted.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{Class, Classes};
@@ -8,26 +8,26 @@ use crate::tree::{Kind, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Bytes that are looked at: up to the mark of a tar archive.
+/// Number of bytes that are read: up to the mark of a tar archive.
 const HEAD: usize = 512;
-/// Where that mark is.
+/// The offset of that mark.
 const USTAR: usize = 257;
 
-/// How to get at the files inside, for a command line.
+/// The command that extracts the files inside, or another next step.
 #[derive(Clone, Copy)]
 enum Help {
-    /// The command, with the file's name at its end.
+    /// A command, before the file's name.
     Unpack(&'static str),
-    /// The same with a word behind the name.
+    /// A command before the file's name, and a word after it.
     Before(&'static str, &'static str),
-    /// The same as a pipe that ends with this.
+    /// A command before the file's name, and the end of a pipe after it.
     Pipe(&'static str, &'static str),
-    /// Anything else to do.
+    /// Any other step.
     Do(&'static str),
     Nothing,
 }
 
-/// Kinds by their first bytes: the first that applies.
+/// Kinds by first bytes; the first match applies.
 const MARKS: &[(&[u8], &str, Help)] = &[
     (b"\xed\xab\xee\xdb", "an RPM package", Help::Pipe("rpm2cpio", "cpio -idm -D DIR")),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", Help::Unpack("7z x -oDIR")),
@@ -53,7 +53,7 @@ const MARKS: &[(&[u8], &str, Help)] = &[
     ),
 ];
 
-/// Compressed files, with the command that gives the plain one.
+/// Compressed files, with the command that decompresses them.
 const COMPRESSED: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip -k"),
     (b"\xfd7zXZ\0", "xz", "unxz -k"),
@@ -61,7 +61,7 @@ const COMPRESSED: &[(&[u8], &str, &str)] = &[
     (b"BZh", "bzip2", "bunzip2 -k"),
 ];
 
-/// Zip archives by the end of their name.
+/// Zip archives, by the ends of their names.
 const ZIPS: &[(&[u8], &str)] = &[
     (b".whl", "a wheel (zip archive)"),
     (b".jar", "a Java archive (zip archive)"),
@@ -69,8 +69,9 @@ const ZIPS: &[(&[u8], &str)] = &[
     (b".egg", "an egg (zip archive)"),
 ];
 
-/// Why the file at `path`, typed as `typed`, cannot be audited by a run that reads `classes`; nothing for
-/// one that can be, and for what is no regular file or cannot be read, which the audit reports.
+/// The reason why a run that reads `classes` cannot audit the file at `path`, which was typed as
+/// `typed`. `None` for a file that can be audited, and for anything that the audit itself reports:
+/// unreadable or not a regular file.
 pub(super) fn reason(
     tree: &dyn Tree,
     path: &Path,
@@ -103,8 +104,8 @@ pub(super) fn reason(
     })
 }
 
-/// The same for package files of pkg-config and CMake, by their names, with the class of those that a run
-/// may read.
+/// The kind of a package file of pkg-config or CMake, by its name, with its class if a run may read
+/// it.
 fn package_file(path: &Path) -> Option<(Option<Class>, &'static str, Help)> {
     let enable = Help::Do("to read it, enable its rules: -W package-text");
     Some(match class_by_name(path)? {
@@ -124,7 +125,7 @@ fn class_by_name(path: &Path) -> Option<Class> {
     Some(all.class_of(path, b"")).filter(|class| *class != Class::Other)
 }
 
-/// The kind of a file that begins with `head`; nothing for what is read.
+/// The kind of a file that begins with `head`; `None` if linkaudit can read it.
 fn kind(head: &[u8], name: &[u8]) -> Option<(String, Help)> {
     let known = |kind: &str, help: Help| Some((kind.to_owned(), help));
     if head.starts_with(b"!<arch>\n") && head[8..].starts_with(b"debian-binary") {
@@ -171,7 +172,7 @@ fn kind(head: &[u8], name: &[u8]) -> Option<(String, Help)> {
     Some(if is_text(head) { text(head) } else { ("data".to_owned(), Help::Nothing) })
 }
 
-/// True for UTF-8 without control characters; the last character may be cut off.
+/// True for UTF-8 without control characters. The last character may be incomplete.
 fn is_text(head: &[u8]) -> bool {
     let valid = match std::str::from_utf8(head) {
         Ok(text) => text,

@@ -1,5 +1,4 @@
-//! Runs one audit and makes its report, for all commands. It calls the stages in order and holds no
-//! logic of its own.
+//! Runs one audit and makes its report, for all commands. It only calls the stages, in order.
 
 use super::Shared;
 use super::baseline::Baselines;
@@ -25,9 +24,9 @@ pub(super) struct Run {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) report: Report,
-    /// The new baseline, if it is written.
+    /// The new baseline, if one is written.
     pub(super) rewrite: Option<Rewrite>,
-    /// What would make findings go away, if the plan asks for it.
+    /// The fixes, if the plan requests them.
     pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
@@ -58,8 +57,8 @@ pub(super) fn walk(plan: &Plan, tree: &dyn Tree, progress: &Progress) -> Walked 
 }
 
 impl Run {
-    /// Audits the walked files. `parts` names the parts of the report that the outputs render
-    /// besides findings.
+    /// Audits the walked files. `parts` are the parts of the report that the outputs render besides
+    /// findings.
     pub(super) fn new(
         plan: Plan,
         tree: &dyn Tree,
@@ -100,7 +99,7 @@ impl Run {
         Self { plan, audit, report, rewrite, proposal }
     }
 
-    /// Exports and bindings for `render`, if the plan asks for them.
+    /// Calls `render` with exports and bindings, if the plan requests them.
     pub(super) fn with_facts<T>(&self, render: impl FnOnce(Option<&dyn Facts>) -> T) -> T {
         if self.plan.facts {
             return render(Some(&AuditFacts::new(&self.audit)));
@@ -113,12 +112,12 @@ impl Run {
         Subject { audit: &self.audit, plan: &self.plan, report: &self.report }
     }
 
-    /// The facts, for another run over the same files.
+    /// The facts, for another run with the same files.
     pub(super) fn into_walked(self) -> Walked {
         Walked { ground: self.audit.into_ground(), took: Duration::ZERO }
     }
 
-    /// With `--require-elf`, a run that met nothing to audit is a mistake.
+    /// With `--require-elf`, a run without anything to audit is an error.
     pub(super) fn require_elf(&self, shared: &Shared) -> Result<()> {
         let totals = &self.report.totals;
         if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
@@ -127,13 +126,13 @@ impl Run {
         Ok(())
     }
 
-    /// The report took so long: the last figure of `--timings`.
+    /// Adds the time of the report, the last figure of `--timings`.
     pub(super) fn finish(mut self, shared: &Shared, rendering: Instant, start: Instant) {
         self.audit.timings.push(("report", rendering.elapsed()));
         if shared.timings {
             timings(&self.audit, start);
         }
-        // The process ends: giving every fact back to the allocator would only take time.
+        // The process ends: freeing all facts would only take time.
         std::mem::forget(self);
     }
 }

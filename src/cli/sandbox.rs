@@ -1,11 +1,11 @@
-//! The sandbox of a run. Before anything audited is read, the process gives up the right to start
-//! programs, to open connections, to touch other processes, and to write outside of the directories
-//! of its outputs; with `--root` also the right to read outside of that and the stages. A defect in a
-//! reader then cannot become more than a wrong answer.
+//! The sandbox of a run. Before it reads audited files, the process drops the rights to start
+//! programs, open connections, access other processes, and write outside of its output directories.
+//! With `--root`, it also drops the right to read outside of the sysroot and the stages. A bug in a
+//! reader can then lead only to a wrong answer.
 //!
-//! Landlock (Linux 5.13) restricts files and seccomp restricts calls. A kernel that lacks one of them,
-//! or does not allow it, is used without. Both hold for this thread and those that it starts later;
-//! therefore the sandbox comes before the thread pool.
+//! Landlock (Linux 5.13) restricts files, and seccomp restricts system calls. If the kernel does
+//! not support or allow one of them, the run continues without it. Both apply to this thread and to
+//! threads that it starts later, so the sandbox is entered before the thread pool starts.
 
 use super::out::{self, Target};
 use super::{Sandbox, Shared};
@@ -18,15 +18,15 @@ use seccompiler::{SeccompAction, SeccompFilter, apply_filter};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Calls that fail with EPERM.
+/// System calls that fail with EPERM.
 const REFUSED: &[libc::c_long] = &[
-    // Programs, also those that lie in memory and in no directory.
+    // Programs, also those in memory without a path.
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_memfd_create,
-    // Files by path; Landlock's own right costs a way up to the root for each file that is opened.
+    // Files by path. Landlock's right for truncation costs a lookup up to the root at each open.
     libc::SYS_truncate,
-    // Connections; io_uring makes calls that no filter sees.
+    // Connections. io_uring would bypass the filter.
     libc::SYS_socket,
     libc::SYS_socketpair,
     libc::SYS_io_uring_setup,
@@ -55,11 +55,10 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_request_key,
 ];
 
-/// The newest rights that are asked for; an older kernel knows a part of them.
+/// The newest set of rights; an older kernel supports a part of them.
 const RIGHTS: ABI = ABI::V6;
 
-/// Enters the sandbox, unless `--sandbox off`. `more` are files that options of one command name for
-/// writing.
+/// Enters the sandbox, unless `--sandbox off`. `more` are output files from options of one command.
 pub(super) fn enter(shared: &Shared, more: &[&Path]) {
     if shared.sandbox == Sandbox::Off {
         return;
@@ -68,21 +67,22 @@ pub(super) fn enter(shared: &Shared, more: &[&Path]) {
         shared.root.iter().chain(&shared.staged).map(AsRef::as_ref).collect();
     let readable = shared.root.is_some().then_some(&*readable);
     let written: Vec<&Path> = shared.written(more).collect();
-    // Errors are those of kernels without Landlock or seccomp.
+    // Errors mean that the kernel lacks Landlock or seccomp.
     let _ = restrict_files(readable, &written);
     let _ = restrict_calls();
 }
 
-/// Restricts reading to `readable`, if any, and writing to the directories of `written`. An output
-/// that is there and no regular file is opened itself. The status says whether the kernel does so.
+/// Restricts reading to `readable`, if given, and writing to the directories of `written`. For an
+/// output that exists and is not a regular file, only that file is allowed. The status says if the
+/// kernel enforces the rules.
 fn restrict_files(
     readable: Option<&[&Path]>,
     written: &[&Path],
 ) -> Result<RulesetStatus, RulesetError> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let unread = if readable.is_some() { BitFlags::EMPTY } else { read };
-    // The kernel looks for these two whenever a file is opened, one directory after the other up to
-    // the root: the time of a walk would grow with the square of its depth.
+    // The kernel checks these two rights at each open, directory by directory up to the root. The
+    // time of a walk would grow with the square of its depth.
     let costly = AccessFs::Truncate | AccessFs::IoctlDev;
     let handled = AccessFs::from_all(RIGHTS) & !unread & !costly;
     let mut rules = Ruleset::default()
@@ -90,7 +90,7 @@ fn restrict_files(
         .handle_access(AccessNet::from_all(RIGHTS))?
         .scope(Scope::from_all(RIGHTS))?
         .create()?;
-    // A place that cannot be opened now is an error of the run when it is read or written.
+    // If a path cannot be opened now, the run reports an error when it reads or writes there.
     for path in readable.unwrap_or_default() {
         if let Ok(place) = PathFd::new(path) {
             rules = rules.add_rule(PathBeneath::new(place, read))?;
@@ -100,7 +100,7 @@ fn restrict_files(
         | AccessFs::MakeReg
         | AccessFs::RemoveFile
         | AccessFs::Refer
-        // O_TMPFILE opens for both.
+        // O_TMPFILE is opened for reading and writing.
         | AccessFs::ReadFile;
     for path in written {
         let target = out::target(path);
@@ -115,7 +115,7 @@ fn restrict_files(
     rules.restrict_self().map(|status| status.ruleset)
 }
 
-/// Makes the calls of `REFUSED` fail.
+/// Makes the system calls of `REFUSED` fail.
 fn restrict_calls() -> Result<(), seccompiler::Error> {
     #[allow(clippy::useless_conversion, reason = "c_long has 32 bits on some machines")]
     let rules: BTreeMap<i64, Vec<_>> =
@@ -138,7 +138,7 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    /// Runs in a thread of its own, which alone is restricted.
+    /// Runs work in a separate thread, so that only this thread is restricted.
     fn inside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| scope.spawn(work).join().expect("the work is done"))
     }

@@ -1,6 +1,6 @@
-//! Linker scripts among the archives that were typed: each stands for the files that it names. A
-//! shared library that a script names is left out unless the order of all inputs counts. `cli::archive` and
-//! `cli::fix` are the callers.
+//! Linker scripts among the given archives: each is replaced by the files that it names. Shared
+//! libraries in scripts are skipped, unless the order of all inputs counts. `cli::archive` and
+//! `cli::fix` use it.
 
 use crate::format::script::{Input, MOST, inputs};
 use crate::sniff::{Class, sniff};
@@ -12,13 +12,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Scripts that name scripts: more are a circle.
+/// Maximum depth of scripts in scripts; more are assumed to be a cycle.
 const DEEPEST: usize = 8;
 
-/// Bytes that show what a file is.
+/// Number of bytes shown of a file of unknown kind.
 const SHOWN: usize = 24;
 
-/// The archives that `paths` name; `-lNAME` is looked for beside a script, then in `dirs`.
+/// The archives that `paths` stand for. `-lNAME` is searched for in the directory of the script,
+/// then in `dirs`.
 pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     let place = Place { tree, dirs, shared: false };
@@ -26,14 +27,14 @@ pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Re
     Ok(out)
 }
 
-/// The inputs of a link that `path` names: objects and shared objects too.
+/// The inputs of a link that `path` stands for, including objects and shared objects.
 pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     Place { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
-/// The files that scripts name among `files`, which may be other texts.
+/// The files named by those of `files` that are scripts.
 pub(super) fn named<'p>(
     tree: &dyn Tree,
     files: impl Iterator<Item = &'p Path>,
@@ -46,16 +47,16 @@ pub(super) fn named<'p>(
     out
 }
 
-/// Where files that scripts name are looked for.
+/// The places where the files of scripts are searched for.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     tree: &'a dyn Tree,
     dirs: &'a [PathBuf],
-    /// Shared objects are inputs too.
+    /// True if shared objects are inputs too.
     shared: bool,
 }
 
-/// What lies at a path and the begin of it, or why that is no archive.
+/// The file at a path with its first bytes. The error says why it is not an archive.
 fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
     let shown = show_path(path);
     let handle = match tree.open(path) {
@@ -75,7 +76,7 @@ fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
     Ok((handle, text))
 }
 
-/// Refuses what neither is an archive nor names any.
+/// The error for a file that is neither an archive nor a script.
 fn refuse(path: &Path, text: &[u8]) -> Result<()> {
     let (shown, begin) = (show_path(path), show(&text[..text.len().min(SHOWN)]));
     match text {
@@ -115,7 +116,7 @@ impl Place<'_> {
     }
 }
 
-/// What a script names, as typed and as it is found.
+/// A name in a script, as written and as the path where it was found.
 fn find(
     tree: &dyn Tree,
     script: &Path,

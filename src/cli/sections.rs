@@ -1,4 +1,4 @@
-//! The sections in which help shows the shared options, and the commands that have each.
+//! The sections of shared options in help, and the commands that show each.
 
 use clap::{Arg, Command};
 
@@ -15,8 +15,8 @@ pub(super) const OUTPUT: &str = "Output";
 /// Options about the process.
 pub(super) const RUN: &str = "Run";
 
-/// Commands with the sections and options that do nothing for them: they are not shown. All options are
-/// taken everywhere, so that options may stand before the command.
+/// For each command, the sections and options that have no effect: they are hidden. All commands
+/// accept all options, so that options may precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
     ("tree", &[BASELINE]),
     ("why", &[BASELINE]),
@@ -32,9 +32,9 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("completions", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
 ];
 
-/// The command line with each command's own options shown.
+/// The command line as help shows it, with the options of each command.
 pub(super) fn apply(mut program: Command) -> Command {
-    // Options of all commands are given to each of them here.
+    // This adds the options of all commands to each command.
     program.build();
     program = program.mut_subcommand("diff", |command| command.mut_args(of_diff));
     for (name, hidden) in HIDDEN {
@@ -43,7 +43,7 @@ pub(super) fn apply(mut program: Command) -> Command {
     program
 }
 
-/// `--fail-on-gone` has no baseline in `diff`.
+/// In `diff`, `--fail-on-gone` needs no baseline.
 fn of_diff(option: Arg) -> Arg {
     if option.get_id() != "fail_on_gone" {
         return option;
@@ -57,7 +57,7 @@ fn hide(command: Command, hidden: &[&str]) -> Command {
     let own = command.mut_args(|option| {
         let heading = option.get_help_heading().unwrap_or_default();
         let is_hidden = hidden.contains(&heading);
-        // Colours are those of messages too.
+        // `--color` also applies to messages.
         if is_hidden && option.get_id() != "color" { option.hide(true) } else { option }
     });
     own.mut_subcommands(|inner| hide(inner, hidden))

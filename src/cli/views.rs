@@ -1,5 +1,5 @@
-//! The commands `tree` and `why`: an audit as for `check`, of which one question is answered. What the
-//! answers hold and how they look is in `crate::views`.
+//! The commands `tree` and `why`: they audit like `check`, and answer one question. `crate::views`
+//! makes and formats the answers.
 
 use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, real_path, sinks};
@@ -54,7 +54,7 @@ pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
     show(shared, &options.paths, sinks, plan, make, status)
 }
 
-/// Audits, makes a view of the audit, and writes that.
+/// Audits, makes a view of the audit, and writes it.
 pub(super) fn show<T: 'static>(
     shared: &Shared,
     paths: &[PathBuf],

@@ -1,5 +1,6 @@
-//! Entries of search paths that can go: of directories that do not exist, and of unsafe directories in
-//! which no library is found. `patch` verifies that the same files are loaded without them.
+//! Entries of search paths that can be dropped: directories that do not exist, and unsafe
+//! directories in which no library is found. `patch` verifies that the same files are loaded
+//! without them.
 
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -9,10 +10,10 @@ use crate::id::FileId;
 
 const DEAD: &str = "dead-search-entry";
 const UNSAFE: &str = "unsafe-search-entry";
-/// The finding of an entry that the audit did not check has this detail.
+/// `detail` of the finding about entries that the audit did not check.
 const UNCHECKED: &[u8] = b"more";
 
-/// Why an entry stays although nothing is found there now.
+/// Reasons why an entry may be needed although nothing is found there now.
 const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
 
@@ -32,21 +33,21 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: Intent::DropSearchEntry, entry, step, doubt })
 }
 
-/// The file and the entry of a finding about an entry that is of no use.
+/// The file and the entry of a finding about a dead or unsafe entry.
 fn entry<'f>(audit: &Audit, finding: &'f Finding) -> Option<(FileId, &'f [u8])> {
     let is_about = finding.rule == *DEAD || finding.rule == *UNSAFE;
     let entry = finding.detail.as_deref().filter(|entry| is_about && *entry != UNCHECKED)?;
     Some((audit.corpus.file_at(&finding.full_path())?, entry))
 }
 
-/// Why it is not certain that nothing will be found through an entry.
+/// The reason why a library may be found through an entry later, if there is one.
 fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<&'static str> {
     let mut entries = audit.search_entries.get(&file)?.entries.iter();
     let entry = entries.find(|entry| entry.text == text)?;
     if entry.state != EntryState::Absent {
         return Some(MAY_OPEN);
     }
-    // Nothing is installed into the directory of a build or of one user, and the prefix is complete.
+    // No package installs files into a build or user directory, and the prefix itself is complete.
     let prefix = audit.prefixes.locate(&audit.corpus.files[file].path).prefix;
     let is_own = prefix.is_some_and(|prefix| entry.directory.starts_with(prefix));
     (finding.rule != *UNSAFE && !is_own).then_some(MAY_BRING)

@@ -1,6 +1,6 @@
-//! Files that text of a package names and that are not installed, and components that were not built. A
-//! file of the same name elsewhere in the prefix, or below `--lib-path`, is where the missing one may come
-//! from. Nothing here is verified: a file of that name may be another one.
+//! Missing files that the text files of a package name, and components that were not built. A file
+//! of the same name elsewhere in the prefix, or below `--lib-path`, is suggested as the source of a
+//! missing one. These fixes are never verified, because a file of that name may be a different one.
 
 use crate::audit::named_below;
 use crate::finding::{Finding, Findings, Fix, Intent, Proof};
@@ -14,15 +14,15 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A finding, with the places at which one of its files may lie. They are relative to the prefix, or
-/// absolute outside of it.
+/// A finding with the possible paths of its missing file, relative to the prefix, or absolute if
+/// outside of it.
 struct Wanted {
     place: usize,
     prefix: PathBuf,
     files: Vec<PathBuf>,
 }
 
-/// Attaches suggestions to findings about text of packages and about required files.
+/// Attaches suggestions to findings about text files of packages and about required files.
 pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     let mut wanted = Vec::new();
     for (place, finding) in findings.iter_mut().enumerate().filter(|(_, f)| f.fix.is_empty()) {
@@ -43,7 +43,7 @@ pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     if names.is_empty() {
         return;
     }
-    // The files go into reports and scripts, which are used elsewhere.
+    // Paths are made absolute: reports and scripts with them are used in other directories.
     let directories = plan.lib_paths.iter().chain(wanted.iter().map(|wanted| &wanted.prefix));
     let mut directories: Vec<PathBuf> = directories.map(|dir| plan.cwd.join(dir)).collect();
     directories.arrange();
@@ -63,12 +63,12 @@ fn unknown(why: &str) -> Proof {
     Proof::Unknown(why.into())
 }
 
-/// The component that a finding is about.
+/// The component that was not built or is required.
 fn component(finding: &Finding) -> Option<Vec<u8>> {
     let detail = finding.detail.as_deref()?;
     match finding.rule.as_str() {
         "cmake-unbuilt-component" => Some(detail.to_vec()),
-        // Package and component.
+        // The detail is `PACKAGE/COMPONENT`.
         "required-package" => {
             let slash = detail.iter().position(|byte| *byte == b'/')?;
             Some(detail[slash + 1..].to_vec())
@@ -77,7 +77,7 @@ fn component(finding: &Finding) -> Option<Vec<u8>> {
     }
 }
 
-/// The places at which the missing file of a finding may lie.
+/// The possible paths of the missing file.
 fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
     let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
     let Some(detail) = finding.detail.as_deref() else {
@@ -90,7 +90,7 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
         "cmake-missing-file" | "text-missing-path" => vec![path(detail)],
         "missing-header" => header(tree, finding, &path(detail)).into_iter().collect(),
         "pkgconfig-missing-file" => {
-            // The directory above `pkgconfig` holds the libraries of the package.
+            // The parent directory of `pkgconfig` has the libraries of the package.
             let lib = finding.file.path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
             match detail.strip_prefix(b"-l") {
                 Some(name) => match name.strip_prefix(b":") {
@@ -99,7 +99,7 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
                         .map(|end| lib.join(path(&[b"lib", name, end].concat())))
                         .into(),
                 },
-                // Directories are created with their files.
+                // A directory appears together with its files.
                 None if detail.starts_with(b"-") => Vec::new(),
                 None => vec![path(detail)],
             }
@@ -108,8 +108,9 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
     }
 }
 
-/// The place of a header: below the directory of its user if that has the first part of the name, as for
-/// `#include "detail/b.h"`, else below the outermost directory `include`.
+/// The expected path of a header. It is below the directory of the including file if that directory
+/// has the first part of the name, as for `#include "detail/b.h"`. Otherwise it is below the
+/// outermost `include` directory.
 fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     let beside = finding.file.path.parent()?;
     let prefix = finding.file.prefix.as_deref()?;
@@ -121,7 +122,7 @@ fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     Some(if is_beside { beside } else { include? }.join(name))
 }
 
-/// Installs the first of `files` that exists elsewhere, else the first of all.
+/// The fix that installs the first of `files` that exists elsewhere, else the first of all.
 fn install(prefix: &Path, files: &[PathBuf], found: &FastMap<OsString, Vec<PathBuf>>) -> Fix {
     for file in files {
         let named = file.file_name().and_then(|name| found.get(name));
@@ -147,7 +148,7 @@ fn install(prefix: &Path, files: &[PathBuf], found: &FastMap<OsString, Vec<PathB
     Fix::new(Intent::InstallFile, entry, unknown(why))
 }
 
-/// The number of equal components at the ends of two paths.
+/// Number of equal components at the ends of two paths.
 fn common_end(a: &Path, b: &Path) -> usize {
     a.components().rev().zip(b.components().rev()).take_while(|(a, b)| a == b).count()
 }

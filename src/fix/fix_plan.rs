@@ -1,22 +1,22 @@
-//! What is to be done so that findings go away, as data: which archives join which list. `propose`
-//! makes it; emitters and the summary for people write it.
+//! The changes that remove findings, as data: archives for lists, and changes of dynamic sections.
+//! `propose` makes the plan; emitters and the summary for people write it.
 
 use crate::format::deps_list::{Change, DepsList};
 use crate::order;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// What a run of `fix` came to.
+/// The result of a run of `fix`.
 #[derive(Debug, Default)]
 pub struct FixPlan {
     /// The archive that is merged from others, if there is one.
     pub merged: Option<PathBuf>,
-    /// The list it is merged from, with what is to be done to each set.
+    /// The list that it is merged from, with the changes of each set.
     pub list: Option<ListChange>,
-    /// Archives that it, or the link, lacks, in byte order.
+    /// Archives that the merged archive, or the link, lacks, in byte order.
     pub add: Vec<PathBuf>,
-    /// The merged archive and those to add in link order; archives that refer to each other in a
-    /// circle are together.
+    /// The merged archive and the archives to add, in link order. Archives that refer to each other
+    /// in a cycle are in one group.
     pub order: Vec<Vec<PathBuf>>,
     /// Files whose dynamic sections change, by path.
     pub patches: Vec<ElfPatch>,
@@ -27,19 +27,19 @@ pub struct FixPlan {
 pub struct ElfPatch {
     /// The file, with links resolved.
     pub file: PathBuf,
-    /// The prefix that it lies in.
+    /// Its prefix.
     pub prefix: PathBuf,
-    /// The whole search path as it is to be.
+    /// The whole search path after the change.
     pub path: Vec<u8>,
-    /// How it is changed.
+    /// The change of the search path.
     pub change: PathChange,
-    /// True if it has the other of the two tags now.
+    /// True if the tag changes from DT_RPATH to DT_RUNPATH, or back.
     pub new_tag: bool,
-    /// The names of needed libraries as they are now.
+    /// The names of needed libraries before the change.
     pub needed: Vec<Vec<u8>>,
-    /// Names of libraries that are to be needed in addition, in byte order.
+    /// Names of libraries to add to the needs, in byte order.
     pub new_needs: Vec<Vec<u8>>,
-    /// Names of libraries that are to be needed no longer, in byte order.
+    /// Names of libraries to remove from the needs, in byte order.
     pub dropped_needs: Vec<Vec<u8>>,
     /// Names of needed libraries with their new names, in byte order.
     pub renamed_needs: Vec<(Vec<u8>, Vec<u8>)>,
@@ -50,13 +50,13 @@ pub struct ElfPatch {
 /// A change of a search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChange {
-    /// It stays.
+    /// No change.
     Keep,
-    /// It goes.
+    /// The search path is removed.
     Remove,
-    /// DT_RUNPATH is set.
+    /// The search path is written as DT_RUNPATH.
     Runpath,
-    /// DT_RPATH is set.
+    /// The search path is written as DT_RPATH.
     Rpath,
 }
 
@@ -67,14 +67,14 @@ impl PathChange {
             PathChange::Keep => None,
             PathChange::Remove => Some("--remove-rpath"),
             PathChange::Runpath => Some("--set-rpath"),
-            // `--set-rpath` alone writes DT_RUNPATH.
+            // `--set-rpath` without `--force-rpath` writes DT_RUNPATH.
             PathChange::Rpath => Some("--force-rpath --set-rpath"),
         }
     }
 }
 
 impl ElfPatch {
-    /// The names of needed libraries as they are to be, in byte order.
+    /// The names of needed libraries after the change, in byte order.
     pub fn needed_after(&self) -> Vec<&[u8]> {
         let new_name = |name: &Vec<u8>| self.renamed_needs.iter().find(|(old, _)| old == name);
         let kept = self.needed.iter().filter(|name| !self.dropped_needs.contains(name));
@@ -84,9 +84,9 @@ impl ElfPatch {
         out
     }
 
-    /// The calls of patchelf that make the changes: an option of several words, and values. Each is a call
-    /// of its own, because patchelf 0.14 writes a wrong search path if one call adds a need too. It puts a
-    /// new need before the others, so that the last one comes first.
+    /// The calls of patchelf for the changes, each with its options and their values. The changes
+    /// need separate calls: patchelf 0.14 writes a wrong search path if the same call adds a need.
+    /// patchelf puts a new need before the others, so needs are added in reverse order.
     pub fn calls(&self) -> Vec<(&'static str, Vec<&[u8]>)> {
         let path = Some(self.path.as_slice()).filter(|_| self.change != PathChange::Remove);
         let path = self.change.options().map(|options| (options, path.into_iter().collect()));
@@ -103,16 +103,16 @@ impl ElfPatch {
 pub struct ListChange {
     /// The file.
     pub path: PathBuf,
-    /// As it was read.
+    /// The list before the changes.
     pub list: DepsList,
-    /// Changes by the index of their set.
+    /// Changes, each with the index of its set.
     pub changes: Vec<(usize, Change)>,
-    /// Archives that no set takes, and the end of a sentence: why.
+    /// Archives that fit no set, each with the reason as the end of a sentence.
     pub unlisted: Vec<(PathBuf, &'static str)>,
 }
 
 impl ListChange {
-    /// Lets names leave every set they are in.
+    /// Drops names from all sets that have them.
     pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
         for (at, set) in self.list.sets().iter().enumerate() {
             let here = set.entries.iter().filter(|entry| names.contains(&entry.name));

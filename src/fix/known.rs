@@ -1,5 +1,5 @@
-//! Suggestions out of what policies know (`[[provider]]`): which archive defines a symbol, and on
-//! which list it belongs, where no candidate archive to look into. They prove nothing.
+//! Suggestions from the knowledge of policies (`[[provider]]`): the archive that defines a symbol,
+//! and its list, if no candidate archive was read. These fixes are never verified.
 
 use crate::finding::Findings;
 use crate::finding::{Fix, Intent, Proof};
@@ -14,7 +14,7 @@ pub(super) fn attach(plan: &Plan, findings: &mut Findings) {
     let open = findings.iter_mut().filter(|f| f.rule == *"undefined-symbol" && f.fix.is_empty());
     for finding in open {
         let Some(symbol) = finding.symbol.as_deref() else { continue };
-        // What names a list says more, and a policy that was given more than the default.
+        // Entries with a list come first, then entries of later policies.
         let below = &finding.file.path;
         let known = plan.policy.providers.iter().rev().filter(|known| known.is_about(below));
         let mut found: Vec<Fix> = known.filter_map(|known| suggestion(known, symbol)).collect();

@@ -1,6 +1,6 @@
-//! Shared libraries on this machine that define undefined symbols, as fixes: a linker takes them before
-//! it looks into archives. A fix is verified by resolving and binding with the library as a further
-//! need. `propose` calls it before it asks archives.
+//! Fixes that link shared libraries of this machine that define undefined symbols: a linker uses
+//! them before archives. A fix is verified by resolving and binding with the library as an
+//! additional need. `propose` tries libraries before archives.
 
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// The symbols of an object by the library that is to define them.
+/// The symbols of an object, by the library that should define them.
 type Choice = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
-/// Attaches fixes to findings, and returns the libraries.
+/// Attaches fixes to findings, and returns the libraries to link.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -62,8 +62,8 @@ pub(super) fn attach(
     libraries.into_iter().collect()
 }
 
-/// The fewest libraries as far as taking the largest share each time finds them; of equal shares the
-/// first path.
+/// Few libraries that define the symbols, chosen greedily: repeatedly the one that defines the most
+/// of the remaining symbols, or the first by path of several such.
 fn choose(audit: &Audit, file: FileId) -> Choice {
     let mut definers: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
@@ -89,8 +89,7 @@ fn choose(audit: &Audit, file: FileId) -> Choice {
     }
 }
 
-/// The errors that occur only with the libraries as further needs. Nothing if the object could not
-/// be read again.
+/// The errors with the libraries as additional needs, and those of them that are new.
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,

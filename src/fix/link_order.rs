@@ -1,5 +1,5 @@
-//! The order in which a linker that reads archives once must see them: each before those that define
-//! names it refers to. `place` asks it about lists, `propose` about the archives of a fix.
+//! The order for a linker that reads each archive once: an archive precedes those that define names
+//! to which it refers. `place` and `propose` use it for lists and for the archives of a fix.
 
 use crate::cover::ArchiveSet;
 use crate::format::archive::SymbolKind;
@@ -9,12 +9,13 @@ use crate::merged::list::listed_name;
 use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By archive: the archives that define names which it refers to and does not define.
+/// For each archive, the archives that define names to which it refers and which it does not
+/// define.
 pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
 
-/// The references between archives, by these members of theirs.
+/// The references between archives, limited to `members`.
 pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
-    // A name that several archives define strongly, or only weakly, says nothing about the order.
+    // A name counts only with a single definer: the only strong definition, or the only definition.
     let mut definers: FastMap<NameId, (ArchiveId, bool, bool)> = FastMap::default();
     let mut own: FastSet<(ArchiveId, NameId)> = FastSet::default();
     for member in members {
@@ -45,8 +46,8 @@ pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> Referenc
     out
 }
 
-/// The order that a set of a list has and its new names must keep, if it is that of a link: no archive
-/// stands behind one that it needs. `new` has the archives that join it by their names.
+/// The link order that a set must keep when the archives in `new` join it, if the set is in link
+/// order now: no archive comes after one that it needs. `new` has the archives by name.
 pub(super) fn of_set(
     library: &ArchiveSet,
     (list, set): (&DepsList, usize),
@@ -98,13 +99,13 @@ pub(super) fn of_set(
     order
 }
 
-/// Archives in link order; those that refer to each other in a circle are together.
+/// Archives in link order. Archives that refer to each other in a cycle are in one group.
 pub(super) fn sorted(archives: &[ArchiveId], references: &References) -> Vec<Vec<ArchiveId>> {
     let mut left: Vec<ArchiveId> = archives.to_vec();
     let mut out = Vec::new();
     while let Some(first) = left.first() {
-        // The archives that lead to an archive, itself included. The fewest are a circle that
-        // nothing outside of it leads to.
+        // Some of the archives that lead to `first`, itself included, have the fewest archives that
+        // lead to them. These form a cycle to which no other archive leads.
         let all = leading(*first, &left, references);
         let smallest = all.iter().map(|archive| leading(*archive, &left, references));
         let Some(circle) = smallest.min_by_key(BTreeSet::len) else { return out };

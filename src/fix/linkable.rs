@@ -1,6 +1,6 @@
-//! Members that no linker takes into a given output: their code is not position-independent or uses
-//! the thread-local model of programs, they define strongly what is defined already, or they are
-//! built for another ABI. `prove` asks; a fix with such a member is not verified.
+//! Members that linkers reject for an output: their code is not position-independent or uses the
+//! thread-local model of programs, their strong definitions are duplicates, or they are built for
+//! another ABI. `prove` uses it: a fix with such a member is not verified.
 
 use crate::audit::Audit;
 use crate::cover::{Demand, OutputKind, demand};
@@ -13,11 +13,11 @@ use crate::tree::Tree;
 use object::elf;
 use std::sync::Arc;
 
-/// Why parts of solutions do not link, by library and first member.
+/// The reasons why parts of solutions cannot be linked, by library and first member.
 pub(super) type Refusals = FastMap<(FileId, MemberId), String>;
 
-/// Finds them. Members of `fat` may be in the library already, so that what they define again says
-/// nothing.
+/// Finds them. Duplicate definitions in members of `fat` are ignored, because these members may
+/// already be in the library.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -64,7 +64,7 @@ impl Check<'_> {
         format!("{}({})", show_path(archive), show(library.member_name(member)))
     }
 
-    /// Members that do not link, each with the reason.
+    /// Members that cannot be linked, each with the reason.
     fn refused(&self, members: &[MemberId]) -> FastMap<MemberId, String> {
         let mut out = FastMap::default();
         let restricted = self.restricted();
@@ -85,7 +85,7 @@ impl Check<'_> {
         out
     }
 
-    /// Names whose visibility some member restricts: their definitions cannot be replaced.
+    /// Names with restricted visibility in some member: other definitions cannot replace theirs.
     fn restricted(&self) -> FastSet<&[u8]> {
         let globals = self.facts.values().flat_map(|facts| &facts.globals);
         globals.filter(|global| global.visibility != 0).map(|global| &*global.name).collect()
@@ -136,7 +136,7 @@ impl Check<'_> {
         None
     }
 
-    /// New members that define strongly what another one or the library does.
+    /// New members with strong definitions that another member or the library has too.
     fn twice(&self) -> Vec<(MemberId, String)> {
         let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
         let tables = self.object.tables.as_ref();
@@ -157,7 +157,7 @@ impl Check<'_> {
                     ));
                 }
                 let Some((other, of)) = defined.insert(name, (*member, group)) else { continue };
-                // One copy of a group is kept.
+                // The linker keeps one copy of a group.
                 if other != *member && (group.is_none() || group != of) {
                     for (one, other) in [(*member, other), (other, *member)] {
                         let (word, other) = (self.name(one), self.name(other));
@@ -185,15 +185,15 @@ fn is_strong(global: &Global) -> bool {
     elf::SymbolBind(global.bind) == elf::STB_GLOBAL && defined && !global.common
 }
 
-/// The bits of e_flags that must be equal in one link.
+/// The bits of e_flags that must be equal in all objects of a link.
 fn abi(target: Target) -> u32 {
     let mask = if target.machine == elf::EM_RISCV.0 {
-        // The calling convention of floats, and RVE.
+        // The floating-point calling convention, and RVE.
         0x6 | 0x8
     } else if target.machine == elf::EM_ARM.0 {
         elf::EF_ARM_EABIMASK
     } else if target.machine == elf::EM_PPC64.0 {
-        // Objects may leave it out.
+        // Objects may omit the ABI version.
         0
     } else if target.machine == elf::EM_LOONGARCH.0 {
         0x7

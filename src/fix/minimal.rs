@@ -1,6 +1,6 @@
-//! Which names of a list nothing needs: what the libraries took from the merged archive is known by
-//! the symbols that lie in them, what those members refer to is needed, and so is what a fix adds.
-//! A name whose archive is not at hand stays listed.
+//! The names of a list that no object needs. The symbol tables of the libraries tell which members
+//! they took from the merged archive. These members, the members that they refer to, and the
+//! members that a fix adds are needed. A name without a candidate archive stays on the list.
 
 use crate::audit::Audit;
 use crate::cover::{Output, Question, cover};
@@ -14,7 +14,7 @@ use crate::tree::{Opened, Tree};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The listed names that nothing needs.
+/// The listed names that no object needs.
 pub(super) fn needless(
     audit: &Audit,
     tree: &dyn Tree,
@@ -64,7 +64,7 @@ fn linked_files(audit: &Audit) -> impl Iterator<Item = FileId> {
     linked.map(|(file, _)| file)
 }
 
-/// Strong symbols of the merged archive that lie in what is audited.
+/// Strong symbols of the merged archive that audited files contain.
 fn taken(audit: &Audit, tree: &dyn Tree, fat: ArchiveId) -> Result<Vec<Box<[u8]>>, String> {
     let library = &audit.library;
     let mut out: BTreeSet<&[u8]> = BTreeSet::new();

@@ -1,13 +1,14 @@
-//! Fixes: what would make a finding go away, as data.
+//! Fixes: changes that would remove findings, as data.
 //!
-//! `merge` finds the archive that is merged from a list, `solve` finds out what it lacks, `place`
-//! which set of the list takes what, `link_order` in which order a linker needs it, `prove` runs
-//! resolving and binding again with the fix applied. `search_path`, `search_policy`, `dead_entries`,
-//! `needs`, `unused_needs` and `renamed_needs` change dynamic sections: `patch` verifies that, and `steps`
-//! attaches the results. `owners` names the packages of archives.
+//! `crate::merged` finds the archive that is merged from a list, and the archives that it lacks.
+//! `place` selects the set of the list for an archive, and `link_order` gives the order for a
+//! linker. `prove` resolves and binds again with the fix applied. `search_path`, `search_policy`,
+//! `dead_entries`, `needs`, `unused_needs` and `renamed_needs` propose changes of dynamic sections;
+//! `patch` verifies them, and `steps` attaches the results. `owners` names the packages of
+//! archives.
 //!
-//! `propose` strings them together. Nothing here changes a file that is audited, and nothing here
-//! opens or writes one: that is `emit`'s.
+//! `propose` runs all of these. This module writes no file and changes no audited file: `emit`
+//! writes fix plans.
 
 mod dead_entries;
 mod files;

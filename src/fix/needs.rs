@@ -1,5 +1,6 @@
-//! Shared libraries that objects need without saying so, as needs that patchelf adds. `libraries` has
-//! found them and verified a new link; here the file stays, and only its list of needs changes.
+//! Shared libraries that objects use without needing them, as needs for patchelf to add.
+//! `libraries` has found them and verified a new link. Here the file is not linked again; only its
+//! needs change.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -42,7 +43,7 @@ pub(super) fn attach(
     Patcher::new(audit, plan, tree, verified).run(&steps).1
 }
 
-/// Adds the needs of libraries that are loaded through others alone.
+/// Adds needs of libraries that are loaded only because other libraries need them.
 pub(super) fn attach_indirect(
     work: &mut Work<'_>,
     findings: &mut Findings,
@@ -65,13 +66,13 @@ fn indirect(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: Intent::LinkLibrary, entry, step, doubt: None })
 }
 
-/// The need, alone or with an entry of the search path if both files are of one prefix.
+/// The need alone, and the need with a search-path entry if both files are in one prefix.
 fn ways(audit: &Audit, file: FileId, library: FileId) -> Option<Vec<Patch>> {
     let facts = &audit.corpus.files[library];
     let name = facts.library_name().to_vec();
     let object = audit.corpus.files[file].object()?;
     if object.needs.iter().any(|need| object.str(need.name) == name) {
-        // The loader finds another file of this name.
+        // The loader found another file of this name.
         return None;
     }
     let need = Patch { needs: [name.clone()].into_iter().collect(), ..Patch::default() };

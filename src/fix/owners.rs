@@ -1,6 +1,6 @@
-//! Says of archives in findings and in the fix plan who installs them: the packages that a person adds
-//! to the dependencies of a build. They are evidence, so that no verdict, cause or fingerprint depends on
-//! them. `cli::run` calls it after the fixes were made.
+//! Adds the packages that install archives to findings and to the fix plan: a person adds them to
+//! the dependencies of a build. They are evidence, so that levels, causes and fingerprints do not
+//! depend on them. `cli::run` calls it after the fixes were made.
 
 use super::propose::Proposal;
 use crate::audit::{ArchiveOwner, ArchiveOwners};
@@ -15,15 +15,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Attaches the owners of candidate archives to the evidence that names them, and archives of installed
-/// packages to findings whose archive is not among the candidates.
+/// Attaches the packages of candidate archives to the evidence about them. Findings whose archive
+/// is not among the candidates get installed archives of that name.
 pub fn attach(
     plan: &Plan,
     tree: &dyn Tree,
     findings: &mut Findings,
     proposal: Option<&mut Proposal>,
 ) {
-    // Under a whitelist the report is the same on every machine.
+    // With a whitelist, the report must be the same on every machine.
     if !plan.rule_wants.holds(Wants::INSTALLED)
         || plan.policy.is_closed()
         || plan.every_file_is_root
@@ -59,15 +59,15 @@ fn is_archive(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_bytes().ends_with(b".a"))
 }
 
-/// The archive of a candidate at hand.
+/// The archive of a candidate that was read.
 fn candidate(evidence: &Evidence) -> Option<&Path> {
     let is_it = evidence.kind == EvidenceKind::Candidate && !evidence.is_of_system();
     let path = evidence.path.as_deref().filter(|_| is_it)?;
     (evidence.member.is_some() || is_archive(path)).then_some(path)
 }
 
-/// Names of archives that a finding lacks and that no candidate has: those of suggestions, and listed
-/// names that were not compared.
+/// Names of archives that a finding lacks and that no candidate has: from suggestions, and from
+/// lists that could not be compared.
 fn missing(finding: &Finding) -> BTreeSet<Vec<u8>> {
     let has = |name: &[u8]| {
         let paths = finding.evidence.iter().filter_map(candidate).filter_map(Path::file_name);
@@ -89,7 +89,7 @@ fn name(evidence: &mut Evidence, owner: &ArchiveOwner) {
     evidence.cmake = owner.cmake.clone().map(Box::new);
 }
 
-/// An archive of an installed package: a candidate that was not read.
+/// An installed archive, as a candidate that was not read.
 fn installed(owner: &ArchiveOwner) -> Evidence {
     let how = if owner.exists { INSTALLED } else { REMOVED };
     let path = Arc::clone(&owner.path);

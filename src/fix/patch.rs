@@ -1,9 +1,10 @@
-//! Changes of dynamic sections, as patchelf makes them, and their verification: the audit resolves and
-//! binds again with the changed objects. No error may be new, every file that was loaded before must be
-//! loaded still, and a change of needs must leave every other binding as it is. A library that is needed no
-//! longer may go, with what only it brought, unless plugins may use it or constructors of it ran before those
-//! of the file. `search_path`, `search_policy`, `needs`, `renamed_needs`, `unused_needs` and `dead_entries`
-//! make the steps.
+//! Changes of dynamic sections, as patchelf makes them, and their verification: the audit resolves
+//! and binds again with the changed objects. There must be no new error, and all files that were
+//! loaded before must still be loaded. A change of needs must not change other bindings. A library
+//! of a dropped need may disappear, with the libraries that only it needs. Exceptions are libraries
+//! that plugins may use, and libraries whose constructors ran before those of the file.
+//! `search_path`, `search_policy`, `needs`, `renamed_needs`, `unused_needs` and `dead_entries` make
+//! the steps.
 
 use super::fix_plan::{ElfPatch, PathChange};
 use crate::audit::{Audit, LoadError};
@@ -22,25 +23,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Verifications in one run; each is another audit of the entry points that load the files.
+/// Upper bound for verifications in a run: each audits the entry points that load the files again.
 const MOST_LOOKS: usize = 500;
 
 /// Changes of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patch {
-    /// New entries at the end of its search path, by the name of the library that each finds.
+    /// New entries at the end of its search path, by the name of the library that the entry finds.
     pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Entries that are dropped from its search path.
     pub(super) dropped: BTreeSet<Vec<u8>>,
-    /// Names of further needs.
+    /// Names of needs that are added.
     pub(super) needs: BTreeSet<Vec<u8>>,
     /// Names of needs that are dropped.
     pub(super) dropped_needs: BTreeSet<Vec<u8>>,
-    /// New names of needs by the old ones.
+    /// New names of needs, by their old names.
     pub(super) renamed_needs: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The tag that the search path gets, if not the one that it has.
+    /// The new tag of the search path, if it changes.
     pub(super) tag: Option<PathTag>,
-    /// True if the whole search path goes.
+    /// True if the whole search path is removed.
     pub(super) no_path: bool,
 }
 
@@ -54,16 +55,16 @@ pub(super) enum PathTag {
 /// One change of one file.
 pub(super) struct Step {
     pub(super) file: FileId,
-    /// Changes of equal effect, the best first.
+    /// Alternative changes with the same effect, the best first.
     pub(super) ways: Vec<Patch>,
-    /// Errors that must be gone afterwards.
+    /// Errors that the change must remove.
     pub(super) cures: Vec<LoadError>,
 }
 
 /// The verified changes by file.
 pub(super) type Verified = BTreeMap<FileId, Patch>;
 
-/// The verification of steps, each on top of those before it.
+/// Verifies steps, each in addition to those verified before.
 pub(super) struct Patcher<'a> {
     pub(super) audit: &'a mut Audit,
     plan: &'a Plan,
@@ -92,13 +93,13 @@ impl Patch {
         self.dropped_needs.contains(audit.resolver.strings.text(edge.raw))
     }
 
-    /// The tag of the search path: the one that the loader uses, unless it changes.
+    /// The tag of the search path after the change: by default, the one that the loader uses now.
     fn tag(&self, object: &Object) -> PathTag {
         let has_rpath_alone = object.rpath.is_some() && object.runpath.is_none();
         self.tag.unwrap_or(if has_rpath_alone { PathTag::Rpath } else { PathTag::Runpath })
     }
 
-    /// The search path of a file with the changes.
+    /// The search path of a file after the changes.
     fn path(&self, audit: &Audit, file: FileId) -> Vec<u8> {
         if self.no_path {
             return Vec::new();
@@ -112,7 +113,7 @@ impl Patch {
         all.join(&b':')
     }
 
-    /// The object with the changes; `None` if it could not be read again.
+    /// The object after the changes; `None` if it could not be read again.
     fn applied(&self, audit: &Audit, file: FileId) -> Option<Edited> {
         let object = audit.corpus.files[file].object()?;
         let relocations = audit.corpus.relocations(file).ok()?;
@@ -147,8 +148,8 @@ impl<'a> Patcher<'a> {
         Self { audit, plan, tree, before, looks: 0, verified }
     }
 
-    /// Verifies the steps; returns the way of each that was verified, or the reason why none was, and all
-    /// verified changes.
+    /// Verifies the steps. Returns for each step the way that was verified or the reason why none
+    /// was, and all verified changes.
     pub(super) fn run(mut self, steps: &[Step]) -> (Vec<Result<Patch, String>>, Verified) {
         let mut files: Vec<FileId> = steps.iter().map(|step| step.file).collect();
         files.arrange();
@@ -158,7 +159,7 @@ impl<'a> Patcher<'a> {
         (settled, self.verified)
     }
 
-    /// One library may need the next, so that all steps are tried at once first, then halves.
+    /// Verifies all steps at once, because one library may need the next; if that fails, each half.
     fn settle(&mut self, steps: &[Step]) -> Vec<Result<Patch, String>> {
         let Some(first) = steps.first() else { return Vec::new() };
         if steps.len() == 1 {
@@ -175,7 +176,7 @@ impl<'a> Patcher<'a> {
         out
     }
 
-    /// The first way that is verified, or the reason why the first one is not.
+    /// The first way that is verified, else the reason why the first one is not.
     fn choose(&mut self, step: &Step) -> Result<Patch, String> {
         let mut refusal = None;
         for way in &step.ways {
@@ -187,8 +188,8 @@ impl<'a> Patcher<'a> {
         Err(refusal.unwrap_or_default())
     }
 
-    /// Resolves and binds again with these steps on top of what is verified, and takes them over. The
-    /// error is the reason why not.
+    /// Resolves and binds again with these steps in addition to the verified ones, and adds them to
+    /// those. The error is the reason why they are not verified.
     fn verify(&mut self, steps: &[(&Step, &Patch)]) -> Result<(), String> {
         if self.looks == MOST_LOOKS {
             return Err("too many others were tried".to_owned());
@@ -238,7 +239,7 @@ impl<'a> Patcher<'a> {
     }
 }
 
-/// The files that dropped needs bring: the library, and all that it needs.
+/// The files that are loaded through dropped needs: the libraries, and all that these need.
 fn dispensable(audit: &Audit, files: &Verified) -> FastSet<FileId> {
     let mut out = FastSet::default();
     for_each_drop(audit, files, |closure, _, dropped| {
@@ -248,8 +249,8 @@ fn dispensable(audit: &Audit, files: &Verified) -> FastSet<FileId> {
     out
 }
 
-/// An entry point that loads a file with dropped needs and can open plugins: they find the symbols of all
-/// libraries of the process.
+/// An entry point that loads a file with dropped needs and can open plugins, which see the symbols
+/// of all libraries of the process.
 fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     let opens = |file: FileId| audit.corpus.files[file].object().is_some_and(opens_plugins);
     let mut out = None;
@@ -261,7 +262,8 @@ fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// A file with constructors that ran before those of a file with dropped needs, and need not do so now.
+/// A file whose constructors ran before those of a file with dropped needs, an order that is now
+/// lost.
 fn late_constructors(audit: &Audit, files: &Verified) -> Option<FileId> {
     let mut out = None;
     for_each_drop(audit, files, |closure, module, dropped| {
@@ -275,7 +277,8 @@ fn late_constructors(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// Calls `what` with each closure, each module in it that drops needs, and the modules that these name.
+/// Calls `what` with each closure, each module that drops needs, and the modules of the dropped
+/// needs.
 fn for_each_drop(
     audit: &Audit,
     files: &Verified,
@@ -294,7 +297,7 @@ fn for_each_drop(
     }
 }
 
-/// These modules and all that they need with the changes.
+/// The modules in `next`, and all that they need after the changes.
 fn below(
     audit: &Audit,
     closure: &Closure,
@@ -311,7 +314,7 @@ fn below(
     out
 }
 
-/// The changes for the emitters.
+/// The verified changes, in the form for emitters.
 pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<ElfPatch> {
     let of_file = |(file, patch): (&FileId, &Patch)| {
         let facts = &audit.corpus.files[*file];

@@ -1,4 +1,5 @@
-//! Which merged archive a run repairs, and where on its list an archive would go. `propose` asks.
+//! The merged archive that a run repairs, and the position of an archive on its list. `propose`
+//! uses it.
 
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, ListedArchive, Origin, Set, can_list};
@@ -14,25 +15,25 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Where a fix would go on a list.
+/// The position of an archive on a list.
 pub(super) struct ListPosition {
     /// The set, by its index.
     pub(super) set: Option<usize>,
-    /// The bare name, if a list can carry it.
+    /// The bare name, if it can be written in a list.
     pub(super) name: Option<Vec<u8>>,
-    /// Why that is not certain.
+    /// The reason why the position is uncertain.
     pub(super) doubt: Option<String>,
-    /// Why no set takes it.
+    /// The reason why no set fits.
     pub(super) refusal: &'static str,
 }
 
-/// A list in use: the entry that names it, and what it lists.
+/// A list in use: the entry of the plan that names it, and its content.
 pub(super) struct Listed<'a> {
     pub(super) entry: &'a MergedFrom,
     pub(super) list: DepsList,
 }
 
-/// The merged archive and its list: what was named, or the only ones that can be meant.
+/// The merged archive and its list: those given, or the only ones that fit.
 pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,
@@ -82,7 +83,7 @@ pub(super) fn find_merged<'a>(
     }
 }
 
-/// The list of a link: without a merged archive the names are those that the library is linked with.
+/// The list of a link without a merged archive: the library is linked with the listed archives.
 fn linked_list<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>, String> {
     let entry = plan.lists.first().ok_or_else(|| none_at_hand(plan))?;
     let list = entry.listed(&audit.library)?;
@@ -98,13 +99,13 @@ pub(super) fn none_at_hand(plan: &Plan) -> String {
     format!("no candidate archive {what}\nhelp: name it with --archive FILE")
 }
 
-/// No list can carry the name.
+/// The name cannot be written in any list.
 const UNNAMED: &str = "cannot be written as a name in CMake";
-/// Refusals of sets.
+/// Reasons why no set fits.
 const NO_SET: &str = "fits no set: none names an archive that is a candidate";
 const UNSPELLED: &str = "cannot be written as the names of its set are";
 
-/// Which set an archive joins, and under which name.
+/// The set that an archive joins, and its name there.
 pub(super) fn place(
     audit: &Audit,
     (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),
@@ -137,7 +138,7 @@ pub(super) fn place(
     if out.set.is_none() {
         out.refusal = NO_SET;
     } else if name.starts_with(b"-") && out.set.is_some_and(is_link) {
-        // A link takes it for an option.
+        // A linker would read the name as an option.
         out.set = None;
     } else if out.set.is_some_and(|set| list.spelled(set, name).is_none()) {
         (out.set, out.refusal) = (None, UNSPELLED);
@@ -148,13 +149,13 @@ pub(super) fn place(
     out
 }
 
-/// True if the list has the name where the set's names are in effect.
+/// True if the list already has the name, in a set that applies wherever the given set does.
 pub(super) fn is_listed(list: &DepsList, set: usize, name: &[u8]) -> bool {
     let Some(chosen) = list.sets().get(set) else { return false };
     list.sets().iter().any(|set| set.holds(name) && set.covers(chosen))
 }
 
-/// The variable or target with the most known names; of equals, the first.
+/// The variable or target with the most known names; the first of several such.
 fn largest(list: &DepsList) -> Option<&[u8]> {
     let mut counts: BTreeMap<&[u8], (usize, Reverse<usize>)> = BTreeMap::new();
     for (at, set) in list.sets().iter().enumerate().filter(|(_, set)| set.known() > 0) {
@@ -163,7 +164,8 @@ fn largest(list: &DepsList) -> Option<&[u8]> {
     counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
 }
 
-/// The variable or target most of whose names lie in `dir`: the most, then the largest share.
+/// The variable or target with more than half of its known names in `dir`. It has the most names
+/// there, then the largest share.
 fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]> {
     let library = &audit.library;
     let in_dir = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));
@@ -182,8 +184,9 @@ fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]
     best.map(|(name, _)| name)
 }
 
-/// The set of a variable or target that a name joins. One that no condition decides about comes first;
-/// else the branch whose names are most of all candidates, and parts of the merged archive.
+/// The set of a variable or target that a new archive joins. Unconditional sets take precedence.
+/// Otherwise it is the branch with the largest share of candidates that are parts of the merged
+/// archive.
 fn part_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Option<usize> {
     let all = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
     let of_names = |only: &dyn Fn(&Set) -> bool| {
@@ -206,11 +209,11 @@ fn part_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) 
         let by_share = (parts_a * all_b).cmp(&(parts_b * all_a));
         by_share.then(parts_a.cmp(&parts_b)).then(at_b.cmp(at_a))
     });
-    // A policy may name a set that is empty.
+    // A policy may select an empty set.
     best.map(|(at, _)| at).or_else(|| all().map(|(at, _)| at).next())
 }
 
-/// The names of the archives that the merged one has members of.
+/// The names of the archives whose members the merged archive contains.
 fn inside(audit: &Audit, fat: ArchiveId) -> BTreeSet<Vec<u8>> {
     let library = &audit.library;
     let others = library.entries().map(|(archive, _)| archive).filter(|other| *other != fat);

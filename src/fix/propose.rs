@@ -1,5 +1,6 @@
-//! Fixes for the findings of a run: what is undefined in libraries is looked for in the archives at
-//! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
+//! Fixes for the findings of a run: undefined symbols of libraries are looked up in the candidate
+//! archives, and fixes are verified and attached to the findings. `cli::run` calls it between rules
+//! and triage.
 
 use super::dead_entries;
 use super::files;
@@ -35,33 +36,33 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The remedy, and what of it is worth saying besides the findings.
+/// The fix plan, and facts about it that the findings do not have.
 #[derive(Debug, Default)]
 pub struct Proposal {
-    /// For emitters.
+    /// The fix plan for emitters.
     pub remedy: FixPlan,
-    /// Needed members of the archives that are added.
+    /// Number of needed members in the archives that are added.
     pub members: usize,
-    /// What was looked for, by library and symbol.
+    /// The undefined symbols that were looked up, by library and symbol.
     pub wanted: Vec<Wanted>,
-    /// Who installs the archives that are added, by path.
+    /// The packages of archives that are added, by path.
     pub owners: BTreeMap<PathBuf, ArchiveOwner>,
 }
 
-/// An undefined symbol that archives were asked for.
+/// An undefined symbol that was looked up in archives.
 #[derive(Debug)]
 pub struct Wanted {
     /// The library.
     pub library: Arc<Path>,
     /// The symbol.
     pub symbol: Vec<u8>,
-    /// The archive that defines it; nothing if no candidate does.
+    /// The archive that defines it; `None` if no candidate does.
     pub provider: Option<Arc<Path>>,
-    /// Members of the merged archive that refer to it, in words, and where they came from.
+    /// Members of the merged archive that refer to it, with their origin, in words.
     pub by: Vec<String>,
 }
 
-/// Attaches fixes to findings. The error is a sentence about what was asked for.
+/// Attaches fixes to findings. The error is a message about the request.
 pub fn propose(
     audit: &mut Audit,
     plan: &Plan,
@@ -160,11 +161,11 @@ fn of_symbols(
     Ok(Proposal { remedy, members, wanted, ..Proposal::default() })
 }
 
-/// Findings about the list itself go away with the same fix.
+/// Attaches the same fixes to findings about the list itself.
 fn share(findings: &mut Findings) {
     let all = findings.iter().flat_map(|finding| &finding.fix);
     let listed = all.filter(|fix| fix.intent == Intent::AddToList);
-    // An archive that a doubtful fix takes is doubtful, whoever else takes it.
+    // If any fix with an archive is not verified, that one is shown.
     let (safe, doubtful): (Vec<&Fix>, Vec<&Fix>) = listed.partition(|fix| fix.is_proven());
     let fixes = safe.into_iter().chain(doubtful);
     let fixes: BTreeMap<Vec<u8>, Fix> =
@@ -182,7 +183,7 @@ fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> us
     solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
 }
 
-/// What fixes are made of.
+/// The data from which fixes are made.
 struct Context<'a> {
     audit: &'a Audit,
     fat: Option<ArchiveId>,
@@ -192,7 +193,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The fixes for one undefined symbol: the archive that defines it first.
+    /// The fixes for one undefined symbol, starting with the archive that defines it.
     fn fixes(
         &self,
         file: FileId,
@@ -201,7 +202,8 @@ impl Context<'_> {
     ) -> (Vec<Fix>, Option<Evidence>) {
         let proof = self.proof(file, symbol, part);
         let rest = part.archives.iter().copied().filter(|archive| Some(*archive) != part.provider);
-        // What the merged archive has by now takes a link that is done again.
+        // Without a provider, the merged archive already has the symbol: the library must be linked
+        // again.
         let again = self.fat.filter(|_| part.provider.is_none()).map(|fat| self.link(fat, &proof));
         let add = part.provider.into_iter().chain(rest).map(|archive| self.fix(archive, &proof));
         let fixes = again.into_iter().chain(add).collect();
@@ -283,7 +285,7 @@ fn remedy(
         let mut unlisted = Vec::new();
         for (archive, place) in places {
             match (&place.name, place.set) {
-                // It may be listed already, and the archive not made again since.
+                // The name may be listed already if the merged archive was not rebuilt since.
                 (Some(name), Some(set)) if is_listed(&list, set, name) => {}
                 (Some(name), Some(set)) => {
                     changes.entry(set).or_default().add.insert(name.clone());
@@ -305,7 +307,7 @@ fn remedy(
     FixPlan { merged: fat.map(path), list, add, ..FixPlan::default() }
 }
 
-/// The merged archive and those that are added, in link order.
+/// The merged archive and the added archives, in link order.
 fn in_link_order(
     audit: &Audit,
     fat: Option<ArchiveId>,
@@ -317,7 +319,7 @@ fn in_link_order(
     let members: BTreeSet<MemberId> = order::set(needed.map(|needed| needed.member));
     let members: Vec<MemberId> = members.into_iter().collect();
     let mut references = link_order::references(library, &members);
-    // The members that are in the library already refer to all that is added.
+    // Members that are already in the library refer to the added archives.
     if let Some(fat) = fat {
         references.entry(fat).or_default().extend(add);
     }
@@ -332,7 +334,7 @@ fn in_link_order(
     sorted.iter().map(|circle| circle.iter().map(path).collect()).collect()
 }
 
-/// Every symbol that was asked for, with its provider and who refers to it.
+/// All undefined symbols of the solutions, each with its provider and its referrers.
 fn wanted(audit: &Audit, fat: Option<ArchiveId>, solutions: &[Arc<Solution>]) -> Vec<Wanted> {
     let library = &audit.library;
     let mut referrers = Referrers::new(audit, fat);

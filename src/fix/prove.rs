@@ -1,9 +1,9 @@
-//! The proof of a fix: the library is linked again in the model, with the members that the fix adds,
-//! and resolving and binding run on that. What it no longer refers to from outside, and what it refers
-//! to then, both come from the members; the loader's rules say what is undefined then.
+//! Verifies fixes: the library is linked again in a model, with the members that the fix adds, and
+//! the audit resolves and binds the result. The members decide which references disappear and which
+//! appear; the loader's rules decide which symbols are undefined then.
 //!
-//! Fixes are shown together as long as nothing new goes wrong; otherwise by halves, so that a fix
-//! that opens something is doubtful alone. `propose` is the caller.
+//! Fixes are verified together as long as there are no new errors, otherwise by halves, so that
+//! only a fix with new errors stays unverified. `propose` calls it.
 
 use super::linkable::{Refusals, refusals};
 use crate::audit::{Audit, LoadError};
@@ -17,30 +17,30 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How often the model is looked at. Fixes that are not told apart by then are doubtful together;
-/// doubts that reading members finds have been put aside before.
+/// Upper bound for the verifications. Fixes that are still together by then stay unverified
+/// together. Fixes with members that linkers reject are excluded before.
 const MOST_LOOKS: usize = 100;
 
-/// What was shown about each part of each solution.
+/// The results of verification for each part of each solution.
 #[derive(Default)]
 pub struct Proofs {
     shown: FastMap<(FileId, MemberId), Arc<Shown>>,
     refusals: Refusals,
 }
 
-/// What resolving and binding showed.
+/// The result of resolving and binding.
 #[derive(Default)]
 struct Shown {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
-    /// The errors of that link.
+    /// The errors after that link.
     after: BTreeSet<LoadError>,
-    /// The errors that the link has only with the fix.
+    /// The errors that occur only with the fix.
     new: BTreeSet<LoadError>,
 }
 
 impl Proofs {
-    /// Why it is not known that `symbol` of `file` is defined with `part` and nothing else goes wrong.
+    /// The reason why the fix `part` for `symbol` of `file` is not verified, if it is not.
     pub fn doubt(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Option<String> {
         if let Some(refusal) = self.refusals.get(&(file, part.first)) {
             return Some(refusal.clone());
@@ -61,10 +61,10 @@ impl Proofs {
     }
 }
 
-/// One fix: a part of what a library lacks.
+/// One fix: a part of the solution for a library.
 type Step<'s> = (&'s Solution, &'s SymbolClosure);
 
-/// Applies the solutions to the model and looks again.
+/// Applies the solutions to the model, and resolves and binds it.
 pub fn prove(
     audit: &mut Audit,
     plan: &Plan,
@@ -111,7 +111,7 @@ impl Prover<'_> {
         self.proofs.shown.extend(keys.map(|key| (key, Arc::clone(&shown))));
     }
 
-    /// Applies all steps at once, which are sorted by library.
+    /// Applies all steps at once. They must be sorted by library.
     fn show(&mut self, steps: &[Step<'_>]) -> Shown {
         let mut edits = Edits::default();
         for steps in steps.chunk_by(|(a, _), (b, _)| a.file == b.file) {

@@ -1,5 +1,5 @@
-//! Who refers to a symbol inside of a merged archive, in words: the member, and the archive that it came
-//! from. `propose` asks for each symbol that is undefined.
+//! The members of a merged archive that refer to a symbol, in words, with the archive that each
+//! came from. `propose` uses it for each undefined symbol.
 
 use crate::audit::Audit;
 use crate::cover::{self, ArchiveSet, Origins};
@@ -7,10 +7,10 @@ use crate::id::{ArchiveId, FastMap, MemberId};
 use crate::text::{show, show_path};
 use std::path::Path;
 
-/// Members that are named for one symbol; more would not help anybody.
+/// Upper bound for the members named for one symbol; more would not help.
 const MOST: usize = 3;
 
-/// Members of the merged archive by what they refer to.
+/// Members of the merged archive by the symbols to which they refer.
 pub(super) struct Referrers<'a> {
     library: &'a ArchiveSet,
     known: cover::Referrers<'a>,
@@ -26,7 +26,7 @@ impl<'a> Referrers<'a> {
         Self { library, known, words: FastMap::default(), origins: Origins::default() }
     }
 
-    /// The first members that refer to `symbol`, and how many more there are.
+    /// The first members that refer to `symbol`, and the number of others.
     pub(super) fn of(&mut self, symbol: &[u8]) -> Vec<String> {
         let found = self.known.of(symbol).to_vec();
         let mut out: Vec<String> = found.iter().take(MOST).map(|m| self.word(*m)).collect();

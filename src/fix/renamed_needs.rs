@@ -1,5 +1,6 @@
-//! Missing libraries that the prefix has under another name: a need that is a path into a build directory,
-//! and a library whose link is not there. `patch` verifies that the new name is found.
+//! Missing libraries that the prefix has under another name: a need that is a path into a build
+//! directory, or a library without the link for its soname. `patch` verifies that the new name is
+//! found.
 
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -24,7 +25,7 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let path = finding.full_path();
     let file = audit.corpus.file_at(&path)?;
     let object = audit.corpus.files[file].object().filter(|object| object.is_dynamic())?;
-    // PT_INTERP is no need.
+    // PT_INTERP is not a need.
     object.needs.iter().find(|need| object.str(need.name) == library)?;
     let prefix = finding.file.prefix.as_deref()?;
     let candidates = finding.evidence_of(EvidenceKind::Candidate).filter(|e| !e.is_of_system());
@@ -44,7 +45,8 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: Intent::RenameNeed, entry: Some(new.to_vec()), step, doubt: None })
 }
 
-/// True if a candidate is the library itself: it has the name behind a path, or the needed soname.
+/// True if a candidate is the needed library: its file name is the last part of a needed path, or
+/// its soname is the needed name.
 fn is_it(audit: &Audit, candidate: &Path, library: &[u8]) -> bool {
     let has_name = last_part(candidate.as_os_str().as_bytes()) == last_part(library);
     let file = audit.corpus.file_at(candidate);

@@ -1,5 +1,5 @@
-//! Entries of search paths that let the loader find missing libraries of the same prefix. `propose` calls
-//! it, and `patch` verifies the entries.
+//! Entries of search paths with which the loader finds missing libraries of the same prefix.
+//! `propose` calls it, and `patch` verifies the entries.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use crate::audit::{Audit, LoadError};
@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Directories that are tried for one library.
+/// Upper bound for the directories that are tried for one library.
 const MOST: usize = 4;
 
-/// The entries that would find each missing library of one file, the best first.
+/// For each missing library of one file, the entries that would find it, the best first.
 type Ways = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
 
 /// Attaches fixes to findings, and adds those that were verified.
@@ -59,8 +59,9 @@ pub(super) fn attach(
     verified
 }
 
-/// By file and needed name: the entries that would find a candidate of the same prefix. A candidate that
-/// defines more of what the missing library explains comes first, then the shortest entry.
+/// For each file and needed name, the entries that would find a candidate of the same prefix. The
+/// candidate that defines the most of the symbols that the missing library explains comes first,
+/// then the shortest entry.
 fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
     let mut out: BTreeMap<FileId, Ways> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.rule == *"missing-library") {
@@ -88,7 +89,7 @@ fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
     out
 }
 
-/// How many of the symbols that a missing library explains a candidate does not define itself.
+/// The number of symbols that the missing library explains and the candidate does not define.
 fn lacks(audit: &Audit, finding: &Finding, candidate: &Path) -> usize {
     let file = audit.corpus.file_at(candidate);
     let object = file.and_then(|file| audit.corpus.files[file].object());
@@ -101,7 +102,7 @@ fn lacks(audit: &Audit, finding: &Finding, candidate: &Path) -> usize {
     explained.filter(lacks).count()
 }
 
-/// The candidates that have the needed name and lie in the finding's prefix.
+/// The candidates that have the needed name and are in the prefix of the finding.
 fn candidates<'f>(finding: &'f Finding, library: &'f [u8]) -> impl Iterator<Item = &'f Path> {
     let prefix = finding.file.prefix.as_deref();
     let candidates = finding.evidence_of(EvidenceKind::Candidate).filter(|e| !e.is_of_system());

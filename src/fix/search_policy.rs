@@ -1,5 +1,5 @@
-//! Search paths that a policy does not allow: another tag, or entries that go. `patch` verifies that the
-//! same files are loaded.
+//! Search paths that a policy does not allow: the tag is changed, or entries are dropped. `patch`
+//! verifies that the same files are loaded.
 
 use super::patch::{Patch, PathTag, Step, Verified};
 use super::steps::{self, Cure, Work};

@@ -1,5 +1,5 @@
-//! Fixes of findings that change dynamic sections, one step a finding: `patch` verifies the steps, and each
-//! finding gets its fix with the result.
+//! Fixes that change dynamic sections, one step for each finding. `patch` verifies the steps, and
+//! each finding gets its fix with the result.
 
 use super::patch::{Patcher, Step, Verified};
 use crate::audit::Audit;
@@ -7,7 +7,7 @@ use crate::finding::{Findings, Fix, Intent, Proof};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// What a run of `fix` works on.
+/// The data of a run of `fix`.
 pub(super) struct Work<'a> {
     pub(super) audit: &'a mut Audit,
     pub(super) plan: &'a Plan,
@@ -19,15 +19,15 @@ pub(super) struct Cure {
     /// The index of the finding.
     pub(super) place: usize,
     pub(super) intent: Intent,
-    /// What is added, dropped or set, for the report.
+    /// The text that is added, dropped or set, for the report.
     pub(super) entry: Option<Vec<u8>>,
     pub(super) step: Step,
-    /// Why it is a suggestion even if nothing changes for the audited files.
+    /// The reason why the fix is a suggestion even if nothing changes for the audited files.
     pub(super) doubt: Option<&'static str>,
 }
 
-/// Verifies the steps on top of `verified`, attaches them to their findings, and returns all verified
-/// changes. `said` names what was verified.
+/// Verifies the steps in addition to `verified`, attaches them to their findings, and returns all
+/// verified changes. `said` describes the verification.
 pub(super) fn attach(
     work: &mut Work<'_>,
     findings: &mut Findings,

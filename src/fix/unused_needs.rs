@@ -1,5 +1,5 @@
-//! Needed libraries that an object does not use: `patch` verifies that everything is bound as before without
-//! them, and that no constructor is lost.
+//! Needed libraries that an object does not use. `patch` verifies that all bindings stay the same
+//! without them, and that no constructor is lost.
 
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -18,7 +18,8 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let library = finding.library.clone().filter(|_| finding.rule == *"unused-library")?;
     let file = audit.corpus.file_at(&finding.full_path())?;
     let object = audit.corpus.files[file].object()?;
-    // patchelf leaves the needed versions, and the loader then stops: it expects their library.
+    // patchelf leaves the needed versions in the file. The loader then stops, because it expects
+    // their library.
     let mut versions = object.versions.needs.iter();
     let doubt = versions
         .any(|version| object.str(version.file) == library)

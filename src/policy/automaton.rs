@@ -1,6 +1,6 @@
-//! Globs that [`super::simple`] leaves: many nested alternatives, or classes that match `/`. The
-//! automaton holds all places in the pattern at which a match may be. So time is bounded by the
-//! length of the text times the length of the pattern, whatever both are.
+//! Matches globs that [`super::simple`] rejects: many nested alternatives, or classes that match
+//! `/`. The automaton keeps all positions in the pattern that a match may have reached. So the time
+//! is bounded by the length of the text times the length of the pattern.
 
 use super::glob::{Class, Token, is_nothing};
 
@@ -35,7 +35,7 @@ impl Automaton {
         self.states.len() - 1
     }
 
-    /// Any number of bytes, before `next`.
+    /// States that match any number of bytes before `next`.
     fn repeated(&mut self, with_slash: bool, next: usize) -> usize {
         let any = self.add(State::Any(with_slash, 0));
         let both = self.add(State::Either(vec![any, next]));
@@ -43,7 +43,7 @@ impl Automaton {
         both
     }
 
-    /// The state from which `tokens` lead to `next`.
+    /// The first of the states that match `tokens` before `next`.
     fn before(&mut self, tokens: &[Token], mut next: usize) -> usize {
         for token in tokens.iter().rev() {
             next = match token {
@@ -87,7 +87,8 @@ impl Automaton {
         now.contains(&0)
     }
 
-    /// Adds a state, and those that need no byte to reach, unless they were added at this place.
+    /// Adds a state, and the states reachable from it without a byte, unless they were added at
+    /// this position.
     fn enter(&self, state: usize, at: usize, seen: &mut [usize], out: &mut Vec<usize>) {
         let mut open = vec![state];
         while let Some(state) = open.pop() {

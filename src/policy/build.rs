@@ -1,5 +1,6 @@
-//! Builds the model of one policy from its text, and collects its errors. It checks the meaning of
-//! values together, after [`super::tree`] has checked each value. `load` handles other policies.
+//! Builds the model of one policy from its text, and collects its errors. It checks how values fit
+//! together, after [`super::tree`] has checked each value. `load` reads the policies that it
+//! extends.
 
 use super::errors::{PolicyError, Source};
 use super::shape::{self, SELECTORS};
@@ -112,7 +113,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Reports an entry without any of several alternative keys.
+    /// Reports an entry that has none of several alternative keys.
     fn needs_one(&mut self, table: &Table, name: &str, without: &str) {
         let keys = shape::one_of(name).unwrap_or_default();
         if !table.partial && keys.iter().all(|key| table.get(key).is_none()) {
@@ -121,7 +122,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The current id of a rule or group; an old id is recorded.
+    /// The current id of a rule or group. Old ids are recorded.
     fn current(&mut self, name: &str, span: &Range<usize>) -> String {
         let Some(new) = renamed(name) else { return name.to_owned() };
         self.renamed.push(Renamed { old: name.to_owned(), new, origin: self.origin(span) });
@@ -184,7 +185,7 @@ impl Builder<'_> {
         out
     }
 
-    /// Reports selectors that findings of the waiver's rule never have.
+    /// Reports selectors for keys that findings of the waiver's rule do not have.
     fn unset(&mut self, rule: &str, selectors: &[(&str, &Node)]) {
         let Some(keys) = self.check.catalogue.known(rule).and_then(|known| known.keys) else {
             return;
@@ -309,7 +310,7 @@ impl Builder<'_> {
         Gpu { targets: self.list(table, "targets", "this target"), exact, loader }
     }
 
-    /// A list of texts that later policies replace as a whole.
+    /// A list of texts. A later policy replaces the whole list.
     fn list(&mut self, table: &Table, key: &str, what: &str) -> Option<(Vec<String>, Origin)> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
@@ -409,7 +410,7 @@ impl Builder<'_> {
     }
 }
 
-/// Texts seen so far, with their offsets.
+/// Texts seen so far, with their offsets in the policy.
 type Seen = BTreeMap<String, usize>;
 /// [`Pattern::path`] or [`Pattern::name`].
 type NewPattern = fn(&str) -> Result<Pattern, String>;

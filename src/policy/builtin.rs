@@ -1,7 +1,7 @@
-//! Policies that are part of the program: a file under `policies/` and a row here for each. In
-//! these files each line has its reason beside it. They are read like any other policy.
+//! Policies that are part of the program: each is a file under `policies/` and a row here. In these
+//! files, comments give the reason for each line. They are read like any other policy.
 
-/// A policy that is named instead of opened.
+/// A policy that is selected by name, not by path.
 #[derive(Debug)]
 pub struct BuiltIn {
     /// Its name for `--policy` and `extends`.

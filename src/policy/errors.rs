@@ -1,5 +1,5 @@
-//! Errors in policies: the position, the error and the correction, and their display. The parser
-//! and the loader make them; the command line shows all of them and exits.
+//! Errors in policies: position, error and correction, and their display. The parser and the loader
+//! make them; the command line shows all of them and exits.
 
 use crate::text::show;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most errors that are shown; the rest is counted. A file of another format has thousands.
+/// Upper bound for the errors shown; the others are counted. A file in another format has
+/// thousands.
 const MOST: usize = 200;
 
 /// The text of one policy.
@@ -17,7 +18,7 @@ pub(super) struct Source {
     pub(super) name: Arc<str>,
     /// Its content.
     pub(super) text: String,
-    /// Offsets of line ends, because every entry asks for its line number.
+    /// Offsets of line ends, because every entry needs its line number.
     ends: Vec<usize>,
 }
 
@@ -61,8 +62,8 @@ pub(super) struct PolicyError {
     pub(super) wrong: String,
     /// The correction.
     pub(super) right: String,
-    /// True if a key is missing. In a file that is not TOML this is no evidence, because the key
-    /// may be in a part that could not be parsed.
+    /// True if a key is missing. If the file is not valid TOML, such an error is unreliable: the
+    /// key may be in a part that could not be parsed.
     pub(super) lacking: bool,
 }
 
@@ -113,7 +114,7 @@ impl PolicyError {
             let help = Level::HELP.message(&*self.right);
             return renderer.render(&[title.element(help)]);
         };
-        // The renderer gets only this line, because it processes all text that it gets.
+        // The renderer gets only this line, because it processes all of its input.
         let line = source.line_around(span.start);
         let start = floor(&source.text, span.start.clamp(line.start, line.end));
         let end = ceil(&source.text, span.end.clamp(start, line.end));

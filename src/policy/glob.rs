@@ -1,16 +1,16 @@
-//! The syntax of globs, as the crate globset reads it: the tests compare both. The parser takes what
-//! a policy's author wrote; [`super::simple`] and [`super::automaton`] match it.
+//! The syntax of globs, as the crate globset reads it; tests compare both. The parser reads
+//! patterns of policies. [`super::simple`] and [`super::automaton`] match them.
 
 /// One part of a glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A byte as it stands.
+    /// A literal byte.
     Byte(u8),
     /// `?`
     Any,
     /// `*`
     Many,
-    /// `**/`: nothing, or anything that ends with `/`.
+    /// `**/`: the empty text, or any text that ends with `/`.
     Deep,
     /// `**` at the end of a path: anything.
     Rest,
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Token>, String> {
     Ok(if tokens == [Token::Deep] { vec![Token::Rest] } else { tokens })
 }
 
-/// True if the tokens match the empty text and nothing else: such an alternative does not count.
+/// True if the tokens match only the empty text: such an alternative is ignored.
 pub(super) fn is_nothing(tokens: &[Token]) -> bool {
     let nothing = |token: &Token| match token {
         Token::Either(branches) => branches.iter().all(|branch| is_nothing(branch)),
@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `*`, or `**`, which is more than two stars where it is a whole part of a path.
+    /// `*`, or `**`, which is special if it is a whole component of a path.
     fn star(&mut self) {
         let before = self.previous;
         if self.peek() != Some('*') {
@@ -151,10 +151,10 @@ impl Parser<'_> {
         self.whole_part(after == Some('/'));
     }
 
-    /// `**` after a slash, and before a slash or at the end.
+    /// `**` as a component: after a slash, and before a slash or the end.
     fn whole_part(&mut self, before_slash: bool) {
         let sequence = self.sequence();
-        // `**/**` at the beginning is `**/`.
+        // At the start, `**/**` is the same as `**/`.
         if sequence.as_slice() == [Token::Deep] {
             return;
         }
@@ -164,8 +164,8 @@ impl Parser<'_> {
         sequence.push(if before_slash { Token::Deep } else { Token::Rest });
     }
 
-    /// The set of bytes in brackets, behind the opening one. Of a letter outside of ASCII each byte
-    /// counts.
+    /// The set of bytes in brackets, after the opening bracket. A character outside of ASCII adds
+    /// each of its bytes.
     fn class(&mut self) -> Result<Box<Class>, String> {
         let not = matches!(self.peek(), Some('!' | '^'));
         if not {

@@ -1,12 +1,12 @@
 //! The level of each rule, as policies and the command line set it for the rule or its group.
-//! Levels select the rules that run, and act in [`crate::triage`].
+//! Levels select the rules that run, and [`crate::triage`] applies them to findings.
 
 use super::{LevelSetting, Policy};
 use crate::catalogue::{Known, Level};
 
 impl Policy {
     /// The level of a rule, built or planned. A setting for the rule wins over one for its group,
-    /// in any order of policies. Of several settings with one name, the last wins.
+    /// in any order of policies. The last of several settings with the same name wins.
     pub fn level_of(&self, rule: &Known) -> Level {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
         // A whitelist makes libraries outside of it errors.

@@ -1,6 +1,6 @@
-//! Loads one merged policy from names: built-ins and files, the policies that they extend, in merge
-//! order. It returns the errors of all of them at once. It opens files only through [`Files`]; the
-//! command line calls it.
+//! Loads policies by name, built-ins and files, together with the policies that they extend, and
+//! merges them in order. It returns the errors of all of them at once. It opens files only through
+//! [`Files`]; the command line calls it.
 
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// Longest chain of `extends`; a longer one is surely a mistake.
+/// Maximum length of a chain of `extends`; a longer one is surely an error.
 const MOST_DEEP: usize = 32;
 
 /// The source of policy files.
@@ -27,11 +27,12 @@ pub trait Files {
     fn real(&self, path: &Path) -> PathBuf;
 }
 
-/// The text that names a policy; `None` on the command line.
+/// The text that names a policy; `None` for the command line.
 type TextRange = Option<(Arc<Source>, Range<usize>)>;
 
-/// Merges the built-in default and then `named` in order; each is a built-in's name or a file. A
-/// policy that is named or extended several times is merged at its first occurrence.
+/// Merges the built-in default, then the policies in `named`, in order. Each is the name of a
+/// built-in or a file. A policy that is named or extended several times is merged at its first
+/// occurrence.
 pub fn load<'a>(
     named: impl IntoIterator<Item = &'a OsStr>,
     files: &dyn Files,
@@ -74,7 +75,7 @@ impl Loader<'_> {
     fn named(&mut self, name: &OsStr, dir: &Path, place: &TextRange) {
         let text = name.to_str().unwrap_or_default();
         if let Some(policy) = builtin::find(text) {
-            // A file's identity is absolute, so it never equals a built-in's name.
+            // A file's identity is absolute, so it differs from all names of built-ins.
             let source = Source::new(policy.name.into(), policy.text.to_owned());
             let origin = format!("{BUILT_IN_ORIGIN}{}", policy.name).into();
             return self.policy(policy.name.into(), source, &origin, Path::new(""), place);
@@ -86,7 +87,7 @@ impl Loader<'_> {
             }
             return;
         }
-        // `#` selects one platform of a file.
+        // `#` precedes the name of one platform in a file.
         let (file, tag) = match wheel::split(text) {
             Some((file, tag)) => (OsStr::new(file), Some(tag)),
             None => (name, None),
@@ -135,7 +136,7 @@ impl Loader<'_> {
         self.policy(identity, source, &name, &dir, place);
     }
 
-    /// Bytes as text, without byte order mark.
+    /// Bytes as text, without a byte order mark.
     fn text(&mut self, bytes: Vec<u8>, shown: &str, place: &TextRange) -> Option<String> {
         match String::from_utf8(bytes) {
             Ok(text) => Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
@@ -149,7 +150,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Merges one platform of a file of auditwheel.
+    /// Merges one platform from a file of auditwheel.
     fn wheel(&mut self, identity: PathBuf, source: Source, origin: &Arc<str>, tag: Option<&str>) {
         self.done.insert(identity);
         match wheel::build(&Arc::new(source), origin, tag) {
@@ -178,7 +179,7 @@ impl Loader<'_> {
         self.wrong(place, wrong, "name a file that can be read, or a built-in policy");
     }
 
-    /// Merges a policy after those that it extends.
+    /// Merges a policy after the policies that it extends.
     fn policy(
         &mut self,
         identity: PathBuf,
@@ -224,7 +225,7 @@ fn is_policy(text: &str, is_json: bool) -> bool {
     DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("schema"))
 }
 
-/// The error text without the number that Rust adds.
+/// The text of an error without the number that Rust appends.
 fn plain(error: &io::Error) -> String {
     let text = show(error.to_string().as_bytes());
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

@@ -1,5 +1,5 @@
 //! Merging: the effect of a later policy on earlier ones. Tables are merged by key, lists are
-//! appended, and values that count as a whole (`targets`, `allow`) are replaced.
+//! appended, and values that form a unit (`targets`, `allow`) are replaced.
 
 use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
@@ -48,13 +48,13 @@ impl Policy {
         replace(&mut self.gpu.loader, later.gpu.loader);
     }
 
-    /// Adds levels; they override earlier ones.
+    /// Adds settings of levels, which override earlier ones.
     pub fn set(&mut self, levels: Vec<LevelSetting>) {
         put_last(&mut self.levels, levels, |setting| setting.name.clone());
     }
 
-    /// Equal waivers of two policies count once. Of two with the same selectors, the later one
-    /// gives reason and expiry.
+    /// Merges equal waivers of two policies into one. If the selectors are equal, the later waiver
+    /// gives the reason and the expiry date.
     fn append_waivers(&mut self, later: Vec<Waiver>) {
         if later.is_empty() {
             return;
@@ -97,7 +97,7 @@ impl Waiver {
     }
 }
 
-/// Appends `more`. Of several entries with one key the last stays, at its position.
+/// Appends `more`. Of several entries with the same key, the last stays, at its own position.
 fn put_last<T>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> String) {
     all.extend(more);
     let mut seen = FastSet::default();
@@ -106,7 +106,7 @@ fn put_last<T>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> String) {
     *all = kept;
 }
 
-/// The key of a demand.
+/// The key of a required or forbidden symbol.
 fn demand(symbol: &SymbolAt) -> [String; 3] {
     let text =
         |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.text().to_owned());
@@ -114,7 +114,7 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
     [path, library, symbol.symbol.text().to_owned()]
 }
 
-/// Adds entries with new keys. Of two equal entries the one whose origin sorts first stays, so
+/// Adds entries with new keys. Of two equal entries, the one whose origin sorts first stays, so
 /// that the order of policies does not matter.
 fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
     let mut seen: BTreeMap<K, usize> =

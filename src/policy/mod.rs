@@ -1,12 +1,12 @@
-//! Policies: requirements and knowledge about the audited files that the files do not contain. This
-//! file is the model, valid and merged. [`crate::plan::Plan`] holds it and every stage may read it.
-//! It opens no file and does not parse TOML.
+//! Policies: requirements for the audited files, and knowledge about them that they do not contain
+//! themselves. This file is the model, valid and merged. [`crate::plan::Plan`] holds it, and every
+//! stage may read it. It opens no file and does not parse TOML.
 //!
-//! Files become the model in these modules:
-//! - `load` finds the policies by name, with those that they extend, and decides their order.
-//! - `tree` checks keys and values by the table in `shape`; `words` and `value_errors` have the
-//!   kinds of text.
-//! - `build` checks values together, and `merge` merges policies; `errors` shows their errors.
+//! These modules turn files into the model:
+//! - `load` finds policies by name, with those that they extend, and decides their order.
+//! - `tree` checks keys and values against the table in `shape`; `words` and `value_errors` define
+//!   the kinds of text.
+//! - `build` checks how values fit together, `merge` merges policies, and `errors` shows errors.
 //! - `wheel` reads policies of auditwheel, and `platform` applies them to one architecture.
 //! - `schema` writes the JSON Schema of policy files, and `show` the merged policy.
 
@@ -104,7 +104,8 @@ pub struct Policy {
     pub sources: Vec<Arc<str>>,
     /// Entries that use an old id of a rule.
     pub renamed: Vec<Renamed>,
-    /// Levels of rules and groups, each name once; [`Policy::level_of`] decides which applies.
+    /// Levels of rules and groups, each name once; [`Policy::level_of`] selects the one that
+    /// applies.
     pub levels: Vec<LevelSetting>,
     /// `[[waive]]`
     pub waivers: Vec<Waiver>,
@@ -130,10 +131,10 @@ pub struct Policy {
     pub archives: Vec<ArchivePolicy>,
     /// `[[provider]]`
     pub providers: Vec<Provider>,
-    /// `[provided] libraries`: sonames that the target system provides; they are neither opened nor
-    /// missing. Policies of auditwheel list them.
+    /// `[provided] libraries`: sonames that the target system provides. They are not opened, and
+    /// not reported as missing. Policies of auditwheel list them.
     pub provided: Vec<Provided>,
-    /// `[provided] only`: true if no other library outside of the prefix may be needed.
+    /// `[provided] only`: true if no other library from outside of the prefix may be needed.
     pub provided_only: Option<(bool, Origin)>,
     /// Platforms that the policy demands by name.
     pub platforms: Vec<Platform>,
@@ -169,7 +170,7 @@ pub struct Waiver {
     pub member: Option<Pattern>,
     /// Matches the detail.
     pub detail: Option<Pattern>,
-    /// The reason why it is accepted.
+    /// The reason why the findings are accepted.
     pub reason: String,
     /// The last day on which it applies.
     pub expires: Option<Day>,
@@ -232,8 +233,8 @@ impl FileList {
 }
 
 impl Policy {
-    /// True if a `[[provider]]` entry about this file, whose path below its prefix is `path`, or a
-    /// `covers` pattern claims `symbol`.
+    /// True if an entry claims `symbol`: a `[[provider]]` about this file, or a `covers` pattern.
+    /// `path` returns the path of the file below its prefix.
     pub fn claims(&self, symbol: &[u8], path: impl Fn() -> PathBuf) -> bool {
         let provider = |known: &Provider| known.claims(symbol) && known.is_about(&path());
         let covers =
@@ -275,13 +276,13 @@ pub struct RequiredFile {
     pub origin: Origin,
 }
 
-/// A symbol that certain files must define, or must neither define nor refer to.
+/// A symbol that certain files must define, or that they must neither define nor refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolAt {
     /// Matches paths below the prefix; `None` for every file.
     pub path: Option<Pattern>,
-    /// Matches needed names, for a forbidden symbol: then only references count, and only those of
-    /// objects that need such a library.
+    /// Matches needed names, for forbidden symbols. If it is set, only references of objects that
+    /// need such a library count.
     pub library: Option<Pattern>,
     /// A raw name if the symbol is required, a pattern if it is forbidden.
     pub symbol: Pattern,
@@ -309,7 +310,7 @@ pub struct VersionLimit {
     pub family: String,
     /// The newest number, part by part.
     pub newest: Vec<u32>,
-    /// All versions that objects may need, without the family, if a platform lists them.
+    /// The numbers of all versions that objects may need, if a platform lists them.
     pub listed: Option<BTreeSet<String>>,
     /// Its location.
     pub origin: Origin,
@@ -347,32 +348,33 @@ pub enum SearchTag {
 pub struct Gpu {
     /// Processors that the device code must support.
     pub targets: Option<(Vec<String>, Origin)>,
-    /// True if the device code must support no other processors.
+    /// True if the device code must support only these processors.
     pub exact: Option<(bool, Origin)>,
-    /// `stock`, `debian` or `nix`: selects the code objects that the HIP runtime accepts.
+    /// `stock`, `debian` or `nix`: the profile of the HIP runtime, which decides the code objects
+    /// that it accepts.
     pub loader: Option<(String, Origin)>,
 }
 
-/// A `[[host]]` entry: shared objects that one kind of program loads as plugins, and that take
-/// symbols from it.
+/// A `[[host]]` entry: shared objects that one kind of program loads as plugins, and that use
+/// symbols of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// The name, such as `python`.
     pub name: String,
-    /// Match paths below the prefix: such files are its plugins.
+    /// Patterns for paths below the prefix: matching files are its plugins.
     pub plugins: Vec<Pattern>,
-    /// Match defined names: a shared object that defines a matching one is a plugin.
+    /// Patterns for names of definitions: a shared object that defines a matching name is a plugin.
     pub exports: Vec<Pattern>,
-    /// Match names that the host program provides to its plugins.
+    /// Patterns for names that the host program provides to its plugins.
     pub symbols: Vec<Pattern>,
-    /// The program, as a path below the prefix. If it exists, plugins are resolved in its real
-    /// scope.
+    /// The program, as a path below the prefix. If the program exists, plugins are resolved in its
+    /// real scope.
     pub executable: Option<String>,
-    /// Libraries that the program loads before its plugins, as paths below a plugin's directory or
-    /// one above it.
+    /// Libraries that the program loads before its plugins, as paths below the directory of a
+    /// plugin or one of its parents.
     pub loads: Vec<String>,
-    /// The name of a file beside the program with the libraries that it opens before its plugins, one
-    /// a line.
+    /// The name of a file beside the program. It lists the libraries that the program opens before
+    /// its plugins, one in each line.
     pub list: Option<String>,
     /// Its location.
     pub origin: Origin,
@@ -387,13 +389,13 @@ pub struct ArchivePolicy {
     pub covers: Vec<Pattern>,
     /// The list of archives that it is merged from.
     pub deps_list: Option<PathBuf>,
-    /// Pairs of a set of the list and the directory of its archives.
+    /// Each set of the list with the directory of its archives.
     pub from: Vec<(String, PathBuf)>,
     /// Its location.
     pub origin: Origin,
 }
 
-/// A `[[provider]]` entry: names the archive that defines a symbol, although the archive was not
+/// A `[[provider]]` entry: names the archive that defines a symbol, although that archive was not
 /// read. `{T}` stands for the same text at each occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
@@ -401,7 +403,7 @@ pub struct Provider {
     pub symbol: String,
     /// The archive's bare name, without `lib` and `.a`.
     pub archive: String,
-    /// The file name of the list that the archive belongs on.
+    /// The file name of the list that should have the archive.
     pub list: Option<String>,
     /// Matches the path, below the prefix, of files that refer to the symbol; `None` for every
     /// file.

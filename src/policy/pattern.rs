@@ -1,12 +1,12 @@
-//! Patterns of policies: globs over paths and over names, made when a policy file is read. An
-//! invalid pattern is an error in the file.
+//! Patterns of policies: globs over paths and over names, made when a policy is read. An invalid
+//! pattern is an error in the policy.
 
 use super::automaton::Automaton;
 use super::glob;
 use super::simple::Simple;
 use std::sync::OnceLock;
 
-/// Longest pattern in bytes, and most alternatives in one.
+/// Maximum length of a pattern in bytes, and maximum number of braces in it.
 const MOST_BYTES: usize = 1000;
 const MOST_ALTERNATIVES: usize = 32;
 
@@ -16,8 +16,8 @@ pub struct Pattern {
     text: Box<str>,
     /// True if `*` does not match `/`.
     separated: bool,
-    /// Built on first use. A run uses few patterns of a policy, and building all takes longer than
-    /// a small audit.
+    /// Built on first use: a run uses few patterns of a policy, and building all would take longer
+    /// than a small audit.
     matcher: OnceLock<Matcher>,
 }
 
@@ -49,7 +49,7 @@ impl Matcher {
 }
 
 impl Pattern {
-    /// A pattern over paths below a prefix: `*` does not match `/`. The error says what is wrong.
+    /// A pattern over paths below a prefix: `*` does not match `/`. The error states the defect.
     pub fn path(text: &str) -> Result<Self, String> {
         Self::new(text, true)
     }
@@ -63,7 +63,7 @@ impl Pattern {
         if text.len() > MOST_BYTES || text.matches('{').count() > MOST_ALTERNATIVES {
             return Err("it is too long".to_owned());
         }
-        // Text with stars is always a valid glob.
+        // Text whose only wildcards are stars is always a valid glob.
         if text.contains(['?', '[', ']', '{', '}', '\\']) {
             glob::parse(text)?;
         }
@@ -82,7 +82,7 @@ impl Pattern {
         (!self.separated && !name.iter().any(special)).then_some(name)
     }
 
-    /// The literal start and the literal end of everything that matches.
+    /// The literal start and the literal end that all matches have.
     pub fn ends(&self) -> (&[u8], &[u8]) {
         let text = self.text.as_bytes();
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
@@ -126,7 +126,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
 
-    /// The crate whose answers ours are compared with.
+    /// The reference implementation, the crate globset.
     fn glob(text: &str, separated: bool) -> Result<Glob, String> {
         GlobBuilder::new(text)
             .literal_separator(separated)
@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// Random short patterns over a small alphabet against short names. The automaton answers all of
-    /// them too, and the errors are the same.
+    /// Compares random short patterns over a small alphabet with globset, on short names. The
+    /// automaton must give the same answers and errors.
     #[test]
     fn made_up_patterns_answer_as_their_globs() {
         let parts = [

@@ -48,19 +48,20 @@ pub enum Libc {
     Musl,
 }
 
-/// A platform: the only libraries that may be needed from outside of the prefix, their versions,
-/// and symbols that they do not export.
+/// A platform: the libraries that files may need from outside of the prefix, their versions, and
+/// symbols that they do not export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// Its name, without architecture.
     pub name: String,
     /// The C library of its systems.
     pub libc: Libc,
-    /// Higher for older systems: files built for them run on more systems.
+    /// The priority in auditwheel: higher for older systems, because files built for them run on
+    /// more systems.
     pub priority: i64,
-    /// Rules by architecture. If the policy names one architecture, only that one is here.
+    /// Rules by architecture. If the policy names one architecture, only its rules.
     pub rules: BTreeMap<Arch, Rules>,
-    /// Its name in policies and findings.
+    /// Its origin: the name that the policy used.
     pub origin: Origin,
 }
 
@@ -82,8 +83,8 @@ impl Platform {
         source.strip_prefix(super::BUILT_IN_ORIGIN).unwrap_or(source)
     }
 
-    /// True if files of `arch` find a library of this name on the platform. The loader always
-    /// exists.
+    /// True if files of `arch` find a library of this name on the platform. The loader is always
+    /// there.
     pub fn provides(&self, name: &[u8], arch: Arch) -> bool {
         let listed = |rules: &Rules| rules.libraries.iter().any(|one| one.as_bytes() == name);
         self.rules.get(&arch).is_some_and(listed) || self.libc.has_loader(name)
@@ -91,8 +92,8 @@ impl Platform {
 }
 
 impl Rules {
-    /// True if the platform's libraries lack a version that an object needs of `library`. Versions
-    /// of families without a limit never count as lacking.
+    /// True if the platform lacks `version` of `library`. Versions of families without a limit are
+    /// never lacking.
     pub fn lacks_version(&self, library: &[u8], version: &[u8]) -> bool {
         !Libc::Glibc.has_loader(library)
             && self.limits.iter().any(|limit| limit.lists(version) == Some(false))
@@ -124,15 +125,15 @@ impl Libc {
 }
 
 impl Policy {
-    /// True if the listed libraries are the only ones that files may need from outside of the
-    /// prefix.
+    /// True if files may need no other libraries from outside of the prefix than those that the
+    /// policy lists.
     pub fn is_closed(&self) -> bool {
         self.provided_only.as_ref().is_some_and(|(only, _)| *only) || !self.platforms.is_empty()
     }
 
-    /// True if the target system provides a library of this name to files of `arch`: a policy lists
-    /// it, or every platform has it. A platform without that architecture does not count;
-    /// `undecided` reports it.
+    /// True if the target system provides a library of this name to files of `arch`: the policy
+    /// lists it, or all platforms have it. A platform without rules for that architecture is
+    /// ignored here; `undecided` reports it.
     pub fn provides(&self, name: &[u8], arch: Option<Arch>) -> bool {
         if self.provided.iter().any(|provided| provided.soname.as_bytes() == name) {
             return true;

@@ -1,5 +1,6 @@
-//! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text as in
-//! the archive's name. `fix` suggests the archive; `diagnosis` only asks whether an entry claims a symbol.
+//! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text
+//! as in the archive's name. `fix` suggests the archive; `diagnosis` only needs to know if an entry
+//! claims a symbol.
 
 use super::Provider;
 use std::path::Path;
@@ -27,7 +28,7 @@ impl Provider {
     }
 }
 
-/// The text that replaces every hole of `pattern` to give `name`; empty if there is no hole.
+/// The text that replaces each hole of `pattern` to give `name`; empty if there is no hole.
 fn filling<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
     let Some((before, after)) = pattern.split_once(HOLE) else {
         return (pattern == name).then_some("");

@@ -1,5 +1,5 @@
-//! The JSON Schema (draft 2020-12) of policy files. It is made from the table that the parser uses,
-//! so that editors and the parser agree. `linkaudit policy schema` prints it.
+//! The JSON Schema (draft 2020-12) of policy files. It is generated from the table that the parser
+//! uses, so that editors and the parser agree. `linkaudit policy schema` prints it.
 
 use super::shape::{self, Key, Kind};
 use super::words::Word;
@@ -20,7 +20,7 @@ pub fn schema(catalogue: &Catalogue) -> String {
     format!("{:#}\n", Value::Object(root))
 }
 
-/// Builds the parts; holds the rules that a policy may name.
+/// Builds the parts of the schema. The catalogue has the rules that a policy may name.
 struct Maker<'c>(&'c Catalogue);
 
 impl Maker<'_> {
@@ -52,7 +52,7 @@ impl Maker<'_> {
         match kind {
             Kind::Schema => object(&[("const", json!(1))]),
             Kind::Text(word) => self.text(word),
-            // Editors treat a local date of TOML as JSON text.
+            // Editors treat a local date in TOML as text in JSON.
             Kind::Date => object(&[("type", json!("string")), ("format", json!("date"))]),
             Kind::Truth => object(&[("type", json!("boolean"))]),
             Kind::List(word) => self.list(word),

@@ -1,6 +1,6 @@
 //! The table of keys that a policy file may contain. The parser checks files against it, and the
-//! JSON Schema for editors is made from it. It describes single values; `build` checks values
-//! together.
+//! JSON Schema for editors is generated from it. It describes single values; `build` checks how
+//! they fit together.
 
 use super::words::{self, Word};
 
@@ -12,7 +12,7 @@ pub(super) struct Key {
     pub(super) doc: &'static str,
     /// The kind of its value.
     pub(super) kind: Kind,
-    /// True if the table is useless without it.
+    /// True if the table is invalid without it.
     pub(super) required: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) const FILE: &[Key] = &[
 pub(super) const SELECTORS: &[&str] =
     &["path", "symbol", "version", "library", "target", "member", "detail"];
 
-/// The keys of which an entry needs at least one.
+/// The alternative keys of an entry; at least one must be set.
 pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
     match table {
         "waive" => Some(SELECTORS),

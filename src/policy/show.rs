@@ -1,5 +1,5 @@
-//! Writes a merged policy as TOML; each entry has a comment with its origin. The output reads back
-//! as the same policy, and two entries with the same output are equal.
+//! Writes a merged policy as TOML, with a comment about the origin of each entry. Reading the
+//! output gives the same policy, and two entries with the same output are equal.
 
 use super::{
     ArchivePolicy, FileList, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy,
@@ -84,7 +84,7 @@ impl Policy {
     }
 }
 
-/// A table with one line for each value; no table without values.
+/// A table with one line for each value. Without values, no table is written.
 fn section<'a>(out: &mut String, name: &str, lines: impl Iterator<Item = (String, &'a Origin)>) {
     let mut lines = lines.peekable();
     if lines.peek().is_some() {

@@ -1,10 +1,10 @@
-//! Globs that backtrack little: those that expand to few sequences of bytes, classes and stars. Every
-//! undefined symbol of every object is matched against them, and checking the first bytes takes a
-//! tenth of an automaton's time. [`super::automaton`] matches all other globs.
+//! Globs that need little backtracking: they expand to few sequences of bytes, classes and stars.
+//! Every undefined symbol of every object is matched against them, and the check of the first byte
+//! takes a tenth of an automaton's time. [`super::automaton`] matches all other globs.
 
 use super::glob::{Class, Token, is_nothing};
 
-/// Most sequences that one pattern expands to.
+/// Maximum number of sequences of a pattern.
 const MOST: usize = 256;
 
 /// A pattern, expanded to alternative sequences.
@@ -75,7 +75,7 @@ fn holds(class: Option<&Class>, byte: u8) -> bool {
     class.is_none_or(|class| class[usize::from(byte)])
 }
 
-/// All sequences that the tokens stand for, if they are few.
+/// All sequences that the tokens stand for; `None` if there are too many.
 fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
     let mut out = vec![Vec::new()];
     for token in tokens {
@@ -111,7 +111,7 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
             sequence.push(part.clone());
         }
     }
-    // Two stars are one.
+    // Two stars in a row match the same as one.
     let twice = |a: &mut Part, b: &mut Part| matches!((a, b), (Part::Many, Part::Many));
     for sequence in &mut out {
         sequence.dedup_by(twice);
@@ -119,8 +119,8 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
     Some(out)
 }
 
-/// True if [`is`] answers rightly: in paths only a slash matches a slash, and what is below any depth
-/// begins behind one.
+/// True if [`is`] gives correct answers for the sequence. In paths, only a literal slash may match
+/// a slash, and `**/` must be at the start or after a slash.
 fn is_sound(sequence: &[Part], separated: bool) -> bool {
     let sound = |(at, part): (usize, &Part)| match part {
         Part::Byte(_) | Part::Many => true,
@@ -131,7 +131,7 @@ fn is_sound(sequence: &[Part], separated: bool) -> bool {
     sequence.iter().enumerate().all(sound)
 }
 
-/// The union of the bytes that `parts` match. `None` if one of them is a star, or is missing.
+/// The union of the bytes that `parts` match; `None` if one of them is a star or missing.
 fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Class>> {
     let mut out = Box::new([false; 256]);
     for part in parts {
@@ -144,8 +144,8 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Cla
     Some(out)
 }
 
-/// Backtracks only to the last star and to the last `**/`: earlier ones cannot make a difference. If
-/// stars do not match `/`, each part between slashes matches by itself.
+/// Matches a sequence. It backtracks only to the last star and to the last `**/`, because earlier
+/// ones make no difference. If stars do not match `/`, each component of a path matches separately.
 fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
     let (mut part, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -176,7 +176,7 @@ fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
             (part, at, star) = (behind, next, Some((behind, next)));
             continue;
         }
-        // The next part of the path, if any depth is allowed.
+        // Continues after the next slash, if there is a `**/`.
         let Some((behind, from)) = deep else { return false };
         let Some(slash) = bytes[from..].iter().position(|byte| *byte == b'/') else { return false };
         (part, at, star) = (behind, from + slash + 1, None);
@@ -184,7 +184,7 @@ fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
     }
 }
 
-/// The next end of a star that ended at `from`, at which what is behind it can begin.
+/// The next end of a star that ended at `from`, such that the part after the star can begin there.
 fn longer(behind: Option<&Part>, bytes: &[u8], from: usize, separated: bool) -> Option<usize> {
     let rest = bytes.get(from + 1..)?;
     let skip = match behind {

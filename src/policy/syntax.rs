@@ -1,5 +1,5 @@
-//! Syntax errors: turns the parser's messages into errors, and finds other errors that only follow
-//! from them. `build` calls it.
+//! Syntax errors: converts the errors of the TOML parser, and recognises other errors that are only
+//! their consequences. `build` calls it.
 
 use super::errors::{PolicyError, Source};
 use crate::order::Arrange as _;
@@ -23,7 +23,7 @@ pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyEr
     }
 }
 
-/// The lines of a policy that are not TOML, and the headings around them.
+/// The lines of a policy that are not valid TOML, and the lines of the headings around them.
 pub(super) struct Torn {
     /// Both are in ascending order.
     lines: Vec<u32>,
@@ -40,13 +40,13 @@ impl Torn {
         Self { headings: headings.collect(), lines }
     }
 
-    /// True if this line is not TOML.
+    /// True if this line is not valid TOML.
     pub(super) fn holds(&self, line: u32) -> bool {
         self.lines.binary_search(&line).is_ok()
     }
 
-    /// True if an error only follows from one of these lines. It is on such a line or below such a
-    /// heading, or it reports a missing key in a table with such a line.
+    /// True if an error is only a consequence of invalid lines. It is on such a line or below such
+    /// a heading, or it reports a missing key in a table with such a line.
     pub(super) fn explains(&self, source: &Source, problem: &PolicyError) -> bool {
         let Some((_, span)) = &problem.place else { return false };
         let line = source.line(span.start);

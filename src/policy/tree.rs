@@ -1,5 +1,5 @@
 //! Checks a TOML document against [`super::shape`]. It returns valid values as a tree with
-//! positions, and reports all others as errors. It does not know any key by name.
+//! positions, and reports all others as errors. It treats all keys alike.
 
 use super::Day;
 use super::errors::{PolicyError, Source};
@@ -47,7 +47,7 @@ pub(super) struct Table {
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, Node)>,
-    /// True if a value was invalid, so that a missing key is no evidence.
+    /// True if a value was invalid: then a missing key is not an error.
     pub(super) partial: bool,
 }
 
@@ -289,7 +289,7 @@ impl<'a> Check<'a> {
         Some(Node { span: value.span(), value: Value::Text(text.to_owned()) })
     }
 
-    /// Checks a table whose keys are texts of one kind and whose values are of another.
+    /// Checks a table whose keys are texts of one kind, and whose values are texts of another.
     fn map(
         &mut self,
         key: &str,

@@ -1,5 +1,5 @@
-//! Demands of a policy that no built rule checks. They must never count as satisfied: the rule
-//! `undecided` reports each. A demand whose rule is set to `allow` does not count.
+//! Demands of a policy that no built rule checks. They must never count as satisfied, so the rule
+//! `undecided` reports each. Demands whose rule is set to `allow` do not count.
 
 use super::{Origin, Policy, SymbolAt};
 use crate::catalogue::{Catalogue, GROUPS, Level};
@@ -23,7 +23,7 @@ impl Policy {
         self.unchecked_by(catalogue, built)
     }
 
-    /// All entries about planned rules, including those that are not demands.
+    /// All entries about planned rules, also settings of levels and waivers.
     pub fn inactive(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let demands = self.demands().into_iter();
         let levels = self.levels.iter().filter_map(|set| {
@@ -65,7 +65,7 @@ impl Policy {
         out
     }
 
-    /// The demands of a policy's tables, each table once, with the rule that checks it.
+    /// The demands in the tables of a policy, each table once, with the rule that checks it.
     fn demands(&self) -> Vec<(String, &'static str, &Origin)> {
         let archives = || self.archives.iter();
         let covers = archives().find(|archive| !archive.covers.is_empty());

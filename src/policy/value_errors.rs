@@ -1,12 +1,12 @@
-//! Checks texts of a policy, with one function for each kind of text. An error comes with its
-//! correction. The kinds are in [`super::words`].
+//! Checks for the texts of a policy, with one function for each kind of text. An error has a
+//! correction. [`super::words`] lists the kinds.
 
 use super::Pattern;
 use crate::text::{nearest, show};
 
 /// An error in a value, with its correction.
 pub(super) struct ValueError {
-    /// The error, as the rest of a sentence that starts with the key.
+    /// The error, as a sentence without its subject, which is the key.
     pub(super) wrong: String,
     /// The correction.
     pub(super) right: String,
@@ -25,7 +25,7 @@ pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     }
 }
 
-/// Checks that a text is one of `known`; `what` is their kind with its article.
+/// Checks that a text is one of `known`; `what` is their kind, with an article.
 pub(super) fn one_of(text: &str, what: &str, known: &[&str]) -> Result<(), ValueError> {
     if known.contains(&text) {
         return Ok(());
@@ -38,7 +38,7 @@ fn bare(what: &str) -> &str {
     what.split_once(' ').map_or(what, |(_, bare)| bare)
 }
 
-/// The error for a group in place of a rule.
+/// The error for the name of a group where a rule is required.
 pub(super) fn group_for_rule(text: &str) -> Result<(), ValueError> {
     fault(format!("is a group: `{text}`"), "name one rule: a waiver is for one fact")
 }
@@ -143,7 +143,7 @@ pub(super) fn line(text: &str) -> Result<(), ValueError> {
     glob(text, Pattern::name(text))
 }
 
-/// Checks text that is looked up literally.
+/// Checks text that is compared literally.
 fn plain(text: &str, what: &str) -> Result<(), ValueError> {
     no_space(text, what)?;
     if text.contains(['*', '?', '[', ']', '{', '}', '\\']) {

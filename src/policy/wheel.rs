@@ -1,8 +1,8 @@
-//! auditwheel's policies in their own format: a JSON list of platforms. Each has the libraries it
-//! provides, the newest versions of their symbols by architecture, and symbols that they do not
-//! export. One platform and architecture of such a file is a policy. The files of auditwheel 6.8.2
-//! are built in: there a platform covers all its architectures, or one if the name has it. `load`
-//! calls it, and reports ask it for all platforms of a family.
+//! Reads auditwheel's own format for policies: a JSON list of platforms. Each platform has the
+//! libraries that it provides, the newest versions of their symbols by architecture, and symbols
+//! that they do not export. One platform and one architecture of such a file are a policy. The
+//! files of auditwheel 6.8.2 are built in: a name without architecture selects all architectures of
+//! the platform. `load` calls this module, and reports get all platforms of a libc from it.
 
 use super::errors::{PolicyError, Source};
 use super::{
@@ -26,7 +26,7 @@ struct Platform {
     symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Sonames that it provides.
     lib_whitelist: Vec<String>,
-    /// By library: symbols that it does not export there.
+    /// Symbols that the libraries do not export, by library.
     blacklist: BTreeMap<String, Vec<String>>,
 }
 
@@ -37,8 +37,7 @@ pub(super) fn split(name: &str) -> Option<(&str, Option<&str>)> {
     json.then_some((file, tag))
 }
 
-/// The soname of musl's libc, which a policy calls `libc.so` (auditwheel,
-/// `_fixup_musl_libc_soname`).
+/// The soname of musl's libc, which auditwheel calls `libc.so` (`_fixup_musl_libc_soname`).
 fn musl_soname(arch: &str) -> String {
     let arch = match arch {
         "i686" => "x86",
@@ -48,7 +47,7 @@ fn musl_soname(arch: &str) -> String {
     format!("libc.musl-{arch}.so.1")
 }
 
-/// The policy of one platform, or an error.
+/// The policy of the platform `tag`, or an error.
 pub(super) fn build(
     source: &Arc<Source>,
     origin: &Arc<str>,
@@ -119,7 +118,7 @@ fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
 }
 
 impl Platform {
-    /// A name in it that is invalid for its kind, with the error.
+    /// A name in the platform that is invalid for its kind, with the error.
     fn fault(&self, arch: &str) -> Option<(&str, value_errors::ValueError)> {
         let families = self.symbol_versions.get(arch).into_iter().flat_map(BTreeMap::keys);
         let sonames = self.lib_whitelist.iter().chain(self.blacklist.keys());
@@ -139,7 +138,7 @@ impl Platform {
         let families = self.symbol_versions.get(arch).into_iter().flatten();
         let limits = families.map(|(family, versions)| VersionLimit {
             family: family.clone(),
-            // Names such as TM_1 are not numbers; a family without versions allows none.
+            // Texts such as TM_1 are not numbers. A family without versions allows none.
             newest: versions
                 .iter()
                 .filter_map(|v| value_errors::parts(v))
@@ -170,7 +169,7 @@ impl Platform {
         }
     }
 
-    /// A platform of one architecture, as a policy for every file.
+    /// The platform as a policy for files of one architecture.
     fn policy(&self, arch: &str, origin: &Origin) -> Policy {
         let Rules { libraries, limits, forbidden } = self.rules(arch, origin);
         let provided = |soname| Provided { soname, origin: origin.clone() };
@@ -188,7 +187,7 @@ impl Platform {
         std::iter::once(&self.name).chain(&self.aliases).map(String::as_str)
     }
 
-    /// The platform as `asked` for, with the rules of its architectures.
+    /// The platform under the name `asked`, with the rules for its architectures.
     fn platform(&self, asked: &str, libc: Libc, only: Option<Arch>) -> platform::Platform {
         let origin = Origin { source: format!("{BUILT_IN_ORIGIN}{asked}").into(), line: 0 };
         let has = |arch: &Arch| self.symbol_versions.contains_key(arch.name());
@@ -210,7 +209,7 @@ const BUILT_IN: [(Libc, &str); 2] = [
     (Libc::Musl, include_str!("../../policies/musllinux-policy.json")),
 ];
 
-/// The platforms of a built-in file except `linux`, which demands nothing. A test parses both
+/// The platforms of a built-in file, without `linux`, which demands nothing. A test parses both
 /// files.
 fn platforms(text: &str) -> Vec<Platform> {
     let mut all: Vec<Platform> = serde_json::from_str(text).unwrap_or_default();
@@ -218,8 +217,8 @@ fn platforms(text: &str) -> Vec<Platform> {
     all
 }
 
-/// The built-in platform with this name or alias: for all of its architectures, or for the one at
-/// the end of the name.
+/// The built-in platform with this name or alias: with all of its architectures, or with the one at
+/// the end of `name`.
 pub(super) fn built_in(name: &str) -> Option<platform::Platform> {
     if !name.starts_with("manylinux") && !name.starts_with("musllinux") {
         return None;
@@ -244,7 +243,7 @@ pub(super) fn built_in_names() -> Vec<String> {
     all.flat_map(|platform| platform.names().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// The built-in platforms of a family, the oldest first. A file that satisfies one satisfies all
+/// The built-in platforms of a libc, the oldest first. A file that satisfies one satisfies all
 /// later ones.
 pub fn built_in_platforms(libc: Libc) -> Vec<platform::Platform> {
     let texts = BUILT_IN.into_iter().filter(|(own, _)| *own == libc);

@@ -12,9 +12,9 @@ use crate::triage::digest;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Findings that the text of an alert names.
+/// Upper bound for the findings in the text of an alert.
 const MOST: usize = 10;
-/// Hexadecimal digits of a fingerprint.
+/// Length of a fingerprint in hexadecimal digits.
 const DIGITS: usize = 32;
 
 /// The findings of one cause in one file.
@@ -146,7 +146,7 @@ fn fingerprint(finding: &Finding) -> String {
     )
 }
 
-/// `libMIOpen.so.1.0.60202` up to the first number: releases change the rest.
+/// `libMIOpen.so.1.0.60202` up to its first number, because releases change the rest.
 fn without_release(path: &[u8]) -> &[u8] {
     let Some(at) = memchr::memmem::rfind(path, b".so.") else { return path };
     let from = at + ".so.".len();
@@ -154,7 +154,8 @@ fn without_release(path: &[u8]) -> &[u8] {
     if path[from..].contains(&b'/') { path } else { &path[..end] }
 }
 
-/// The fix for the finding, if the report has one: alerts do not show the report's list of fixes.
+/// A fix for the alert, in one sentence. Outputs with alerts do not show the report's list of
+/// fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let fix = alert.cause.and_then(|cause| cause.fix.first());
     let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;

@@ -1,6 +1,6 @@
 //! `dot`: the graph of the audited files and the libraries that they load, for graphviz. Files with
-//! findings and libraries that were not found are red, and only their edges have a label, so that
-//! 200 libraries stay readable.
+//! findings and libraries that were not found are red. Only their edges have labels, so that a
+//! graph of 200 libraries stays readable.
 
 use super::Rendering;
 use super::model::Report;
@@ -38,7 +38,7 @@ pub(super) fn render(report: &Report, _: &Rendering<'_>, out: &mut dyn Write) ->
         }
         writeln!(out, "  f{number} [label={label}, tooltip={}{looks}];", quoted(&show(path)))?;
     }
-    // The loader opens a file through links; the file name identifies the file of the report.
+    // The loader opens a file through links, so the file name identifies the file of the report.
     let mut by_name: FastMap<&[u8], usize> = FastMap::default();
     for (number, file) in report.files.iter().enumerate() {
         by_name.entry(last_part(file.path.as_os_str().as_bytes())).or_insert(number);
@@ -87,8 +87,8 @@ pub(super) fn render(report: &Report, _: &Rendering<'_>, out: &mut dyn Write) ->
     writeln!(out, "}}")
 }
 
-/// A quoted string that graphviz shows unchanged. In a label, quotes, backslashes (escString) and
-/// entities have a meaning.
+/// A quoted string that graphviz shows unchanged: in labels, it interprets quotes, backslashes
+/// (escString) and entities.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -13,7 +13,7 @@ use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Most characters of a symbol in a heading.
+/// Maximum length of a symbol in a heading, in characters.
 const MOST_SUBJECT: usize = 60;
 
 /// A cause or a group of causes, with the findings.
@@ -34,12 +34,13 @@ pub(super) struct Entries<'r> {
     pub(super) causes: Causes<'r>,
     /// The prefix of all findings, if they share one.
     pub(super) prefix: Option<&'r Path>,
-    /// Findings that fail the run come first, then the highest level and the most findings.
+    /// Findings that fail the run come first, then those with the highest level, then the largest
+    /// entries.
     pub(super) all: Vec<ReportEntry<'r>>,
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` selects: only errors, or no groups.
+    /// The entries that `style` selects: with `quiet` only errors, with `verbose` no groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let wanted = |finding: &&Finding| !style.quiet || finding.level == Level::Error;
         let mut of_cause: BTreeMap<&str, Vec<&'r Finding>> = BTreeMap::new();
@@ -65,13 +66,13 @@ impl<'r> Entries<'r> {
             let input = findings.first().is_some_and(|finding| report.is_input(finding));
             all.push(ReportEntry { cause, group, findings, input });
         }
-        // A group is placed by the number of all its findings.
+        // The rank of a group depends on the number of all its findings.
         all.arrange_by_key(|entry| {
             (entry.input, std::cmp::Reverse((entry.level(), entry.findings.len())))
         });
         let mut prefixes = report.findings.iter().filter(wanted).map(prefix);
         let first = prefixes.next().flatten();
-        // Below `/` the absolute paths are just as short.
+        // Below `/`, absolute paths are just as short.
         let first = first.filter(|first| first.parent().is_some());
         let prefix = first.filter(|first| prefixes.all(|other| other == Some(first)));
         Self { causes: Causes::of(report), prefix, all }
@@ -88,7 +89,8 @@ impl<'r> Entries<'r> {
         self.short(&finding.full_path())
     }
 
-    /// The evidence of one kind for all findings of an entry. Evidence of the cause comes once.
+    /// The evidence of one kind for all findings of an entry. The evidence of each cause comes
+    /// once.
     pub(super) fn evidence(
         &self,
         entry: &ReportEntry<'r>,
@@ -165,7 +167,7 @@ impl<'r> Entries<'r> {
         (directory.unwrap_or_default(), rest)
     }
 
-    /// The only file of an entry, or the number of files.
+    /// The path of the only file of an entry, or the number of files.
     pub(super) fn files(&self, entry: &ReportEntry<'_>) -> String {
         let files = entry.files();
         match &files[..] {
@@ -191,7 +193,7 @@ impl<'r> ReportEntry<'r> {
         out.into_values().collect()
     }
 
-    /// True if its heading names the only symbol, which must be short and without a known provider.
+    /// True if the heading names the only symbol: it is short, and its provider is unknown.
     pub(super) fn names_symbol(&self) -> bool {
         let [one] = &self.findings[..] else { return false };
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
@@ -202,7 +204,7 @@ impl<'r> ReportEntry<'r> {
         self.group.map_or(self.cause.symbols, |group| group.symbols)
     }
 
-    /// The word for its level, and the code of its colour.
+    /// The code of the colour for its level, and the word.
     pub(super) fn level_name(&self) -> (&'static str, &'static str) {
         match (self.input, self.level()) {
             (true, _) => ("1;35", "incomplete"),

@@ -1,4 +1,4 @@
-//! The result of `fix` in a few lines for people: the archives that join each set, the verified
+//! The result of `fix` in a few lines for people: the archives to add to each set, the verified
 //! fixes, and the symbols without a candidate. `cli::fix` writes it after the report.
 
 use super::layout::wrap;
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Symbols shown for one library without `-v`.
+/// Upper bound for the symbols of one library without `-v`.
 const MOST: usize = 20;
 
 /// Writes the result.
@@ -121,7 +121,7 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Archives of installed packages with the names of missing ones, which no option names.
+/// Installed archives with the names of missing ones, if no option gives their directory.
 fn not_read(
     report: &Report,
     found: &[&Finding],
@@ -140,7 +140,7 @@ fn not_read(
     writeln!(out, "help: these archives were not read: add their directory: --lib-path DIR")
 }
 
-/// A paragraph.
+/// Writes a wrapped paragraph.
 fn wrapped(text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
     for (at, line) in wrap(text, style.columns(), 0, 4).iter().enumerate() {
         writeln!(out, "{}{line}", if at == 0 { "" } else { "    " })?;
@@ -155,7 +155,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     Some(format!(" ({words})"))
 }
 
-/// What joins lists and links.
+/// Archives to add to lists and links.
 fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {
@@ -165,7 +165,7 @@ fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
         }
         return Ok(());
     };
-    // A list has the names of archives.
+    // A list contains only names of archives, without paths.
     let by_name = proposal.owners.iter().filter_map(|(path, owner)| {
         let file = path.file_name()?.as_bytes();
         Some((bare_name(file).unwrap_or(file), packages(owner)?))

@@ -1,5 +1,5 @@
-//! `gcc`: a line for each finding, `path: level: message [rule]`, as editors and problem matchers read
-//! messages of compilers.
+//! `gcc`: a line `path: level: message [rule]` for each finding, for editors and problem matchers
+//! that parse compiler messages.
 
 use super::Rendering;
 use super::alerts::sentence;

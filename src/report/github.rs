@@ -1,6 +1,6 @@
 //! `github`: workflow commands that GitHub Actions shows as annotations. GitHub shows ten errors
-//! and ten warnings for each step. So an annotation is a cause in one file, and the tenth counts
-//! the rest.
+//! and ten warnings for each step. So an annotation is a cause in one file, and the tenth gives the
+//! number of those not shown.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -9,7 +9,7 @@ use crate::catalogue::Level;
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// Annotations of one level that GitHub shows for a step.
+/// Maximum number of annotations of one level that GitHub shows for a step.
 const MOST: usize = 10;
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -41,12 +41,12 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     Ok(())
 }
 
-/// Text of a workflow command.
+/// Escapes the text of a workflow command.
 fn message(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property of a workflow command.
+/// Escapes the value of a property of a workflow command.
 fn property(text: &str) -> String {
     message(text).replace(':', "%3A").replace(',', "%2C")
 }

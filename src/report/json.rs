@@ -9,10 +9,10 @@ use crate::text::json;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Number of items that one thread renders at a time, and the size of their buffer in bytes.
+/// Number of items that a thread renders at a time, and the capacity of their buffer in bytes.
 const SHARE: usize = 128;
 const ROOM: usize = 128 << 10;
-/// Shares per thread between two writes; more would only take memory.
+/// Number of shares per thread between two writes; more would only use memory.
 const SHARES: usize = 4;
 
 /// Writes a report. If `facts` is given, exports and bindings come from it instead of the report.
@@ -74,7 +74,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     object.end()
 }
 
-/// Errors of reading a report back.
+/// An error in reading a report.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// Invalid JSON, or JSON that does not match the schema.
@@ -85,7 +85,7 @@ pub enum Unreadable {
     Schema(String),
 }
 
-/// Reads a report back. Unknown keys are ignored.
+/// Reads a report. Unknown keys are ignored.
 pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     #[derive(Deserialize)]
     struct Head {
@@ -94,7 +94,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     let report = serde_json::from_slice::<Report>(bytes);
     let schema = match &report {
         Ok(report) => report.schema.clone(),
-        // Another schema is the reason for a key that is missing.
+        // If a key is missing, the report may have another schema: that error is more useful.
         Err(_) => serde_json::from_slice::<Head>(bytes).map_err(Unreadable::Shape)?.schema,
     };
     if schema != SCHEMA {
@@ -103,14 +103,14 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     report.map_err(Unreadable::Shape)
 }
 
-/// The key of the bindings, which take nine tenths of a report with `--facts`. The writer puts it last.
-/// Quotes inside a JSON string are escaped: these bytes are a key.
+/// The key of the bindings, which take nine tenths of a report with `--facts`. The writer puts it
+/// last. These bytes occur only as a key, because quotes inside of JSON strings are escaped.
 pub const BINDINGS: &[u8] = b",\"bindings\":[";
 
-/// The end of a report that the writer has written to its end, behind bindings.
+/// The end of a completely written report with bindings.
 pub const END: &[u8] = b"}]}\n";
 
-/// Reads a report of which only the bytes before [`BINDINGS`] are at hand.
+/// Reads a report from the bytes before [`BINDINGS`].
 pub fn read_without_bindings(mut bytes: Vec<u8>) -> Result<Report, Unreadable> {
     bytes.push(b'}');
     read(&bytes)
@@ -181,7 +181,7 @@ impl Object<'_> {
     }
 }
 
-/// Items separated by commas.
+/// Renders the items at `places`, separated by commas.
 fn items(places: &[usize], item: &Item<'_>) -> io::Result<Vec<u8>> {
     // Most shares fit without a reallocation.
     let mut out = Vec::with_capacity(ROOM);

@@ -1,7 +1,7 @@
-//! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a cause
-//! in one file. Errors are failures, unreadable files are errors, waived alerts are skipped, and a
-//! warning is a passed test with its text. The path is in the name: the schema of Jenkins' xUnit plugin
-//! refuses a test case with an attribute for it.
+//! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a
+//! cause in one file. Errors are failures, unreadable files are errors, waived alerts are skipped,
+//! and a warning is a passed test with its text. The path is part of the name, because the schema
+//! of Jenkins' xUnit plugin allows no attribute for it.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -28,7 +28,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         let attributes = counts.attributes(true);
         writeln!(out, "  <testsuite name=\"{}\"{attributes}>", escaped(rule))?;
         if own.is_empty() {
-            // A rule without findings passed.
+            // A rule without findings is a passed test.
             writeln!(
                 out,
                 "    <testcase classname=\"linkaudit.{0}\" name=\"{0}\" time=\"0\"/>",
@@ -45,7 +45,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let path = show_path(&how.paths.relative(&alert.path));
-    // Two causes of one rule in one file are two test cases with two names.
+    // Two causes of one rule in one file need two names.
     let name = match alert.cause {
         Some(cause) if cause.files > 1 || alert.findings.len() > 1 => {
             format!("{path}: {}", cause.title)
@@ -125,7 +125,8 @@ impl Counts {
     }
 }
 
-/// Text for XML 1.0, in an element or in double quotes. Characters that XML cannot hold are replaced.
+/// Text for XML 1.0, in an element or in double quotes. Characters that XML does not allow are
+/// replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

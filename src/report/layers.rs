@@ -1,4 +1,4 @@
-//! The lines of a report for people about staging directories: the libraries of the stage, those of
+//! The lines about staging directories in a report for people: the libraries of the stage and of
 //! the system, and the option for a directory that looks like a stage.
 
 use super::Style;

@@ -1,17 +1,17 @@
-//! Lines of text for people, wrapped at blanks but never inside a name. Reports and their summary
-//! supply the text.
+//! Lines of text for people, wrapped at blanks but never inside a name. The renderers of reports
+//! and the summary supply the text.
 
 use super::Style;
 use std::io::{self, Write};
 
-/// Replaces a blank inside a name until the line is written. Displayed names contain no control
+/// Stands for a blank inside a name until the line is written. Displayed names contain no control
 /// characters.
 const GLUE: char = '\u{1f}';
 /// Width of a label, and of the indent before it, in columns.
 const LABEL: usize = 10;
 const INDENT: usize = 2;
 
-/// A name that line breaks must not divide.
+/// A name that line breaks do not split.
 pub(crate) fn name(text: &str) -> String {
     text.chars().map(|c| if c == ' ' { GLUE } else { c }).collect()
 }
@@ -23,7 +23,7 @@ pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
 
 /// The first `most` of `names`, and the number of others.
 pub(crate) fn some(names: &[String], most: usize) -> String {
-    // A single further name is as short as the text that omits it.
+    // The name of one more item is as short as the note that hides it.
     let most = if names.len().checked_sub(1) == Some(most) { names.len() } else { most };
     let shown = names.iter().take(most).map(|text| name(text)).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(most) {
@@ -32,8 +32,8 @@ pub(crate) fn some(names: &[String], most: usize) -> String {
     }
 }
 
-/// Wraps text into lines of at most `width` columns. `first` columns are taken in the first line,
-/// `rest` in the others. A name that is longer gets its own line.
+/// Wraps text into lines of at most `width` columns. `first` columns of the first line, and `rest`
+/// columns of the others, are already taken. A longer name gets its own line.
 pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
     let mut out = Vec::new();
     let mut line = String::new();
@@ -60,7 +60,7 @@ pub(super) struct Page<'a> {
     /// The style of text.
     pub(super) style: Style,
     out: &'a mut dyn Write,
-    /// The label of the line above, which is not repeated.
+    /// The label of the previous line, which is not repeated.
     label: &'static str,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:taken$}{line}", ""))
     }
 
-    /// Writes the number of hidden items below the item above.
+    /// Writes the number of hidden items, under the label of the last item.
     pub(super) fn more(&mut self, hidden: usize, one: &str, many: &str) -> io::Result<()> {
         if hidden == 0 {
             return Ok(());
@@ -142,7 +142,7 @@ impl<'a> Page<'a> {
         below.map_or(Ok(()), |command| writeln!(self.out, "{:indent$}    {command}", ""))
     }
 
-    /// Wrapped text; all lines but the first are indented.
+    /// Wrapped text; all lines after the first are indented.
     pub(super) fn text(&mut self, text: &str, indent: usize) -> io::Result<()> {
         self.label = "";
         let mut lines = wrap(text, self.style.columns(), 0, indent).into_iter();

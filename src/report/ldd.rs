@@ -1,5 +1,5 @@
-//! `ldd`: for every file the output of `ldd -r`, without the vdso line and the load addresses, each
-//! distinct message once (`elf/rtld.c`, `elf/dl-version.c`, `elf/dl-reloc.c`).
+//! `ldd`: the output of `ldd -r` for each file, without the vdso line and the load addresses. Each
+//! distinct message appears once (`elf/rtld.c`, `elf/dl-version.c`, `elf/dl-reloc.c`).
 
 use crate::audit::Audit;
 use crate::bind::{Abort, Report as Message, RootBinding};
@@ -47,7 +47,7 @@ impl<'a> Page<'a> {
         Self { audit, closure, binding: &audit.bindings[root.index()], program }
     }
 
-    /// A name as in messages: an empty one means the program (`DSO_FILENAME`).
+    /// A name in a message: an empty one means the program (`DSO_FILENAME`).
     pub(super) fn name(&self, id: StrId) -> String {
         match self.audit.text(id) {
             b"" => self.program.clone(),

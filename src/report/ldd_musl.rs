@@ -1,6 +1,6 @@
-//! The output of `ld-musl-ARCH.so.1 --list` for an entry point. It has the libraries in load order,
-//! each error where it occurs, then the relocations that fail (`ldso/dynlink.c`, `load_library`,
-//! `load_direct_deps`, `do_relocs`). `ldd` calls it for entry points under musl.
+//! The output of `ld-musl-ARCH.so.1 --list` for an entry point: the libraries in load order, each
+//! error where it occurs, then the relocations that fail (`ldso/dynlink.c`, `load_library`,
+//! `load_direct_deps`, `do_relocs`). `ldd` uses it for entry points under musl.
 
 use super::ldd::Page;
 use crate::bind::Report as Message;
@@ -53,7 +53,7 @@ impl Page<'_> {
                     self.object(from)
                 )
             }
-            // The need that loaded the module is the first that leads to it.
+            // The first need that leads to a module is the one that loaded it.
             _ if found.requester == Some(from) && seen.insert(Ok(to)) => {
                 writeln!(out, "\t{} => {}", self.name(name), self.name(found.path))
             }

@@ -1,5 +1,5 @@
-//! `markdown`: a page for a pull request or release notes. A table has a row for each cause; a
-//! collapsed section has its files, findings and fix.
+//! `markdown`: a page for a pull request or release notes. Each cause has a row in a table, and a
+//! collapsed section with its files, findings and fix.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -9,9 +9,9 @@ use crate::id::FastMap;
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// Most causes with a section of their own. A comment on GitHub has at most 65,536 characters.
+/// Upper bound for the causes with a section. A comment on GitHub has at most 65,536 characters.
 const MOST: usize = 50;
-/// Most files shown for one cause.
+/// Upper bound for the files shown for one cause.
 const MOST_FILES: usize = 20;
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -41,7 +41,7 @@ use crate::audit::Audit;
 use model::{Facts, Parts};
 use std::io::{self, Write};
 
-/// A format, as options name it.
+/// A format that options select by name.
 pub trait Named {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
@@ -57,7 +57,7 @@ impl Named for Output {
 pub struct Output {
     /// Its name on the command line.
     pub name: &'static str,
-    /// True if people read it: it ends with the results of baseline and waivers.
+    /// True if people read it: the results of baseline and waivers are appended.
     pub for_people: bool,
     /// The data that it renders.
     pub made_of: MadeOf,
@@ -80,19 +80,19 @@ pub enum MadeOf {
 /// Writes a report.
 pub type RenderReport = fn(&Report, &Rendering<'_>, &mut dyn Write) -> io::Result<()>;
 
-/// How a report is written.
+/// The options for writing a report.
 #[derive(Clone, Copy)]
 pub struct Rendering<'a> {
-    /// How text for people looks.
+    /// The look of text for people.
     pub style: Style,
-    /// Paths as other programs must open them.
+    /// Paths in the form in which other programs open them.
     pub paths: &'a Paths,
     /// Exports and bindings, with `--facts`.
     pub facts: Option<&'a dyn Facts>,
 }
 
 impl Output {
-    /// True if every file is an entry point of its own in this format.
+    /// True if every file is an entry point in this format.
     pub fn is_of_link_maps(&self) -> bool {
         matches!(self.made_of, MadeOf::LinkMaps(_))
     }
@@ -106,7 +106,7 @@ impl Output {
     }
 }
 
-/// Writes a report in the format `name`; nothing for a format that is not made of a report.
+/// Writes a report in the format `name`. A format that is not made from a report writes nothing.
 pub fn render(
     name: &str,
     report: &Report,

@@ -1,4 +1,4 @@
-//! Paths for other programs: relative to a directory, and valid on this machine if the audited
+//! Paths for other programs: relative to a directory, and valid on this machine even if the audited
 //! system is a sysroot.
 
 use percent::encoded;
@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 pub struct Paths {
     /// `--relative-to` or the current directory; `None` for full paths.
     pub base: Option<PathBuf>,
-    /// `--root`
+    /// The sysroot of `--root`.
     pub sysroot: Option<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ impl Paths {
         if path.is_absolute() {
             return format!("file://{text}");
         }
-        // A colon in the first segment would make it a scheme.
+        // A colon in the first segment would make that segment a URI scheme.
         let first = path.components().next();
         match first {
             Some(Component::Normal(name)) if name.as_bytes().contains(&b':') => format!("./{text}"),

@@ -1,11 +1,11 @@
-//! The line of a report for people about platforms: the tightest one that the files satisfy, and
-//! the obstacles to the next.
+//! The lines about platforms in a report for people: the oldest platform that the files satisfy,
+//! and the obstacles to the next older one.
 
 use super::Style;
 use super::model::{Blocker, BlockerKind, PlatformResult, Report};
 use std::io::{self, Write};
 
-/// Obstacles named without `-v`.
+/// Upper bound for the obstacles named without `-v`.
 const MOST: usize = 3;
 
 /// Writes one line for each architecture.

@@ -1,6 +1,6 @@
-//! The members of archives that refer to undefined symbols: without them no archive has to be added.
-//! A person may build without that code instead. Reports and the result of `fix` name the members by the
-//! archives that they come from, and the source directories that their names tell.
+//! The archive members that refer to undefined symbols. Without these members, no archive has to be
+//! added: a person may drop that code from the build instead. Reports and the result of `fix` name
+//! the members by the archives that they come from, and the source directories in their names.
 
 use super::model::{Causes, Finding};
 use crate::finding::{EvidenceKind, Intent};
@@ -8,7 +8,7 @@ use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Members and archives named without `-v`.
+/// Upper bounds for members and archives without `-v`.
 const MOST_MEMBERS: usize = 3;
 const MOST_ARCHIVES: usize = 3;
 
@@ -17,12 +17,12 @@ const MOST_ARCHIVES: usize = 3;
 pub(super) struct Referring {
     archives: BTreeMap<String, BTreeSet<String>>,
     directories: BTreeSet<String>,
-    /// True if more members refer to a symbol than the report has.
+    /// True if further members refer to a symbol, which the report does not list.
     more: bool,
 }
 
 impl Referring {
-    /// The members of findings that an archive would fix.
+    /// The members of those findings that an archive would fix.
     pub(super) fn of<'r>(causes: &Causes<'r>, findings: impl Iterator<Item = &'r Finding>) -> Self {
         let mut out = Self::default();
         let adds = |intent| matches!(intent, Intent::AddToList | Intent::LinkArchive);
@@ -42,7 +42,7 @@ impl Referring {
         out
     }
 
-    /// The advice, and the members in words; nothing if none is known.
+    /// The members in words; `None` if none is known.
     pub(super) fn words(&self, verbose: bool) -> Option<String> {
         if self.archives.is_empty() {
             return None;
@@ -72,9 +72,9 @@ impl Referring {
     }
 }
 
-/// The directory of a member's source, as far as its name tells: CMake's objects lie below
-/// `DIR/CMakeFiles/TARGET.dir/`, Meson's in `DIR/TARGET.p/`, libtool's in `DIR/.libs/`. Only thin
-/// archives have names with directories.
+/// The directory of a member's source, if its name has one: CMake's objects are below
+/// `DIR/CMakeFiles/TARGET.dir/`, Meson's in `DIR/TARGET.p/`, libtool's in `DIR/.libs/`. Only
+/// members of thin archives have names with directories.
 fn source_directory(member: &[u8]) -> Option<Vec<u8>> {
     let dir = &member[..memchr::memrchr(b'/', member)?];
     let parts: Vec<&[u8]> = dir.split(|byte| *byte == b'/').collect();
@@ -82,7 +82,7 @@ fn source_directory(member: &[u8]) -> Option<Vec<u8>> {
         let part = parts[at];
         let is_target = at > 0 && parts[at - 1] == b"CMakeFiles" && part.ends_with(b".dir");
         let is_of_tool = part == b"CMakeFiles" || part == b".libs" || part.ends_with(b".p");
-        // CMake's spelling of `..` in paths of objects.
+        // `__` is CMake's spelling of `..` in paths of objects.
         is_target || is_of_tool || part == b"__" || part == b"." || part.is_empty() && at > 0
     };
     let kept = (0..parts.len()).filter(|at| !is_added(*at)).map(|at| parts[at]);

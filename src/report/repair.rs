@@ -1,9 +1,9 @@
-//! Fixes in words, for every output that names one.
+//! Fixes in words, for every output that shows one.
 
 use crate::finding::{CMakeTarget, Evidence, Fix, Intent};
 use crate::text::{show, show_path};
 
-/// The action of a fix, without the name that it is about: `link with`.
+/// The action of a fix, without its object: `link with`.
 pub(crate) fn action(fix: &Fix) -> String {
     let list = fix.list.as_deref().map(show_path).unwrap_or_default();
     match (fix.intent, &fix.set) {
@@ -36,7 +36,7 @@ pub(crate) fn packages(evidence: &Evidence) -> Option<String> {
     owner(evidence.package.as_deref(), evidence.pkg_config.as_deref(), evidence.cmake.as_deref())
 }
 
-/// The same of the packages themselves: Debian's, pkg-config's and CMake's.
+/// The packages of Debian, pkg-config and CMake in words.
 pub(crate) fn owner(
     package: Option<&str>,
     pkg_config: Option<&str>,

@@ -1,6 +1,6 @@
 //! `sarif`: SARIF 2.1.0 (OASIS), for GitHub code scanning, Azure DevOps, Jenkins and editors. A
-//! result is an alert: a cause in one file. A report without findings is a valid file, and closes
-//! old alerts.
+//! result is an alert: a cause in one file. A report without findings is a valid file, and it
+//! closes old alerts.
 
 use super::alerts::{self, Alert};
 use super::model::{Report, WaivedBy};
@@ -12,7 +12,7 @@ use crate::text::{json, show_path};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Most results that GitHub accepts in one run; it refuses a file with more.
+/// Maximum number of results in one run: GitHub rejects a file with more.
 const MOST: usize = 25_000;
 /// The home page of the program.
 const HOME: &str = "https://docs.rs/linkaudit";
@@ -74,7 +74,7 @@ fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
         .collect()
 }
 
-/// A rule with its page.
+/// A rule, with its page as help.
 fn rule(report: &Report, id: &str) -> Value {
     let ran = report.rules.iter().find(|rule| rule.id == id);
     let known = rules::find(id);
@@ -159,7 +159,7 @@ fn level_name(level: Level) -> &'static str {
 fn ended(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    // A name keeps its case.
+    // A name keeps its case, at the start too.
     let begins_with_name =
         text.split(' ').next().is_some_and(|word| word.contains(['.', '_', '/']));
     let text =
@@ -167,7 +167,8 @@ fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }
 
-/// `missing-library` as `MissingLibrary`, `malformed` as `MalformedFile`: a name must differ from its id.
+/// `missing-library` as `MissingLibrary`, `malformed` as `MalformedFile`: a name must differ from
+/// its id.
 fn pascal(id: &str) -> String {
     let words = id.split('-').chain((!id.contains('-')).then_some("file"));
     let capital = |word: &str| {

@@ -11,7 +11,7 @@ pub struct Style {
     pub color: bool,
     /// True if nothing is shortened or omitted (`-v`).
     pub verbose: bool,
-    /// True if only the list of causes with errors and the totals are shown.
+    /// True if the report has only the list of causes with errors and the totals.
     pub quiet: bool,
     /// True if the report ends with the next command to type.
     pub next_step: bool,
@@ -30,12 +30,12 @@ impl Style {
         self.width.unwrap_or(PLAIN_WIDTH)
     }
 
-    /// Text about a missing thing.
+    /// Text about something missing, in red.
     pub(crate) fn alarm(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
-    /// `text` in a colour, given by its ECMA-48 code, if colours are on.
+    /// `text` in the colour with this ECMA-48 code, if colours are on.
     pub(crate) fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -45,13 +45,13 @@ impl Style {
         self.paint("1", text)
     }
 
-    /// Less important text.
+    /// Less important text, dimmed.
     pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// Text cut to the terminal's width, if there is a terminal and `-v` is off. The cut is in the
-    /// middle, because lines end with the answer.
+    /// Text cut to the terminal's width, if there is a terminal and `-v` is off. The middle is cut,
+    /// because the most specific part is at the end.
     pub(crate) fn fit(self, text: &str, indent: usize) -> String {
         let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
         let room = width.saturating_sub(indent).max(20);

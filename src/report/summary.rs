@@ -1,5 +1,5 @@
-//! The last lines of a report for people: the list of causes, the totals, what was audited and
-//! assumed, and the next command to type. Build logs show only these.
+//! The last lines of a report for people: the list of causes, the totals, the audited files, the
+//! assumed references, and the next command to type. Build logs may show only these lines.
 
 use super::entry::Entries;
 use super::layout::{Page, count, name, wrap};
@@ -8,14 +8,15 @@ use super::{Style, layers, platforms, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 
-/// Items shown without `-v`.
+/// Upper bound for the items shown without `-v`.
 const MOST: usize = 20;
 
-/// Causes in the list without `-v`, and in a list without entries above it.
+/// Upper bounds for the list of causes: without `-v`, and with `-q`, where no entries precede the
+/// list.
 const MOST_CAUSES: usize = 5;
 const MOST_QUIET: usize = 40;
 
-/// Writes these lines.
+/// Writes the summary.
 pub(super) fn write(
     report: &Report,
     entries: &Entries<'_>,
@@ -91,7 +92,7 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     page.blank()
 }
 
-/// Files of other systems, by kind: in full reports, and if there were no other files.
+/// Files of other systems, by kind: with `-v`, or if no other files were audited.
 fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let totals = &report.totals;
     let all: usize = totals.foreign.values().sum();
@@ -193,8 +194,8 @@ pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// References assumed to be defined by programs or libraries that were not read: one line for all
-/// of them, or one for each.
+/// References assumed to be defined by programs or libraries that were not read: all in one line,
+/// or with `-v` one line for each provider.
 fn assumed_of(
     place: &str,
     hosts: &[&Assumption],
@@ -221,7 +222,7 @@ fn assumed_of(
     Ok(())
 }
 
-/// Plugins of inferred host programs; in full, each with the option that names its program.
+/// Plugins of inferred host programs. With `-v`, each has the option that gives its program.
 fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Result<()> {
     let plugins: usize = hosts.iter().map(|host| host.plugins.len()).sum();
     if plugins == 0 {

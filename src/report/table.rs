@@ -1,5 +1,5 @@
-//! `table`: one row for each cause, for an overview of many findings. It has no evidence; the
-//! summary comes last, as in `human`. Without a terminal the width is fixed.
+//! `table`: one row for each cause, as an overview of many findings. It shows no evidence. The
+//! summary comes last, as in `human`. Without a terminal, the width is fixed.
 
 use super::entry::{Entries, ReportEntry};
 use super::layout::count;
@@ -11,15 +11,15 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Symbols in one cell without `-v`.
+/// Upper bound for the symbols in one cell without `-v`.
 const MOST: usize = 20;
-/// Files in one cell.
+/// Upper bound for the files in one cell.
 const MOST_FILES: usize = 6;
 /// Blanks around the text of a cell.
 const PADDING: usize = 2;
 /// Width in columns of the longest level and rule names, with padding.
 const NAMES: usize = 32;
-/// Smallest and largest width of a readable table, in columns.
+/// Minimum and maximum width of a readable table, in columns.
 const WIDTHS: (usize, usize) = (60, 160);
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -95,12 +95,12 @@ fn width(style: Style) -> usize {
     style.columns().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Largest width of the column of files: half of the width that levels and rules leave.
+/// Maximum width of the column of files: half of the width that levels and rules leave.
 fn file_width(style: Style) -> usize {
     width(style).saturating_sub(NAMES) / 2
 }
 
-/// Folds a path into lines of at most `width`; each line but the last ends with a slash.
+/// Folds a path into lines of at most `width` columns; all lines except the last end with a slash.
 fn folded(path: &str, width: usize) -> String {
     let mut out = String::with_capacity(path.len());
     let mut here = 0;

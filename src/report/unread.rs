@@ -1,5 +1,5 @@
-//! Archives of installed packages with the names of missing ones, by directory and package. `fix` names
-//! them, and the report with `-v`: they depend on the system and were not read.
+//! Installed archives with the names of missing ones, by directory and package. Only `fix` and
+//! reports with `-v` show them, because they depend on the system and were not read.
 
 use super::layout::{name, some};
 use crate::finding::{CMakeTarget, Evidence};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Archives and packages named for one directory without `-v`.
+/// Upper bound for archives and packages of one directory without `-v`.
 const MOST: usize = 4;
 
 /// Archives of one package in one directory.
@@ -19,7 +19,7 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// A line for each directory and package: how the archives are there, and what to say of them.
+/// A line for each directory and package. The first item is the `how` of the archives.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,
     verbose: bool,

@@ -1,5 +1,5 @@
-//! The effects of waivers and a baseline, for people: counts in the summary, every waived finding
-//! with `-v`, and always every stale baseline line.
+//! The effects of waivers and a baseline, for people: counts in the summary, and all stale lines of
+//! the baseline. With `-v`, all waived findings too.
 
 use super::Style;
 use super::layout::count;

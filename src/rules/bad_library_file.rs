@@ -1,4 +1,4 @@
-//! `bad-library-file`: a file at which the loader stops.
+//! `bad-library-file`: a file that makes the loader stop.
 
 use super::{Query, Rule, missing_library};
 use crate::catalogue::LIBRARY;
@@ -52,7 +52,7 @@ predicted.
 fn check(query: &Query<'_>) -> Findings {
     let stopped = query.stopped().iter().map(|stop| {
         let mut finding = query.about(RULE.id, stop.file, stop.text.to_owned());
-        // Where no file was opened (a directory in its place), the place itself is the fact.
+        // If no file was opened (a directory has the name), its path is part of the fact.
         let path = Path::new(OsStr::from_bytes(&stop.object));
         let place = (!stop.opened).then(|| query.prefixes().locate(path).path);
         finding.detail = Some(match place {
@@ -74,7 +74,7 @@ fn check(query: &Query<'_>) -> Findings {
     stopped.chain(refused(query)).chain(interpreters).collect()
 }
 
-/// Roots that a loader would not start from.
+/// Entry points that a loader refuses to start.
 fn refused<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + 'a {
     query.without_loader().iter().filter_map(|(file, why)| {
         let NoLoader::Refused(text) = why else { return None };

@@ -1,4 +1,5 @@
-//! `changed-symbol`: an exported symbol changed its version, type, size, binding or visibility. `crate::diff` finds it.
+//! `changed-symbol`: an exported symbol changed its version, type, size, binding or visibility.
+//! `crate::diff` finds it.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

@@ -1,4 +1,4 @@
-//! `cmake-missing-dependency`: a CMake package needs another package that is not there.
+//! `cmake-missing-dependency`: a CMake package needs another package that is not found.
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;

@@ -1,4 +1,4 @@
-//! `cmake-missing-target`: a target of a CMake package links to one that is not defined.
+//! `cmake-missing-target`: a target of a CMake package links to an undefined target.
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;

@@ -1,4 +1,4 @@
-//! `cmake-wrong-version`: a CMake package requires a version of another package that is not there.
+//! `cmake-wrong-version`: a CMake package requires a version of another package that is not found.
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;

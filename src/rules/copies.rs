@@ -1,5 +1,5 @@
 //! Evidence about several files of one process, for the rules about interposed symbols, libraries
-//! loaded twice and mixed runtimes. It makes no findings.
+//! loaded twice and mixed runtimes. This module makes no findings.
 
 use super::query::Query;
 use crate::diagnosis::Site;
@@ -30,12 +30,12 @@ impl Query<'_> {
         self.facts(file).library_name()
     }
 
-    /// The same as text.
+    /// [`Self::library_name`] as text.
     pub(super) fn library_text(&self, file: FileId) -> String {
         show(self.library_name(file))
     }
 
-    /// A copy, and how it came into the process.
+    /// Evidence about one of the files, with how it came into the process.
     pub(super) fn copy(&self, loaded: Loaded) -> Evidence {
         let (root, module) = loaded.at;
         let closure = self.closure(root);

@@ -1,4 +1,4 @@
-//! `dangling-link`: a link with the name of a library whose target does not exist.
+//! `dangling-link`: a symbolic link with the name of a library and a target that does not exist.
 
 use super::{Query, Rule};
 use crate::catalogue::LINK_HYGIENE;

@@ -1,4 +1,4 @@
-//! `dead-search-entry`: an entry of a search path names no directory.
+//! `dead-search-entry`: an entry of a search path is not a directory.
 
 use super::{Query, Rule};
 use crate::audit::EntryState;

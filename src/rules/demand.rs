@@ -1,5 +1,5 @@
-//! What rules about policies share: where an entry stands, and which files a path of a policy means.
-//! It finds no fault itself.
+//! Code that rules about policies share: the location of an entry, and the files that a policy
+//! selects. This module makes no findings.
 
 use super::Query;
 use crate::facts::{Content, FileFacts};
@@ -18,7 +18,7 @@ pub(super) fn arch(object: &Object) -> Option<Arch> {
     Arch::of_machine(machine::of(object.header.target())?.name)
 }
 
-/// Where an entry of a policy stands, for people. A platform has no lines.
+/// The location of an entry of a policy, for people. Platforms have no line numbers.
 pub(super) fn place(origin: &Origin) -> String {
     let source = show(origin.source.as_bytes());
     if origin.line == 0 { source } else { format!("{source}:{}", origin.line) }
@@ -29,7 +29,7 @@ pub(super) fn because(reason: Option<&str>) -> String {
     reason.map(|reason| format!(": {}", show(reason.as_bytes()))).unwrap_or_default()
 }
 
-/// The policy itself as what a finding is about.
+/// The policy as the subject of a finding.
 pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
     Located { prefix: None, path: PathBuf::from(&*origin.source) }.into()
 }
@@ -38,14 +38,14 @@ pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
 pub(super) struct Given<'a> {
     /// The directory, links resolved.
     pub(super) dir: &'a Path,
-    /// The prefix that paths of policies are below.
+    /// The prefix to which the paths of policies are relative.
     pub(super) prefix: PathBuf,
-    /// The directory below that prefix: empty if the whole prefix was walked.
+    /// The directory relative to that prefix: empty if the whole prefix was walked.
     base: PathBuf,
 }
 
 impl Given<'_> {
-    /// The place of what `pattern` names and nothing is.
+    /// The location of an absent file: the prefix with the text of `pattern`.
     pub(super) fn absent(&self, pattern: &Pattern) -> Arc<Located> {
         Located { prefix: Some(self.prefix.clone()), path: pattern.text().into() }.into()
     }
@@ -72,13 +72,13 @@ impl<'a> Query<'a> {
         prefixes.dirs().iter().map(given).collect()
     }
 
-    /// All names of an audited file, those through linked directories too.
+    /// All names of an audited file, including those through linked directories.
     pub(super) fn names(&self, facts: &FileFacts) -> Vec<PathBuf> {
         let names = facts.names.iter().map(|name| name.path.as_path());
         std::iter::once(&*facts.path).chain(names).flat_map(|name| self.aliases(name)).collect()
     }
 
-    /// A path, and the same path through links to its directories.
+    /// `path`, and the same path through each link to one of its directories.
     pub(super) fn aliases(&self, path: &Path) -> Vec<PathBuf> {
         let linked = self.linked_directories().iter().filter_map(|(link, real)| {
             let rest = path.strip_prefix(real).ok()?;
@@ -92,7 +92,7 @@ impl<'a> Query<'a> {
         pattern.matches(self.prefixes().locate(path).path.as_os_str().as_bytes())
     }
 
-    /// Audited files that a policy means, with the names it can mean them by.
+    /// Audited files that an entry selects, each with the names that it may match.
     pub(super) fn meant(&self, at: &SymbolAt) -> Vec<(FileId, Vec<PathBuf>)> {
         let files = self.files().filter(|(_, facts)| facts.audited);
         let named = |(file, facts)| {
@@ -107,7 +107,7 @@ impl<'a> Query<'a> {
         files.filter_map(named).collect()
     }
 
-    /// Roots by the files they load.
+    /// Entry points by the files that they load.
     pub(super) fn loaders(&self) -> FastMap<FileId, Vec<(RootId, ModuleId)>> {
         let mut out: FastMap<FileId, Vec<(RootId, ModuleId)>> = FastMap::default();
         for (root, closure) in self.entry_points() {

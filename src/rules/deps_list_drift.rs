@@ -1,5 +1,4 @@
-//! `deps-list-drift`: a list of archives and the archive that is merged from them say different
-//! things.
+//! `deps-list-drift`: a list of archives disagrees with the archive that is merged from it.
 
 use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;
@@ -62,7 +61,7 @@ no known origin.
 A variable that the file does not set may list more names: one finding gives the first.
 ";
 
-/// Names without a candidate that a finding has as evidence.
+/// Upper bound for the names without a candidate in the evidence of a finding.
 const MOST_NAMED: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -107,7 +106,7 @@ struct Drift<'a> {
     list_name: String,
     archive: ArchiveId,
     names: BTreeSet<&'a [u8]>,
-    /// Archives at hand by whether they are listed.
+    /// Candidate archives on the list.
     listed: Vec<ArchiveId>,
     unlisted: Vec<ArchiveId>,
 }
@@ -186,7 +185,7 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// How many members came from which archive; a listed one is asked first.
+    /// The number of members that came from each archive. Listed archives are searched first.
     fn origins(&self) -> BTreeMap<ArchiveId, usize> {
         let library = &self.query.library();
         let sources = |archives: &[ArchiveId]| Sources::new(library, archives.iter().copied());
@@ -200,7 +199,7 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// What each library with something undefined lacks.
+    /// For each library with undefined symbols: the archives that it lacks.
     fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
         let files: BTreeSet<FileId> = order::set(self.query.undefined().iter().map(|u| u.file));
         let solve = |file: FileId| {
@@ -210,8 +209,8 @@ impl<'a> Drift<'a> {
         files.into_iter().filter_map(solve).collect()
     }
 
-    /// Archives that are not listed and define what libraries leave undefined that the merged archive
-    /// refers to.
+    /// Unlisted archives that define undefined symbols of libraries, if the merged archive refers
+    /// to these symbols.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

@@ -68,7 +68,7 @@ fn defect(object: &Object) -> Option<&'static str> {
         Some(header) if header.flags & elf::PF_X.0 != 0 => {
             Some("PT_GNU_STACK asks for an executable stack")
         }
-        // Without the header, static programs get the default of the kernel.
+        // Without the header, static programs get the kernel's default.
         None if object.role != Role::Static && executable_by_default(object) => {
             Some("has no PT_GNU_STACK, and the default is an executable stack")
         }
@@ -76,7 +76,7 @@ fn defect(object: &Object) -> Option<&'static str> {
     }
 }
 
-/// True if `DEFAULT_STACK_PERMS` of the machine has PF_X (glibc `sysdeps/*/stackinfo.h`).
+/// True if the machine's `DEFAULT_STACK_PERMS` has PF_X (glibc `sysdeps/*/stackinfo.h`).
 fn executable_by_default(object: &Object) -> bool {
     [elf::EM_386, elf::EM_X86_64, elf::EM_ARM].iter().any(|m| m.0 == object.header.machine)
 }

@@ -1,4 +1,4 @@
-//! `expired-waiver`: a waiver whose day is over.
+//! `expired-waiver`: a waiver whose expiry date has passed.
 
 use super::demand::place;
 use super::words::about_waiver;

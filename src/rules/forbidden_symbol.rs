@@ -1,4 +1,4 @@
-//! `forbidden-symbol`: a symbol that a policy forbids to define or to refer to.
+//! `forbidden-symbol`: a file defines or refers to a symbol that a policy forbids.
 
 use super::demand::{arch, because, by_policy, has_symbols, place, symbol_key};
 use super::words::typeable;
@@ -81,12 +81,12 @@ fn check(query: &Query<'_>) -> Findings {
     parallel::map(&files, of_file).into_iter().flatten().collect()
 }
 
-/// How a file has a symbol.
+/// The ways in which a file uses a symbol.
 #[derive(Clone, Copy, Default)]
 struct Has {
     defined: bool,
     referred: bool,
-    /// Some reference is not weak.
+    /// True if some reference is not weak.
     strongly: bool,
 }
 
@@ -97,7 +97,7 @@ fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings 
         |pattern: &Pattern| object.needs.iter().any(|n| pattern.matches(object.str(n.name)));
     let mut take = |name, has: Has| {
         let applies = |entry: &&&SymbolAt| match &entry.library {
-            // A weak reference stays null where the library does not export the symbol.
+            // A weak reference stays null if the library does not export the symbol.
             Some(library) => has.strongly && needs(library),
             None => true,
         };
@@ -118,7 +118,7 @@ fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings 
     found.into_iter().map(|(name, has)| finding(query, file, name, has)).collect()
 }
 
-/// Names of what an object refers to and does not define, and whether it does so strongly.
+/// Names that an object refers to and does not define; true if the reference is strong.
 fn references(object: &Object) -> impl Iterator<Item = (&[u8], bool)> {
     let open = |kind| matches!(kind, RefKind::Strong | RefKind::Weak | RefKind::Canonical);
     let references = object.references.iter().filter(move |reference| open(reference.kind));

@@ -1,6 +1,6 @@
-//! Libraries and interpreters that the search found, and that are not those of the package: outside of
-//! the store in which the requester lies, or on the system although the requester's prefix holds the
-//! library. `outside-closure` reports them.
+//! Libraries and interpreters that were found, but not in the package: outside of the store of the
+//! file that needs them, or on the system although that file's prefix has the library.
+//! `outside-closure` reports them.
 
 use super::Query;
 use super::missing_library::with_reasons;
@@ -20,15 +20,15 @@ use std::sync::Arc;
 /// The store, prefix or system to which a file belongs.
 #[derive(Clone, Copy)]
 enum Home<'a> {
-    /// A store, whose items belong together.
+    /// A store, all of whose items belong together.
     Store(&'static str),
-    /// A store item that a closure does not have.
+    /// A store item outside of the `--nix-closure`.
     Stray,
     Prefix(&'a Path),
     System,
 }
 
-/// Prefixes are compared by address: the run holds each once, and there are many needs.
+/// Prefixes are compared by address, because there are many needs. The run holds each prefix once.
 impl PartialEq for Home<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -64,16 +64,16 @@ impl<'a> Home<'a> {
     }
 }
 
-/// A need of one file, and the file to which it led.
+/// The file with the need, the needed name, and the file that was found.
 type Key = (FileId, StrId, FileId);
 
-/// A library found elsewhere.
+/// A library found outside of the package.
 struct Found {
     edge: Edge,
     roots: Vec<RootId>,
 }
 
-/// The findings of the rule for libraries and interpreters that were found.
+/// Findings of `rule` about libraries and interpreters that were found.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let homes: Vec<Home<'_>> = query.files().map(|(file, _)| Home::of(query, file)).collect();
     let home = |file: FileId| homes[file.index()];
@@ -115,8 +115,8 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// The prefixes that hold a library of a name. Names are looked up only when asked for, because most
-/// needs lead to no finding.
+/// The prefixes that hold a library of a name. Names are looked up on demand, because most needs
+/// lead to no finding.
 struct Holders<'q, 'a> {
     query: &'q Query<'a>,
     homes: &'q [Home<'a>],
@@ -133,18 +133,18 @@ impl<'a> Holders<'_, 'a> {
     }
 }
 
-/// True if a search led to the file, or its path.
+/// True if the file was found by a search or by an absolute path.
 fn is_searched(how: FoundBy) -> bool {
     matches!(how, FoundBy::Rpath(_) | FoundBy::Runpath | FoundBy::LdLibraryPath)
         || is_of_system(how)
 }
 
-/// True if the requester named no place for the library but an absolute path.
+/// True if the requester gave no location for the library, or gave an absolute path.
 fn is_of_system(how: FoundBy) -> bool {
     matches!(how, FoundBy::Path | FoundBy::Cache | FoundBy::Default)
 }
 
-/// The words for a way in which a library was found.
+/// The way in which a library was found, in words.
 fn by(how: FoundBy) -> &'static str {
     match how {
         FoundBy::Path => "by its absolute path",
@@ -205,20 +205,20 @@ fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
     }
 }
 
-/// The directory in which the file lies, for fingerprints: a version in a file name may change.
+/// The directory of the file, for fingerprints: a version in a file name may change.
 fn detail(path: &Path) -> Vec<u8> {
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
-/// True for a directory outside of stores that the policy allows as a search path, such as that of
-/// drivers on NixOS.
+/// True for a file outside of stores in a directory that the policy allows as a search path, such
+/// as the driver directory of NixOS.
 fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
     let allowed = query.policy().search_path.allow.iter().flat_map(|(entries, _)| entries);
     let mut dirs = allowed.filter(|entry| entry.starts_with('/'));
     store_of(path).is_none() && dirs.any(|dir| path.starts_with(dir))
 }
 
-/// Programs of a store with an interpreter that lies elsewhere.
+/// Programs of a store whose interpreter is elsewhere.
 fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home<'_>]) -> Findings {
     let mut seen: FastSet<FileId> = FastSet::default();
     let mut out = Findings::new();
@@ -228,7 +228,8 @@ fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home<'_>]) -> Findings
         else {
             continue;
         };
-        // Libraries that can be started, such as libc.so.6, are not started by users of the store.
+        // Libraries that can be started, such as libc.so.6, are skipped: users of the store do not
+        // start them.
         let object = query.view().object(file).filter(|object| object.soname().is_none());
         let Some(interp) = object.and_then(|object| object.interp()) else { continue };
         let is_inside = store_of(Path::new(OsStr::from_bytes(interp))).is_some();

@@ -109,18 +109,20 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
     forms.into_iter().map(text).collect()
 }
 
-/// Why a runtime cannot read a compressed bundle: by the sources of clr and comgr, release by release.
+/// The reason why a runtime cannot read a compressed bundle, from the sources of clr and comgr,
+/// release by release.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
         || container.entries.iter().filter_map(Entry::target_id).any(|id| id.is_generic());
-    // clr treats them as ELF files (NixOS/nixpkgs#299589).
+    // clr takes compressed bundles for ELF files (NixOS/nixpkgs#299589).
     if runtime.is_at_most(6, 0) {
         return Some("does not read compressed bundles");
     }
     let is_62_or_63 = runtime.is_at_least(6, 2) && runtime.is_at_most(6, 3);
     match container.version {
         Some(1) if is_62_or_63 => Some("reads the size of version 1 wrongly"),
-        // LLVM reads version 3 since 01/2025 (llvm/llvm-project#122307); distributions link another LLVM.
+        // LLVM reads version 3 since 01/2025 (llvm/llvm-project#122307). Distributions link another
+        // LLVM.
         Some(3) if runtime.is_at_most(6, 4) && profile == Profile::Stock => {
             Some("reads versions 1 and 2")
         }
@@ -132,7 +134,7 @@ fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<
     }
 }
 
-/// The magic number in a payload; at most a warning, since fixed readers exist.
+/// The magic number inside a payload. At most a warning, because fixed readers exist.
 fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let (container, inside) =
         code.containers.iter().find_map(|container| Some((container, container.magic_inside?)))?;
@@ -148,7 +150,7 @@ fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Findi
     Some(finding)
 }
 
-/// Targets of the policy for which only a compressed bundle has similar code.
+/// Targets of the policy whose only similar code is in a compressed bundle.
 fn hidden(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     let Some((targets, _)) = &query.policy().gpu.targets else { return out };

@@ -95,13 +95,13 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
     finding
 }
 
-/// The words for a contradiction, and the target of the entry.
+/// A contradiction in words, and the target of the entry.
 type Contradiction = (String, Option<TargetId>);
-/// The number of entries that have it, and the member of the first one.
+/// The number of entries with the contradiction, and the archive member of the first one.
 type Found<'a> = (usize, Option<&'a [u8]>);
 
-/// Contradictions in entries; the same one in many bundles of a file is one finding, about the first member
-/// of an archive that has it.
+/// Contradictions in entries. The same one in many bundles of a file is one finding, about the
+/// first archive member that has it.
 fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
     let mut told: BTreeMap<Contradiction, Found<'_>> = BTreeMap::new();
     for container in &code.containers {
@@ -155,7 +155,7 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
     out
 }
 
-/// A code object or bundle on its own whose file name has another target.
+/// A standalone code object or bundle whose file name has another target.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
     // A kpack file may have the name of a family.

@@ -1,4 +1,4 @@
-//! `gpu-target-incoherent`: a library, or its data, serves fewer GPUs than what loads it.
+//! `gpu-target-incoherent`: a library, or its data, serves fewer GPUs than the files that load it.
 
 use super::gpu_target_missing::words;
 use super::{Query, Rule};
@@ -51,10 +51,10 @@ others. A library without device code, which compiles its kernels at run time, s
 loaded with dlopen are not known.
 ";
 
-/// Libraries that others use only where they have code.
+/// Libraries that others use only on the GPUs for which they have code.
 const OPTIONAL: [&[u8]; 2] = [b"libhipblaslt.so", b"libhipsparselt.so"];
 
-/// What one unit lacks: the entry points, and the files that have it.
+/// Targets that a unit does not serve, with the entry points and the files that do serve them.
 type Lacks = BTreeMap<(Unit, TargetId), (Vec<RootId>, BTreeSet<FileId>)>;
 
 fn check(query: &Query<'_>) -> Findings {

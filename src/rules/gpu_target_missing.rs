@@ -83,7 +83,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// True if code serves a listed target.
+/// True if the offered code serves a listed target.
 fn serves_any(offer: &Offer, wanted: &BTreeSet<TargetId>) -> bool {
     let code = &*offer.target.processor;
     code == SPIRV

@@ -1,4 +1,4 @@
-//! `image-span`: an object that is so large that 32-bit displacements hardly reach across it.
+//! `image-span`: an object that is almost too large for 32-bit displacements.
 
 use super::{Query, Rule};
 use crate::catalogue::SIZE;
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule =
 
 /// The reach of a signed 32-bit displacement, in bytes.
 const REACH: u64 = 1 << 31;
-/// Sections that are named.
+/// Upper bound for the sections named in a finding.
 const MOST: usize = 3;
 
 const DOCS: &str = "\
@@ -93,7 +93,8 @@ fn largest(object: &Object) -> Vec<String> {
     parts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The largest distance between an end of a section of code and one of another section, in bytes.
+/// The larger of two spans, in bytes: from the start of code to the end of data, and from the start
+/// of data to the end of code.
 fn apart(sections: &[Section]) -> Option<u64> {
     let extent = |is_code: bool| {
         let some = || sections.iter().filter(move |section| section.is_code == is_code);
@@ -103,7 +104,7 @@ fn apart(sections: &[Section]) -> Option<u64> {
     Some(data.1.saturating_sub(code.0).max(code.1.saturating_sub(data.0)))
 }
 
-/// True for the sections of code for GPUs (HIP, CUDA, LLVM's offloading).
+/// True for sections with GPU code (HIP, CUDA, LLVM's offloading).
 fn is_device(name: &[u8]) -> bool {
     [&b".hip_fatbin"[..], b".nv_fatbin", b"__nv_relfatbin", b".llvm.offloading"].contains(&name)
 }

@@ -1,4 +1,4 @@
-//! `indirect-library`: an object uses symbols of a library that only its libraries need.
+//! `indirect-library`: an object uses symbols of a library that it does not need itself.
 
 use super::{Query, Rule};
 use crate::catalogue::{LINK_HYGIENE, Level};
@@ -48,7 +48,7 @@ Symbols of the loader are not reported, and neither are references that the prog
 The linker counts any version of a name that is the default one.
 ";
 
-/// Symbols named as evidence.
+/// Upper bound for the symbols named as evidence.
 const MOST: usize = 20;
 
 fn check(query: &Query<'_>) -> Findings {

@@ -1,5 +1,5 @@
-//! Definitions of one name in two libraries that are no defect: declared interposition, vague linkage of
-//! C++, and parts of one C library.
+//! Harmless definitions of one name in two libraries: declared interposition, vague linkage of C++,
+//! and parts of one C library.
 
 use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc};
@@ -8,7 +8,8 @@ use crate::format::elf::tables::Symbol;
 use crate::id::{FastMap, FastSet, FileId};
 use object::elf;
 
-/// Begins of libraries that are made to replace functions of others: sanitizers and allocators.
+/// Prefixes of the names of libraries that replace functions of others by design: sanitizers and
+/// allocators.
 const REPLACING: [&[u8]; 8] = [
     b"libasan",
     b"libtsan",
@@ -20,7 +21,7 @@ const REPLACING: [&[u8]; 8] = [
     b"libjemalloc",
 ];
 
-/// The libraries of libglvnd: each exports entry points of OpenGL that call libGLdispatch.
+/// The libraries of libglvnd: each exports functions of OpenGL that call libGLdispatch.
 const DISPATCH: [&[u8]; 6] = [
     b"libGL.so.1",
     b"libGLX.so.0",
@@ -30,7 +31,7 @@ const DISPATCH: [&[u8]; 6] = [
     b"libEGL.so.1",
 ];
 
-/// True for two definitions of `name` that may stand for each other.
+/// True if the two definitions of `name` are interchangeable.
 pub(super) fn definitions<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -47,17 +48,18 @@ pub(super) fn definitions<'q>(
     }
 }
 
-/// True for two libraries whose common names lead to one implementation.
+/// True if the names that both libraries define lead to one implementation.
 pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> bool {
     let names = [query.library_name(a), query.library_name(b)];
     let are_dispatch = names.iter().all(|name| DISPATCH.contains(name));
-    // libc.so.6 of i386 and others has entry points of libgcc_s, which call libgcc_s
+    // On i386 and others, libc.so.6 exports functions of libgcc_s, which call libgcc_s itself
     // (`sysdeps/generic/framestate.c`).
     let are_unwinder = names.contains(&&b"libc.so.6"[..]) && names.contains(&&b"libgcc_s.so.1"[..]);
     are_dispatch || are_unwinder || of_one_libc(query, a, b)
 }
 
-/// True if either definition will do: as for the query, or two strong instances of a template.
+/// True if either definition will do: two vague ones (see [`are_alike`]), or two strong instances
+/// of a template.
 fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
     let may_stand = || {
         let is_function = elf::SymbolType(old.kind) == elf::STT_FUNC;
@@ -73,8 +75,9 @@ fn is_template(name: &[u8]) -> bool {
 }
 
 /// The C++ classes that each file takes from another library: it refers to a constructor, a
-/// destructor, the vtable or the type information. A member of such a class that the file defines is
-/// an inline function of the class's header, even if optimisation at link time made it strong.
+/// destructor, the vtable or the type information. If the file also defines a member of such a
+/// class, the member is inline in the class's header. Link-time optimisation may have made it
+/// strong.
 #[derive(Default)]
 pub(super) struct Taken<'q>(FastMap<FileId, FastSet<&'q [u8]>>);
 
@@ -91,7 +94,7 @@ impl<'q> Taken<'q> {
     }
 }
 
-/// The class whose constructor, destructor, vtable or type information has this name.
+/// The class whose constructor, destructor, vtable or type information is called `name`.
 fn taken_class(name: &[u8]) -> Option<&[u8]> {
     let data = [&b"_ZTVN"[..], b"_ZTIN"].iter().find_map(|begin| name.strip_prefix(*begin));
     let Nested { whole, rest, .. } = nested(data.or_else(|| name.strip_prefix(b"_ZN"))?)?;
@@ -102,25 +105,25 @@ fn taken_class(name: &[u8]) -> Option<&[u8]> {
     is_taken.then_some(whole)
 }
 
-/// The class or namespace of a function, as its mangled name spells it: `4Base6Object` of
-/// `_ZN4Base6Object4nameEv`. Templates and operators have none here.
+/// The class or namespace of a function, as its mangled name spells it: `4Base6Object` in
+/// `_ZN4Base6Object4nameEv`. `None` for templates and operators.
 fn class(name: &[u8]) -> Option<&[u8]> {
     let inner = name.strip_prefix(b"_ZN")?;
     let Nested { whole, last, rest } = nested(inner.strip_prefix(b"K").unwrap_or(inner))?;
     (last > 0 && rest.starts_with(b"E")).then(|| &whole[..last])
 }
 
-/// The names at the begin of a nested name.
+/// The leading names of a nested name.
 struct Nested<'n> {
     /// All names.
     whole: &'n [u8],
-    /// The place of the last one.
+    /// The offset of the last name.
     last: usize,
-    /// The text behind the names.
+    /// The text after the names.
     rest: &'n [u8],
 }
 
-/// Splits the inner part of a nested name.
+/// Splits the part of a nested name after `_ZN` and its qualifiers.
 fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     let (mut at, mut last) = (0_usize, 0_usize);
     loop {
@@ -135,7 +138,7 @@ fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     }
 }
 
-/// Parts of one C library define a name for each other.
+/// True if both files are parts of one C library, which define names for each other.
 fn of_one_libc(query: &Query<'_>, loser: FileId, winner: FileId) -> bool {
     let is_part = |file| query.facts(file).object().is_some_and(is_part_of_libc);
     is_part(loser) && is_part(winner)

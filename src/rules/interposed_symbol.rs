@@ -1,6 +1,7 @@
-//! `interposed-symbol`: a reference is bound to another library's definition than the one that its
-//! object has, or would get if it were loaded alone. The binding query (`bind::query`) finds names that
-//! several objects of a scope define; `interchangeable` says which of them are not interposed.
+//! `interposed-symbol`: a reference binds to a definition other than the expected one. An object
+//! expects its own definition, or the one that it would find if it were loaded alone. The binding
+//! query (`bind::query`) finds names that several objects of a scope define. `interchangeable` says
+//! which of them are harmless.
 
 use super::copies::Loaded;
 use super::interchangeable::{self, Taken};
@@ -73,10 +74,10 @@ change it at run time. Calls within an object that the compiler bound without a 
 a partly interposed library is possible.
 ";
 
-/// Symbols named as evidence.
+/// Upper bound for the symbols named as evidence.
 const MOST: usize = 20;
 
-/// What is interposed between two libraries, over all entry points.
+/// The interposed symbols of two libraries, over all entry points.
 #[derive(Default)]
 struct Pair {
     symbols: BTreeMap<Box<[u8]>, Interposed>,
@@ -85,14 +86,14 @@ struct Pair {
     copies: Vec<Loaded>,
 }
 
-/// One symbol.
+/// One interposed symbol.
 struct Interposed {
     kind: &'static str,
     /// The file that refers to it.
     referrer: FileId,
-    /// True if both definitions have one type and size.
+    /// True if both definitions have the same type and size.
     alike: bool,
-    /// st_size of the loser and of the winner, for data of different size.
+    /// st_size of the loser and of the winner, if they are data and differ.
     sizes: Option<(u64, u64)>,
 }
 
@@ -107,7 +108,8 @@ fn check(query: &Query<'_>) -> Findings {
         query.facts(host).object().is_some_and(|object| object.role == Role::Program)
     };
     for (root, closure) in query.entry_points() {
-        // A library that stands for its program: the program's own scope comes first, and is not known.
+        // A library stands in for the host program here: the program's own scope would come first,
+        // and is unknown.
         if closure.root.host.is_some_and(|host| !is_program(host)) {
             continue;
         }
@@ -117,7 +119,8 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let mut out = Findings::new();
-    // The program decides here, too: Firefox opens libraries with stubs of what may be absent.
+    // Here, too, the program decides: Firefox opens libraries with stubs of libraries that may be
+    // absent.
     pairs.retain(|(loser, winner), _| !opened.contains(loser) && !opened.contains(winner));
     for ((loser, winner), pair) in pairs {
         out.extend(findings(query, (loser, winner), &pair));
@@ -125,7 +128,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Libraries that programs open for all later ones.
+/// Libraries that host programs open with RTLD_GLOBAL.
 fn opened(query: &Query<'_>) -> FastSet<FileId> {
     let (mut seen, mut out) = (FastSet::default(), FastSet::default());
     for host in query.entry_points().filter_map(|(_, closure)| closure.host()) {
@@ -141,12 +144,13 @@ fn opened(query: &Query<'_>) -> FastSet<FileId> {
 struct Alone<'a, 'q> {
     closure: &'a Closure,
     order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
-    /// Of all closures.
+    /// Shared by all closures.
     taken: &'a mut Taken<'q>,
 }
 
 impl Alone<'_, '_> {
-    /// The definition that `module` would get if it were loaded alone: its needs, breadth first.
+    /// The definition that `module` would bind to if it were loaded alone: the first one among its
+    /// needs, breadth first.
     fn first<'d>(&mut self, module: ModuleId, all: &'d [Definition]) -> Option<&'d Definition> {
         let closure = self.closure;
         let order = self.order.entry(module).or_insert_with(|| breadth_first(closure, module));
@@ -155,7 +159,7 @@ impl Alone<'_, '_> {
     }
 }
 
-/// Filtees stand before the object that names them.
+/// The breadth-first order of modules below `start`. Filtees precede the object that names them.
 fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize> {
     let mut order: FastMap<ModuleId, usize> = FastMap::default();
     let mut seen: FastSet<ModuleId> = [start].into_iter().collect();
@@ -180,7 +184,7 @@ fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize>
     order
 }
 
-/// Adds what is interposed of one name under one entry point.
+/// Adds the interposed references to one name under one entry point.
 fn note<'q>(
     query: &Query<'q>,
     (root, alone): (RootId, &mut Alone<'_, 'q>),
@@ -225,8 +229,8 @@ fn note<'q>(
     }
 }
 
-/// The definition that a referrer does not get although it has it or needs its library, and the one
-/// that it gets.
+/// The loser and the winner: the definition that the referrer has or would find alone, and the one
+/// that it binds to.
 fn interposed<'d>(
     alone: &mut Alone<'_, '_>,
     name: &'d DuplicateName,
@@ -235,7 +239,7 @@ fn interposed<'d>(
     let closure = alone.closure;
     let all = &name.definitions;
     let winner = all.iter().find(|definition| definition.module == referrer.winner)?;
-    // The program decides: callbacks, allocators and copies of data are made this way.
+    // The program may interpose on purpose: callbacks, allocators and copies of data need it.
     let declared = winner.module == ROOT
         || winner.is_address
         || closure.module(winner.module).how == FoundBy::Preload;
@@ -265,7 +269,7 @@ fn kind(symbol: &Symbol<'_>) -> &'static str {
     }
 }
 
-/// At most two findings of a pair: what is interposed, and data whose size differs.
+/// At most two findings of a pair: interposed symbols, and data of different sizes.
 fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings {
     let (other, all): (Vec<_>, Vec<_>) =
         pair.symbols.iter().partition(|(_, symbol)| symbol.sizes.is_some());

@@ -59,15 +59,17 @@ with dlopen are not known. Libraries with DT_HASH alone are compared by name onl
 runtimes are in `mixed-runtime`.
 ";
 
-/// Common symbols of two libraries with different names.
+/// Minimum number of common symbols, for two libraries with different names.
 const MANY: usize = 1000;
-/// Common symbols of two versions of one library.
+/// Minimum number of common symbols, for two versions of one library.
 const SOME: usize = 20;
-/// One name of so many is compared before two libraries are compared in full.
+/// One in this many names is compared first. Only pairs that share enough of them are compared in
+/// full.
 const SAMPLED: u32 = 64;
-/// Names of the sample that two libraries must share; half of what [`MANY`] would give.
+/// Minimum number of names that two samples share: half of the number that [`MANY`] common symbols
+/// give.
 const SHARED: usize = MANY / SAMPLED as usize / 2;
-/// A name that more libraries define belongs to none of them.
+/// A name that more libraries define is ignored in samples.
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +83,7 @@ enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Common {
     count: usize,
-    /// True if all are functions, each of one size in both.
+    /// True if all are functions, each of the same size in both.
     are_same_functions: bool,
 }
 
@@ -128,10 +130,10 @@ fn check(query: &Query<'_>) -> Findings {
     facts.into_iter().map(|(kind, fact)| finding(query, kind, &fact)).collect()
 }
 
-/// Pairs of files that may be copies: most files are in none.
+/// Pairs of files that may be copies. Most files are in no pair.
 struct Candidates {
     involved: FastSet<FileId>,
-    /// The number of the soname without version, for files that share it with another.
+    /// For files whose soname, without version, is shared: a number that stands for that name.
     stems: FastMap<FileId, usize>,
     /// Pairs whose samples share names.
     alike: FastSet<Two>,
@@ -182,7 +184,7 @@ impl Candidates {
     }
 }
 
-/// Calls `each` with all pairs of a few files.
+/// Calls `each` with every pair of the files.
 fn each_pair(files: impl Iterator<Item = FileId>, mut each: impl FnMut(Two)) {
     let files: Vec<FileId> = files.collect();
     for (at, file) in files.iter().enumerate() {
@@ -192,13 +194,13 @@ fn each_pair(files: impl Iterator<Item = FileId>, mut each: impl FnMut(Two)) {
     }
 }
 
-/// Some hash words of an object with many symbols, the same ones in each object.
+/// A sample of the hash words of an object with many symbols. All objects sample the same names.
 fn sample(object: &Object) -> impl Iterator<Item = u32> {
     let tables = object.tables.as_ref();
     let tables = tables.filter(|tables| hashed(tables).len() >= MANY);
     let words =
         tables.into_iter().flat_map(|tables| hashed(tables).filter_map(|index| tables.word(index)));
-    // The lowest bits of a word order the buckets; higher ones are mixed well.
+    // The lowest bits of a word select the bucket; the bits above are well mixed.
     words.filter(|word| (word >> 8) % SAMPLED == 0)
 }
 
@@ -207,7 +209,7 @@ fn hashed(tables: &Tables) -> Range<u32> {
     tables.unhashed_end()..tables.indices().end
 }
 
-/// What two files have in common that makes them copies.
+/// The way in which two files are copies of each other, if they are.
 fn compare(query: &Query<'_>, two: Two) -> Option<Kind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
@@ -243,13 +245,13 @@ pub(crate) fn stem(soname: &[u8]) -> &[u8] {
     }
 }
 
-/// Number of symbols, which are nearly all definitions.
+/// Number of symbols in the GNU hash table; nearly all are definitions.
 fn exported(object: &Object) -> usize {
     object.tables.as_ref().map_or(0, |tables| hashed(tables).len())
 }
 
-/// The symbols of the smaller object that the other one defines too, where a reference can be bound
-/// to either.
+/// Counts the symbols that both objects define with compatible versions, so that a reference can
+/// bind to either.
 fn common((a, b): (&Object, &Object)) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
     let (small, large) = if exported(a) <= exported(b) { (a, b) } else { (b, a) };

@@ -1,4 +1,4 @@
-//! `malformed`: damage that was met while reading.
+//! `malformed`: defects found while reading.
 
 use super::{Query, Rule};
 use crate::catalogue::INPUT;
@@ -54,7 +54,7 @@ fn check(query: &Query<'_>) -> Findings {
     let loaded = OnceCell::new();
     for (file, facts) in query.files() {
         if facts.foreign().is_some() {
-            // A file that a loader maps nevertheless is judged like the others.
+            // A foreign file that a loader maps nevertheless is checked like the others.
             let loaded: &FastSet<FileId> = loaded.get_or_init(|| {
                 let closures = query.entry_points().map(|(_, closure)| closure);
                 closures.flat_map(|closure| closure.found().map(|(_, file)| file)).collect()
@@ -92,8 +92,8 @@ fn damage(defect: &Defect) -> (String, String) {
     (format!("{place} {}", defect.what), format!("{place}: {}", defect.what))
 }
 
-/// All that lies beyond the end of a file of `len` bytes is one fact: it was cut off. The sentence
-/// has the first in the file, the detail has all.
+/// Combines all defects beyond the end of a file of `len` bytes: the file was cut off. The sentence
+/// has the first one in the file, the detail has all.
 fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
     let (first, others) = lost.split_first()?;
     let end = lost.iter().filter_map(|defect| defect.end).max()?;

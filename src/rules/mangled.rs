@@ -1,6 +1,6 @@
-//! The parts of a mangled C++ name (Itanium ABI): enough to tell the members of one class, and names
-//! that differ in parameters or `[abi:…]` tags only. It is no demangler: a name with a construct that
-//! it does not know has no parts.
+//! The parts of a mangled C++ name (Itanium ABI): enough to recognise members of one class, and
+//! names that differ only in parameters or `[abi:…]` tags. This is not a demangler: a name with an
+//! unsupported construct has no parts.
 
 /// A function or variable of a class or namespace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,7 +9,7 @@ pub(super) struct Parts<'n> {
     pub(super) scope: Vec<u8>,
     /// Its own component, with template arguments and without tags.
     pub(super) member: Vec<u8>,
-    /// It has tags anywhere in front of its parameters.
+    /// True if there are tags anywhere before the parameters.
     pub(super) is_tagged: bool,
     /// Qualifiers of a member function, such as `K` for const.
     pub(super) qualifiers: &'n [u8],
@@ -18,7 +18,8 @@ pub(super) struct Parts<'n> {
 }
 
 impl Parts<'_> {
-    /// True if other members of its scope say something: the scope is not all of `std`.
+    /// True if the name has a class or namespace below `std`, so that other members of its scope
+    /// are related.
     pub(super) fn has_class(&self) -> bool {
         !self.scope.is_empty() && self.scope != b"St"
     }
@@ -34,7 +35,8 @@ pub(super) fn first_component(name: &[u8]) -> Option<&[u8]> {
 /// The parts of `name`.
 pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
     if let Some(rest) = name.strip_prefix(b"_ZTV") {
-        // A class without the vtable that its key function brings.
+        // An undefined vtable means that its class's key function is missing: the members of the
+        // class are near it.
         let (rest, is_nested) = match rest.strip_prefix(b"N") {
             Some(rest) => (rest, true),
             None => (rest, false),
@@ -63,7 +65,7 @@ pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
-/// What follows `_Z`, or `_ZN` and its qualifiers.
+/// The text after `_Z`, or after `_ZN` and its qualifiers.
 fn nested(name: &[u8]) -> Option<(&[u8], bool)> {
     let rest = name.strip_prefix(b"_Z")?;
     let Some(rest) = rest.strip_prefix(b"N") else { return Some((rest, false)) };
@@ -78,7 +80,7 @@ struct Path {
     is_tagged: bool,
 }
 
-/// The components of a name, up to its `E` if it is nested, else one behind `St`.
+/// The components of a name: up to its `E` if it is nested, else one, after an optional `St`.
 fn path(text: &[u8], is_nested: bool) -> Option<Path> {
     let mut out = Path { components: Vec::new(), end: 0, is_tagged: false };
     loop {
@@ -112,7 +114,7 @@ struct Component {
     is_std: bool,
 }
 
-/// One component: a name with its length, `St`, a constructor, destructor or operator.
+/// One component: a name preceded by its length, `St`, a constructor, destructor or operator.
 fn component(text: &[u8]) -> Option<Component> {
     let end = match text {
         [b'S', b't', ..] => return Some(Component { end: 2, is_std: true }),
@@ -126,7 +128,7 @@ fn component(text: &[u8]) -> Option<Component> {
     Some(Component { end, is_std: false })
 }
 
-/// The length of `<number><name>`.
+/// The length of `<number><name>`, in bytes.
 fn source_name(text: &[u8]) -> Option<usize> {
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
     let number = std::str::from_utf8(&text[..digits]).ok()?;
@@ -134,7 +136,7 @@ fn source_name(text: &[u8]) -> Option<usize> {
     (end <= text.len() && end > digits).then_some(end)
 }
 
-/// The length of `I … E`, template arguments.
+/// The length of template arguments, `I … E`, in bytes.
 fn balanced(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0usize);
     while let Some(byte) = text.get(at) {
@@ -150,7 +152,7 @@ fn balanced(text: &[u8]) -> Option<usize> {
                 at += source_name(&text[at..])?;
                 continue;
             }
-            // A literal of a builtin type: its value is no name.
+            // A literal of a builtin type: its value must not be read as a name.
             b'L' if text.get(at + 1).is_some_and(u8::is_ascii_lowercase) => {
                 at += text[at..].iter().position(|b| *b == b'E')? + 1;
                 continue;

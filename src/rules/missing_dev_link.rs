@@ -1,4 +1,4 @@
-//! `missing-dev-link`: a library without the link that `-l` finds.
+//! `missing-dev-link`: a library without the `libfoo.so` link that `-lfoo` needs.
 
 use super::{Query, Rule};
 use crate::catalogue::{LINK_HYGIENE, Level};
@@ -68,7 +68,7 @@ fn check(query: &Query<'_>) -> Findings {
     missing.map(finding).collect()
 }
 
-/// The name that linkers search for, if the soname has a version after it.
+/// The name that linkers search for, if the soname is that name with a version.
 fn link_name(soname: &[u8]) -> Option<OsString> {
     let end = memchr::memmem::find(soname, b".so.")? + b".so".len();
     let name = &soname[..end];

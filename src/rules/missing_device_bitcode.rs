@@ -1,4 +1,5 @@
-//! `missing-device-bitcode`: a wrapper names a directory of device libraries that has none.
+//! `missing-device-bitcode`: a compiler wrapper names a directory that contains no device
+//! libraries.
 
 use super::{Query, Rule};
 use crate::audit::LoosePathKind;

@@ -1,4 +1,4 @@
-//! `missing-dlopen`: a library that an object opens with dlopen and cannot do without is not found.
+//! `missing-dlopen`: a library that an object opens with dlopen and requires is not found.
 
 use super::{Query, Rule};
 use crate::audit::MissingDlopen;

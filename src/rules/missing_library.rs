@@ -1,4 +1,4 @@
-//! `missing-library`: a need, or a program's interpreter, that leads nowhere.
+//! `missing-library`: a needed library, or the interpreter of a program, is not found.
 
 use super::query::last_part;
 use super::words::{passed_over, tried};
@@ -102,7 +102,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// What LD_PRELOAD or ld.so.preload names in vain: the loader says so and goes on.
+/// Files of LD_PRELOAD or ld.so.preload that cannot be loaded: the loader prints an error and
+/// continues.
 fn preloads(query: &Query<'_>) -> Findings {
     let mut failures: BTreeMap<(&[u8], &str, &str), Vec<RootId>> = BTreeMap::new();
     for (root, closure) in query.entry_points() {
@@ -125,8 +126,8 @@ fn preloads(query: &Query<'_>) -> Findings {
     failures.into_iter().filter_map(finding).collect()
 }
 
-/// The finding for one missing library, by the paths tried and the message; other rules word their
-/// own with it.
+/// The finding for one missing library, with the paths tried and the message. Other rules use it
+/// with messages of their own.
 pub(super) fn finding(
     query: &Query<'_>,
     rule: RuleId,
@@ -154,7 +155,7 @@ pub(super) fn finding(
         version: version.clone(),
         ..Evidence::at(EvidenceKind::Explained, query.shared_path(*file))
     }));
-    // There may be a hundred thousand of these.
+    // There may be a hundred thousand findings.
     finding.evidence.shrink_to_fit();
     let file = query.quoted(missing.file);
     finding.witness = file.map(|file| format!("readelf -d {file} | grep NEEDED"));
@@ -162,7 +163,7 @@ pub(super) fn finding(
 }
 
 impl Query<'_> {
-    /// The attempts of the search in their order. The cache is named even where it has no entry.
+    /// The paths that the search tried, in order. The cache is listed even if it has no entry.
     fn attempts(&self, missing: &MissingLibrary, attempts: &[Tried]) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = attempts.iter().map(tried).collect();
         let is_path = missing.name.contains(&b'/');
@@ -188,7 +189,7 @@ impl Query<'_> {
     }
 }
 
-/// Says of candidates why the loader did not take them, which made these attempts.
+/// Adds to each candidate the reason why the loader, which tried `attempts`, did not take it.
 pub(super) fn with_reasons(
     mut candidates: Vec<Evidence>,
     name: &[u8],
@@ -225,14 +226,14 @@ pub(super) fn with_reasons(
 }
 
 fn interpreters(query: &Query<'_>) -> Findings {
-    // Under a whitelist it is a matter of that.
+    // With a whitelist, `outside-closure` reports it.
     let is_open = !query.policy().is_closed();
     interpreters_with(query, RULE.id, |fault| {
         (fault == InterpreterDefect::Absent && is_open).then(|| "not found".to_owned())
     })
 }
 
-/// Findings about interpreters whose fault `word` has words for; used by the rules of the group.
+/// Findings of a rule about the interpreter defects for which `word` gives a message.
 pub(super) fn interpreters_with(
     query: &Query<'_>,
     rule: RuleId,

@@ -53,8 +53,8 @@ process is not seen. Statically linked runtimes are not seen either.
 
 /// Runtimes of which a process has at most one file, by soname.
 const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", b"libgcc_s.so.1"];
-/// Runtimes of which a process has at most one kind: the name, and the begin of sonames. Wheels put a
-/// hash behind it.
+/// Runtimes of which a process has at most one kind: the title, and the first part of sonames.
+/// Wheels put a hash after it.
 const KINDS: [(&str, &[&[u8]]); 2] = [
     ("OpenMP runtimes", &[b"libgomp", b"libomp", b"libiomp5"]),
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
@@ -73,7 +73,7 @@ struct Fact {
 enum Kind {
     /// Two files of one of [`SINGLE`].
     Twice,
-    /// libc and the loader of another build; its own loader.
+    /// A libc with the loader of another build. The field is the libc's own loader.
     Loader(FileId),
     /// Two of [`KINDS`], by index.
     Kinds(usize),
@@ -81,7 +81,7 @@ enum Kind {
 
 fn check(query: &Query<'_>) -> Findings {
     let mut facts: BTreeMap<(Kind, Files), Fact> = BTreeMap::new();
-    // Closures with the same libraries differ in the entry point alone.
+    // Closures with the same libraries differ only in the entry point.
     let mut known: FastMap<usize, Vec<(Kind, Vec<ModuleId>)>> = FastMap::default();
     for (root, closure) in query.entry_points() {
         let is_runtime = closure.root.host.is_some() || query.is_runtime(closure.root.file);
@@ -107,7 +107,7 @@ fn check(query: &Query<'_>) -> Findings {
     facts.into_iter().map(|((kind, _), fact)| finding(query, &kind, &fact)).collect()
 }
 
-/// What is mixed in one closure.
+/// The runtimes that are mixed in one closure.
 fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> {
     let mut out = Vec::new();
     let mut kinds: [Vec<(usize, ModuleId)>; KINDS.len()] = Default::default();
@@ -124,7 +124,7 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> 
         for (at, (_, names)) in KINDS.iter().enumerate() {
             let is = |name: &&&[u8]| is_of(soname, name);
             if let Some(which) = names.iter().position(|name| is(&name))
-                // libstdc++.so.6 twice is another fact.
+                // Two files of libstdc++.so.6 are another fact, `Twice`.
                 && (at == 0 || kinds[at].iter().all(|(known, _)| *known != which))
             {
                 kinds[at].push((which, module));
@@ -138,7 +138,7 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> 
         out.push((Kind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
     }
     let loader = closure.module(LOADER).file;
-    // A libc.so.6 that is itself the entry point is not run as a program.
+    // If libc.so.6 itself is the entry point, it is not meant to run as a program.
     for (libc, module) in single[0].iter().filter(|(_, module)| *module != ROOT) {
         if let Some(own) = loader.and_then(|loader| query.own_loader(*libc, loader)) {
             out.push((Kind::Loader(own), vec![*module, LOADER]));
@@ -152,7 +152,8 @@ pub(super) fn is_single(soname: &[u8]) -> bool {
     SINGLE.contains(&soname)
 }
 
-/// True if a soname is `name` with a version or a hash: `libgomp.so.1`, `libgomp-a34b3233.so.1.0.0`.
+/// True if a soname is `name` with a version or a hash: `libgomp.so.1` or
+/// `libgomp-a34b3233.so.1.0.0`.
 fn is_of(soname: &[u8], name: &[u8]) -> bool {
     let rest = soname.strip_prefix(name);
     rest.is_some_and(|rest| rest.starts_with(b".so") || rest.starts_with(b"-"))

@@ -1,8 +1,8 @@
-//! Definitions that nearly fit undefined symbols: in the scope of an entry point, the same
-//! name with another version, tag or parameter list, else other members of its class or namespace.
-//! One pass over the tables of the scopes answers for all symbols; without undefined symbols nothing
-//! is looked at. `undefined-symbol` adds them as evidence, and `why` shows them. For the view `archive`
-//! and its rules the same is asked of members of archives.
+//! Definitions that nearly fit undefined symbols: in the scope of an entry point, the same name
+//! with another version, tag or parameter list, else other members of its class or namespace. One
+//! pass over the tables of the scopes serves all symbols; without undefined symbols there is no
+//! pass. `undefined-symbol` adds them as evidence, and `why` shows them. The view `archive` and its
+//! rules look up members of archives in the same way.
 
 use super::mangled::{Parts, first_component, parts};
 use crate::audit::Audit;
@@ -12,14 +12,14 @@ use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::order::Arrange as _;
 use crate::parallel;
 
-/// Definitions kept for one name or class, of one file and of all, and named for one symbol.
+/// Limits of definitions: kept for each key and file, kept for each key, and named for each symbol.
 const MOST_OF_FILE: usize = 16;
 const MOST_OF_ALL: usize = 512;
 const MOST: usize = 3;
-/// Other members of a class that are named for one symbol.
+/// Upper bound for the other members of a class that are named for one symbol.
 const MOST_MEMBERS: usize = 2;
 
-/// How a definition differs, the nearest first.
+/// The difference of a definition, the nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
     Machine,
@@ -54,9 +54,9 @@ pub(crate) struct NearMiss<'a> {
     pub(crate) version: Option<&'a [u8]>,
     /// The member, if the file is an archive.
     pub(crate) member: Option<&'a [u8]>,
-    /// How it differs.
+    /// The difference.
     pub(crate) reason: &'static str,
-    /// It is another member of the class, and no edition of the symbol.
+    /// True for another member of the class, false for a variant of the symbol itself.
     pub(crate) is_minor: bool,
 }
 
@@ -70,7 +70,7 @@ struct Definition<'a> {
     target: Option<Target>,
 }
 
-/// What a definition is looked up by.
+/// A key under which definitions are looked up.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Name(Vec<u8>),
@@ -78,14 +78,14 @@ enum Key {
     Class(Vec<u8>),
 }
 
-/// Definitions that nearly fit.
+/// Definitions that nearly fit undefined symbols, by their keys.
 pub(crate) struct NearMisses<'a> {
     found: FastMap<Key, Vec<Definition<'a>>>,
     /// The files in the scope of each entry point.
     scopes: FastMap<RootId, FastSet<FileId>>,
 }
 
-/// The names and classes that are asked about.
+/// The undefined names whose near misses are wanted, and their keys.
 #[derive(Default)]
 pub(crate) struct Wanted {
     names: FastSet<Vec<u8>>,
@@ -94,7 +94,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What is near these undefined names.
+    /// The names and keys of these undefined names.
     pub(crate) fn new<'n>(undefined: impl Iterator<Item = &'n [u8]>) -> Self {
         let mut out = Self::default();
         for symbol in undefined {
@@ -106,18 +106,18 @@ impl Wanted {
         out
     }
 
-    /// True for a definition that is asked about.
+    /// True if a definition has a wanted key.
     pub(crate) fn is_near(&self, name: &[u8]) -> bool {
         !self.of(split(name).0).is_empty()
     }
 
-    /// The keys of a definition that are asked about.
+    /// The wanted keys of a definition.
     fn of(&self, name: &[u8]) -> Vec<Key> {
         let mut out: Vec<Key> = Vec::new();
         if self.names.contains(name) {
             out.push(Key::Name(name.to_vec()));
         }
-        // Most names belong to another class; this test is cheaper than taking them apart.
+        // Most names belong to another class; this test is cheaper than splitting them.
         let is_near =
             first_component(name).is_some_and(|part| self.first_components.contains(part));
         let parts = if is_near { parts(name) } else { None };
@@ -134,7 +134,7 @@ fn keys(parts: &Parts<'_>) -> impl Iterator<Item = Key> + use<> {
 }
 
 impl<'a> NearMisses<'a> {
-    /// Looks through the scopes of the entry points under which symbols are `undefined`.
+    /// Scans the scopes of the entry points under which symbols are `undefined`.
     pub(crate) fn find(audit: &'a Audit, undefined: &[(&[u8], RootId)]) -> Self {
         let view = audit.view();
         let mut scopes: FastMap<RootId, FastSet<FileId>> = FastMap::default();
@@ -153,7 +153,7 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes }
     }
 
-    /// Looks through shared objects, and through definitions in archives that [`Wanted`] selected.
+    /// Scans shared objects, and definitions in archives that [`Wanted`] selected.
     pub(crate) fn in_link(
         wanted: &Wanted,
         objects: impl Iterator<Item = (FileId, &'a Object)>,
@@ -170,9 +170,9 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes: FastMap::default() }
     }
 
-    /// The definitions of all files that are most like one symbol of an object for `target`, the nearest
-    /// first. A definition of the same name, version and machine is not among them: the caller knows why
-    /// the linker did not take it.
+    /// The definitions nearest to one symbol of an object for `target`, among all files, the
+    /// nearest first. They exclude definitions with the same name, version and machine: the caller
+    /// knows why the linker did not take those.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &Definition<'a>| match (target, definition.target) {
@@ -196,7 +196,7 @@ impl<'a> NearMisses<'a> {
         out
     }
 
-    /// The nearest definitions for one symbol in the scope of an entry point, the nearest first.
+    /// The definitions nearest to one symbol in the scope of an entry point, the nearest first.
     pub(crate) fn of(&self, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
         let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
         self.nearest(symbol, &|definition| scope.contains(&definition.file))
@@ -240,14 +240,14 @@ fn near_miss<'a>(miss: Miss, definition: &Definition<'a>) -> NearMiss<'a> {
     }
 }
 
-/// A name of an archive's symbol, and its version: `foo@V1` and `foo@@V1` are versions of `foo`.
+/// Splits the name of an archive's symbol: `foo@V1` and `foo@@V1` are `foo` and its version.
 fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
     let Some(at) = memchr::memchr(b'@', name) else { return (name, None) };
     let version = &name[at + 1..];
     (&name[..at], Some(version.strip_prefix(b"@").unwrap_or(version)))
 }
 
-/// Definitions by their keys, in order.
+/// Definitions by their keys, in the order of the files.
 fn gathered(of_files: Vec<Vec<(Key, Definition<'_>)>>) -> FastMap<Key, Vec<Definition<'_>>> {
     let mut found: FastMap<Key, Vec<Definition<'_>>> = FastMap::default();
     for (key, definition) in of_files.into_iter().flatten() {
@@ -259,7 +259,7 @@ fn gathered(of_files: Vec<Vec<(Key, Definition<'_>)>>) -> FastMap<Key, Vec<Defin
     found
 }
 
-/// How another member of the same name differs.
+/// The difference of a member with the same name.
 fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
     let other = parts(other)?;
     Some(if other.parameters != own.parameters {
@@ -271,7 +271,7 @@ fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
     })
 }
 
-/// The definitions of one file that are asked about, a few for each key.
+/// The definitions of one file that have a wanted key, a few for each key.
 fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Definition<'a>)> {
     let mut counts: FastMap<Key, usize> = FastMap::default();
     let mut out = Vec::new();

@@ -1,6 +1,6 @@
-//! Definitions in archives that nearly fit symbols which an archive lacks: evidence for
-//! `uncovered-symbol`, and for undefined symbols that members of an archive refer to. They are looked up
-//! after the rules, because the indices of the archives must be read again.
+//! Definitions in archives that nearly fit undefined symbols of an archive: evidence for
+//! `uncovered-symbol`, and for undefined symbols that members of an archive refer to. They are
+//! looked up after the rules, because the indices of the archives must be read again.
 
 use super::near::{NearMisses, Wanted};
 use crate::audit::Audit;
@@ -10,7 +10,7 @@ use crate::id::ArchiveId;
 use crate::tree::Tree;
 use std::sync::Arc;
 
-/// The target of a finding's file: an object, or an archive by its first member that has one.
+/// The target of a finding's file: of an object, or of the first archive member that has one.
 fn target(audit: &Audit, finding: &Finding) -> Option<Target> {
     let file = audit.corpus.file_at(&finding.full_path())?;
     let object = audit.corpus.files[file].object().map(|object| object.header.target());

@@ -1,5 +1,5 @@
-//! `outside-closure`: a library or interpreter that a whitelist does not have, or that was found outside
-//! of the store or prefix of the file that needs it (`found_outside`).
+//! `outside-closure`: a library or interpreter that is not on a whitelist, or was found outside of
+//! the store or prefix of its user (`found_outside`).
 
 use super::demand::{arch, place};
 use super::words::passed_over;
@@ -86,7 +86,7 @@ fn off_whitelist(query: &Query<'_>) -> Findings {
         let who = object.map(|object| refuses(query.policy(), object, &missing.name));
         let who = who.unwrap_or_default();
         let message = format!("{name}: not provided by {who}, not in the prefix");
-        // Nothing was looked for elsewhere.
+        // Paths elsewhere do not count: with a whitelist, the library must be in the prefix.
         let is_inside =
             |tried: &&Tried| query.prefixes().contain(Path::new(OsStr::from_bytes(&tried.path)));
         let tried: Vec<Tried> = tried.iter().filter(is_inside).cloned().collect();
@@ -108,8 +108,8 @@ fn refuses(policy: &Policy, object: &Object, library: &[u8]) -> String {
     platform.or_else(only).unwrap_or_default()
 }
 
-/// Interpreters that do not exist. Those that the policy provides do not count: the platform has them, and
-/// this machine need not.
+/// Interpreters that do not exist, except those that the policy provides: the platform has them
+/// even if this machine does not.
 fn interpreters(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, fault) in query.bad_interpreters() {

@@ -1,4 +1,5 @@
-//! `pkgconfig-missing-file`: a flag of a package file names something that does not exist.
+//! `pkgconfig-missing-file`: a flag of a package file names a file or directory that does not
+//! exist.
 
 use super::{Query, Rule};
 use crate::audit::MissingFlag;
@@ -65,7 +66,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The flag in its usual form, with a path relative to `prefix`.
+/// The flag in canonical form, with a path relative to `prefix`.
 fn written(missing: &MissingFlag, prefix: &[u8]) -> Vec<u8> {
     let below = |path: &[u8]| {
         let inside = path.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(b"/"));

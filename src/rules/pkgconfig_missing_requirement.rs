@@ -1,4 +1,4 @@
-//! `pkgconfig-missing-requirement`: a package file requires a package that is not there.
+//! `pkgconfig-missing-requirement`: a package file requires a package that is not found.
 
 use super::{Query, Rule};
 use crate::audit::Unmet;

@@ -1,5 +1,5 @@
-//! The read-only interface of rules to the facts and the plan of an audit. Every rule gets one.
-//! Messages are written in `words` and `demand`.
+//! The read-only interface of rules to the facts and the plan of an audit. Messages are written in
+//! `words` and `demand`.
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
@@ -32,7 +32,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Files by the names under which a need may ask for them.
+/// Files by the names that a need may use for them.
 type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
 
 /// The facts of one audit.
@@ -58,7 +58,7 @@ impl<'a> Query<'a> {
         Self { audit, plan, explained, solved, located, by_name: OnceLock::new() }
     }
 
-    /// The facts as the resolver saw them.
+    /// The facts as the resolver sees them.
     pub(super) fn view(&self) -> View<'a> {
         self.audit.view()
     }
@@ -68,7 +68,7 @@ impl<'a> Query<'a> {
         self.audit.corpus.files.entries()
     }
 
-    /// Audited ELF files of this system.
+    /// Audited ELF files that a loader of this system may load.
     pub(super) fn audited_objects(&self) -> impl Iterator<Item = (FileId, &'a Object)> {
         let is_ours = |facts: &FileFacts| facts.audited && facts.foreign().is_none();
         let audited = self.files().filter(move |(_, facts)| is_ours(facts));
@@ -101,7 +101,7 @@ impl<'a> Query<'a> {
         &self.audit.prefixes
     }
 
-    /// The text of a name in closures.
+    /// The text of an interned name.
     pub(super) fn text(&self, id: StrId) -> &'a [u8] {
         self.audit.text(id)
     }
@@ -127,13 +127,13 @@ impl<'a> Query<'a> {
         missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
     }
 
-    /// True if the prefix of the object holds a file of the missing library's name.
+    /// True if the object's prefix has a file with the name of the missing library.
     pub(super) fn lies_in_prefix(&self, missing: &MissingLibrary) -> bool {
         let Audit { candidates, corpus, prefixes, .. } = self.audit;
         candidates.holds(corpus, prefixes, missing.file, &missing.name)
     }
 
-    /// True if a whitelist is what the missing library is not on: the prefix does not hold it.
+    /// True if there is a whitelist and the prefix does not hold the missing library.
     pub(super) fn is_outside(&self, missing: &MissingLibrary) -> bool {
         self.plan.policy.is_closed() && !self.lies_in_prefix(missing)
     }
@@ -143,7 +143,8 @@ impl<'a> Query<'a> {
         &self.audit.diagnosis.undefined
     }
 
-    /// Definitions that nearly fit the undefined symbols, each in the scope of the first entry point.
+    /// Definitions that nearly fit the undefined symbols, each in the scope of its first entry
+    /// point.
     pub(super) fn near_misses(&self) -> NearMisses<'a> {
         let undefined = self.undefined().iter();
         let places = undefined.filter_map(|one| Some((&*one.symbol, *one.roots.first()?)));
@@ -170,7 +171,7 @@ impl<'a> Query<'a> {
         &self.audit.closures.roots[root]
     }
 
-    /// Modules from the entry point of a site to its module.
+    /// The modules on the way from the entry point of a site to its module.
     pub(super) fn chain(&self, site: crate::diagnosis::Site) -> Chain {
         crate::diagnosis::chain(&self.audit.closures, site)
     }
@@ -200,17 +201,17 @@ impl<'a> Query<'a> {
         &self.audit.closures.no_loader
     }
 
-    /// Files with more needs or unbound symbols than are judged.
+    /// Files that have more needs or unbound symbols than the audit checks.
     pub(super) fn left_out(&self) -> Vec<LeftOut> {
         self.audit.left_out()
     }
 
-    /// Files given by name that are not this system's.
+    /// Files given by name that are not for this system.
     pub(super) fn foreign(&self) -> &'a [(FileId, Foreign)] {
         &self.audit.closures.foreign
     }
 
-    /// Host programs and plugins that could not be combined as requested.
+    /// Host programs and plugins that could not be combined as the options say.
     pub(super) fn unhosted(&self) -> &'a Unhosted {
         &self.audit.closures.unhosted
     }
@@ -220,7 +221,8 @@ impl<'a> Query<'a> {
         &self.audit.library
     }
 
-    /// The members that refer to an undefined symbol, in the archive of the object.
+    /// The members that refer to an undefined symbol, in the archive that the object was linked
+    /// from.
     pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
         let traces: &'a Traces = &self.explained.traces;
         traces.get(&(file, symbol.to_vec()))
@@ -231,13 +233,13 @@ impl<'a> Query<'a> {
         self.solved.merged(self.audit, self.plan)
     }
 
-    /// The archives that a library, linked from `archive`, lacks; none for a file that is not an
+    /// The archives that a library, linked from `archive`, lacks; `None` for a file that is not an
     /// object.
     pub(super) fn lacking(&self, file: FileId, archive: ArchiveId) -> Option<Arc<Solution>> {
         self.solved.solve(self.audit, file, Some(archive))
     }
 
-    /// Candidates that define a symbol for an object of `target`.
+    /// Candidates that define a symbol for an object of `target`, without the file `not`.
     pub(super) fn definers(
         &self,
         name: &[u8],
@@ -247,7 +249,7 @@ impl<'a> Query<'a> {
         self.audit.providers.of(name, not, target)
     }
 
-    /// What the system has for undefined symbols and missing libraries.
+    /// Installed files that define undefined symbols or have the names of missing libraries.
     pub(super) fn installed(&self) -> &'a Installed {
         &self.audit.installed
     }
@@ -275,8 +277,9 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names that two libraries in the scope of an entry point define differently, and the definition
-    /// that each reference of a library gets. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names that two libraries in the scope of an entry point define differently, and the
+    /// definition to which each reference of a library binds. For rules that declare
+    /// `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }
@@ -287,14 +290,14 @@ impl<'a> Query<'a> {
         self.audit.bound_libraries(root)
     }
 
-    /// The loader beside a libc.so.6 that `loader`, of another directory, loads. For rules that
-    /// declare `Wants::OWN_LOADERS`.
+    /// The dynamic loader in the directory of `libc`, if another dynamic loader, `loader`, loads
+    /// this libc. For rules that declare `Wants::OWN_LOADERS`.
     pub(super) fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.audit.own_loader(libc, loader)
     }
 
-    /// Libraries that objects require by notes and that dlopen does not open. For rules that declare
-    /// `Wants::DLOPEN_NOTES`.
+    /// Libraries that notes of objects require for dlopen and that dlopen does not find. For rules
+    /// that declare `Wants::DLOPEN_NOTES`.
     pub(super) fn missing_dlopens(&self) -> &'a [MissingDlopen] {
         &self.audit.missing_dlopens
     }
@@ -310,7 +313,7 @@ impl<'a> Query<'a> {
         &self.audit.devices
     }
 
-    /// The location of device code that is loaded as one.
+    /// The location of a unit: device code that is loaded as one.
     pub(super) fn locate_unit(&self, unit: Unit) -> Arc<Located> {
         match unit {
             Unit::File(file) => self.locate(file),
@@ -321,7 +324,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// True if the run judges the unit: it is audited, or lies in an audited prefix.
+    /// True if the unit is audited, or in an audited prefix.
     pub(super) fn is_audited_unit(&self, unit: Unit) -> bool {
         match unit {
             Unit::File(file) => self.facts(file).audited,
@@ -331,7 +334,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// What text files promise, for rules that want their classes.
+    /// The contents of text files of packages, for rules that want their classes.
     pub(super) fn package_text(&self) -> &'a PackageText {
         &self.audit.package_text
     }
@@ -341,7 +344,8 @@ impl<'a> Query<'a> {
         Finding::new(rule, Arc::new(self.prefixes().locate(path)), message)
     }
 
-    /// Findings about CMake packages: `word` makes the message and the detail, for its kinds of events.
+    /// Findings about CMake packages. `word` returns the message and the detail of the events that
+    /// it reports.
     pub(super) fn about_cmake(
         &self,
         rule: RuleId,
@@ -365,18 +369,18 @@ impl<'a> Query<'a> {
         &self.audit.problems
     }
 
-    /// Files of any type that a policy may name.
+    /// Files of any type whose names match patterns of a policy.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }
 
-    /// Links with the name of a library that lead nowhere, with their texts.
+    /// Dangling links with the name of a library, each with its target.
     pub(super) fn dangling_links(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.dangling
     }
 
-    /// Those of `names` that the walk probably met in a listed directory. For rules that declare
-    /// `Wants::NAMES_MET`.
+    /// Those of `names` that are probably in a directory that the walk listed. For rules that
+    /// declare `Wants::NAMES_MET`.
     pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
         self.audit.names_met(names.collect())
     }

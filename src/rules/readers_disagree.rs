@@ -48,7 +48,8 @@ if the section headers lead to the tables of the dynamic section; symbols, as fa
 table length.
 ";
 
-/// Differences reported for one file; a reader that is wrong about one symbol mostly is about all.
+/// Upper bound for the differences reported for one file. A reader that misreads one symbol usually
+/// misreads all.
 const MOST: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {

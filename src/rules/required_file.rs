@@ -1,4 +1,4 @@
-//! `required-file`: a file that a policy wants a prefix to have.
+//! `required-file`: a file that a policy requires in a prefix.
 
 use super::demand::{Given, by_policy, place};
 use super::{Query, Rule};
@@ -62,12 +62,12 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     out.arrange_by(|a, b| a.key().cmp(&b.key()));
-    // Two policies may require the same.
+    // Two policies may require the same file.
     out.dedup_by(|b, a| a.key() == b.key());
     out
 }
 
-/// True if a file that is required lies below a given directory, or anywhere.
+/// True if the required file exists below the given directory, or anywhere if there is none.
 pub(super) fn is_there(
     query: &Query<'_>,
     required: &RequiredFile,

@@ -1,4 +1,4 @@
-//! `required-package`: a CMake package that a policy wants a prefix to have.
+//! `required-package`: a CMake package that a policy requires in a prefix.
 
 use super::demand::{Given, because, by_policy, place};
 use super::{Query, Rule};
@@ -50,18 +50,18 @@ Where the evaluation depends on the project of the user, the answer is `undecide
 or a part of a prefix were given and the package is not there.
 ";
 
-/// The entries that the level of the rule asks for.
+/// The required packages; none if the rule is allowed.
 pub(super) fn asked(policy: &Policy) -> &[RequiredPackage] {
     let is_asked = policy.level_of(&RULE.known()) != Level::Allow;
     if is_asked { &policy.required_packages } else { &[] }
 }
 
-/// Where a package would be.
+/// A pattern for the configuration file of a package.
 pub(super) fn pattern(required: &RequiredPackage) -> Option<Pattern> {
     Pattern::path(&format!("**/{}Config.cmake", required.name)).ok()
 }
 
-/// Packages of the name that lie in a given directory, or anywhere.
+/// Packages of that name below the given directory, or anywhere if there is none.
 fn packages<'a>(
     query: &Query<'a>,
     required: &RequiredPackage,
@@ -74,7 +74,7 @@ fn packages<'a>(
     query.package_text().cmake.iter().filter(is_it).collect()
 }
 
-/// True if a package of the name is there.
+/// True if a package of that name exists.
 pub(super) fn is_met(
     query: &Query<'_>,
     required: &RequiredPackage,
@@ -109,7 +109,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// What a consumer of a package does not get.
+/// The parts of a package that its consumers do not get.
 fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -> Findings {
     let name = show(required.name.as_bytes());
     let about = |what: String, component: Option<&str>| {
@@ -130,7 +130,7 @@ fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -
     .collect()
 }
 
-/// Packages and components of which the evaluation does not tell whether they are found, as findings of
+/// Packages and components for which the evaluation cannot decide if they are found, as findings of
 /// `rule`.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();

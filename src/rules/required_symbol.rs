@@ -1,4 +1,4 @@
-//! `required-symbol`: a symbol that a policy wants a file to define.
+//! `required-symbol`: a symbol that a policy requires a file to define.
 
 use super::demand::{because, by_policy, has_symbols, place, symbol_key};
 use super::words::typeable;
@@ -54,7 +54,7 @@ fn check(query: &Query<'_>) -> Findings {
     let required = &query.policy().required_symbols;
     let mut out: Findings = required.iter().flat_map(|entry| of_entry(query, entry)).collect();
     out.arrange_by(|a, b| a.key().cmp(&b.key()));
-    // Two policies may require the same.
+    // Two policies may require the same symbol.
     out.dedup_by(|b, a| a.key() == b.key());
     out
 }

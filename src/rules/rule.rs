@@ -1,6 +1,7 @@
-//! The row of a rule: all its declarations. Rows generate the catalogue for policies, `explain`,
-//! the pages and the schema, and decide which facts a run reads. A rule does not run if no level
-//! enables it or it has nothing to check. The rules themselves are in the other files.
+//! The row of a rule: all its declarations. The rows generate the catalogue for policies,
+//! `explain`, the pages and the schema, and they decide which facts a run reads. A rule does not
+//! run if no level enables it or if it has nothing to check. The rules themselves are in the other
+//! files.
 
 use super::query::Query;
 use crate::catalogue::{Group, Known, Level, RuleId};
@@ -15,16 +16,16 @@ pub struct Rule {
     pub id: RuleId,
     /// Its group.
     pub group: Group,
-    /// Its level unless a policy or an option sets another.
+    /// Its level, unless a policy or an option sets another.
     pub level: Level,
-    /// One line without full stop.
+    /// One line without a full stop.
     pub summary: &'static str,
     /// The page, in Markdown, with the five headings.
     pub docs: &'static str,
     /// The files it judges.
     pub judges: Judges,
-    /// Its findings account for references that a missing library explains. It runs even if it is
-    /// allowed, so that the report can count the assumed references.
+    /// True if its findings cover references that a missing library explains. Such a rule runs even
+    /// if it is allowed, so that the report can count the assumed references.
     pub explains: bool,
     leaves_open: bool,
     keys: Option<&'static [&'static str]>,
@@ -127,22 +128,22 @@ impl Rule {
         Self { keys: Some(keys), ..self }
     }
 
-    /// Another level than that of its group.
+    /// Sets a level that differs from that of its group.
     pub(super) const fn at(self, level: Level) -> Self {
         Self { level, ..self }
     }
 
-    /// Facts and queries that only some rules need.
+    /// The optional facts and queries that it needs.
     pub(super) const fn wants(self, wants: Wants) -> Self {
         Self { wants, ..self }
     }
 
-    /// Its findings make a run incomplete, though they have a level: what they are about was not read.
+    /// Its findings make a run incomplete although they have a level: their subject was not read.
     pub(super) const fn leaves_open(self) -> Self {
         Self { leaves_open: true, ..self }
     }
 
-    /// True if its findings say that something could not be read or decided.
+    /// True if its findings report input that could not be read or decided.
     pub fn is_open(&self) -> bool {
         self.group.is_input || self.leaves_open
     }
@@ -152,12 +153,12 @@ impl Rule {
         Self { asked, ..self }
     }
 
-    /// Checks dependencies outside the audited files too.
+    /// Checks also the dependencies outside of the audited files.
     pub(super) const fn of_all_loaded(self) -> Self {
         Self { judges: Judges::Loaded, ..self }
     }
 
-    /// Its findings account for references that missing libraries explain.
+    /// Its findings cover references that missing libraries explain.
     pub(super) const fn explaining(self) -> Self {
         Self { explains: true, ..self }
     }
@@ -168,7 +169,7 @@ impl Rule {
         Known { id: id.as_str(), group, level, keys, is_built: true }
     }
 
-    /// Its effect on a run, for tables: its level or `incomplete`.
+    /// Its effect on a run, for tables: a level, or `incomplete`.
     pub fn default_name(&self) -> &'static str {
         if self.group.is_input { "incomplete" } else { self.level.name() }
     }
@@ -183,7 +184,7 @@ impl Rule {
         matches!(self.check, Check::Diff)
     }
 
-    /// Its wants, if its findings count.
+    /// The facts that it wants, if its findings count.
     pub(super) fn wanted(&self, plan: &Plan) -> Wants {
         if (self.asked)(plan) && self.counts(plan) { self.wants } else { Wants::NONE }
     }

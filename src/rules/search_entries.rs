@@ -1,5 +1,5 @@
-//! What the rules about single entries of search paths share: the tag, the libraries that are found
-//! through an entry, and the finding. It makes no findings of its own.
+//! Code that the rules about single entries of search paths share: the tag, the libraries that are
+//! found through an entry, and the finding. This module makes no findings of its own.
 
 use super::query::Query;
 use crate::audit::{SearchEntries, SearchEntry};
@@ -12,12 +12,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Directories of builds and of single users.
+/// Directories of builds and of individual users.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
-/// Directories of installed packages. A current directory below one of them is not that of a build.
+/// Directories of installed packages. A current directory below one of them is not a build
+/// directory.
 const PACKAGES: [&str; 9] =
     ["/usr", "/opt", "/lib", "/lib64", "/bin", "/sbin", "/srv", "/nix/store", "/gnu/store"];
-/// Libraries named for one entry.
+/// Upper bound for the libraries named for one entry.
 const MOST: usize = 3;
 
 impl Query<'_> {
@@ -43,7 +44,7 @@ impl Query<'_> {
         names
     }
 
-    /// The same as the end of a sentence.
+    /// The same names as the end of a sentence.
     pub(super) fn what_is_found(&self, of: &SearchEntries, entry: &SearchEntry) -> String {
         let names = self.found_through(of, entry);
         match &names[..] {
@@ -87,7 +88,7 @@ impl Query<'_> {
         finding
     }
 
-    /// Why an entry is unsafe.
+    /// The reason why an entry is unsafe, if it is.
     pub(super) fn unsafe_reason(&self, file: FileId, entry: &SearchEntry) -> Option<String> {
         if entry.text.is_empty() {
             return Some("the current directory".to_owned());
@@ -119,7 +120,7 @@ impl Query<'_> {
         (!is_inside && !is_own(cwd)).then(|| "below the current directory".to_owned())
     }
 
-    /// The current directory, if it may be that of a build: packages are audited from there.
+    /// The current directory, if it may be a build directory: packages are audited from there.
     fn build_directory(&self) -> Option<&Path> {
         let plan = self.plan();
         let cwd = Some(&*plan.cwd).filter(|_| !plan.has_root && !plan.cwd_stated)?;

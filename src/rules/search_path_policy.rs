@@ -80,7 +80,7 @@ fn of_object(query: &Query<'_>, policy: &SearchPath, file: FileId, object: &Obje
         let mut entries: Vec<&[u8]> = text.split(|b| *b == b':').collect();
         entries.arrange();
         entries.dedup();
-        // An empty text is no entry at all.
+        // An empty search path has no entries.
         for entry in entries.into_iter().filter(|_| !text.is_empty()) {
             if !allowed.iter().any(|begin| begins(entry, begin.as_bytes())) {
                 let words = if entry.is_empty() { "an empty entry".into() } else { show(entry) };
@@ -113,8 +113,8 @@ fn begins(entry: &[u8], begin: &[u8]) -> bool {
     entry.starts_with(b"/") == begin.starts_with(b"/") && parts(entry).starts_with(&parts(begin))
 }
 
-/// The parts of a path without empty ones and `.`; `..` takes away what was named before it, but
-/// not a token, whose value is not known.
+/// The components of a path, without empty ones and `.`. `..` removes the component before it,
+/// unless that is a token, whose value is unknown.
 fn parts(path: &[u8]) -> Vec<&[u8]> {
     let mut out: Vec<&[u8]> = Vec::new();
     for part in path.split(|b| *b == b'/').filter(|part| !matches!(*part, b"" | b".")) {
@@ -122,7 +122,7 @@ fn parts(path: &[u8]) -> Vec<&[u8]> {
             (b"..", Some(last)) if *last != b".." && !last.contains(&b'$') => {
                 out.pop();
             }
-            // Above the root there is nothing.
+            // `..` of `/` is `/`.
             (b"..", None) if path.starts_with(b"/") => {}
             (b"${ORIGIN}", _) => out.push(b"$ORIGIN"),
             _ => out.push(part),

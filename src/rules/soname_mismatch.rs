@@ -1,4 +1,4 @@
-//! `soname-mismatch`: a library has a soname under which no search finds it.
+//! `soname-mismatch`: a library has a soname that no search can find.
 
 use super::query::last_part;
 use super::{Query, Rule};
@@ -58,7 +58,7 @@ fn check(query: &Query<'_>) -> Findings {
         let path = query.path(file);
         let is_library =
             |name: &[u8]| name.starts_with(b"lib") && memchr::memmem::find(name, b".so").is_some();
-        // A file outside that a link names is beside files that were not listed.
+        // A link led to this file outside: the files beside it were not listed.
         let is_here = query.facts(file).real == query.facts(file).path && !given.contains(&file);
         let is_named = last_part(path) == soname;
         let directory = path.parent().unwrap_or(path);
@@ -72,7 +72,7 @@ fn check(query: &Query<'_>) -> Findings {
     missing.map(|one| finding(query, one)).collect()
 }
 
-/// True for a directory below `lib` where no linker searches; `lib/x86_64-linux-gnu` is none.
+/// True for a directory below `lib` that no linker searches; `lib/x86_64-linux-gnu` is searched.
 fn is_private(directory: &Path) -> bool {
     let names: Vec<&[u8]> =
         directory.components().map(|name| name.as_os_str().as_bytes()).collect();
@@ -100,7 +100,7 @@ fn finding(query: &Query<'_>, Asked { file, soname, .. }: &Asked<'_>) -> Box<Fin
     finding
 }
 
-/// The names of audited files that `asked` may mean, by directory and last part.
+/// Names of audited files, limited to the sonames in `asked`, by directory and file name.
 fn names<'q>(query: &'q Query<'_>, asked: &[Asked<'q>]) -> FastSet<(&'q Path, &'q [u8])> {
     let sonames: FastSet<&[u8]> = asked.iter().map(|one| one.soname).collect();
     let mut out = FastSet::default();

@@ -47,14 +47,14 @@ if the command line or a policy names one, or if one lies beside a library with 
 are at most 1,000 objects.
 ";
 
-/// Pairs of a name and the member that has it.
+/// A symbol name with the offset of the member that has it.
 type Pairs<'a> = BTreeSet<(&'a [u8], u64)>;
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (_, entry) in query.library().entries() {
         let Some(index) = &entry.members.index else { continue };
-        // What could not be read cannot be compared; that is said as `malformed`.
+        // Damaged members cannot be compared; `malformed` reports them.
         if !entry.members.damage.is_empty() {
             continue;
         }
@@ -80,18 +80,18 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Members whose definitions are known: objects that could be read.
+/// The offsets of members whose definitions are known: objects that could be read.
 fn readable(entry: &ArchiveEntry) -> FastSet<u64> {
     let list = entry.members.list.iter();
     list.filter(|member| member.kind == MemberKind::Object).map(|member| member.offset).collect()
 }
 
-/// What the index says of readable members and of none.
+/// The entries of the index for readable members, and for offsets where no member is.
 fn said<'a>(entry: &'a ArchiveEntry, index: &'a Index) -> Pairs<'a> {
     let readable = readable(entry);
     let all: FastSet<u64> = entry.members.list.iter().map(|member| member.offset).collect();
     let judged = |(_, offset): &(&[u8], u64)| readable.contains(offset) || !all.contains(offset);
-    // A default version is part of the name in an index, and no part of it elsewhere.
+    // In an index, a default version is part of the name.
     let stem = |(name, offset): (&'a [u8], u64)| {
         let end = name.windows(2).position(|two| two == b"@@").unwrap_or(name.len());
         (&name[..end], offset)
@@ -99,7 +99,7 @@ fn said<'a>(entry: &'a ArchiveEntry, index: &'a Index) -> Pairs<'a> {
     index.entries().filter(judged).map(stem).collect()
 }
 
-/// What readable members define.
+/// The names that readable members define.
 fn there<'a>(query: &'a Query<'_>, entry: &'a ArchiveEntry) -> Pairs<'a> {
     let library = &query.library();
     let Some(archive) = library.archive(entry.file) else { return Pairs::new() };

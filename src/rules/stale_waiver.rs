@@ -1,4 +1,4 @@
-//! `stale-waiver`: a waiver that waives nothing.
+//! `stale-waiver`: a waiver that matches no finding.
 
 use super::demand::place;
 use super::words::about_waiver;

@@ -49,10 +49,10 @@ glibc. `GLIBC_ABI_DT_RELR` counts as glibc 2.36. A version of a limited family w
 compared and is reported as `undecided`.
 ";
 
-/// What a needed version is to a limit.
+/// The relation of a needed version to a limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// Of another family, or old enough.
+    /// Its family is another one, or it is old enough.
     Fine,
     TooNew,
     /// It has no number.
@@ -97,10 +97,10 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// A library that an object needs versions of, and one of these versions.
+/// A library, and one of the versions that an object needs from it.
 type Need<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
-/// Calls `visit` for every needed version for which the first limit with this answer is found.
+/// Calls `visit` for each needed version with the first limit that gives `answer`.
 fn each<'a>(
     query: &Query<'a>,
     answer: Answer,
@@ -109,7 +109,7 @@ fn each<'a>(
     for (file, object) in query.audited_objects() {
         let limits: Vec<_> = query.policy().limits_for(arch(object)).collect();
         for library in object.versions.needs.iter().filter(|_| !limits.is_empty()) {
-            // Platforms do not list versions of loaders.
+            // Platforms list no versions of loaders.
             let of_loader = Libc::Glibc.has_loader(object.str(library.file));
             for need in &library.versions {
                 let version = object.str(need.name);
@@ -133,7 +133,7 @@ fn held(version: &[u8], limit: &VersionLimit) -> Answer {
         return if is_listed { Answer::Fine } else { Answer::TooNew };
     }
     let parts: Option<Vec<u32>> = match version {
-        // elf/dl-version.c asks for it since 2.36.
+        // elf/dl-version.c handles this version since 2.36.
         b"GLIBC_ABI_DT_RELR" => Some(vec![2, 36]),
         b"GLIBC_PRIVATE" => return Answer::TooNew,
         _ => number.split(|b| matches!(b, b'.' | b'_')).map(digits).collect(),
@@ -150,7 +150,7 @@ fn digits(part: &[u8]) -> Option<u32> {
     text.parse().ok()
 }
 
-/// `2.17.0` is `2.17`.
+/// Drops trailing zeros: `2.17.0` becomes `2.17`.
 fn trimmed(parts: &[u32]) -> &[u32] {
     &parts[..parts.iter().rposition(|part| *part != 0).map_or(0, |at| at + 1)]
 }

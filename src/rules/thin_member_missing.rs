@@ -1,4 +1,4 @@
-//! `thin-member-missing`: a thin archive names a file that is not there.
+//! `thin-member-missing`: a thin archive names a member file that does not exist.
 
 use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;

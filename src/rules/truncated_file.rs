@@ -1,4 +1,4 @@
-//! `truncated-file`: a file ends before its section headers. No section header is read.
+//! `truncated-file`: a file ends before its section headers. The rule needs no section header.
 
 use super::{Query, Rule};
 use crate::catalogue::INTEGRITY;

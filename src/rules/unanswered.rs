@@ -1,5 +1,5 @@
-//! Demands of policies that could not be checked, because a prefix was not given whole or an archive was not
-//! read. `undecided` reports them.
+//! Demands of policies that could not be checked, because the given directory is only a part of the
+//! prefix or an archive was not read. `undecided` reports them.
 
 use super::demand::{arch, by_policy, has_symbols, place, policy_file};
 use super::{
@@ -15,7 +15,7 @@ use crate::policy::{Origin, Pattern, SymbolAt};
 use crate::text::show;
 use std::sync::Arc;
 
-/// What policies demand and nothing could answer, as findings of `rule`.
+/// Demands of policies that could not be checked, as findings of `rule`.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let policy = &query.policy();
     let is_asked = |rule: &Rule| policy.level_of(&rule.known()) != Level::Allow;
@@ -68,7 +68,7 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// Files of architectures that a platform of the policy says nothing about.
+/// Files of architectures for which a platform of the policy has no entry.
 fn silent_platforms(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for (file, object) in query.audited_objects().filter(|(_, object)| object.is_dynamic()) {
@@ -91,7 +91,7 @@ fn finding(rule: RuleId, file: Arc<Located>, words: String, detail: &str) -> Box
     finding
 }
 
-/// Archives and other files without dynamic symbols that a policy names for their symbols.
+/// Archives and other files without dynamic symbols whose symbols a policy asks for.
 fn archives<'p>(
     query: &Query<'_>,
     rule: RuleId,

@@ -1,4 +1,4 @@
-//! `uncovered-symbol`: an archive refers to a symbol that a policy wants to be defined inside of it.
+//! `uncovered-symbol`: an archive refers to a symbol that a policy requires it to define.
 
 use super::{Query, Rule};
 use crate::audit::archives::is_about;
@@ -50,7 +50,7 @@ definition in an archive: another version, `[abi:…]` tag or parameter list, or
 Only names that match `covers` are checked: a merged archive has many references that no link uses.
 ";
 
-/// Members that are named for one symbol.
+/// Upper bound for the members named for one symbol.
 const MOST: usize = 3;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -81,7 +81,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Names that match and that the archive refers to and does not define, with who refers.
+/// Matching names that the archive refers to and does not define, with the members that refer to
+/// them.
 fn uncovered<'a>(
     query: &'a Query<'_>,
     archive: ArchiveId,
@@ -109,7 +110,7 @@ fn uncovered<'a>(
     out
 }
 
-/// Members of other archives at hand that define the symbol.
+/// Members of other candidate archives that define the symbol.
 fn definers(query: &Query<'_>, not: ArchiveId, symbol: &[u8]) -> Vec<Evidence> {
     let library = &query.library();
     let Some(name) = library.find(symbol) else { return Vec::new() };

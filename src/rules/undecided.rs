@@ -1,4 +1,4 @@
-//! `undecided`: questions that were met and have no answer here.
+//! `undecided`: questions that the audit could not answer.
 
 use super::{Query, Rule};
 use crate::audit::LeftOut;
@@ -95,7 +95,7 @@ fn check(query: &Query<'_>) -> Findings {
     for (_, closure) in query.entry_points() {
         let loader = query.loader(closure);
         let by_cpu = closure.by_cpu() && !query.plan().cpu_stated;
-        // The host of a plugin says it for all that it loads.
+        // A host program reports it for all plugins that it loads.
         let by_cwd = closure.by_cwd() && !closure.host().is_some_and(|host| host.by_cwd());
         let by_cwd = by_cwd && !query.plan().cwd_stated;
         let by_process =
@@ -124,17 +124,17 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// What a loader is for.
+/// The objects that a loader is for, in words.
 fn objects_of(machine: &str, family: Family) -> String {
     let musl = if family == Family::Glibc { "" } else { " with musl" };
     format!("{machine}{musl}")
 }
 
-/// Entry points whose loader this system does not have, as far as they need what no policy provides:
-/// one cause for all of one machine.
+/// Entry points whose loader this system lacks, if they need a library that no policy provides. All
+/// of one machine have one cause.
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
     let closures = || query.entry_points().map(|(_, closure)| closure);
-    // A root without any loader may be no system.
+    // A sysroot without any loader may not be a complete system.
     let is_absent = |loader: &Loader| loader.is_absent && loader.family == Family::Glibc;
     let is_bare =
         query.plan().has_root && closures().all(|closure| is_absent(query.loader(closure)));
@@ -146,7 +146,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
         let edges = closure.edges().iter().filter(|edge| edge.how == FoundBy::Provided);
         let needed = edges.map(|edge| query.text(edge.raw)).chain(object.interp().map(last_part));
         let policy = query.policy();
-        // A C library comes with its loader.
+        // A policy that provides a C library provides its loader too.
         let has_libc = policy.provided.iter().any(|provided| provided.soname.starts_with("libc."));
         let paths = loader.machine.loaders;
         let is_loader = |name: &[u8]| {
@@ -172,7 +172,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
     })
 }
 
-/// A file that was given by name and is not this system's.
+/// A file that was given by name and is not for this system.
 fn foreign(query: &Query<'_>, (file, foreign): (FileId, Foreign)) -> Option<Box<Finding>> {
     let object = query.view().object(file)?;
     let what = foreign.what();
@@ -194,10 +194,10 @@ fn noun(object: &Object) -> &'static str {
     }
 }
 
-/// What a finding is about that concerns a host as a whole.
+/// `detail` of a finding about a host program as a whole.
 const OPTION: &str = "--host";
 
-/// Programs that were to load plugins, and do not.
+/// Programs that should load plugins and do not.
 fn hosts(query: &Query<'_>) -> Findings {
     let Unhosted { unusable, idle, stopped, .. } = &query.unhosted();
     let unusable = unusable.iter().map(|number| {
@@ -232,7 +232,8 @@ fn hosts(query: &Query<'_>) -> Findings {
     unusable.chain(idle).chain(stopped).map(finding).collect()
 }
 
-/// A demand of a policy that no implemented rule checks; it is about the policy, not about any file.
+/// A demand of a policy that no implemented rule checks. The finding is about the policy, not a
+/// file.
 fn unchecked(demand: Unchecked) -> Box<Finding> {
     let Unchecked { what, rules, origin } = demand;
     let located = Located { prefix: None, path: PathBuf::from(&*origin.source) };
@@ -243,7 +244,8 @@ fn unchecked(demand: Unchecked) -> Box<Finding> {
     finding
 }
 
-/// Files with more needs or symbols than are judged. The counts are not part of the fingerprint.
+/// Files with more needs or symbols than the audit checks. The counts are not part of the
+/// fingerprint.
 fn left_out(query: &Query<'_>) -> Findings {
     let finding = |LeftOut { file, what, all, judged }: LeftOut| {
         let message = format!("{all} {what}: only the first {judged} are judged");
@@ -268,7 +270,7 @@ fn bundles(query: &Query<'_>) -> Findings {
     files.map(finding).collect()
 }
 
-/// Members of thin archives that lie outside of everything that was named.
+/// Members of thin archives that lie outside of the given paths.
 fn members_outside(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (_, entry) in query.library().entries() {

@@ -1,4 +1,4 @@
-//! `undefined-symbol`: a reference that nothing in the process defines.
+//! `undefined-symbol`: a reference that no object of the process defines.
 
 use super::near::NearMiss;
 use super::words::typeable;
@@ -111,7 +111,7 @@ fn check(query: &Query<'_>) -> Findings {
             let root = undefined.roots.first();
             let near = root.map(|root| near.of(&undefined.symbol, *root)).unwrap_or_default();
             let near: Vec<Evidence> = near.into_iter().map(|miss| near_miss(query, miss)).collect();
-            // A file of the scope was searched and not taken: it is no candidate.
+            // A file of the scope was searched and rejected, so it is not a candidate.
             let is_searched = |candidate: &Evidence| {
                 near.iter()
                     .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)
@@ -124,7 +124,7 @@ fn check(query: &Query<'_>) -> Findings {
                 let (file, symbol) = (undefined.file, &undefined.symbol);
                 finding.evidence.extend(query.installed_definers(file, symbol, *root));
             }
-            // There may be a hundred thousand of these.
+            // There may be a hundred thousand findings.
             finding.evidence.shrink_to_fit();
             let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =

@@ -1,4 +1,4 @@
-//! `unreadable`: what could not be opened or read.
+//! `unreadable`: a file or directory that could not be opened or read.
 
 use super::{Query, Rule};
 use crate::catalogue::INPUT;
@@ -58,7 +58,7 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// A finding about a configuration file of a loader.
+/// A finding about a loader's configuration file.
 pub(super) fn about_config(query: &Query<'_>, rule: RuleId, fault: &ConfigDefect) -> Box<Finding> {
     let path = Path::new(OsStr::from_bytes(&fault.path));
     let located = query.prefixes().locate(path).into();

@@ -1,4 +1,4 @@
-//! `unsafe-search-entry`: an entry of a search path where others can put a library.
+//! `unsafe-search-entry`: an entry of a search path where other users can put a library.
 
 use super::{Query, Rule};
 use crate::catalogue::SEARCH_PATH;

@@ -1,4 +1,4 @@
-//! `unused-library`: a needed library to which no reference of the object is bound.
+//! `unused-library`: a needed library to which no reference of the object binds.
 
 use super::copies::Loaded;
 use super::{Query, Rule};
@@ -90,8 +90,8 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// True if an object defines a symbol besides those of its versions and the names that glibc keeps for the
-/// versions of its empty libraries (`__libpthread_version_placeholder`).
+/// True if an object defines a symbol other than the names of its versions and the placeholders in
+/// glibc's empty libraries (`__libpthread_version_placeholder`).
 fn defines_any(object: &Object) -> bool {
     let Some(tables) = &object.tables else { return false };
     let versions: FastSet<&[u8]> =

@@ -1,4 +1,4 @@
-//! Evidence and words that several rules share. It words; it finds nothing out.
+//! Evidence and words that several rules share. This module makes no findings of its own.
 
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
@@ -20,24 +20,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Candidates named for one finding; more would not help anybody.
+/// Upper bound for the candidates named for one finding; more would not help.
 const MOST_CANDIDATES: usize = 5;
 
-/// How a program stands in the evidence about its plugins.
+/// `how` of a host program in the evidence about its plugins.
 const HOST: &str = "host";
 
 impl Query<'_> {
-    /// A root's path, shared.
+    /// The path of an entry point, shared.
     fn shared_root(&self, root: RootId) -> Arc<Path> {
         self.shared_path(self.closure(root).root.file)
     }
 
-    /// A file's path for a command line; nothing if it cannot be typed.
+    /// The path of a file for a command line; `None` if it cannot be typed.
     pub(super) fn quoted(&self, file: FileId) -> Option<String> {
         typeable(self.path(file).as_os_str().as_bytes())
     }
 
-    /// Other names of a file: hard links that the walk met.
+    /// Other names of a file: hard links found by the walk.
     fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
         let facts = &self.facts(file);
         let others = facts.names.iter().filter(|name| !name.is_link);
@@ -51,7 +51,7 @@ impl Query<'_> {
         finding
     }
 
-    /// The roots of a fact, and the chain of needs that leads from the first to its module.
+    /// The entry points of a fact, and the chain of needs from the first one to its module.
     pub(super) fn roots(&self, roots: &[RootId], site: Option<Site>) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = roots
             .iter()
@@ -91,12 +91,12 @@ impl Query<'_> {
         Evidence { how: Some(Cow::Borrowed(HOST)), ..Evidence::at(EvidenceKind::Root, path) }
     }
 
-    /// The path of the first root.
+    /// The path of the first entry point.
     pub(super) fn first_root(&self, roots: &[RootId]) -> Option<Arc<Path>> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Files at hand that define a symbol.
+    /// Candidates that define a symbol, libraries first.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -110,7 +110,7 @@ impl Query<'_> {
         };
         let Some(object) = self.view().object(not) else { return Vec::new() };
         let found = self.definers(name, not, object.header.target());
-        // No linker links with a program.
+        // A program cannot be linked.
         let (programs, libraries): (Vec<_>, Vec<_>) =
             found.map(|provider| (provider, is_program(provider))).partition(|(_, is)| *is);
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
@@ -141,7 +141,8 @@ impl Query<'_> {
         })
     }
 
-    /// Paths of installed packages with a library's name, for an object of `target`.
+    /// Files of installed packages with the name of a library, for an object of `target`. Some may
+    /// no longer exist.
     pub(super) fn installed_libraries(&self, name: &[u8], target: Target) -> Vec<Evidence> {
         let evidence = |library: &InstalledLibrary| Evidence {
             how: Some(Cow::Borrowed(if library.target.is_some() { INSTALLED } else { REMOVED })),
@@ -174,7 +175,7 @@ impl Query<'_> {
         out
     }
 
-    /// Says of candidates that they are not on the list that the object's archive is merged from.
+    /// Marks candidates that are not on the list from which the object's archive is merged.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.trace(file, symbol) else { return };
         for (merged, archives) in self.merged() {
@@ -193,7 +194,7 @@ impl Query<'_> {
         }
     }
 
-    /// Files at hand that answer to a library's name by soname or file name, and that an object of
+    /// Candidates that have the library's name as soname or file name, and that an object of
     /// `target` can load.
     pub(super) fn library_candidates(&self, name: &[u8], target: Target) -> Vec<Evidence> {
         let fits =
@@ -208,7 +209,7 @@ impl Query<'_> {
             .collect()
     }
 
-    /// The path of a file, or the first link to it that has this name.
+    /// The path of a file, or of the first link to it that has this name.
     fn path_named(&self, file: FileId, name: &[u8]) -> Arc<Path> {
         let path = self.shared_path(file);
         if last_part(&path) == name {
@@ -220,7 +221,7 @@ impl Query<'_> {
     }
 }
 
-/// `bytes` as a word of a command line; nothing if showing them would change them.
+/// `bytes` as a word of a command line; `None` if they cannot be shown unchanged.
 pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {
     let text = show(bytes);
     (text.as_bytes() == bytes).then(|| shell(&text))
@@ -236,7 +237,7 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
     }
 }
 
-/// What came of a path, in words.
+/// The result of trying a path, in words.
 pub(crate) fn outcome(outcome: Outcome) -> String {
     match outcome {
         Outcome::Taken => "taken".to_owned(),
@@ -254,12 +255,12 @@ pub(crate) fn outcome(outcome: Outcome) -> String {
     }
 }
 
-/// True if the search passed over a file for its class or machine.
+/// True if the search skipped a file for its class or machine.
 pub(super) fn passed_over(tried: &[Tried]) -> bool {
     tried.iter().any(|t| matches!(t.outcome, Outcome::WrongClass | Outcome::WrongMachine))
 }
 
-/// A finding about a waiver itself, worded from the waiver's rule and selectors.
+/// A finding about a waiver. `word` gets the waiver's rule and selectors and returns the message.
 pub(super) fn about_waiver(
     rule: RuleId,
     waiver: &Waiver,

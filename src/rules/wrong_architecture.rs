@@ -1,4 +1,4 @@
-//! `wrong-architecture`: a need that leads only to files of another class or machine.
+//! `wrong-architecture`: a needed library that was found only for another class or machine.
 
 use super::words::passed_over;
 use super::{Query, Rule, missing_library};
@@ -71,7 +71,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Plugins that `--host` gives to a program that cannot load them.
+/// Plugins of `--host` whose host program cannot load them.
 fn plugins(query: &Query<'_>) -> Findings {
     let foreign = &query.unhosted().foreign;
     let machine =

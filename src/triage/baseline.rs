@@ -2,12 +2,12 @@
 //! reads and writes the format; `lines` assigns lines to findings. `cli` opens and writes the
 //! files.
 //!
-//! A line matches by fingerprint and rule, and waives one finding, so equal lines are legal. The
-//! path is the file's own below its prefix, with the full file name; the fingerprint uses the name
-//! shortened to the soname. The path selects among several findings, and a new version of the
-//! library may no longer match it. The name is for people. Empty fields are `-`. In fields, white
-//! space, `%`, `#`, control and deceptive characters, and bytes outside of UTF-8 are written as `%`
-//! and two hexadecimal digits for each byte.
+//! A line matches by fingerprint and rule, and waives one finding, so equal lines are valid. The
+//! path is the path of the file below its prefix, with the full file name; the fingerprint uses the
+//! name shortened to the soname. The path decides between several findings with the same
+//! fingerprint. A new version of the library may no longer match it. The name is for people. Empty
+//! fields are `-`. In fields, some bytes are written as `%` and two hexadecimal digits: white
+//! space, `%`, `#`, control and deceptive characters, and text that is not UTF-8.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct Baseline {
     /// The name of the file, safe to show.
     pub name: Arc<str>,
-    /// Its findings, in their order.
+    /// Its findings, in file order.
     pub entries: Vec<BaselineLine>,
     /// Lines after the last finding.
     pub(super) tail: Vec<Vec<u8>>,
@@ -38,13 +38,13 @@ pub struct BaselineLine {
     pub rule: String,
     /// Its path below the prefix.
     pub path: Vec<u8>,
-    /// The name in the finding, as a field.
+    /// The name in the finding: a symbol, library, member or detail.
     pub name: Vec<u8>,
     /// The reason why it is accepted.
     pub reason: Option<String>,
     /// Comment lines before it.
     pub(super) above: Vec<Vec<u8>>,
-    /// The line as it was read.
+    /// The line as read.
     pub(super) text: Vec<u8>,
 }
 
@@ -56,13 +56,13 @@ impl BaselineLine {
         format!("{} {}{name}", self.rule, show(&self.path))
     }
 
-    /// The package digits of its fingerprint.
+    /// The digits of its fingerprint that stand for the package.
     pub(super) fn package(&self) -> &str {
         self.fingerprint.get(..super::fingerprint::PACKAGE).unwrap_or_default()
     }
 }
 
-/// Most invalid lines shown, and most bytes shown of each.
+/// Upper bounds for invalid lines shown, and for the bytes shown of each.
 const MOST_TOLD: usize = 50;
 const LONGEST_TOLD: usize = 200;
 
@@ -163,7 +163,7 @@ pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
     format!("{fingerprint} {} {} {name}", finding.rule, encoded(path))
 }
 
-/// The subject of a finding as one field: its most specific key, and the version.
+/// The subject of a finding as one field: its most specific key, with the version.
 fn name(finding: &Finding) -> Vec<u8> {
     let keys = [&finding.symbol, &finding.library, &finding.member, &finding.detail];
     let key = keys.into_iter().flatten().next();

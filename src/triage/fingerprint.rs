@@ -1,9 +1,9 @@
 //! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, in another version or
-//! at another path. A fingerprint depends on its finding alone. A baseline holds fingerprints and
-//! counts them.
+//! at another path. A fingerprint depends only on its finding. A baseline lists fingerprints,
+//! possibly several times.
 //!
-//! The first eight digits depend on the package alone. They identify baseline lines of packages
-//! that a run did not audit.
+//! The first eight digits depend only on the package. They identify baseline lines of packages that
+//! a run did not audit.
 
 use crate::finding::Finding;
 use crate::id::FastMap;
@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Number of digits for the package.
+/// Number of digits that stand for the package.
 pub(super) const PACKAGE: usize = 8;
 /// Number of digits of a fingerprint.
 pub(super) const DIGITS: usize = 32;
@@ -37,7 +37,7 @@ pub fn fingerprint_of(finding: &Finding) -> String {
     Place::new(finding, &Sonames::default()).fingerprint(finding)
 }
 
-/// The digits that stand for the package with this name; empty for a prefix that is none.
+/// The digits for a package name, which is empty for a prefix that is not a package.
 pub(super) fn package_digits(name: &str) -> String {
     digits(Sha256::digest(name.as_bytes()).as_slice(), PACKAGE)
 }
@@ -47,7 +47,7 @@ pub(super) fn package_name(prefix: Option<&Path>) -> String {
     prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default()
 }
 
-/// The first `count` hexadecimal digits of the digest of `parts`, each with its length.
+/// The first `count` hexadecimal digits of the SHA-256 of `parts`, each preceded by its length.
 pub fn digest(parts: &[&[u8]], count: usize) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -78,15 +78,14 @@ impl Sonames {
         Self { by_path: files.filter_map(known).collect() }
     }
 
-    /// The path `below` its prefix of the file at `full`, with the file name shortened to the
-    /// soname.
+    /// The path `below` of the file at `full`, with the file name shortened to the soname.
     pub(super) fn stable(&self, full: &Path, below: &Path) -> Vec<u8> {
         let soname = self.by_path.get(full.as_os_str().as_bytes());
         shortened(below.as_os_str().as_bytes(), soname.map(Vec::as_slice))
     }
 }
 
-/// `libMIOpen.so.1.0.60202` with the soname `libMIOpen.so.1` is `libMIOpen.so.1`.
+/// Shortens `libMIOpen.so.1.0.60202` with the soname `libMIOpen.so.1` to `libMIOpen.so.1`.
 fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
     let cut = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
     match soname {
@@ -119,7 +118,7 @@ impl Place {
         Self { package: package_digits(&name), hasher }
     }
 
-    /// The fingerprint of a finding about this file: adds the rule and every key of the finding,
+    /// The fingerprint of a finding about this file. It adds the rule and all keys of the finding,
     /// with store items reduced to package names.
     fn fingerprint(&self, finding: &Finding) -> String {
         let mut hasher = self.hasher.clone();

@@ -1,5 +1,5 @@
 //! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
-//! at most n findings, those with the exact path first.
+//! at most n findings. Findings with exactly the path of a line come first.
 
 use super::By;
 use super::baseline::{Baseline, BaselineLine};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 pub(super) struct Asker<'a> {
     pub(super) finding: &'a Finding,
     pub(super) fingerprint: &'a str,
-    /// True if no policy waives or allows it. Such findings get lines first.
+    /// True if no policy waives or allows the finding. Such findings get lines first.
     pub(super) needs_line: bool,
 }
 
 /// Indices of lines in file order; some may be used already.
 type Queue = VecDeque<usize>;
 
-/// The lines of a baseline, and which of them are used.
+/// The lines of a baseline, and the state of each: used or unused.
 pub(super) struct Lines<'a> {
     baseline: &'a Baseline,
     used: Vec<bool>,
@@ -69,8 +69,9 @@ impl<'a> Lines<'a> {
         By { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
-    /// Lines without a finding: the indices of stale lines, and the number of others. Of equal
-    /// lines, at most `most` are stale: the number of such findings that this run could have made.
+    /// Lines without a finding: the indices of stale lines, and the number of others. Of lines with
+    /// one fingerprint, at most `most` count as used or stale: the number of such findings that
+    /// this run could have made.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

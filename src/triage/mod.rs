@@ -1,5 +1,5 @@
-//! Triage: assigns level, waiver and fingerprint to every finding. Levels, waivers and baselines
-//! take effect only here. Rules make findings, triage weighs them, `report` writes them.
+//! Triage: assigns level, waiver and fingerprint to each finding. Levels, waivers and baselines
+//! take effect only here. Rules make findings, triage assesses them, and `report` writes them.
 
 mod baseline;
 mod fingerprint;
@@ -69,7 +69,7 @@ pub struct Triage {
     pub findings: Vec<Triaged>,
     /// Waived findings, in the same order.
     pub waived: Vec<Waived>,
-    /// True if no finding reports unreadable or undecided input.
+    /// True if no finding is about unreadable or undecided input.
     pub complete: bool,
     /// Number of unversioned references that only an allowed or waived missing library could
     /// define. They count as assumed.
@@ -80,7 +80,7 @@ pub struct Triage {
     pub elsewhere: usize,
 }
 
-/// A baseline, and its use.
+/// A baseline, and its purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// The baseline.
@@ -102,12 +102,12 @@ pub struct Judging<'a> {
     pub sonames: &'a Sonames,
 }
 
-/// Assigns every finding its level, drops allowed findings and separates waived ones.
+/// Assigns each finding its level, drops allowed findings and separates waived ones.
 pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Triage {
     let waiving = Waiving::new(how.plan);
     let names = Names::of(how.scope);
     let mut waivers = waiving.take(&findings);
-    // Findings about waivers can be waived too. Findings about waivers of such findings cannot.
+    // Findings about waivers can be waived too, but findings about waivers of such findings cannot.
     let about_waivers = waiving.findings(&names, false);
     waivers.extend(waiving.take(&about_waivers));
     findings.extend(about_waivers);
@@ -184,7 +184,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
 pub struct Stale {
     /// The line.
     pub entry: BaselineLine,
-    /// True if its file no longer exists, so that no one repaired it.
+    /// True if its file no longer exists, so that the finding was not repaired.
     pub gone: bool,
 }
 

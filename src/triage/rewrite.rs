@@ -1,5 +1,5 @@
 //! Rewrites a baseline. Comments and reasons stay, in their order; stale lines are removed. New
-//! lines are added only on request, and the run always names them.
+//! lines are added only on request, and the run always lists them.
 
 use super::baseline::{Baseline, BaselineLine, line};
 use super::lines::{Asker, Lines};
@@ -20,7 +20,7 @@ pub struct Rewrite {
     pub left_out: usize,
 }
 
-/// The baseline after a run with this verdict. `known` is the baseline that the run used.
+/// The baseline after a run with this result. `known` is the baseline that the run used.
 pub fn rewrite(known: Option<&Baseline>, verdict: &Triage, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
     let new = without_line(known, verdict);
@@ -58,7 +58,7 @@ fn without_line<'a>(
     known: Option<&Baseline>,
     verdict: &'a Triage,
 ) -> impl Iterator<Item = &'a Triaged> {
-    // If the baseline waives, the waived findings keep their lines.
+    // If the baseline waives findings, those keep their lines.
     let waives = verdict.waived.iter().any(|waived| waived.by.baseline);
     let waived = verdict.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
     let all = verdict.findings.iter().map(|judged| (judged, !waives)).chain(waived);
@@ -76,8 +76,8 @@ fn without_line<'a>(
     all.into_iter().zip(taken).take(open).filter(|(_, line)| line.is_none()).map(|(one, _)| one)
 }
 
-/// Splits the comments before the first finding: up to the last empty line they belong to the file,
-/// the rest to the finding.
+/// Splits the comments before the first finding. Comments up to the last empty line belong to the
+/// file, the others to the finding.
 fn header(first: &BaselineLine) -> (&[Vec<u8>], &[Vec<u8>]) {
     let empty = first.above.iter().rposition(|line| line.trim_ascii().is_empty());
     first.above.split_at(empty.map_or(0, |at| at + 1))

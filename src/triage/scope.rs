@@ -1,9 +1,9 @@
-//! The scope of a run: decides if an unused waiver or baseline line may be called stale. A line
-//! about a file outside the run is not stale just because it is unused.
+//! The scope of a run: decides if an unused waiver or baseline line is stale. An unused line about
+//! a file outside of the run is not stale.
 //!
 //! Some facts about a file depend on the entry points that load it and on candidates beside it. A
-//! run over a part of a prefix may not see them, although they still hold. For such facts a line is
-//! stale only if the file no longer names its symbol or library.
+//! run over a part of a prefix may miss such facts although they still hold. Then a line is stale
+//! only if the file no longer names its symbol or library.
 
 use super::baseline::BaselineLine;
 use super::fingerprint::{Sonames, package_digits, package_name};
@@ -22,7 +22,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A location: the part of a fingerprint that stands for the package, and a path below its prefix.
+/// A location: the digits of a fingerprint that stand for the package, and the path below its
+/// prefix.
 type Below = (String, Vec<u8>);
 
 /// The files and rules that a run covered.
@@ -30,15 +31,15 @@ type Below = (String, Vec<u8>);
 pub struct Scope<'a> {
     /// The corpus of the run.
     corpus: Option<&'a Corpus>,
-    /// Every name of every audited file, with its files. Versions of one package share names.
+    /// Each name of each audited file, with its files. Versions of one package share names.
     audited: FastMap<Below, Vec<FileId>>,
-    /// The same for dependencies outside the audited files, which only some rules check.
+    /// The same for dependencies outside of the audited files, which only some rules check.
     dependencies: FastMap<Below, Vec<FileId>>,
     /// Names that were shortened to the soname.
     cut: FastSet<Below>,
-    /// Files that were read only in part: a finding that does not occur there proves nothing.
+    /// Files that were read only in part: the absence of a finding about them proves nothing.
     partial: FastSet<FileId>,
-    /// Given directories below their prefixes; `None` as package stands for every package.
+    /// Given directories below their prefixes. The package `None` stands for all packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
     /// Locations that could not be read.
     blind: FastSet<Below>,
@@ -59,7 +60,7 @@ fn place(prefixes: &Prefixes, path: &Path) -> Below {
     (package_digits(&package_name(located.prefix.as_deref())), bytes(&located.path))
 }
 
-/// True if `path` is `dir` or below it. An absolute path is not below the empty `dir`.
+/// True if `path` is `dir` or below it. Absolute paths are not below an empty `dir`.
 fn is_below(path: &[u8], dir: &[u8]) -> bool {
     match path.strip_prefix(dir) {
         Some(rest) if dir.is_empty() => !rest.starts_with(b"/"),
@@ -80,10 +81,10 @@ fn depends_on_company(rule: &Rule) -> bool {
     rule.judges == Judges::Loaded || rule.id == *"undecided"
 }
 
-/// True if `object` may still have the finding with this name, because it names the symbol or the
-/// library. Names of other rules cannot be checked.
+/// True if `object` may still have the finding with this name, because it still names the symbol or
+/// library. For other rules this cannot be checked.
 fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
-    // `symbol@version` and `library@version`.
+    // The name is `symbol@version` or `library@version`.
     let begins = |text: &[u8]| {
         name.strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"@"))
     };
@@ -97,10 +98,10 @@ fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
     }
 }
 
-/// The names of a scope's files, sorted on first use so that waivers can be looked up.
+/// The names of a scope's files, sorted on first use to match waivers quickly.
 pub(super) struct Names<'s> {
     scope: &'s Scope<'s>,
-    /// Names of audited files, and of dependencies.
+    /// Names of audited files, then names of dependencies.
     sorted: OnceLock<[Values<'s>; 2]>,
 }
 
@@ -109,7 +110,7 @@ impl<'s> Names<'s> {
         Self { scope, sorted: OnceLock::new() }
     }
 
-    /// True if the unused `waiver` could have matched: its path matches a file that was read, or it
+    /// True if the unused `waiver` could have matched. Its path matches a file that was read, or it
     /// has no path and directories were given.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
@@ -195,8 +196,8 @@ impl<'a> Scope<'a> {
         judges_loaded(rule) || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
     }
 
-    /// The files that a line about `at` means. In a store the next version of a package is another
-    /// item. A library's file name may differ from the line's after its soname.
+    /// The files to which a line about `at` may refer. In a store, the next version of a package is
+    /// another item. The file name of a library may differ from the line after the soname.
     fn files_at(&self, at: &Below) -> Vec<FileId> {
         let of = |at: &Below| -> Vec<FileId> {
             let all = [&self.audited, &self.dependencies].into_iter();
@@ -213,8 +214,8 @@ impl<'a> Scope<'a> {
         cut.find(|at| self.cut.contains(at)).map(|at| of(&at)).unwrap_or_default()
     }
 
-    /// True if the file of a stale line no longer exists: neither under its name nor, for a
-    /// library, in another version with the same soname.
+    /// True if the file of a stale line no longer exists, and no other version of a library with
+    /// the same soname does.
     pub(super) fn lacks_file(&self, entry: &BaselineLine) -> bool {
         let is_of_file = rules::find(&entry.rule)
             .is_some_and(|rule| !rule.group.is_input && !WITHOUT_FILE.contains(&rule.id.as_str()));
@@ -233,16 +234,16 @@ impl<'a> Scope<'a> {
         whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))
     }
 
-    /// The number of `files` without the finding of `entry` under every entry point.
+    /// The number of `files` that no longer name the symbol or library of `entry`.
     fn repaired(&self, files: &[FileId], entry: &BaselineLine) -> usize {
         let object = |file: &FileId| self.corpus?.files[*file].object();
         let objects = files.iter().filter_map(object);
         objects.filter(|object| !may_have(object, &entry.rule, &entry.name)).count()
     }
 
-    /// Most findings like `entry` that this run could have made: the audited files of that name, or
-    /// items of that package. It is unlimited if a given directory outside any package contains
-    /// their path.
+    /// Upper bound for the findings like `entry` that this run could have made: the audited files
+    /// of that name, or the items of that package. It is unlimited if a given directory outside of
+    /// packages contains the path.
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

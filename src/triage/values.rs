@@ -1,6 +1,6 @@
 //! Values sorted by start and by end. A pattern is matched only against values with its literal
-//! start and end, which matters for many patterns. `waivers` and `scope` use it. Patterns that
-//! start and end with a wildcard are matched against every value.
+//! start or end, which saves time with many patterns. A pattern that starts and ends with a
+//! wildcard is matched against all values. `waivers` and `scope` use this module.
 
 use crate::policy::Pattern;
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ impl<'a> Values<'a> {
         Self { by_begin, by_end }
     }
 
-    /// The values that `pattern` may match; it matches no other value.
+    /// The values that `pattern` may match; it cannot match any other.
     pub(super) fn candidates(&self, pattern: &Pattern) -> &[(&'a [u8], usize)] {
         let (prefix, suffix) = pattern.ends();
         let begin = range(&self.by_begin, |value| {
@@ -36,7 +36,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The range of sorted values for which `order` is `Equal`.
+/// The range of the sorted values for which `order` is `Equal`.
 fn range<'v, 'a>(
     values: &'v [(&'a [u8], usize)],
     order: impl Fn(&[u8]) -> Ordering,

@@ -1,5 +1,5 @@
-//! Waivers of policies: the waiver of each finding, and waivers that match nothing. A waived
-//! finding is never lost: it goes to `Triage::waived` with the waiver's reason.
+//! Waivers of policies: the waiver of each finding, and waivers that match no finding. A waived
+//! finding is kept in `Triage::waived`, with the waiver's reason.
 
 use super::scope::Names;
 use super::values::Values;
@@ -15,12 +15,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// The waivers of one run, and which of them have matched.
+/// The waivers of one run, and their matches.
 pub(super) struct Waiving<'a> {
     plan: &'a Plan,
     /// By rule: indices in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
-    /// Indices in the order of origins: of several matching waivers the first applies.
+    /// Indices in the order of origins: the first of several matching waivers applies.
     by_origin: Vec<usize>,
     /// The rank of each waiver in that order.
     ranks: Vec<usize>,
@@ -45,8 +45,8 @@ impl<'a> Waiving<'a> {
         Self { plan, of_rule, by_origin, ranks, hits }
     }
 
-    /// The waiver of each finding. Of several, it is the first by name and line of its policy,
-    /// whatever the merge order. All of them count as used.
+    /// The waiver of each finding: the first match by name and line of its policy, in any merge
+    /// order. All matching waivers count as used.
     pub(super) fn take(&self, findings: &[Box<Finding>]) -> Vec<Option<&'a Waiver>> {
         if self.of_rule.is_empty() {
             return vec![None; findings.len()];
@@ -70,7 +70,7 @@ impl<'a> Waiving<'a> {
         first.into_iter().map(waiver).collect()
     }
 
-    /// Stores, for each finding, the lowest rank of the waivers `of_rule` that match it.
+    /// Stores for each finding the lowest rank of those waivers in `of_rule` that match it.
     fn take_of_rule(
         &self,
         of_rule: &[usize],
@@ -111,7 +111,7 @@ impl<'a> Waiving<'a> {
     /// The state of a waiver after all findings were matched.
     fn state(&self, at: usize, waiver: &Waiver, names: &Names<'_>) -> WaiverState {
         let hit = self.hits[at].load(Relaxed);
-        // The user cannot change built-in policies.
+        // Users cannot change built-in policies.
         let own = !waiver.origin.source.starts_with("built-in ");
         let judged = hit || (own && names.concern(waiver));
         match (judged, hit, self.is_expired(waiver)) {
@@ -123,8 +123,8 @@ impl<'a> Waiving<'a> {
         }
     }
 
-    /// Findings about waivers themselves: those that match nothing and those that have expired.
-    /// With `of_waivers` about waivers of such findings, else about all others.
+    /// Findings about stale and expired waivers. `of_waivers` selects waivers of such findings, or
+    /// all others.
     pub(super) fn findings(&self, names: &Names<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
@@ -165,14 +165,14 @@ pub fn is_waived(policy: &Policy, today: Day, finding: &Finding) -> bool {
         .any(|waiver| waiver.expires.is_none_or(|last| last >= today) && matches(waiver, finding))
 }
 
-/// True if `waiver`, which has the finding's rule, matches it. A selector that is set never matches
-/// an absent key.
+/// True if `waiver`, which has the finding's rule, matches the finding. A selector never matches an
+/// absent key.
 fn matches(waiver: &Waiver, finding: &Finding) -> bool {
     let fits = |(selector, value): &Key| match (selector(waiver), value(finding)) {
         (None, _) => true,
         (Some(pattern), Some(value)) => pattern.matches(value),
         (Some(_), None) => false,
     };
-    // No rule makes findings about a GPU target yet.
+    // The target of a finding is not compared: a waiver with a target matches no finding.
     waiver.target.is_none() && KEYS.iter().all(fits)
 }

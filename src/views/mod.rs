@@ -1,8 +1,6 @@
-//! Views: each answers one question about a finished audit. A view is one folder: `mod.rs` makes a
-//! small typed result from the [`Audit`], the other files write it in one format each. A view uses
-//! only the results of the stages, and opens no file.
-//!
-//! The commands of the same names call them.
+//! Views: each answers one question about a finished audit, for the command of the same name. A
+//! view is one folder: `mod.rs` makes a small typed result from the [`Audit`], and each other file
+//! writes it in one format. A view uses only the results of the stages, and opens no file.
 //!
 //! [`Audit`]: crate::audit::Audit
 
@@ -42,18 +40,18 @@ impl<T> Named for Output<T> {
     }
 }
 
-/// `n` things in words.
+/// The number `n` with its noun.
 fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The paths of a run for another command line, if they are few enough to type.
+/// The paths of a run for another command line, or `PATH...` if there are too many to type.
 fn typed_paths(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, listed, .. } = subject.plan;
     let typeable = |path: &PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
     let stages = stages.iter().map(|dir| Some(format!("--staged {}", typeable(dir)?)));
-    // Without a PATH a stage is audited as a whole.
+    // Without a PATH, a whole stage is audited.
     let is_whole =
         !subject.plan.stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
     let paths = paths.iter().filter(|_| !is_whole).map(typeable);

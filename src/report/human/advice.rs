@@ -1,4 +1,4 @@
-//! The next step of an entry: advice, and a command or an edit if one is known. It puts the
+//! The next step of an entry: advice, and a command or an edit if one is known. This file puts the
 //! report's data into words and verifies nothing; `candidates` writes verified fixes.
 
 use super::Sheet;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Most directories of archives in a command.
+/// Upper bound for the directories of archives in a command.
 const MOST_DIRECTORIES: usize = 4;
 
 impl Sheet<'_> {
@@ -51,7 +51,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// A library that is not found.
+    /// Advice about a library that was not found.
     fn find(
         &self,
         entry: &ReportEntry<'_>,
@@ -97,7 +97,7 @@ impl Sheet<'_> {
         or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
     }
 
-    /// A library or interpreter that was found outside of a store or prefix.
+    /// Advice about a library or interpreter that was found outside of a store or prefix.
     fn bring_inside(
         &self,
         entry: &ReportEntry<'_>,
@@ -116,7 +116,7 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    /// The candidates at hand; without any, the libraries of the system that define most symbols.
+    /// The candidates; without any, the installed libraries that define the most symbols.
     fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let candidates = candidates.into_iter().filter(|evidence| !evidence.is_program());
@@ -136,7 +136,8 @@ impl Sheet<'_> {
         best.map(|(path, _)| path).collect()
     }
 
-    /// True if a library of the system defines all symbols of an entry: it needs no host program.
+    /// True if one installed library defines all symbols of an entry, so that no host program is
+    /// needed.
     fn is_found(&self, entry: &ReportEntry<'_>) -> bool {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let installed = candidates.iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
@@ -148,7 +149,7 @@ impl Sheet<'_> {
         symbols.values().any(|symbols| symbols.len() == entry.symbols())
     }
 
-    /// How to restore a library that an installed package has and that does not exist.
+    /// The command that restores a file that an installed package lists and that does not exist.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
@@ -156,7 +157,7 @@ impl Sheet<'_> {
         Some(format!("apt-get install --reinstall {package}"))
     }
 
-    /// Archives that a list leaves out.
+    /// Advice about archives missing from a list.
     fn regenerate(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let mut fixes = entry.findings.iter().flat_map(|finding| &finding.fix);
         let listed = fixes.find(|fix| fix.intent == Intent::AddToList);
@@ -164,7 +165,8 @@ impl Sheet<'_> {
         let (Some(list), Some(first)) = (list, entry.findings.first()) else { return Ok(()) };
         let [candidates, members] = [EvidenceKind::Candidate, EvidenceKind::Reference]
             .map(|kind| self.entries.evidence(entry, kind));
-        // Several releases of a package have an archive of the same name: the reader must choose.
+        // Several releases of a package may have an archive of the same name: the reader must
+        // choose one.
         let system = candidates
             .iter()
             .filter(|e| e.is_unread_archive() && e.how.as_deref() == Some(INSTALLED));
@@ -189,7 +191,7 @@ impl Sheet<'_> {
         page.help("regenerate the list", Some(&command))
     }
 
-    /// The other way: to build without the members that refer to what archives would define.
+    /// The alternative: build without the members that refer to the undefined symbols.
     fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let findings = entry.findings.iter().copied();
         let members = Referring::of(&self.entries.causes, findings).words(page.style.verbose);
@@ -198,7 +200,7 @@ impl Sheet<'_> {
         page.help(&format!("or stop building the members that refer to {them}: {members}"), None)
     }
 
-    /// Undefined symbols, with or without a provider.
+    /// Advice about undefined symbols, with or without a provider.
     fn link(
         &self,
         entry: &ReportEntry<'_>,
@@ -211,7 +213,7 @@ impl Sheet<'_> {
         let who =
             if is_one { name(&self.entries.file(first)) } else { "each of these files".to_owned() };
         if let (Some(candidate), None) = (candidate, entry.group) {
-            // Each of several files may have a candidate in its own tree.
+            // With several files, each may have a candidate in its own tree.
             let base = candidate.file_name().map_or(candidate, Path::new);
             let candidate = if is_one { self.entries.short(candidate) } else { show_path(base) };
             let text = format!("link {who} with {}", name(&candidate));
@@ -227,7 +229,7 @@ impl Sheet<'_> {
             return page.help(&text, None);
         }
         let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
-            // A gate's reader cannot change its options.
+            // A reader of CI output cannot change the options.
             if !page.style.next_step {
                 let text = format!("link {who} with a library that defines what it lacks");
                 return or_host(&text, entry, page);
@@ -244,7 +246,8 @@ impl Sheet<'_> {
     }
 }
 
-/// Adds that a program may load these objects, if no program of the report loads any of them.
+/// Writes `text`. Adds that a program may load these objects, if no program of the report loads any
+/// of them.
 fn or_host(text: &str, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let is_plugin = entry.findings.iter().all(|finding| {
         let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
@@ -258,7 +261,7 @@ fn or_host(text: &str, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Resu
     page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
 }
 
-/// The candidate whose directory shares the longest path with a file's.
+/// The candidate whose path has the longest common prefix with that of the file.
 fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     let common = |other: &Path| {
         file.components().zip(other.components()).take_while(|(a, b)| a == b).count()
@@ -266,7 +269,7 @@ fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
 }
 
-/// How to install a library without candidates.
+/// The command or advice to install a library without candidates.
 fn install(finding: &Finding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();
@@ -290,7 +293,7 @@ fn install(finding: &Finding, library: &str) -> String {
     format!("install the package that has {shown}: {searches}")
 }
 
-/// True for the name that auditwheel gives to its copy of a library: `libm-1a2b3c4d.so.6`.
+/// True for the name of a library copied by auditwheel: `libm-1a2b3c4d.so.6`.
 fn is_of_wheel(library: &str) -> bool {
     let stem = library.split(".so").next().unwrap_or(library);
     let hash = stem

@@ -1,5 +1,5 @@
-//! Files that could satisfy an entry, with the reason why the loader did not take them; the members
-//! of archives that refer to its symbols; and the known fixes.
+//! Files that could satisfy an entry, with the reason why the loader did not take them; the archive
+//! members that refer to its symbols; and the known fixes.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Candidates, members and fixes shown without `-v`.
+/// Upper bounds without `-v`: for candidates and members, and for fixes.
 const MOST: usize = 5;
 const MOST_FIXES: usize = 20;
 
@@ -29,7 +29,7 @@ struct File<'a> {
 }
 
 impl Sheet<'_> {
-    /// Members that refer to the symbols, each once, with the archive that they came from.
+    /// Members that refer to the symbols, each once, with the archive that they were merged from.
     pub(super) fn referrers(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let base = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
         let mut known: BTreeSet<String> = BTreeSet::new();
@@ -50,7 +50,7 @@ impl Sheet<'_> {
         page.more(shown.len().saturating_sub(most), "member", "members")
     }
 
-    /// Candidates, each once, with the number of symbols that it defines.
+    /// Candidates, each once, with the number of symbols that they define.
     pub(super) fn candidates(
         &self,
         entry: &ReportEntry<'_>,
@@ -59,7 +59,7 @@ impl Sheet<'_> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
         let mut files: Vec<File<'_>> = Vec::new();
         let mut all = self.entries.evidence(entry, EvidenceKind::Candidate);
-        // Findings about a list repeat the archives that symbols already name with the member.
+        // Findings about lists repeat archives that symbol findings name together with a member.
         let has_members = all.iter().any(|evidence| evidence.member.is_some());
         let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
         let unread = unread::lines(all.iter().copied(), page.style.verbose);
@@ -74,7 +74,7 @@ impl Sheet<'_> {
                 let words: Vec<String> = packages.split(", ").map(name).collect();
                 file = format!("{file} ({})", words.join(", "));
             }
-            // In a group the reason would name another program for each object.
+            // In a group, the reason would name a different program for each object.
             let is_installed = evidence.is_of_system();
             let is_kept = !is_installed || entry.group.is_none();
             let reason = evidence.reason.as_deref().filter(|_| is_kept);
@@ -117,10 +117,10 @@ impl Sheet<'_> {
     }
 }
 
-/// Fixes, each once; equal ones share a heading.
+/// Fixes, each once. Similar fixes share a heading.
 pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
-    // If a fix is verified only for some findings, the unverified state is shown.
+    // If a fix is verified for some of its findings only, it is shown as unverified.
     fixes.arrange_by(|a, b| {
         let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
         of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))

@@ -1,5 +1,5 @@
-//! Symbols that changed or are gone, and the files that use them or the library, in a comparison of two
-//! reports.
+//! Symbols that changed or are gone in a comparison of two reports, and the files that use them or
+//! their library.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -9,9 +9,9 @@ use crate::report::layout::{Page, name, some};
 use crate::text::show;
 use std::io;
 
-/// Symbols of one library unless everything is wanted.
+/// Upper bound for the symbols of one library without `-v`.
 const MOST: usize = 12;
-/// Users of one library.
+/// Upper bound for the users of one library.
 const MOST_USERS: usize = 5;
 
 impl Sheet<'_> {
@@ -38,7 +38,7 @@ impl Sheet<'_> {
         page.more(symbols.len().saturating_sub(most), "symbol", "symbols")
     }
 
-    /// One symbol: its name, what changed, its first user and the number of others.
+    /// One symbol: its name, its change, its first user and the number of other users.
     fn change(&self, pieces: &[&Evidence]) -> String {
         let change = pieces[0];
         let raw = change.symbol.as_deref().unwrap_or_default();

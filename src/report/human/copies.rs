@@ -1,5 +1,5 @@
-//! Files of one process that have the same library or symbols, and the references that are bound to
-//! another library than their own.
+//! Files of one process that have the same library or symbols, and the references that bind to a
+//! library other than their own.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -9,7 +9,7 @@ use crate::report::layout::{Page, name};
 use crate::text::{show, show_path};
 use std::io;
 
-/// Symbols of one pair of libraries unless everything is wanted.
+/// Upper bound for the symbols of a pair of libraries without `-v`.
 const MOST: usize = 8;
 
 impl Sheet<'_> {
@@ -27,7 +27,7 @@ impl Sheet<'_> {
             let why = why.unwrap_or_default();
             page.item(label, &format!("{file}{why}"))?;
         }
-        // The heading names an only symbol.
+        // The heading already names a single symbol.
         if bound.len() > 1 {
             symbols(&bound, page)?;
         }
@@ -38,7 +38,7 @@ impl Sheet<'_> {
         if names.is_empty() { Ok(()) } else { page.item("used in", &names.join(", ")) }
     }
 
-    /// Text with paths below the prefix made relative, as the other lines have them.
+    /// The text with paths relative to the prefix, as in the other lines.
     fn in_prefix(&self, text: &str) -> String {
         match self.entries.prefix {
             Some(prefix) => text.replace(&format!(" {}/", show_path(prefix)), " "),

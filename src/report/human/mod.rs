@@ -1,6 +1,6 @@
 //! `human`: an entry for each cause, then the summary with the list of causes, because build logs
-//! show only their last lines. Symbols are demangled only here. This file selects the sections of
-//! an entry; each other file writes one section.
+//! show only their last lines. Symbols are demangled while entries are written. This file selects
+//! the sections of an entry; each other file writes one section.
 
 mod advice;
 mod candidates;
@@ -21,9 +21,10 @@ use std::io::{self, Write};
 
 /// A report with up to this many entries is shown in full without `-v`.
 const FEW_ENTRIES: usize = 8;
-/// Lines of the entries of a longer report: with the summary, it fits a screen of 60 lines.
+/// Upper bound for the lines of all entries in a longer report: with the summary, they fit a screen
+/// of 60 lines.
 const MOST_LINES: usize = 40;
-/// Findings of other rules shown in one entry.
+/// Upper bound for the findings of other rules in one entry.
 const MOST_FINDINGS: usize = 20;
 
 /// The data that all sections read.
@@ -45,8 +46,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     summary::write(report, &sheet.entries, style, out)
 }
 
-/// Writes the headings, candidates and next steps of the causes that have a `wanted` finding, at
-/// most `most` of them. The view of one name repeats this part of the report.
+/// Writes the headings, candidates and next steps of at most `most` causes that have a `wanted`
+/// finding. The view of one name repeats this part of the report.
 pub(crate) fn steps(
     report: &Report,
     wanted: &dyn Fn(&Finding) -> bool,
@@ -54,7 +55,7 @@ pub(crate) fn steps(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // Causes without their groups: a group may hold causes about other names.
+    // Without groups, because a group may have causes about other names.
     let apart = Style { verbose: true, quiet: false, ..style };
     // Views write full paths.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
@@ -74,7 +75,7 @@ pub(crate) fn steps(
 }
 
 impl Sheet<'_> {
-    /// Writes the entries, of a long report only the first ones.
+    /// Writes the entries; of a long report, only the first ones.
     fn all(&self, page: &mut Page<'_>) -> io::Result<()> {
         let all = &self.entries.all;
         let is_long = all.len() > FEW_ENTRIES;
@@ -135,7 +136,7 @@ impl Sheet<'_> {
         page.blank()
     }
 
-    /// Findings that the heading does not state in full, each with its message.
+    /// Writes the messages of findings that the heading does not state in full.
     fn findings(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let findings = &entry.findings;
         if let [one] = &findings[..] {
@@ -150,8 +151,8 @@ impl Sheet<'_> {
         page.more(findings.len().saturating_sub(most), "finding", "findings")
     }
 
-    /// Each finding with its own evidence, and the command that shows it with another tool. Symbols
-    /// are listed earlier.
+    /// Writes each finding with its own evidence, and with the command that shows the fact in
+    /// another tool. Findings about symbols are listed earlier.
     fn each(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {

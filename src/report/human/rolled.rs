@@ -1,4 +1,4 @@
-//! Groups of causes in one directory: the files and the symbols with their counts.
+//! Groups of causes in one directory: their files and symbols, with counts.
 
 use crate::demangle::demangle;
 use crate::order::Arrange as _;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Files and symbols shown.
+/// Upper bounds for files and symbols.
 const MOST_FILES: usize = 8;
 const MOST_SYMBOLS: usize = 6;
 

@@ -1,5 +1,5 @@
-//! Undefined symbols, each once: when it fails, the files of the scope that were searched, and
-//! definitions that nearly fit. Also the references that a missing library explains.
+//! Undefined symbols, each once: the time of the failure, the files of the scope that were
+//! searched, and definitions that nearly fit. Also the references that a missing library explains.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Symbols shown for one entry.
+/// Upper bound for the symbols of one entry.
 const MOST: usize = 20;
-/// Number of plain names from which several share a line.
+/// From this number on, plain names share lines.
 const LIST: usize = 6;
-/// Most files of a scope, definitions that nearly fit, and explained symbols that are shown.
+/// Upper bounds for the files of a scope, near misses, and explained symbols.
 const MOST_SEARCHED: usize = 4;
 const MOST_NEAR: usize = 3;
 const MOST_EXPLAINED: usize = 3;
-/// Most characters of a name in a list.
+/// Maximum length of a name in a list, in characters.
 const MOST_NAME: usize = 60;
 
 /// A label for the time at which a lookup fails.
@@ -68,7 +68,7 @@ impl Sheet<'_> {
         page.more(symbols.len() - shown.len(), "symbol", "symbols")
     }
 
-    /// The raw name of the heading's symbol, if it differs, and when the lookup fails.
+    /// The raw name of the symbol in the heading, if it differs, and the time of the failure.
     fn only_symbol(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
         let raw = finding.symbol.as_deref().unwrap_or_default();
         match (demangle(raw), finding.when) {
@@ -173,7 +173,7 @@ impl Sheet<'_> {
         }
         let names = symbols.iter().map(|raw| demangle(raw).unwrap_or_else(|| show(raw)));
         let names: Vec<String> = names.collect();
-        // Names that fill a line each are shown only with `-v`.
+        // If each name would fill a line, they are shown only with `-v`.
         if names.iter().take(MOST_EXPLAINED).any(|name| name.chars().count() > MOST_NAME) {
             return page.item("explains", &text);
         }
@@ -181,7 +181,7 @@ impl Sheet<'_> {
     }
 }
 
-/// A symbol's two names; lines may break inside the readable one.
+/// The demangled name of a symbol, where lines may break, and the raw name, where they may not.
 fn spaced(raw: &[u8]) -> String {
     match demangle(raw) {
         Some(text) => format!("{text} {}", name(&format!("[{}]", show(raw)))),

@@ -1,5 +1,5 @@
-//! The paths that the loader tried for a library: the nearest miss first, the default directories
-//! in one line.
+//! The paths that the loader tried for a library: the nearest miss first, and the default
+//! directories in one line.
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
@@ -11,26 +11,26 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Paths shown without `-v`.
+/// Upper bound for the paths shown without `-v`.
 const MOST: usize = 4;
 /// The reasons for a missing path and for a missing directory.
 const ABSENT: &str = "no such file or directory";
 const NO_DIRECTORY: &str = "no such directory";
 
-/// How near a path was to being taken, the nearest first.
+/// The way in which a path failed, the nearest miss first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
     /// A file exists.
     File,
-    /// The directory exists, or an object names this path.
+    /// The directory exists, or an object names exactly this path.
     Named,
-    /// A directory that an object names does not exist.
+    /// An object names a directory that does not exist.
     Directory,
     /// The cache.
     Cache,
     /// A default directory.
     Default,
-    /// A subdirectory for processors.
+    /// A subdirectory for processors with extensions (`glibc-hwcaps`).
     Minor,
 }
 
@@ -72,7 +72,7 @@ impl Sheet<'_> {
         let directories: Vec<&Evidence> = directories.map(|(_, evidence)| *evidence).collect();
         defaults(&directories, page)?;
         if near.is_empty() && directories.is_empty() {
-            // Only subdirectories for processors are left.
+            // Only subdirectories for processors with extensions remain.
             for (_, evidence) in all.iter().take(MOST) {
                 page.item("tried", &words(evidence))?;
             }
@@ -101,7 +101,7 @@ fn step(how: &str) -> &str {
     }
 }
 
-/// The default directories, which do not have the file.
+/// The default directories, none of which has the file.
 fn defaults(tried: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
     let mut directories: Vec<String> = Vec::new();
     for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {

@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Up to this many files are listed without counts by directory.
+/// Maximum number of files that are listed without counts by directory.
 const FEW: usize = 6;
-/// Names shown for each directory, and directories shown.
+/// Upper bounds for the names of a directory, and for the directories.
 const MOST_NAMES: usize = 3;
 const MOST_DIRECTORIES: usize = 5;
 
@@ -63,8 +63,8 @@ impl Sheet<'_> {
         page.more(places.len().saturating_sub(most), "directory", "directories")
     }
 
-    /// The chain of needs that leads from the first entry point to the only file.
-    /// The lines about two copies say who needs each.
+    /// The chain of needs from the first entry point to the only file. Entries about copies skip
+    /// it, because their lines already say which file needs each copy.
     pub(super) fn chain(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let has_copies = !self.entries.evidence(entry, EvidenceKind::Copy).is_empty();
         if has_copies && !page.style.verbose {
@@ -103,7 +103,7 @@ impl Sheet<'_> {
         self.entry_points(&roots.into_iter().collect::<Vec<_>>(), page)
     }
 
-    /// Several entry points.
+    /// Writes entry points, if there are several.
     pub(super) fn entry_points(&self, roots: &[&Path], page: &mut Page<'_>) -> io::Result<()> {
         if roots.len() < 2 {
             return Ok(());

@@ -40,7 +40,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The union of both.
+    /// The union of both sets of parts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { files: self.files || other.files, archives: self.archives || other.archives }
@@ -104,7 +104,8 @@ impl Report {
     }
 }
 
-/// The links to directories, if they were resolved for the report and not for a policy alone.
+/// The links to directories, if the report lists them. The audit may have resolved them only for a
+/// policy.
 fn directory_links(audit: &Audit, plan: &Plan) -> Option<Vec<DirectoryLink>> {
     if !plan.lists_directory_links() {
         return None;
@@ -205,7 +206,7 @@ fn inferred(audit: &Audit, host: &InferredHost) -> Assumption {
     }
 }
 
-/// Escapes the characters that have a meaning in a pattern.
+/// Escapes the characters that are special in a pattern.
 fn escaped(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes().iter();
     let escaped = bytes.flat_map(|byte| {
@@ -215,11 +216,11 @@ fn escaped(path: &Path) -> Vec<u8> {
     escaped.collect()
 }
 
-/// Names the cause of each finding in turn.
+/// Names the causes of findings, one after the other.
 struct Naming<'a> {
     prefixes: &'a Prefixes,
     causes: FastMap<Arc<str>, (CauseKind, String)>,
-    /// The file of each id.
+    /// The file of each cause, by id.
     files: FastMap<Arc<str>, PathBuf>,
 }
 
@@ -249,7 +250,7 @@ impl<'a> Naming<'a> {
         id
     }
 
-    /// A unique id for a cause. If files of two prefixes would share an id, all but the first get a
+    /// A unique id for a cause. If files of two prefixes have the same id, all but the first get a
     /// number.
     fn free_id(&self, named: &Named) -> String {
         let first = named.id();
@@ -304,10 +305,10 @@ fn files(audit: &Audit) -> Vec<File> {
     parallel::map(&objects(audit), |object| file(audit, &loaders, *object))
 }
 
-/// The needs of a file, as resolved under the first entry point that loads it.
+/// The needs of a file, resolved under the first entry point that loads it.
 fn met(audit: &Audit, file: FileId, loaded: Loaded) -> Vec<Need> {
     let closure = &audit.closures.roots[loaded.root];
-    // Trace mode may map the entry point twice.
+    // Trace mode may map the entry point a second time.
     let edges = if loaded.is_twice { closure.edges() } else { closure.needs(loaded.module) }.iter();
     let own = edges.filter(|edge| closure.module(edge.from).file == Some(file));
     let need = |edge: &Edge| {

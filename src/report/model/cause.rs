@@ -1,8 +1,9 @@
-//! Causes: a cause is the one repair that removes a group of findings. Each finding names its cause
-//! by id, and a cause holds the evidence that all of its findings share. The hint of the rule and
-//! the fixes decide the cause. The first that applies counts: a soname that was not found, an
-//! archive missing from a list, a provider that is not linked, a damaged file, an entry of a
-//! policy, a loader that the system lacks, else the finding itself. `group` joins similar causes.
+//! Causes: a cause is the one repair that removes a group of findings. Each finding gives the id of
+//! its cause, and a cause holds the evidence that all of its findings share. The cause follows from
+//! the hint of the rule and from the fixes. The first that applies counts: a soname that was not
+//! found, an archive missing from a list, a provider that is not linked, a damaged file, an entry
+//! of a policy, a loader that the system lacks, else the finding itself. `group` joins similar
+//! causes.
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
@@ -29,7 +30,7 @@ pub struct Cause {
     pub kind: CauseKind,
     /// One line, human-readable.
     pub title: String,
-    /// The rule of its findings with the highest level; a rule about symbols comes first.
+    /// The rule of its findings with the highest level; rules about symbols take precedence.
     #[serde(default)]
     pub rule: Cow<'static, str>,
     /// The highest level of its findings.
@@ -57,7 +58,7 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// True for the undefined symbols of an object whose provider is unknown.
+    /// True for undefined symbols of an object without a known provider.
     pub fn lacks_provider(&self) -> bool {
         let key = self.id.strip_prefix(CauseKind::ProviderNotLinked.name());
         key.is_some_and(|key| key.starts_with(UNKNOWN_KEY))
@@ -76,7 +77,7 @@ pub struct AffectedDirectory {
     pub findings: usize,
 }
 
-/// The start of the key of a cause with an unknown provider, after the kind.
+/// The start of the key of a cause without a known provider, after the kind.
 const UNKNOWN_KEY: &str = ":unknown ";
 
 /// Kinds of causes.
@@ -87,8 +88,8 @@ pub enum CauseKind {
     LibraryNotFound,
     /// An archive missing from a list of archives.
     ArchiveNotListed,
-    /// A file that defines undefined symbols and is not linked. Without a known file, one cause for
-    /// all undefined symbols of an object.
+    /// A file that defines undefined symbols and is not linked. If no such file is known, one cause
+    /// for all undefined symbols of an object.
     ProviderNotLinked,
     /// A file that is damaged or cannot be read.
     DamagedFile,
@@ -101,7 +102,7 @@ pub enum CauseKind {
 }
 
 impl CauseKind {
-    /// The prefix of ids.
+    /// The kind's prefix in ids.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::LibraryNotFound => "library-not-found",
@@ -133,8 +134,8 @@ impl Named {
         Self { file: Some(file), ..self }
     }
 
-    /// Kind and key. A file's key is its package and its path below the prefix; that of a policy
-    /// entry is its place in the table of keys. Neither depends on the directory of the run.
+    /// Kind and key. The key of a file is its package and its path below the prefix. The key of a
+    /// policy entry is its TOML key and name. Neither depends on the directory of the run.
     pub(super) fn id(&self) -> String {
         format!("{}:{}", self.kind.name(), self.key)
     }
@@ -186,7 +187,7 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
     }
 }
 
-/// A soname or interpreter that was not found, or whose files are for other requesters.
+/// The cause of a soname or interpreter that was not found, or was found only for other requesters.
 fn not_found(finding: &Finding, name: &[u8]) -> Named {
     let key = show(name);
     let title = match &*finding.rule {
@@ -200,14 +201,14 @@ fn not_found(finding: &Finding, name: &[u8]) -> Named {
     Named::new(CauseKind::LibraryNotFound, key, title)
 }
 
-/// A path of a package in ids.
+/// A path in a package, as ids spell it.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }
 }
 
-/// A file in ids: package and path below the prefix. Outside of prefixes it is the file name,
-/// because providers and lists are wherever they were built.
+/// A file, as ids spell it: package and path below the prefix. Outside of prefixes it is the file
+/// name, because the location of providers and lists depends on the build.
 fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     let located = prefixes.locate(path);
     match &located.prefix {
@@ -219,8 +220,8 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     }
 }
 
-/// The archive missing from a list. The first fix is the archive that defines the symbol; the
-/// others are its dependencies.
+/// The cause of an archive missing from a list. The first fix is the archive that defines the
+/// symbol; the others are its dependencies.
 fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     let fix = finding.fix.iter().find(|fix| fix.intent == Intent::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
@@ -232,7 +233,8 @@ fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     Some(Named { file: list.map(Path::to_path_buf), ..named })
 }
 
-/// The file that defines an undefined symbol: the one that a fix links, else the first candidate.
+/// The cause of an undefined symbol with a provider: the file that a fix links, else the first
+/// candidate.
 fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent != Intent::AddToList);
@@ -248,7 +250,7 @@ fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     Some(Named::new(CauseKind::ProviderNotLinked, key, title).of_file(path.to_path_buf()))
 }
 
-/// The causes of `findings`, which name them by id. `known` has kind and title by id. Evidence
+/// The causes to which `findings` refer by id. `known` has the kind and title of each id. Evidence
 /// that all findings of a cause share moves to the cause.
 pub(super) fn gather(
     findings: &mut [Finding],
@@ -280,8 +282,8 @@ pub(super) fn gather(
     out
 }
 
-/// The causes of `findings`, which come from a report with the causes `before`, or are new. A new
-/// cause is one of kind [`CauseKind::Finding`].
+/// The causes of `findings` that were in a report with the causes `before`, or that are new. A new
+/// cause has the kind [`CauseKind::Finding`].
 pub(super) fn gather_again(findings: &mut [Finding], before: &[Cause]) -> Vec<Cause> {
     let same = |cause: &Cause| (Arc::clone(&cause.id), (cause.kind, cause.title.clone()));
     let mut known: FastMap<Arc<str>, (CauseKind, String)> = before.iter().map(same).collect();
@@ -299,12 +301,12 @@ pub(super) fn gather_again(findings: &mut [Finding], before: &[Cause]) -> Vec<Ca
     causes
 }
 
-/// The title of a cause that is its only finding.
+/// The title of a cause that is a single finding.
 fn title_of(finding: &Finding) -> String {
     format!("{}: {}", show_path(&finding.file.path), finding.message)
 }
 
-/// A cause with the findings at these indices.
+/// The cause of the findings at `places`.
 fn weigh(
     id: Arc<str>,
     kind: CauseKind,
@@ -362,7 +364,7 @@ fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Affected
     out
 }
 
-/// Removes shared evidence from the findings at `places`: each kind that is equal for all of them.
+/// Moves shared evidence out of the findings at `places`: each kind that is equal in all of them.
 fn share(findings: &mut [Finding], places: &[usize]) -> Vec<Evidence> {
     let [first, others @ ..] = places else { return Vec::new() };
     if others.is_empty() {

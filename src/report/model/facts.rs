@@ -1,5 +1,5 @@
-//! Exports and bindings for reports with `--facts`, borrowed from an audit: one file and one entry
-//! point at a time.
+//! Exports and bindings for reports with `--facts`, borrowed from an audit, for one file or one
+//! entry point at a time.
 
 use super::build::objects;
 use super::file::{Bound, Export, ExportBinding, ExportKind, Facts, Imports, Name, RootBindings};
@@ -41,7 +41,8 @@ impl<'a> AuditFacts<'a> {
                 size: matches!(kind, ExportKind::Data | ExportKind::Tls).then_some(symbol.size),
                 binding: ExportBinding::of(symbol.bind),
                 protected: elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED,
-                // Versions from the second on (`check_match`, `elf/dl-lookup.c`).
+                // References without a version accept versions 1 and 2 even if they are hidden
+                // (`check_match`, `elf/dl-lookup.c`).
                 hidden: symbol.versym & 0x8000 != 0 && symbol.versym & 0x7fff > 2,
             }
         })
@@ -83,7 +84,7 @@ impl Facts for AuditFacts<'_> {
                 }
             })
             .collect();
-        // The numbers of versions differ from build to build.
+        // The numbers of versions differ between builds, so names decide the order.
         out.sort_unstable();
         out
     }

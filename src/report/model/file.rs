@@ -1,4 +1,4 @@
-//! The files and archives of a report, and the two lists that are streamed.
+//! The files and archives of a report, and the data of `--facts`, which are streamed.
 
 use crate::text::{raw, raw_option};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub struct File {
     /// Its path, absolute, links resolved.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// Its other names in the prefix: links and hard links to it, in the form of `path`.
+    /// Its other names in the prefix: symbolic and hard links to it, as absolute paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Name<'static>>,
     /// DT_SONAME.
@@ -34,10 +34,10 @@ pub struct File {
     pub interpreter: Option<Vec<u8>>,
     /// Its machine.
     pub machine: String,
-    /// The prefix in which it was audited; none for a dependency elsewhere.
+    /// The prefix in which it was audited; `None` for a dependency outside of all prefixes.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Arc<Path>>,
-    /// The layer that it lies in, `stage` or `sysroot`; absent without stages.
+    /// The layer that has the file, `stage` or `sysroot`; absent without stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Cow<'static, str>>,
     /// The GPU targets of its device code, oldest first; absent without device code.
@@ -46,7 +46,7 @@ pub struct File {
     /// Its exports, if a report with `--facts` was read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exports: Option<Vec<Export<'static>>>,
-    /// The symbols it refers to, if a report with `--facts` was read back.
+    /// The symbols that it refers to, if a report with `--facts` was read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imports: Option<Vec<Imports<'static>>>,
 }
@@ -73,26 +73,26 @@ pub struct Export<'a> {
     /// Its version.
     #[serde(with = "raw_option")]
     pub version: Option<Cow<'a, [u8]>>,
-    /// Its type; functions do not state theirs.
+    /// Its type; JSON omits it for functions.
     #[serde(default, skip_serializing_if = "ExportKind::is_function")]
     pub kind: ExportKind,
     /// The size of data in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Its binding; global ones do not state theirs.
+    /// Its binding; JSON omits it for global symbols.
     #[serde(default, skip_serializing_if = "ExportBinding::is_global")]
     pub binding: ExportBinding,
     /// True if the library itself always uses its own definition (STV_PROTECTED).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
-    /// True if references without a version do not find the symbol: its version is neither the default nor the
-    /// first of the library.
+    /// True if references without a version do not find the symbol: its version is neither the
+    /// default nor the first of the library.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
 
 impl Export<'_> {
-    /// The same with names of its own.
+    /// The same export with owned names.
     pub fn into_owned(self) -> Export<'static> {
         let Self { name, version, kind, size, binding, protected, hidden } = self;
         let version = version.map(|version| Cow::Owned(version.into_owned()));
@@ -105,14 +105,14 @@ impl Export<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExportKind {
-    /// A function, also one that is chosen at load (STT_GNU_IFUNC).
+    /// A function, or an indirect function that is resolved at load (STT_GNU_IFUNC).
     #[default]
     Function,
     /// Data.
     Data,
     /// Thread-local data.
     Tls,
-    /// A symbol without type, such as one made by hand or by a linker script.
+    /// A symbol without type, such as one from assembly code or a linker script.
     Other,
 }
 
@@ -148,12 +148,12 @@ impl ExportKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExportBinding {
-    /// STB_GLOBAL, and what loaders take for it.
+    /// STB_GLOBAL, and values that loaders treat as global.
     #[default]
     Global,
-    /// STB_WEAK: a link may define the symbol again.
+    /// STB_WEAK: a link may have another definition.
     Weak,
-    /// STB_GNU_UNIQUE: a process has one, whatever the scopes.
+    /// STB_GNU_UNIQUE: a process has one definition, regardless of scopes.
     Unique,
 }
 
@@ -183,10 +183,10 @@ impl ExportBinding {
     }
 }
 
-/// The symbols that a file refers to with one version.
+/// The symbols to which a file refers with one version.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Imports<'a> {
-    /// The version; none for references without one.
+    /// The version; `None` for references without one.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub version: Option<Cow<'a, [u8]>>,
     /// The library that must define the version (vn_file).
@@ -230,7 +230,7 @@ pub struct Archive {
     /// Its path.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// Number of members; none if they were not read.
+    /// Number of members; `None` if they were not read.
     pub members: Option<usize>,
     /// Number of members without a readable object, such as bitcode.
     pub opaque: Option<usize>,

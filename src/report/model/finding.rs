@@ -1,4 +1,4 @@
-//! A reported finding: the finding of a rule with its level, fingerprint and cause.
+//! A reported finding: a rule's finding with its level, fingerprint and cause.
 
 use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Finding as Fact, Fix, When};
@@ -61,7 +61,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The finding of a rule; its cause is to be named.
+    /// The finding of a rule, before its cause is known.
     pub(crate) fn of(fact: Fact, level: Level, fingerprint: String) -> Self {
         Self {
             rule: Cow::Borrowed(fact.rule.as_str()),

@@ -1,6 +1,6 @@
 //! Groups of causes that reports for people show as one: many objects of one directory with the
-//! same kind of defect, and the archives that one list omits. Causes are grouped only if rule,
-//! level, kind and host program are equal. Groups do not change causes.
+//! same kind of defect, or the archives that one list omits. Causes of a group have equal rule,
+//! level, kind and host program. Groups do not change causes.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{Finding, level};
@@ -18,9 +18,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Number of causes in one directory from which they become a group.
+/// Minimum number of causes in one directory for a group.
 const MANY: usize = 5;
-/// Number of similar causes, in any directory, from which neighbouring directories share a group.
+/// With more similar causes than this, neighbouring directories share a group.
 const CROWD: usize = 20;
 
 /// A group of similar causes.
@@ -69,8 +69,8 @@ enum Subject {
     Directory(PathBuf),
 }
 
-/// Makes the groups of `causes`, and stores the group's id in each cause. `findings` must name
-/// their causes.
+/// Makes the groups of `causes`, and stores the group's id in each cause. `findings` must already
+/// have the ids of their causes.
 pub(super) fn gather(causes: &mut [Cause], findings: &[Finding]) -> Vec<Group> {
     let mut of_cause: FastMap<&str, Vec<&Finding>> = FastMap::default();
     for finding in findings {
@@ -144,8 +144,8 @@ fn host(cause: &Cause, findings: &[&Finding]) -> Option<Arc<Path>> {
     roots.find(|root| root.how.is_some()).and_then(|root| root.path.clone())
 }
 
-/// Groups by directory, each with many causes. In a crowd, directories with few causes pass them to
-/// their parent.
+/// The causes of each directory that has at least [`MANY`]. If there are more than [`CROWD`] in
+/// all, a directory with fewer passes its causes to its parent.
 fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     let is_crowd = members.len() > CROWD;
     let key = |path: PathBuf| (Reverse(path.components().count()), path);
@@ -195,7 +195,7 @@ fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&Finding]) -
     }
 }
 
-/// A directory in ids: its package and its path below the prefix of the first finding.
+/// A directory, as ids spell it: the package, and the path below the prefix of the first finding.
 fn below(directory: &Path, findings: &[&Finding]) -> String {
     let prefix = findings.first().and_then(|finding| finding.file.prefix.as_deref());
     let inside = prefix.and_then(|prefix| Some((prefix, directory.strip_prefix(prefix).ok()?)));

@@ -1,5 +1,5 @@
-//! Which libraries come from a stage and which from the system below it. Without stages, the given
-//! directories that look like a stage.
+//! The libraries that come from a stage, and those from the system below it. Without stages: the
+//! given directories that look like a stage.
 
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId};
@@ -25,8 +25,8 @@ pub struct Layers {
 #[serde(transparent)]
 pub struct LayerFile(#[serde(with = "raw")] pub Arc<Path>);
 
-/// A given directory that looks like a staging directory: the loader took a file of the system,
-/// although the directory has the library.
+/// A given directory that looks like a staging directory: it has a library that the loader took
+/// from the system instead.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LikeStage {
     /// The directory.
@@ -35,7 +35,7 @@ pub struct LikeStage {
     /// The library that was loaded.
     #[serde(with = "raw")]
     pub loaded: Arc<Path>,
-    /// The library of the same soname in the directory.
+    /// The library in the directory, with the same soname.
     #[serde(with = "raw")]
     pub held: Arc<Path>,
 }
@@ -69,7 +69,7 @@ fn loaded(audit: &Audit) -> FastSet<FileId> {
     out
 }
 
-/// Given directories that look like stages, each with the first library by path that shows it.
+/// Given directories that look like stages, each with the first library, by path, as evidence.
 pub(super) fn like_stages(audit: &Audit, plan: &Plan) -> Vec<LikeStage> {
     let dirs =
         audit.prefixes.dirs().iter().filter(|dir| plan.stages.is_empty() && dir.parent().is_some());

@@ -1,9 +1,9 @@
-//! The report model: the result of a run, as data. `Report::new`(build) makes it once, and
+//! The report model: the result of a run, as data. `Report::new` (`build`) makes it once, and
 //! renderers only render it. `json` writes it and reads it back; the JSON file alone is enough to
 //! render the report again. The model holds names, never ids.
 //!
-//! Two lists can be far larger than the rest: the exports of files and the bindings of `--facts`.
-//! The model of a run does not hold them. A [`Facts`] streams them.
+//! Two lists can be far larger than the rest: the exports of files, and the bindings of `--facts`.
+//! The model of a run does not hold them; a [`Facts`] streams them.
 
 mod build;
 mod cause;
@@ -36,7 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The name of the schema, `docs/report.schema.json`. Later versions of `/1` may add keys and never
-/// remove one.
+/// remove any.
 pub const SCHEMA: &str = "linkaudit.report/1";
 
 /// The result of a run. [`super::json`] writes the keys in this order.
@@ -50,7 +50,7 @@ pub struct Report {
     pub policies: Vec<String>,
     /// True if all files could be read and all questions decided.
     pub complete: bool,
-    /// Counts of the walk, and of undefined references that are not findings.
+    /// Counts of the walk, and of undefined references without findings.
     pub totals: Totals,
     /// Number of findings by kind.
     #[serde(default)]
@@ -93,14 +93,14 @@ pub struct Report {
     /// Given directories that look like staging directories.
     #[serde(default)]
     pub like_stages: Vec<LikeStage>,
-    /// True if the findings were compared with a baseline or an older version: those that are not waived
-    /// are new.
+    /// True if the findings were compared with a baseline or an older version: those without a
+    /// waiver are new.
     #[serde(default)]
     pub compared: bool,
     /// The result of the cross-check, with `--cross-check`.
     #[serde(default)]
     pub cross_check: Option<CrossCheck>,
-    /// All bindings, if a report with them was read back.
+    /// All bindings, if a report with `--facts` was read back.
     #[serde(default)]
     pub bindings: Option<Vec<RootBindings<'static>>>,
 }
@@ -128,7 +128,7 @@ pub struct Tool {
 /// Counts of walked and read entries.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    /// Entries of the walk: the sum of the next six, all of `foreign` and all of `skipped`.
+    /// Entries of the walk: the sum of the next six fields, of `foreign` and of `skipped`.
     pub entries: usize,
     /// ELF files.
     pub elf: usize,
@@ -155,7 +155,7 @@ pub struct Totals {
     pub explained: usize,
     /// Assumed references; `assumptions` names the providers.
     pub assumed: usize,
-    /// References assumed of host programs, by the name of the `[[host]]` entry.
+    /// Number of assumed references for each `[[host]]` entry, by its name.
     pub assumed_by_host: BTreeMap<String, usize>,
     /// Audited ELF files, including those reached only through links.
     #[serde(default)]
@@ -206,7 +206,7 @@ pub enum AssumedBy {
     ProvidedLibrary,
     /// Missing libraries whose findings are allowed or waived.
     AcceptedMissingLibrary,
-    /// A program that is inferred to load the plugins with these references.
+    /// A program inferred from the references of its plugins.
     InferredHost,
 }
 
@@ -215,7 +215,7 @@ pub enum AssumedBy {
 pub struct Assumption {
     /// The kind of provider.
     pub by: AssumedBy,
-    /// The host program's name or the soname; `None` if several libraries are meant.
+    /// The host program's name or the soname; `None` if it stands for several libraries.
     pub name: Option<String>,
     /// Number of references.
     pub references: usize,
@@ -232,7 +232,7 @@ pub struct Plugin {
     /// Its path.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// The pattern of `--host` that matches only this plugin.
+    /// The pattern for `--host` that matches only this plugin.
     #[serde(with = "raw")]
     pub pattern: Vec<u8>,
 }
@@ -287,7 +287,7 @@ impl Report {
         self.findings.iter().filter(|finding| self.is_input(finding))
     }
 
-    /// Findings that can fail the run.
+    /// Findings that can fail the run, in contrast to [`Self::inputs`].
     pub fn faults(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !self.is_input(finding))
     }

@@ -1,6 +1,6 @@
-//! The tightest platform that the audited files satisfy, if a policy asks for one. Also the
-//! obstacles to the next one: libraries, versions and symbols that it lacks. The facts of the run
-//! are compared with all platforms of auditwheel, whichever the policy asks for.
+//! The oldest platform that the audited files satisfy, if a policy asks for one. Also the obstacles
+//! to the next older one: libraries, versions and symbols that it lacks. The audited files are
+//! compared with all platforms of auditwheel, regardless of the one in the policy.
 
 use crate::audit::Audit;
 use crate::format::elf::{Object, RefKind, machine};
@@ -17,15 +17,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct PlatformResult {
     /// The architecture, as platform tags name it.
     pub arch: String,
-    /// The oldest platform that all files satisfy, without architecture; null if no platform fits.
+    /// The oldest platform that all files satisfy, without architecture; `None` if no platform
+    /// fits.
     pub satisfies: Option<String>,
-    /// The next older platform, or the newest if the files satisfy none; null after the oldest.
+    /// The next older platform, or the newest if the files satisfy none; `None` after the oldest.
     pub next: Option<String>,
     /// The obstacles to `next`.
     pub blocked_by: Vec<Blocker>,
 }
 
-/// A dependency of files that a platform lacks.
+/// A dependency that a platform does not provide.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Blocker {
     /// Its kind.
@@ -36,7 +37,7 @@ pub struct Blocker {
     pub library: Option<String>,
     /// Number of files that need it.
     pub files: usize,
-    /// The first of them, below its prefix.
+    /// The path of the first of these files, relative to its prefix.
     pub path: String,
 }
 
@@ -55,7 +56,7 @@ pub enum BlockerKind {
 /// The key of an obstacle: kind, name and library.
 type Key<'a> = (BlockerKind, &'a [u8], Option<&'a [u8]>);
 
-/// The results for each family that the policy asks for, by architecture.
+/// The results for each libc that the policy asks for, by architecture.
 pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     let asked = &plan.policy.platforms;
     if asked.is_empty() {
@@ -73,7 +74,7 @@ pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     families.flat_map(of_family).collect()
 }
 
-/// The audited objects by architecture, and their needs that are satisfied outside of the prefix.
+/// The audited objects by architecture, and the needed names that the policy provides.
 struct Needed<'a> {
     objects: BTreeMap<Arch, Vec<(FileId, &'a Object)>>,
     outside: BTreeSet<(FileId, &'a [u8])>,
@@ -141,7 +142,7 @@ impl<'a> Needed<'a> {
     }
 }
 
-/// The result for one architecture; `None` if no platform knows it. `platforms` starts with the
+/// The result for one architecture; `None` if no platform supports it. `platforms` starts with the
 /// oldest.
 fn result<'a>(
     audit: &'a Audit,

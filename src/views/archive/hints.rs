@@ -1,5 +1,6 @@
-//! Where undefined names may come from, and who installs the archives of the answer: archives that a
-//! policy names (`[[provider]]`), packages, and definitions that nearly fit. They change no answer.
+//! Hints at the origin of undefined names: archives that a policy names (`[[provider]]`), installed
+//! packages, and definitions that nearly fit. Also the packages of archives in the answer. Hints do
+//! not change the answer.
 
 use super::Archive;
 use crate::audit::{ArchiveOwners, Audit};
@@ -15,10 +16,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is known besides the answer.
+/// Information that supplements the answer.
 #[derive(Default)]
 pub struct Hints {
-    /// Who installs archives that are added, and archives of installed packages by name.
+    /// The packages of archives that are added, and installed archives by name.
     pub owners: ArchiveOwners,
     /// Hints by undefined name.
     by_symbol: BTreeMap<Box<[u8]>, SymbolHints>,
@@ -27,7 +28,7 @@ pub struct Hints {
 /// Hints for one undefined name.
 #[derive(Default)]
 pub struct SymbolHints {
-    /// Archives that policies name for it and that are not given, each with the policy.
+    /// Archives that policies name for the symbol and that are not given, each with the policy.
     pub archives: Vec<(String, String)>,
     /// Definitions that nearly fit.
     pub near: Vec<Near>,
@@ -43,7 +44,7 @@ pub struct Near {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// How it differs.
+    /// The difference.
     pub reason: &'static str,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Hints {
-    /// Looks for hints about the answer of `view`.
+    /// Searches for hints about the answer of `view`.
     pub(super) fn new(
         (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
         view: &Archive,
@@ -65,7 +66,7 @@ impl Hints {
         let mut out = Self::default();
         let open = || view.coverage.undefined.iter().chain(&view.unknown);
         out.near((audit, tree), view, open(), asked);
-        // Under a whitelist the answer is the same on every machine.
+        // With a whitelist, the answer must be the same on every machine.
         if plan.policy.is_closed() {
             return out;
         }

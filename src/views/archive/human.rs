@@ -1,5 +1,5 @@
-//! `archive` for people: the archives with their needed members, the choices that only names
-//! decided, the undefined names with all that refer to them, and the summary.
+//! `archive` for people: the archives with their needed members, the choices that only the order of
+//! names decided, the undefined names with their referrers, and the summary.
 
 use super::Archive;
 use crate::audit::ArchiveOwner;
@@ -15,9 +15,9 @@ use crate::views::Subject;
 use crate::views::count;
 use std::io::{self, Write};
 
-/// Lines of one kind shown without `-v`.
+/// Upper bound for the lines of one kind without `-v`.
 pub(super) const MOST: usize = 20;
-/// Referrers named for one symbol.
+/// Upper bound for the referrers named for one symbol.
 pub(super) const MOST_BY: usize = 3;
 
 pub(super) fn render(
@@ -35,7 +35,7 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// A name as people read it, with the mangled one beside.
+/// A name, demangled if possible, with the mangled one in brackets.
 pub(super) fn symbol(name: &[u8]) -> String {
     match demangle(name) {
         Some(text) => format!("{text} [{}]", show(name)),
@@ -112,7 +112,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())
 }
 
-/// Where an undefined name may come from.
+/// The hints about an undefined name.
 pub(super) fn hints(
     view: &Archive,
     (name, indent): (&[u8], usize),

@@ -1,5 +1,4 @@
-//! The inputs of the question: which typed files are archives, which are objects, and their order if
-//! it counts.
+//! The inputs of the question: the typed archives and objects, and their order if it counts.
 
 use super::{Asked, entries, file, providers};
 use crate::audit::Audit;
@@ -9,7 +8,7 @@ use crate::id::{ArchiveId, FastSet, FileId};
 use crate::text::show_path;
 use std::path::{Path, PathBuf};
 
-/// An option that concerns the inputs behind it.
+/// An option that affects the inputs after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
     /// `--start-lib`: objects are extracted like members.
@@ -24,16 +23,16 @@ pub enum Position {
     StartGroup,
     /// `--end-group`
     EndGroup,
-    /// `--defsym`, by its place in [`TypedLink::defined`]
+    /// `--defsym`, by its index in [`TypedLink::defined`].
     Define(usize),
 }
 
-/// A file or an option, in its place.
+/// A file or an option, in the order of the command line.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// An archive, an object or a shared object.
     File(PathBuf),
-    /// An archive that is not part of the link yet.
+    /// A candidate archive that is not part of the link yet.
     Added(PathBuf),
     /// A file of `--root-object`.
     Root(PathBuf),
@@ -41,7 +40,7 @@ pub enum Item {
     Position(Position),
 }
 
-/// A link whose order counts, as typed.
+/// A link in order, as typed.
 #[derive(Clone, Debug, Default)]
 pub struct TypedLink {
     /// `--linker`
@@ -90,18 +89,18 @@ impl TypedLink {
     }
 }
 
-/// The typed files, looked up.
+/// The typed files, resolved to ids.
 #[derive(Default)]
 pub(super) struct Inputs {
-    /// The archives that are linked in any case, as typed.
+    /// The archives that are part of the link, as typed.
     pub(super) archives: Vec<(ArchiveId, PathBuf)>,
     /// The archives that may be added.
     pub(super) candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All of them in order, for lld's tables.
+    /// All archives in the order typed, for lld's tables.
     pub(super) typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects that are extracted like members.
     pub(super) lazy: FastSet<ArchiveId>,
-    /// The files of the roots.
+    /// The files of `roots`.
     pub(super) files: Vec<FileId>,
     pub(super) roots: Vec<Root>,
     pub(super) link: Option<Link>,
@@ -148,7 +147,7 @@ impl Inputs {
         Ok(out)
     }
 
-    /// An object that is linked, or a shared object.
+    /// An input that is always linked: an object or a shared object.
     fn root(&mut self, audit: &Audit, path: &Path, input: bool) -> Result<Input, String> {
         let shown = show_path(path);
         let file = file(audit, path)?;
@@ -160,7 +159,7 @@ impl Inputs {
         Ok(Input::Root(self.roots.len() - 1))
     }
 
-    /// An input of the link: an archive, or an object.
+    /// An input of the link: an archive or an object.
     fn file(
         &mut self,
         audit: &Audit,

@@ -42,7 +42,7 @@ struct InstalledOut<'a> {
     archives: Vec<BrokenOut<'a>>,
 }
 
-/// An archive that cannot be linked, with names that `undefined` and `unknown` have.
+/// An archive that cannot be linked. Its names are also in `undefined` and `unknown`.
 #[derive(Serialize)]
 struct BrokenOut<'a> {
     archive: Text<'a>,
@@ -100,7 +100,7 @@ struct MemberOut<'a> {
     by: Option<ByOut<'a>>,
 }
 
-/// A referrer: an entry point by its path, or a member by its archive, name and offset.
+/// A referrer: an object by its path, or a member by its archive, name and offset.
 #[derive(Serialize)]
 struct ByOut<'a> {
     path: Text<'a>,
@@ -118,7 +118,7 @@ struct UndefinedOut<'a> {
     near_misses: Vec<NearOut<'a>>,
 }
 
-/// An archive that a policy names for a symbol, and archives of installed packages with that name.
+/// An archive that a policy names for a symbol, and installed archives with that name.
 #[derive(Serialize)]
 struct ProviderOut<'a> {
     name: &'a str,

@@ -13,7 +13,7 @@ use std::path::Path;
 /// `--why-extract`: each extracted member, with the symbol and the referrer that needed it.
 pub fn why_extract(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"reference\textracted\tsymbol\n")?;
-    // Members of --whole-archive are not extracted.
+    // Members of --whole-archive are linked without extraction.
     for needed in view.coverage.needed.iter().filter(|needed| !needed.symbol.is_empty()) {
         let reference = match needed.by {
             By::Asked => b"<internal>".to_vec(),
@@ -34,7 +34,7 @@ pub fn archive_stats(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) 
         *taken.entry(library.archive_of(needed.member)).or_default() += 1;
     }
     for (archive, path) in &view.typed {
-        // If an archive is named again, none of its members is left to extract.
+        // If an archive is given twice, the second one has no members left to extract.
         let taken = taken.remove(archive).unwrap_or(0);
         let members = library.entry(*archive).members.list.len();
         out.write_all(format!("{members}\t{taken}\t").as_bytes())?;
@@ -54,7 +54,7 @@ fn name(view: &Archive, library: &ArchiveSet, member: MemberId) -> Vec<u8> {
         return path.as_os_str().as_bytes().to_vec();
     }
     let name = library.member_name(member);
-    // A member of a thin archive is named by the path of its file.
+    // A member of a thin archive is shown as the path of its file.
     let dir = typed_dir(path).filter(|_| library.entry(archive).members.thin);
     let name = dir.map_or_else(|| name.to_vec(), |dir| join(dir, name));
     [path.as_os_str().as_bytes(), b"(", &name, b")"].concat()

@@ -1,6 +1,6 @@
 //! `archive`: the members of static archives that a linked object needs, and the names that stay
-//! undefined; or which archives of a prefix cannot be linked (`installed`). This module builds the question from an audit and the command line; `cover` answers
-//! it.
+//! undefined. Or, in `installed`, the archives of a prefix that cannot be linked. This module
+//! builds the question from an audit and the command line; `cover` answers it.
 
 mod hints;
 mod human;
@@ -68,7 +68,7 @@ fn as_table(
 pub struct Asked {
     /// The archives.
     pub archives: Vec<PathBuf>,
-    /// The link, if its order counts; it then has all files.
+    /// The link, if its order counts; then it has all files.
     pub link: Option<TypedLink>,
     /// `--root-object`
     pub objects: Vec<PathBuf>,
@@ -89,13 +89,13 @@ pub struct Archive {
     pub roots: Vec<Root>,
     /// Names of `--root-symbol`.
     pub symbols: Vec<Box<[u8]>>,
-    /// True if every member's references need definitions.
+    /// True if the references of all members need definitions.
     pub all_members: bool,
     /// The linker, if the order of the inputs counts.
     pub linker: Option<Linker>,
-    /// The archives that are linked in any case, as typed.
+    /// The archives that are part of the link, as typed.
     pub archives: Vec<(ArchiveId, PathBuf)>,
-    /// The archives that may be added, as typed if their order counts.
+    /// The archives that may be added to the link, as typed if their order counts.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
     /// All typed archives in order, for lld's tables.
     typed: Vec<(ArchiveId, PathBuf)>,
@@ -106,15 +106,15 @@ pub struct Archive {
     origins: RefCell<Origins>,
     /// The answer.
     pub coverage: Coverage,
-    /// Names that no archive defines as far as is known: a member that could not be read may.
+    /// Names that no archive is known to define, although a member that could not be read may.
     pub unknown: Vec<Undefined>,
-    /// Members that could not be read and of which no index says what they define.
+    /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// The answer to `--self`.
     pub installed: Option<Installed>,
-    /// Where undefined names may come from.
+    /// Hints at the origin of undefined names.
     pub hints: Hints,
 }
 
@@ -180,24 +180,24 @@ impl Archive {
         Ok(out)
     }
 
-    /// True if a name stays undefined that must not.
+    /// True if a name stays undefined. With `--all-members`, undefined names are not an error.
     pub fn fails(&self) -> bool {
         !self.all_members && !self.coverage.undefined.is_empty()
     }
 
-    /// True if everything that the answer depends on was read. The references of an opaque member
-    /// are unknown.
+    /// True if everything that affects the answer was read. The references of an opaque member are
+    /// unknown.
     pub fn is_complete(&self, report_is_complete: bool) -> bool {
         report_is_complete && self.coverage.opaque.is_empty() && self.unknown.is_empty()
     }
 
-    /// True for an archive that is linked in any case.
+    /// True for an archive that is part of the link.
     pub fn is_linked(&self, archive: ArchiveId) -> bool {
         self.linked.contains(&archive)
     }
 
-    /// A member that defines a name which stays undefined: the order, the target or the visibility is
-    /// why the linker did not take it.
+    /// A member that defines a name although the name stays undefined: the linker did not take it
+    /// because of its position, target or visibility.
     fn untaken(&self, library: &ArchiveSet, name: &[u8]) -> Option<MemberId> {
         let found = library.definitions(library.find(name)?);
         let given = |member: &MemberId| {
@@ -207,7 +207,7 @@ impl Archive {
         found.map(|definition| definition.member).filter(given).min()
     }
 
-    /// The origin of a merged member of an archive that is linked in any case.
+    /// The origin of a merged member, in an archive that is part of the link.
     pub fn origin(&self, library: &ArchiveSet, member: MemberId) -> Option<MemberId> {
         if !self.is_linked(library.archive_of(member)) {
             return None;
@@ -257,7 +257,7 @@ fn foreign(question: &Question<'_>) -> Vec<MemberId> {
         .collect()
 }
 
-/// Members of the archives in question that could not be read and of which no index tells either.
+/// Members of the archives in question that could not be read and whose definitions no index lists.
 fn unread(question: &Question<'_>) -> Vec<MemberId> {
     let library = question.library;
     let archives = question.archives.iter().chain(question.candidates);
@@ -266,7 +266,7 @@ fn unread(question: &Question<'_>) -> Vec<MemberId> {
     unknown.filter(|member| library.hashes(*member).is_empty()).collect()
 }
 
-/// Why it is not known what a member refers to.
+/// The reason why the references of a member are unknown.
 fn reason(kind: MemberKind) -> &'static str {
     match kind {
         MemberKind::Bitcode => "bitcode without a symbol table",
@@ -279,7 +279,7 @@ fn reason(kind: MemberKind) -> &'static str {
     }
 }
 
-/// The file at the typed path.
+/// The file at a path as typed.
 fn file(audit: &Audit, path: &Path) -> Result<FileId, String> {
     let known = audit.corpus.file_at(path);
     known.ok_or_else(|| format!("{}: neither an ELF file nor an archive", show_path(path)))
@@ -299,7 +299,7 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
     Ok(out)
 }
 
-/// All other archives of `--lib-path`, by path.
+/// All archives of `--lib-path` except those in `not`, by path.
 fn providers(
     audit: &Audit,
     not: &[(ArchiveId, PathBuf)],

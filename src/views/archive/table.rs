@@ -1,5 +1,5 @@
-//! `archive` as a table: a row for each archive with needed members. The summary comes last, as in
-//! `human`.
+//! `archive` as a table: a row for each archive with needed members. As in `human`, the summary
+//! comes last.
 
 use super::{Archive, human};
 use crate::cover::Needed;

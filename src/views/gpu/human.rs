@@ -1,5 +1,5 @@
-//! `gpu` for people: the device code of each file, the matrix of targets and libraries, the findings,
-//! and what is missing for the target in question.
+//! `gpu` for people: the device code of each file, the matrix of targets and libraries, the
+//! findings, and the device code missing for the requested target.
 
 use super::{Gpu, Row, Scope, shown};
 use crate::audit::Audit;
@@ -14,11 +14,11 @@ use crate::views::{Subject, count};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// Files, and missing libraries, shown without `-v`.
+/// Upper bound for files, and for missing libraries, without `-v`.
 const MOST: usize = 40;
-/// Members of one archive that are shown one by one without `-v`.
+/// Maximum number of members of one archive that are shown individually without `-v`.
 const MOST_MEMBERS: usize = 4;
-/// Fewest columns of the matrix for one library, and for the name of a target.
+/// Minimum width of the matrix for one library, and for the name of a target, in columns.
 const CELL: usize = 4;
 const NAME: usize = 17;
 
@@ -40,19 +40,19 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// Device code that is shown as one.
+/// Device code that is shown as one entry.
 #[derive(Default)]
 struct Group<'a> {
     containers: Vec<&'a Container>,
-    /// Number of wrappers that name kpack files, and the paths of these.
+    /// Number of wrappers that name kpack files, and the paths of the kpack files.
     kpack: usize,
     kpack_paths: BTreeSet<&'a [u8]>,
-    /// Number of members, if an archive has too many to show each.
+    /// Number of members, if the archive has too many to show each.
     members: usize,
 }
 
-/// Each file with its containers and targets. Code objects in one directory are one entry, and so are the
-/// members of an archive that has many.
+/// Each file with its containers and targets. Code objects in one directory share an entry, and so
+/// do the members of an archive that has many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
@@ -186,7 +186,7 @@ fn describe(group: &Group<'_>) -> Vec<String> {
     lines
 }
 
-/// A number of bytes for people.
+/// A number of bytes, in words.
 fn size(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),
@@ -195,7 +195,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Words in lines of at most `width` columns.
+/// Splits words into lines of at most `width` columns.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -227,7 +227,7 @@ fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io
         writeln!(out, "{:>4}  {}", number + 1, style.fit(&shown(audit, &row.path), 6))?;
     }
     writeln!(out)?;
-    // Settings make a target longer: `gfx90a:sramecc+:xnack-`.
+    // A target with settings is longer: `gfx90a:sramecc+:xnack-`.
     let longest = scope.targets.iter().map(|target| target.to_string().len()).max();
     let name = NAME.max(longest.unwrap_or(0) + 1);
     let cell = CELL.max(scope.rows.len().to_string().len() + 1);
@@ -259,7 +259,7 @@ fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io
     writeln!(out)
 }
 
-/// What is missing for the target in question.
+/// The device code missing for the requested target.
 fn answers(audit: &Audit, view: &Gpu, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let Some(target) = &view.target else { return Ok(()) };
     let mut told = BTreeSet::new();

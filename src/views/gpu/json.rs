@@ -1,5 +1,5 @@
 //! `gpu` for programs, by the schema `linkaudit.gpu/1` in `docs/gpu.schema.json`. Files are in byte
-//! order of their paths, containers in the order of their offsets, entries in that of their tables.
+//! order of their paths, containers by offset, and entries in the order of their tables.
 
 use super::{Gpu, Scope};
 use crate::audit::Audit;

@@ -1,5 +1,5 @@
 //! `linkaudit gpu`: the device code of each file, and the targets that each library serves, for all
-//! files together and for each entry point. With `--target` it says whether one GPU is served.
+//! files together and for each entry point. With `--target`, the answer is about one GPU.
 
 mod human;
 mod json;
@@ -25,7 +25,7 @@ pub const OUTPUTS: &[Output<Gpu>] = &[
 /// The answer of `gpu`.
 #[derive(Debug)]
 pub struct Gpu {
-    /// The target in question.
+    /// The target requested with `--target`.
     pub target: Option<TargetId>,
     /// The coverage of all files together, then that of each entry point.
     pub scopes: Vec<Scope>,
@@ -38,11 +38,11 @@ pub struct Scope {
     pub root: Option<PathBuf>,
     /// The HIP runtime.
     pub runtime: Option<PathBuf>,
-    /// The profile in force.
+    /// The profile that applies.
     pub profile: Profile,
-    /// The reason for it.
+    /// The reason why it applies.
     pub reason: String,
-    /// The targets in question, sorted.
+    /// The targets that are checked, sorted.
     pub targets: Vec<TargetId>,
     /// The device code.
     pub rows: Vec<Row>,
@@ -53,7 +53,7 @@ pub struct Scope {
 pub struct Row {
     /// Its path.
     pub path: PathBuf,
-    /// The coverage of each target of the scope, in their order.
+    /// The coverage of each target of the scope, in the same order.
     pub coverage: Vec<Coverage>,
     /// Its own targets.
     pub offers: Vec<Offer>,
@@ -94,14 +94,14 @@ impl Gpu {
         Self { target, scopes }
     }
 
-    /// True if the target in question is not served by all device code.
+    /// True if some device code does not serve the requested target.
     pub fn fails(&self) -> bool {
         self.target.is_some() && self.scopes.iter().any(|scope| scope.lacking().next().is_some())
     }
 }
 
 impl Scope {
-    /// Rows and targets that are not covered.
+    /// Pairs of a row and a target that it does not cover.
     pub fn lacking(&self) -> impl Iterator<Item = (&Row, &TargetId)> {
         self.rows.iter().flat_map(|row| {
             let each = self.targets.iter().zip(&row.coverage);
@@ -124,7 +124,7 @@ impl Scope {
     }
 }
 
-/// The targets that an option or a policy asks about.
+/// The targets that an option or a policy requests.
 fn asked(plan: &Plan, target: Option<&TargetId>) -> Option<Vec<TargetId>> {
     if let Some(target) = target {
         return Some(vec![target.clone()]);
@@ -135,7 +135,7 @@ fn asked(plan: &Plan, target: Option<&TargetId>) -> Option<Vec<TargetId>> {
     Some(targets.into_iter().collect()).filter(|targets: &Vec<_>| !targets.is_empty())
 }
 
-/// All processors that some unit has code for.
+/// All processors for which some unit has code.
 fn all_targets(audit: &Audit, units: &[Unit]) -> Vec<TargetId> {
     let all = units.iter().flat_map(|unit| audit.devices.offers(*unit));
     let all: BTreeSet<TargetId> = all.map(|o| TargetId::any(&o.target.processor)).collect();
@@ -150,7 +150,7 @@ pub(crate) fn path(audit: &Audit, unit: Unit) -> &Path {
     }
 }
 
-/// A path for people, relative to the only prefix that holds it.
+/// A path for people, relative to the prefix if there is only one.
 fn shown(audit: &Audit, path: &Path) -> String {
     let located = audit.prefixes.locate(path);
     let is_alone = audit.prefixes.dirs().len() == 1;

@@ -1,5 +1,5 @@
 //! `tree` for graphviz: entry points have bold frames, missing libraries are red, and edges say how
-//! a need was satisfied. Names reach graphviz only inside quoted strings.
+//! a need was satisfied. Names appear only inside quoted strings.
 
 use super::{Edge, Tag, Tree};
 use crate::format::elf::NeedKind;

@@ -1,9 +1,9 @@
-//! `tree` for people: a page for each entry point. Each file is expanded where the loader loaded it
-//! first. Needs that are shown elsewhere share one line; missing libraries and the summary come
+//! `tree` for people: a page for each entry point. Each file is expanded where the loader loads it
+//! first. Needs that are shown elsewhere share one line. Missing libraries and the summary come
 //! last.
 //!
-//! The number of lines is that of nodes and edges. A file deeper than [`DEEPEST`] starts again at
-//! the left, so that a long chain is not wider than a short one.
+//! The number of lines is the number of nodes and edges. A file deeper than [`DEEPEST`] starts
+//! again at the left margin, so that a long chain is not wider than a short one.
 
 use super::{Edge, Tag, Tree};
 use crate::audit::Audit;
@@ -16,11 +16,11 @@ use crate::views::Subject;
 use crate::views::{count, typed_paths};
 use std::io::{self, Write};
 
-/// Levels below a heading.
+/// Maximum number of levels below a heading.
 const DEEPEST: usize = 12;
-/// Largest indent of the `how` column, as a fraction of the line.
+/// Maximum indent of the `how` column, as a fraction of the line.
 const NAMES: (usize, usize) = (1, 2);
-/// Missing needs named in the summary.
+/// Upper bound for the missing needs named in the summary.
 const MOST_MISSING: usize = 20;
 
 pub(super) fn render(
@@ -52,7 +52,7 @@ enum Row<'t> {
         edge: &'t Edge,
         note: &'static str,
     },
-    /// Needs of one file that objects loaded before satisfy.
+    /// Needs of one file that find objects loaded earlier.
     Loaded {
         lines: String,
         names: Vec<&'t Edge>,
@@ -110,7 +110,7 @@ impl<'t> Page<'_, 't> {
         }
         self.rows.push(Row::Heading(heading));
         self.blocks(file, &mut by_file);
-        // The remaining files were shown under an earlier entry point, but have other needs here.
+        // The remaining files were shown under an earlier entry point, but find other files here.
         for file in order.into_iter().filter(|file| *file != root_file(self.audit, root)) {
             if by_file.contains_key(&file) {
                 let path = self.path(file);
@@ -130,7 +130,7 @@ impl<'t> Page<'_, 't> {
         self.shown.insert(file);
     }
 
-    /// The needs of `file` and of the files that they load. Needs that are too deep follow as
+    /// Adds the needs of `file` and of the files that they load. Needs that are too deep follow in
     /// blocks of their own.
     fn blocks(&mut self, file: FileId, by_file: &mut ByFile<'t>) {
         let mut deeper = vec![file];
@@ -145,7 +145,7 @@ impl<'t> Page<'_, 't> {
             first = false;
             let mut below = Vec::new();
             self.needs(file, "   ", 1, by_file, &mut below);
-            // Keeps the order in which the files were met.
+            // The order in which the files were found is kept.
             deeper.extend(below.into_iter().rev());
         }
     }
@@ -234,7 +234,7 @@ impl<'t> Page<'_, 't> {
         writeln!(out)
     }
 
-    /// How a need was satisfied, and by which file.
+    /// The way in which a need was satisfied, and the file.
     fn found(&self, edge: &Edge, note: &str) -> String {
         let how = format!("{:<8}", edge.how.name());
         if edge.is_missing() {

@@ -1,9 +1,9 @@
-//! `linkaudit tree`: the files that every entry point loads, as one graph. A file is one node and a
-//! need is one edge, for any number of entry points and paths, so that the graph is as large as its
+//! `linkaudit tree`: the files that the entry points load, as one graph. A file is one node and a
+//! need is one edge, for any number of entry points and paths. So the graph is no larger than its
 //! input.
 //!
-//! An edge shows which file a need found under the first entry point that loads the needing file.
-//! If the same need finds another file under another entry point, that is a further edge.
+//! An edge leads to the file that the need found under the first entry point that loads the needing
+//! file. If the need finds another file under another entry point, that is a further edge.
 
 mod dot;
 mod human;
@@ -39,7 +39,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// The word for machine formats.
+    /// The word in JSON and dot.
     pub fn name(self) -> &'static str {
         match self {
             Self::Need(NeedKind::Needed) => "needed",
@@ -53,9 +53,9 @@ impl Tag {
 /// One need of one file.
 #[derive(Debug)]
 pub struct Edge {
-    /// The first entry point under which it finds this file.
+    /// The first entry point under which the need finds this file.
     pub root: RootId,
-    /// True if it finds another file under the first entry point that loads `from`.
+    /// True if the need finds another file under the first entry point that loads `from`.
     pub differs: bool,
     /// The file that has the need.
     pub from: FileId,
@@ -63,7 +63,7 @@ pub struct Edge {
     pub name: StrId,
     /// The file that satisfies it; `None` if none was found.
     pub to: Option<FileId>,
-    /// The path by which the loader opened that file.
+    /// The path by which the loader opened the file.
     pub path: StrId,
     /// How it was found.
     pub how: FoundBy,
@@ -93,7 +93,7 @@ pub struct Tree {
     pub edges: Vec<Edge>,
 }
 
-/// A need of one file, whichever file it finds.
+/// A need of one file, regardless of the file that it finds.
 type Key = (FileId, StrId, Tag);
 
 #[derive(Default)]
@@ -102,7 +102,8 @@ struct Maker {
     known: FastSet<Key>,
     led: FastSet<(Key, Option<FileId>)>,
     edges: Vec<Edge>,
-    /// By entry point: edges that a search found, as indices in `edges`, with the resolver's edges.
+    /// By entry point: needs that were searched for, as indices in `edges`, with the resolver's
+    /// edges.
     searched: IdVec<RootId, Vec<(usize, resolve::Edge)>>,
 }
 

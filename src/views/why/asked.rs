@@ -1,4 +1,4 @@
-//! NAME as typed: possibly with the version of a symbol, as `nm`, `readelf` and loaders write it.
+//! NAME as typed, possibly with the version of a symbol, as `nm`, `readelf` and loaders write it.
 
 /// A name, optionally with the only version to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Asked<'n> {
 }
 
 impl<'n> Asked<'n> {
-    /// The possible meanings of `typed`: the plain name, then `NAME@VERSION`, `NAME@@VERSION` and
+    /// The possible readings of `typed`: the plain name, then `NAME@VERSION`, `NAME@@VERSION` and
     /// `NAME, version VERSION`.
     pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
         let whole = Self { name: typed, version: None };

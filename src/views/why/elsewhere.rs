@@ -1,5 +1,5 @@
-//! `why LIBRARY --under ENTRY`: the other files of the library that the process loads, and the files that
-//! LD_LIBRARY_PATH could bring in its place.
+//! `why LIBRARY --under ENTRY`: other files of the library in the same process, and files that
+//! LD_LIBRARY_PATH could bring instead.
 
 use super::under::position;
 use crate::audit::Audit;
@@ -11,10 +11,11 @@ use crate::rules::stem;
 use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Files named for one need.
+/// Upper bound for the files named for one need.
 const MOST: usize = 4;
 
-/// Another file of the library in the same process: of the same soname, or another version.
+/// Another file of the library in the same process: the soname is equal, or differs only in its
+/// version.
 #[derive(Debug)]
 pub struct Copy {
     /// The file.
@@ -51,8 +52,8 @@ pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -
     out
 }
 
-/// The files with the needed name outside of the directories in which it was found: LD_LIBRARY_PATH with
-/// the directory of one brings it.
+/// Other files with the needed name: the loader would find them if LD_LIBRARY_PATH had their
+/// directory.
 pub(super) fn instead(audit: &Audit, name: &[u8], found: Option<FileId>) -> Vec<FileId> {
     let has_name = |facts: &FileFacts| {
         let mut names = facts.names.iter().map(|other| &*other.path).chain([&*facts.path]);

@@ -13,7 +13,7 @@ use crate::views::Subject;
 use crate::views::{count, typed_paths};
 use std::io::{self, Write};
 
-/// Lines of one kind without `-v`.
+/// Upper bound for the lines of one kind without `-v`.
 const MOST: usize = 20;
 /// Width of the indent before a detail, of its label, and of the gap between cells, in columns.
 const DETAIL: usize = 6;
@@ -102,8 +102,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A row of cells in columns. A row that is too long continues on the next line; names are
-    /// never cut.
+    /// A row of cells in columns. A longer row continues on the next line; names are never cut.
     pub(super) fn row(&mut self, indent: usize, cells: &[Cell]) -> io::Result<()> {
         let columns = self.style.columns();
         let last = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |at| at + 1);
@@ -190,7 +189,7 @@ impl Cell {
         Self { code: Some("2"), ..Self::new(text, 0) }
     }
 
-    /// Text about a missing thing.
+    /// Text about something missing.
     pub(super) fn alarm(text: impl Into<String>) -> Self {
         Self { code: Some("1;31"), ..Self::new(text, 0) }
     }

@@ -1,5 +1,5 @@
-//! `why` for a library: the files that answer to the name, and every need that requests it by that
-//! name or finds one of these files.
+//! `why` for a library: the files with that name, and all needs that have the name or find one of
+//! these files.
 
 use super::elsewhere::{Copy, copies, instead};
 use super::under::position;
@@ -14,7 +14,7 @@ use crate::views::tree::{Edge, Tag, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A file that answers to the name, or that a need with the name found.
+/// A file with the name, or a file that a need with the name found.
 #[derive(Debug)]
 pub struct Provider {
     /// The file.
@@ -28,7 +28,8 @@ pub struct Provider {
 pub struct Loaded {
     /// The entry point.
     pub root: RootId,
-    /// Its index in the scope, where the entry point has 0; `None` if it is outside the scope.
+    /// Its index in the scope, which starts with the entry point; `None` if it is outside the
+    /// scope.
     pub position: Option<u32>,
     /// How it was found.
     pub how: FoundBy,
@@ -57,8 +58,8 @@ pub struct Requester {
     pub chain: Vec<FileId>,
     /// Paths that the search skipped.
     pub tried: Vec<Tried>,
-    /// With `--under`: the files of this name that a directory in LD_LIBRARY_PATH would bring; `None` if
-    /// such a directory is searched too late or not at all.
+    /// With `--under`: the files of this name that a directory in LD_LIBRARY_PATH would bring.
+    /// `None` if such a directory would be searched too late or not at all.
     pub instead: Option<Vec<FileId>>,
 }
 
@@ -76,15 +77,15 @@ pub struct Library {
     pub providers: Vec<Provider>,
     /// In byte order of their paths.
     pub requesters: Vec<Requester>,
-    /// Programs whose interpreter it is.
+    /// Programs that have it as interpreter.
     pub programs: Vec<FileId>,
     /// With `--under`: other files of the library in the process.
     pub copies: Vec<Copy>,
 }
 
 impl Library {
-    /// The answer about the library `name`; `None` if no file and no need has this name. Names of
-    /// files count only if `by_file` is true. `graph` covers the entry points in `under`.
+    /// The answer about the library `name`; `None` if no file and no need has this name. File names
+    /// count only if `by_file` is true. `graph` covers the entry points in `under`.
     pub(super) fn new(
         name: &[u8],
         audit: &Audit,
@@ -233,7 +234,7 @@ fn providers(
         for (module, file) in closure.modules().map(|(index, module)| (index, module.file)) {
             let Some(place) = file.and_then(|file| at.get(&file)) else { continue };
             let position = position(closure, module);
-            // The loader is mapped from the start; it is in the scope only if an object needs it.
+            // The loader is mapped first, but is in the scope only if an object needs it.
             let how = closure.module(module).how;
             out[*place].places.push(Loaded { root, position, how });
         }

@@ -1,4 +1,4 @@
-//! The page of a library: files with its name, then the files that need it, with missing ones
+//! The page of a library: the files with its name, then the files that need it, with missing ones
 //! first.
 
 use super::elsewhere::Copy;
@@ -43,7 +43,7 @@ impl Page<'_> {
             }
             if !requesters.is_empty() {
                 self.heading("needed by")?;
-                // Missing libraries come first, then needs that differ between entry points.
+                // Missing libraries come first.
                 let mut sorted: Vec<&library::Requester> = requesters.iter().collect();
                 sorted.arrange_by_key(|requester| !requester.is_missing());
                 let paths = sorted.iter().take(self.most()).map(|r| self.path(r.file));
@@ -102,7 +102,7 @@ impl Page<'_> {
         self.row(3, &[Cell::new(path, 0), Cell::dim(text)])
     }
 
-    /// What LD_LIBRARY_PATH would change for a need.
+    /// The effect of LD_LIBRARY_PATH on a need.
     fn library_path(&mut self, requester: &library::Requester) -> io::Result<()> {
         let text = match (&requester.instead, requester.how) {
             (None, FoundBy::Rpath(_)) => "comes after DT_RPATH".to_owned(),

@@ -54,12 +54,12 @@ pub enum Answer {
     Library(Library),
     /// A symbol: an object refers to it or defines it.
     Symbol(Symbol),
-    /// Unknown; these names are similar.
+    /// Neither; these known names are similar.
     Unknown(Vec<Vec<u8>>),
 }
 
 impl Why {
-    /// The answer about `name`, raw or demangled. Facts that are missing are read from `tree`.
+    /// The answer about `name`, raw or demangled. Missing facts are read from `tree`.
     pub fn new(
         name: &[u8],
         under: Option<Under>,
@@ -69,7 +69,7 @@ impl Why {
     ) -> Self {
         let roots = under.as_ref().map(|under| &*under.roots);
         let graph = Tree::under(audit, plan, roots);
-        // A program's file may have the name of a symbol; then the symbol is meant.
+        // A program may have the name of a symbol; then the name means the symbol.
         let dotted = name.contains(&b'.');
         let library = |by_file: bool, audit: &Audit| {
             Library::new(name, audit, &graph, by_file, roots).map(Answer::Library)
@@ -88,7 +88,7 @@ impl Why {
         tree: &dyn tree::Tree,
         under: Option<&[RootId]>,
     ) -> Option<Answer> {
-        // A plain name means a C++ function only if no symbol has that raw name.
+        // A plain name is a C++ function only if no symbol has it as raw name.
         let readings = [names::raw, names::functions]
             .into_iter()
             .flat_map(|names| Asked::readings(name).map(move |asked| (names, asked)));
@@ -118,8 +118,8 @@ impl Why {
         Some(symbol)
     }
 
-    /// Names similar to an unknown one. If only the version is unknown, they are the symbol with
-    /// its versions.
+    /// Known names that are similar. If only the version is unknown: the symbol with each of its
+    /// versions.
     fn near(
         name: &[u8],
         audit: &mut Audit,
@@ -137,7 +137,7 @@ impl Why {
         names::near(name, audit, graph)
     }
 
-    /// False if the name is unknown.
+    /// True if the name is a known library or symbol.
     pub fn is_known(&self) -> bool {
         !matches!(self.answer, Answer::Unknown(_))
     }

@@ -1,4 +1,4 @@
-//! Names as typed: the raw symbols that a name stands for, and known names that are similar to an
+//! Names as typed: the raw symbols that a name means, and known names that are similar to an
 //! unknown one.
 
 use super::qualified::{Qualified, with_one_spelling};
@@ -15,7 +15,7 @@ use crate::views::tree::Tree;
 use memchr::memmem::Finder;
 use std::collections::BTreeSet;
 
-/// Similar names shown for an unknown one.
+/// Upper bound for the similar names shown for an unknown one.
 const MOST_NEAR: usize = 5;
 
 /// Visits every symbol name of an object, references first.
@@ -28,8 +28,8 @@ fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
     }
 }
 
-/// The raw names that `name` stands for: the name itself, and those whose demangled form is `name`
-/// or ends with it.
+/// The raw names that `name` means: the name itself, and those whose demangled form is `name` or
+/// ends with it.
 pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
     let mut names = Names::default();
     names.insert(name, hash::gnu(name));
@@ -38,7 +38,7 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
     names
 }
 
-/// The raw names of functions called `name` outside of any class or namespace. `name` must not be a
+/// The raw names of functions `name` outside of all classes and namespaces. `name` must not be a
 /// raw name itself.
 pub(super) fn functions(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
     let mut names = Names::default();
@@ -87,17 +87,17 @@ fn mangled<'v>(
     found.into_iter().flatten().collect()
 }
 
-/// True for text that cannot be a raw name.
+/// True for text that only a demangled name can have.
 fn reads_demangled(text: &str) -> bool {
     text.contains("::") || text.contains(['(', ' ', '<', '~'])
 }
 
-/// The longest word of `text`, which a mangled name contains literally. Text in `[]` is a tag or a
-/// hash, which mangled names encode differently.
+/// The longest word of `text` that a mangled name contains literally. Text in `[]` is a tag or a
+/// hash, which mangled names encode in another way.
 fn longest_identifier(text: &str) -> &str {
     let parts = text.split('[').map(|part| part.rsplit(']').next().unwrap_or(part));
     let words = parts.flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_')));
-    // Mangled names do not spell out keywords and numbers.
+    // Mangled names do not spell out keywords and digits.
     let words = words.filter(|word| {
         !WORDS.contains(word) && !word.starts_with(|first: char| first.is_ascii_digit())
     });
@@ -198,15 +198,15 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
         });
     }
     let mut out = closest(text, libraries.into_iter());
-    // A member with this name is a better guess than a symbol with another name.
+    // A member with this name is a better guess than a symbol with a similar name.
     out.extend(near_qualified(text, audit));
     out.extend(closest(text, symbols.into_iter()));
     out.truncate(MOST_NEAR);
     out
 }
 
-/// Names of C++ and Rust whose end is similar to `text`. For a name without `::`, the members with
-/// exactly this name.
+/// Names of C++ and Rust that end like `text`. For text without `::`, the members with exactly that
+/// name.
 fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let Some(typed) = Qualified::new(text) else { return Vec::new() };
     let Some(own) = typed.end(typed.depth()) else { return Vec::new() };
@@ -222,7 +222,7 @@ fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     };
     let found = mangled(&words, audit.view(), &audit.corpus, |raw| like(raw).is_some());
     let mut found: BTreeSet<(usize, String)> = order::set(found.into_iter().filter_map(like));
-    // An exact match differs only in its parameters or namespaces.
+    // An exact match differs only in parameters or namespaces.
     if found.first().is_some_and(|(edits, _)| *edits == 0) {
         found.retain(|(edits, _)| *edits == 0);
     }
@@ -234,7 +234,7 @@ fn closest<'n>(text: &str, all: impl Iterator<Item = &'n [u8]>) -> Vec<Vec<u8>> 
     within(text, most_edits(text), all)
 }
 
-/// The names that are at most `most` edits away, closest first.
+/// The names at a distance of at most `most` edits, closest first.
 pub(super) fn within<'n>(
     text: &str,
     most: usize,
@@ -249,8 +249,8 @@ pub(super) fn within<'n>(
     found.into_iter().map(|(_, other)| other.as_bytes().to_vec()).collect()
 }
 
-/// Most edits that still count as a typing error. In a short name a single edit
-/// already gives another name.
+/// Maximum number of edits that count as a typing error. In a short name, one edit already gives a
+/// different name.
 pub(super) fn most_edits(text: &str) -> usize {
     match text.len() {
         0..=3 => 0,
@@ -260,8 +260,8 @@ pub(super) fn most_edits(text: &str) -> usize {
     }
 }
 
-/// Edits between two names, ignoring case; `None` if there are more than `most`. If `b` starts with
-/// `a`, the distance is 1.
+/// The number of edits between two names, ignoring case; `None` if it exceeds `most`. If `b` starts
+/// with `a`, the distance is 1.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     if most > 0 && b.starts_with(a) {
         return Some(1);

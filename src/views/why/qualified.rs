@@ -1,9 +1,9 @@
-//! Splits demangled names into parts, to test if a typed name is the end of another, component by
-//! component, and has the same parameters. `names` uses it.
+//! Splits demangled names into parts. Tests if a typed name is the end of another, component by
+//! component, with the same parameters. `names` uses it.
 
 use std::borrow::Cow;
 
-/// Prefixes of the names of tables and helpers that a compiler generates.
+/// Prefixes of the demangled names of tables and helpers that compilers generate.
 const SPECIAL: &[&str] = &[
     "vtable for ",
     "VTT for ",
@@ -21,28 +21,28 @@ const SPECIAL: &[&str] = &[
     "TLS wrapper function for ",
 ];
 
-/// Operators; an operator comes before those that it starts with.
+/// Operators. Each one precedes its own prefixes.
 const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
     "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
     "^", "&", "|", "~", "!", "=", ",",
 ];
 
-/// The parts of a demangled name, without return type.
+/// The parts of a demangled name, without its return type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Qualified<'t> {
     /// The prefix of a generated table or helper, if it is one.
     special: Option<&'static str>,
-    /// The namespaces and classes, and finally its own name.
+    /// The namespaces and classes, then the name itself.
     components: Vec<&'t str>,
-    /// The parameters in their parentheses.
+    /// The parameters, with parentheses.
     parameters: Option<&'t str>,
-    /// Text behind the parameters, such as `const`.
+    /// The text after the parameters, such as `const`.
     qualifiers: &'t str,
 }
 
-/// Texts that demanglers write in two ways, and the one that is kept. A class precedes its
-/// constructors.
+/// Texts that demanglers spell in two ways, each with the spelling that is kept. A class precedes
+/// its constructors.
 const SPELLINGS: &[(&str, &str)] = &[
     ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
     ("std::string::basic_string(", "std::string::string("),
@@ -56,7 +56,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("decltype(nullptr)", "std::nullptr_t"),
 ];
 
-/// Types of numbers in template arguments, as a cast and as a suffix.
+/// Types of numbers in template arguments: the cast of one demangler, and the suffix of the other.
 const NUMBERS: &[(&str, &str)] = &[
     ("(unsigned int)", "u"),
     ("(long)", "l"),
@@ -65,7 +65,7 @@ const NUMBERS: &[(&str, &str)] = &[
     ("(unsigned long long)", "ull"),
 ];
 
-/// `text` with one spelling where demanglers have two.
+/// `text` with the kept spelling where demanglers differ.
 pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     for (other, kept) in SPELLINGS {
@@ -81,7 +81,7 @@ pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     out
 }
 
-/// `text` with a suffix after each number instead of a cast before it.
+/// `text` with a suffix after each number instead of the cast before it.
 fn suffixed(text: &str, cast: &str, suffix: &str) -> String {
     let mut parts = text.split(cast);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -96,7 +96,7 @@ fn suffixed(text: &str, cast: &str, suffix: &str) -> String {
 }
 
 impl<'t> Qualified<'t> {
-    /// The parts of `text`; `None` if they cannot be determined.
+    /// The parts of `text`; `None` if it cannot be split.
     pub(super) fn new(text: &'t str) -> Option<Self> {
         let special = SPECIAL.iter().copied().find(|word| text.starts_with(word));
         let text = text[special.map_or(0, str::len)..].trim();
@@ -141,9 +141,9 @@ impl<'t> Qualified<'t> {
         is_whole.then_some(Self { special, components, parameters, qualifiers })
     }
 
-    /// True if this name, as typed, means `whole`: `Shape::id` means `ns::Shape::id(int)`.
-    /// Parameters, `[abi:…]` tags and template arguments may be omitted. A single component does
-    /// not match the end of a longer name.
+    /// True if this typed name means `whole`: `Shape::id` means `ns::Shape::id(int)`. Parameters,
+    /// `[abi:…]` tags and template arguments may be omitted. A single component does not match the
+    /// end of a longer name.
     pub(super) fn means(&self, whole: &Self) -> bool {
         let Some(before) = whole.components.len().checked_sub(self.components.len()) else {
             return false;
@@ -177,7 +177,7 @@ fn is_same_list(own: &str, other: Option<&str>) -> bool {
     other.is_some_and(|other| tight(own) == tight(other))
 }
 
-/// True if a typed component means another one.
+/// True if the typed component `own` means `other`.
 fn is_same(own: &str, other: &str) -> bool {
     let own_end = operator(own).unwrap_or(0);
     let other = if own.contains("[abi:") { other.to_owned() } else { without(other, '[') };
@@ -186,8 +186,8 @@ fn is_same(own: &str, other: &str) -> bool {
     tight(own) == tight(&other)
 }
 
-/// A component without its brackets of one kind and their content. A component that starts with
-/// such a bracket is unchanged.
+/// A component without brackets of one kind and their contents. A component that starts with such a
+/// bracket is unchanged.
 fn without(component: &str, open: char) -> String {
     let start = operator(component).unwrap_or(0);
     let (mut out, mut rest) = component.split_at(start);
@@ -201,7 +201,7 @@ fn without(component: &str, open: char) -> String {
     kept + rest
 }
 
-/// Text with only those blanks that separate words: demanglers differ in the others.
+/// Text with only the blanks that separate words: demanglers differ in all others.
 fn tight(text: &str) -> String {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut out = String::with_capacity(text.len());
@@ -222,7 +222,7 @@ fn operator(text: &str) -> Option<usize> {
         let end = word + symbol.len();
         return Some(if text[end..].starts_with(" <") { end + 1 } else { end });
     }
-    // A conversion, `new`, `delete` or a literal: the name ends at the parameters.
+    // A conversion, `new`, `delete` or a literal: its name ends at the parameters.
     if !rest.starts_with([' ', '"']) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! `why` for a symbol: definitions in the lookup order of each entry point, references with their
-//! bindings, and definitions that no entry point loads. `undefined` adds details about undefined
-//! references.
+//! bindings, and definitions in files that no entry point loads. `undefined` adds details about
+//! undefined references.
 
 use super::under::position;
 use crate::audit::{Audit, NamedBindings};
@@ -27,7 +27,7 @@ pub struct Provider {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// True if a link against the file takes this version, which is then written with `@@`.
+    /// True if links against the file use this version, which is then written with `@@`.
     pub default: bool,
     /// The binding of the definition.
     pub bind: Bind,
@@ -44,7 +44,7 @@ pub enum Bind {
     Weak,
     /// STB_GNU_UNIQUE
     Unique,
-    /// Hidden or local: no lookup from outside finds it
+    /// Hidden or local: lookups from other files do not find it
     Local,
     /// A member of an archive defines it
     Member,
@@ -85,7 +85,7 @@ pub struct Requester {
     pub version: Option<Vec<u8>>,
     /// True if it may stay undefined.
     pub weak: bool,
-    /// True if the file itself defines the symbol.
+    /// True if the file defines the symbol itself.
     pub defined: bool,
     /// Its binding under each entry point that loads the file.
     pub bound: Vec<Bound>,
@@ -106,24 +106,24 @@ pub struct Near {
     pub reason: &'static str,
 }
 
-/// The binding of a reference under one entry point.
+/// The result of a reference under one entry point.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// The entry point.
     pub root: RootId,
     /// Index of the definition in the providers; `None` if undefined.
     pub provider: Option<usize>,
-    /// True if a relocation uses it.
+    /// True if a relocation uses the reference.
     pub used: bool,
-    /// Its state, if it is undefined.
+    /// The state of an undefined reference.
     pub fate: Option<ReferenceState>,
-    /// The files that were searched, in order and up to the definition; `Some` only if the answer
-    /// is restricted to one entry point.
+    /// The files that were searched, in order, up to the definition. `Some` only if the answer is
+    /// restricted to one entry point.
     pub searched: Option<Vec<FileId>>,
 }
 
 impl Bound {
-    /// True if a relocation uses it and it is undefined.
+    /// True if a relocation uses the reference and it is undefined.
     pub fn is_open(&self) -> bool {
         self.used && self.provider.is_none()
     }
@@ -136,8 +136,7 @@ pub struct Symbol {
     pub providers: Vec<Provider>,
     /// In byte order of their paths.
     pub requesters: Vec<Requester>,
-    /// The scopes in which undefined references were looked up, under the first entry point of
-    /// each.
+    /// The scopes in which undefined references were looked up, each under its first entry point.
     pub searched: Vec<Searched>,
 }
 
@@ -150,21 +149,21 @@ pub struct Searched {
     pub files: Vec<FileId>,
 }
 
-/// A symbol of a file.
+/// A file and the index of a symbol in its symbol table.
 pub(super) type Key = (FileId, u32);
 
 /// The states of undefined references, by entry point.
 pub(super) type Fates = FastMap<(RootId, Key), ReferenceState>;
 
-/// A reference under an entry point: the key of its definition, whether a relocation uses it, and
+/// A reference under an entry point: the key of its definition, true if a relocation uses it, and
 /// the files that were searched.
 type Met = (RootId, Option<Key>, bool, Option<Vec<FileId>>);
 
-/// The requested part of the answer.
+/// The part of the answer that was requested.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
-    /// Only references to this version, and definitions that have it or that such references bind
-    /// to.
+    /// Only references to this version, and definitions that have it or are bound to by such
+    /// references.
     pub(super) version: Option<&'a [u8]>,
     /// Only these entry points.
     pub(super) under: Option<&'a [RootId]>,
@@ -176,7 +175,7 @@ struct Maker<'a> {
     part: Part<'a>,
     providers: BTreeMap<Key, Provider>,
     requesters: BTreeMap<Key, Requester>,
-    /// Whether a relocation uses a symbol.
+    /// True for symbols that a relocation uses.
     used: FastMap<Key, bool>,
     bound: BTreeMap<Key, Vec<Met>>,
 }
@@ -226,7 +225,7 @@ impl Symbol {
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Drops definitions outside of all scopes, unless a definition is missing.
+    /// Drops definitions outside of all scopes, unless a strong reference is undefined.
     fn drop_outside(&mut self) {
         if self.requesters.iter().any(|r| !r.weak && r.bound.iter().any(Bound::is_open)) {
             return;
@@ -264,8 +263,8 @@ impl Maker<'_> {
         let closure = &self.audit.closures.roots[root];
         let bindings = &self.found.bindings[root.index()];
         let mut taken: BTreeMap<Key, BTreeSet<FileId>> = BTreeMap::new();
-        // A symbol that is used in two classes may be bound twice: to a copy, and to the source of
-        // the copy.
+        // A symbol that is used in two lookup classes may have two bindings: to a copy, and to the
+        // source of the copy.
         let mut by_module: FastMap<(ModuleId, u32), BTreeSet<Option<Key>>> = FastMap::default();
         for binding in bindings {
             let key = self.taken(closure, *binding);
@@ -287,11 +286,11 @@ impl Maker<'_> {
                     let taken = u32::try_from(taken).unwrap_or(u32::MAX);
                     provider.places.push(InScope { root, position, taken });
                 }
-                // References of the host's own files are listed under the host.
+                // References of files that the host program loads are listed under the host.
                 if module.index() < before {
                     continue;
                 }
-                // A definition that its own file never uses is not a reference.
+                // A definition that its own file does not use is not a reference.
                 let asked = bound.is_some() || !self.providers.contains_key(&key);
                 if asked {
                     self.refer(key);
@@ -335,7 +334,7 @@ impl Maker<'_> {
         Some(list.iter().filter_map(file).collect())
     }
 
-    /// The definition behind a binding.
+    /// The definition of a binding.
     fn taken(&self, closure: &Closure, binding: Binding) -> Option<Key> {
         let file = closure.module(binding.provider).file?;
         let release = self.audit.resolver.loaders.get(closure.root.loader).release;
@@ -370,8 +369,8 @@ impl Maker<'_> {
         });
     }
 
-    /// Adds references of files that no entry point loads; the entry points with fatal errors are
-    /// among them.
+    /// Adds references of files that no entry point loads, including entry points with fatal
+    /// errors.
     fn lone(&mut self) {
         let loaded = FirstLoader::new(&self.audit.closures);
         let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
@@ -385,7 +384,8 @@ impl Maker<'_> {
         }
     }
 
-    /// True if a file refers to such a symbol or defines it, under any entry point.
+    /// True if some file refers to the symbol or defines it, with the requested version if there is
+    /// one.
     fn is_known(&self) -> bool {
         let Some(wanted) = self.part.version else {
             let in_archive = self.found.archives.iter().any(|(_, list)| !list.is_empty());
@@ -402,7 +402,8 @@ impl Maker<'_> {
         symbols.any(|(file, list)| list.iter().any(|symbol| has_version(*file, *symbol)))
     }
 
-    /// Drops other versions, except definitions that a reference to the wanted version binds to.
+    /// Drops other versions. Definitions to which a reference with the wanted version binds are
+    /// kept.
     fn restrict(&mut self) {
         let Some(wanted) = self.part.version else { return };
         self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
@@ -470,7 +471,8 @@ fn sorted(symbols: &crate::id::FastSet<u32>) -> Vec<u32> {
 
 /// The definition in a symbol table entry, if it is one.
 fn definition(file: FileId, object: &Object, entry: &Entry<'_>) -> Option<Provider> {
-    // A program that is not position-independent gives functions an address without defining them.
+    // A program that is not position-independent assigns an address to a function without defining
+    // it.
     let canonical = entry.section == elf::SHN_UNDEF.0 && entry.value != 0;
     if (entry.section == elf::SHN_UNDEF.0 && !canonical) || !entry.is_findable() {
         return None;

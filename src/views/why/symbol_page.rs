@@ -12,11 +12,11 @@ use crate::views::count;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Groups of entry points shown without `-v`.
+/// Upper bound for the groups of entry points shown without `-v`.
 const MOST_GROUPS: usize = 3;
 
-/// Definitions in lookup order, each with true if an object binds to it. `None` means the entry
-/// point itself, so that entry points with the same order share a group.
+/// Definitions in lookup order, each with true if an object binds to it. `None` stands for the
+/// entry point itself, so that entry points with the same order share a group.
 type Order = Vec<(Option<usize>, bool)>;
 
 impl Page<'_> {
@@ -55,7 +55,7 @@ impl Page<'_> {
         writeln!(self.out, "{}: a symbol; {verdict}; {defined}{under}", show(name))
     }
 
-    /// The raw names, where they differ from the demangled ones.
+    /// The raw names, if they differ from the demangled ones.
     fn names(&mut self, symbol: &Symbol) -> io::Result<()> {
         let defined = symbol.providers.iter().map(|provider| &provider.symbol);
         let asked = symbol.requesters.iter().map(|requester| &requester.symbol);
@@ -145,7 +145,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Definitions in audited or `--lib-path` files that are in no scope.
+    /// Definitions in audited files and files of `--lib-path` that are in no scope.
     fn outside(&mut self, providers: &[symbol::Provider]) -> io::Result<()> {
         let facts = |file: FileId| &self.audit.corpus.files[file];
         let at_hand = |provider: &&symbol::Provider| {

@@ -1,4 +1,4 @@
-//! Undefined references: whether `check` reports each, the files that were searched, and the
+//! Undefined references: the reaction of `check` to each, the files that were searched, and the
 //! definitions that nearly fit.
 
 use super::symbol::{Bound, Fates, Near, Requester, Searched, Symbol};

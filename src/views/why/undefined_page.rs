@@ -14,7 +14,7 @@ use crate::views::count;
 use std::io;
 use std::path::Path;
 
-/// Files of a scope, scopes and causes shown without `-v`.
+/// Upper bounds for the files of a scope, the scopes, and the causes without `-v`.
 const MOST_FILES: usize = 4;
 const MOST_SCOPES: usize = 1;
 const MOST_CAUSES: usize = 3;
@@ -101,7 +101,7 @@ impl Page<'_> {
         self.detail(label, &format!("{number}: {names}"))
     }
 
-    /// The candidates and next steps that `check` has for these references.
+    /// The candidates and next steps that `check` reports for these references.
     pub(super) fn steps(&mut self, symbol: &Symbol) -> io::Result<()> {
         let audit = self.audit;
         let requesters = || symbol.requesters.iter();

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Entry points named in a message.
+/// Upper bound for the entry points named in a message.
 const MOST: usize = 3;
 
 /// An entry point to which an answer is restricted.
@@ -26,7 +26,7 @@ pub struct Under {
 }
 
 impl Under {
-    /// The entry point that `typed` names, by its path or by the end of its path; or an error
+    /// The entry point that has the path `typed`, or a path that ends with it. The error is a
     /// message. `real` is the path with links resolved.
     pub fn find(typed: &Path, real: Option<&Path>, audit: &Audit) -> Result<Self, String> {
         let known: BTreeSet<FileId> =

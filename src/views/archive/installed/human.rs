@@ -68,7 +68,7 @@ fn entry(
     if style.quiet { Ok(()) } else { writeln!(out) }
 }
 
-/// The heading of an archive, wrapped: its path is never divided.
+/// The heading of an archive, wrapped: its path is never split.
 fn title(
     path: &str,
     text: &str,
@@ -99,7 +99,7 @@ fn names(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let most = if style.verbose { usize::MAX } else { MOST };
-    // `-q` names none.
+    // With `-q`, no names are shown.
     let most = if style.quiet { 0 } else { most };
     for undefined in list.iter().take(most) {
         let (name, by) = (symbol(&undefined.symbol), referrers(undefined, library, style));
@@ -133,7 +133,7 @@ fn referrers(undefined: &Undefined, library: &ArchiveSet, style: Style) -> Strin
     }
 }
 
-/// Members that may define the unknown names.
+/// Unread members that may define the unknown names.
 fn unread(
     view: &Archive,
     library: &ArchiveSet,
@@ -149,7 +149,7 @@ fn unread(
     Ok(())
 }
 
-/// The summary, for the table too.
+/// The summary, also of the table.
 pub(super) fn summary(
     subject: &Subject<'_>,
     (view, installed): (&Archive, &Installed),

@@ -1,5 +1,5 @@
-//! `archive --self`: the archives of a prefix that cannot be linked with what lies there. The names that
-//! stay undefined are those of [`Archive::coverage`]; here they are by archive.
+//! `archive --self`: the archives of a prefix that cannot be linked with the files of the prefix.
+//! [`Archive::coverage`] has all names that stay undefined; here they are by archive.
 
 pub(super) mod human;
 pub(super) mod table;
@@ -15,15 +15,15 @@ use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The answer, besides that of [`Archive`].
+/// The part of the answer that only `--self` has.
 pub struct Installed {
     /// `--self`
     pub dirs: Vec<PathBuf>,
-    /// How many shared libraries were searched for definitions.
+    /// Number of shared libraries that were searched for definitions.
     pub libraries: usize,
     /// True if a C library is among the files.
     pub has_libc: bool,
-    /// The archives that cannot be linked, by path. Those that are a part of another are not among them.
+    /// The archives that cannot be linked, by path, without those that are part of another.
     pub broken: Vec<Broken>,
 }
 
@@ -31,7 +31,7 @@ pub struct Installed {
 pub struct Broken {
     /// The archive with the names that stay undefined.
     pub found: Unlinkable,
-    /// Archives that cannot be linked either, all of whose members this archive has too.
+    /// Archives that cannot be linked either, and whose members are all in this archive too.
     pub parts: Vec<ArchiveId>,
 }
 
@@ -94,7 +94,7 @@ impl Archive {
     }
 }
 
-/// Archives that are a part of another are named with that one.
+/// The archives that cannot be linked. Those that are part of another one become its `parts`.
 fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<Broken> {
     let library = &audit.library;
     let archives: Vec<ArchiveId> = found.iter().map(|one| one.archive).collect();
@@ -110,7 +110,7 @@ fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<Broken> {
         .collect()
 }
 
-/// The names of all archives, each once with all its members.
+/// The undefined names of all lists, each once with all of its referrers.
 fn joined<'a>(lists: impl Iterator<Item = &'a Vec<Undefined>>) -> Vec<Undefined> {
     let mut by_name: BTreeMap<&[u8], Vec<cover::By>> = BTreeMap::new();
     for undefined in lists.flatten() {
