@@ -1,8 +1,8 @@
 //! Selects the entry points and resolves their closures.
 //!
-//! An entry point is a program, a file given by name, a shared object that no other audited entry
-//! point loads, or a plugin with one of its host programs. `audit` calls [`Resolving::step`] until
-//! no fact is missing.
+//! An entry point is a program, a file given by name, or a plugin with one of its host programs. A
+//! shared object is an entry point if no other audited entry point loads it. `audit` calls
+//! [`Resolving::step`] until no fact is missing.
 
 use super::candidate::{BadInterps, Candidate, Outcome, Round, choose_loader, resolve};
 use super::hosts::{Hosts, Unhosted};

@@ -107,7 +107,7 @@ fn directories<'s>(
     out
 }
 
-/// Paths of the libraries that a list names, one a line; none if there is no list.
+/// Paths of the libraries that a list names, one a line; empty if there is no list.
 fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>, Need> {
     let path = dir.join(list).into_os_string();
     let Ok(text) = store.bytes(path.as_bytes())? else { return Ok(Vec::new()) };

@@ -63,7 +63,7 @@ pub struct Unhosted {
 pub struct Hosts {
     /// Hosts, each once. A program is listed again for each library that it opens with RTLD_GLOBAL.
     pub list: Vec<Host>,
-    /// Pairs that could not be made.
+    /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
     /// Indices in `list` by file, and by the host and library of `after`.
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
@@ -114,7 +114,7 @@ impl Hosts {
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
-    /// Hosts of `file`, as indices in `list`; none if no option or policy makes it a plugin.
+    /// Hosts of `file`, as indices in `list`; empty if no option or policy makes it a plugin.
     pub(super) fn of(&self, file: FileId) -> &[usize] {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }

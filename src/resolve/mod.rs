@@ -207,7 +207,8 @@ struct Links {
     fatal: Option<Fatal>,
     /// Libraries to preload that the loader skipped.
     preload_failures: Vec<PreloadFailure>,
-    /// Needs that were not found and did not stop the loader: musl's reports each and continues.
+    /// Needs that were not found and did not stop the loader: musl's loader reports each and
+    /// continues.
     failures: Vec<LoadFailure>,
     /// The result depends on the processor: a hwcaps directory decided.
     by_cpu: bool,
@@ -239,7 +240,7 @@ impl Links {
         }
     }
 
-    /// How many modules belong to the host program; they come first.
+    /// Number of modules of the host program; they come first.
     fn base_count(&self) -> usize {
         self.base.as_ref().map_or(0, |base| base.module_count())
     }
@@ -332,7 +333,8 @@ impl Closure {
         &self.links.preload_failures
     }
 
-    /// Needs that were not found and did not stop the loader: musl's reports each and continues.
+    /// Needs that were not found and did not stop the loader: musl's loader reports each and
+    /// continues.
     pub fn failures(&self) -> &[LoadFailure] {
         &self.links.failures
     }

@@ -77,7 +77,7 @@ pub(super) struct Inherited {
 const ROOM: usize = 4096;
 
 /// Empties a map. Clearing takes time proportional to the capacity, so a large map with few entries
-/// is dropped: many small link maps after a large one would pay for it.
+/// is dropped. Otherwise many small link maps after a large one would pay for it.
 fn clear<K, V>(map: &mut FastMap<K, V>) {
     if map.capacity() > ROOM && map.len() < map.capacity() / 16 {
         *map = FastMap::default();
@@ -203,7 +203,7 @@ impl LinkMapState {
     }
 
     /// The visited module and its next need: continues an entry of the queue or starts the next
-    /// one; none at the end.
+    /// one. `None` at the end.
     pub(super) fn next(&mut self) -> Option<(ModuleId, usize)> {
         while self.place.visiting.is_none() {
             let at = self.place.at;
@@ -227,7 +227,7 @@ impl LinkMapState {
         self.modules[edge.from].edges.end += 1;
     }
 
-    /// Appends an object to the queue, unless it is in it.
+    /// Appends an object to the queue, unless it is already there.
     pub(super) fn append(&mut self, module: ModuleId) {
         if !std::mem::replace(&mut self.working[module].queued, true) {
             self.queue.push(Queued { module, done: false });
@@ -310,8 +310,8 @@ impl LinkMapState {
         }
     }
 
-    /// Starts with the modules of the host program, under their names; `names` is the table of
-    /// objects' names.
+    /// Fills the link map with the modules of the host program, and registers their names. `names`
+    /// looks up the names of a file's object.
     pub(super) fn take_over(
         &mut self,
         host: &Closure,
