@@ -1,6 +1,6 @@
 //! A tree that shows only a part of another: the prefixes of a run, and files that options name. In
-//! an audit of stages, files of the sysroot are outside too. Under a policy with a whitelist the
-//! audit opens no other file, so that the result is the same on every machine.
+//! an audit of stages, files of the sysroot are outside too. Under a policy with a whitelist, the
+//! audit opens only files of this part, so that the result is the same on every machine.
 
 use super::{Errno, Kind, Node, Opened, Origin, Stat, Tree};
 use crate::package::{PackageId, Prefixes};

@@ -257,7 +257,8 @@ impl OverlayTree {
         Ok(Found { node, layer: Layer::Lower, path: path.to_path_buf() })
     }
 
-    /// True if the lower tree has a directory at `path` that no link hides.
+    /// True if the lower tree has a directory at `path` that a link of the upper tree does not
+    /// hide.
     fn keeps(&self, path: &Path) -> Result<bool, Errno> {
         Ok(self.keeps_directories && is_directory(self.lower.node(path))?)
     }
@@ -324,7 +325,7 @@ fn is_directory(node: Result<Node, Errno>) -> Result<bool, Errno> {
     Ok(present(node)? == Some(Node::Kind(Kind::Directory)))
 }
 
-/// The answer about a path; `None` if the path does not exist.
+/// The result for a path; `None` if the path does not exist.
 fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
