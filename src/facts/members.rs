@@ -17,9 +17,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Estimates for the room that names need: the bytes of an archive per name (as in LLVM's
-/// archives), the names per referenced name (most runs store only referenced names), and an upper
-/// bound. A table that outgrows the bound exists twice while it is copied.
+/// Estimates for the room that names need. The first is the bytes of an archive per name, as in
+/// LLVM's archives. The second is the names per referenced name, because most runs store only
+/// referenced names. The third is an upper bound. A table that outgrows the bound exists twice
+/// while it is copied.
 const BYTES_A_NAME: u64 = 2048;
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
 const MOST_EXPECTED: usize = 1 << 19;
