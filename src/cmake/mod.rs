@@ -63,7 +63,7 @@ pub trait Host {
     fn package(&mut self, wanted: &Wanted, depth: usize) -> Package;
 }
 
-/// A package that a file asks for.
+/// A package that a file requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Wanted {
     /// Its name.
@@ -80,7 +80,7 @@ pub struct Wanted {
     pub is_known: bool,
 }
 
-/// The answer to `find_package`.
+/// A package as `find_package` returns it to the requester.
 #[derive(Clone, Default)]
 pub struct Package {
     /// The result of the search.
@@ -159,7 +159,7 @@ pub enum EventKind {
     Dependency {
         /// The request.
         wanted: Wanted,
-        /// The answer.
+        /// The result of the search.
         found: Found,
     },
 }

@@ -132,8 +132,8 @@ impl Eval<'_> {
             }
             for (property, (value, site)) in &target.properties {
                 let (Some(value), Some(site)) = (value, site) else { continue };
-                // A program may be installed apart from the libraries of its export, as with LLVM.
-                // If the package itself checks the program's file, that check is an event. Qt
+                // A program may be installed separately from the libraries of its export, as with
+                // LLVM. If the package itself checks the program's file, that check is an event. Qt
                 // exports private targets whose headers are in a package of their own.
                 let is_private = name.ends_with(b"Private") && INCLUDES.contains(&&**property);
                 if target.is_program || is_private {

@@ -9,7 +9,7 @@ pub(crate) type Value = Option<Arc<[u8]>>;
 /// One argument after the references in it were replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
-    /// Its text, if known. An unquoted argument that is not known stands for any number of words.
+    /// Its text, if known. An unknown unquoted argument stands for any number of words.
     pub(super) value: Value,
     /// True if it was quoted: `if` does not take it as the name of a variable.
     pub(super) quoted: bool,
