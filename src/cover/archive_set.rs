@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 /// The end of a chain of definitions.
 const NONE: u32 = u32::MAX;
 
-/// The index of a definition or member, in 32 bits. Panics at 2^32 - 1, which marks the end of a
-/// chain.
+/// The index of a definition or member, in 32 bits. Panics from 2^32 - 1 on, which marks the end of
+/// a chain.
 fn number(place: usize) -> u32 {
     u32::try_from(place).ok().filter(|place| *place != NONE).expect("fewer than 2^32 of one kind")
 }
@@ -197,8 +197,8 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.name(self.member(member))
     }
 
-    /// The symbols of a member with the ids of their names: all references, and the definitions of
-    /// names that a member refers to or the run asked for.
+    /// The symbols of a member with the ids of their names. These are all references, and the
+    /// definitions of names that a member refers to or the run asked for.
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
         let entry = self.entry(self.owners[member]);
         let symbols = entry.members.symbols(self.member(member)).iter();

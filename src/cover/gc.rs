@@ -15,7 +15,7 @@ use object::elf;
 /// A section of an object.
 type Node = (By, usize);
 
-/// The sections that are kept.
+/// The sections that `--gc-sections` keeps.
 pub(super) struct Kept<'a> {
     facts: &'a Facts,
     live: FastSet<Node>,

@@ -1,6 +1,6 @@
-//! Removes names that are undefined by the symbol tables alone: the linker defines them because of
-//! a section, or no relocation in the output refers to them. lld looks only at relocations of
-//! loaded sections (`scanRelocations` in `lld/ELF/Relocations.cpp`); GNU ld and mold look at debug
+//! Removes names that only the symbol tables show as undefined. The linker defines them because of
+//! a section, or no relocation in the output refers to them. Only relocations of loaded sections
+//! count for lld (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold look at debug
 //! sections too. `gc` finds the sections that `--gc-sections` drops.
 
 use super::gc::Kept;

@@ -1,5 +1,5 @@
 //! GNU ld searches each archive at its position, in passes over the index until a pass adds no
-//! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`); a group is searched until
+//! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until
 //! that holds for the whole group (`open_input_bfds` in `ld/ldlang.c`). A member that precedes the
 //! first reference to it is not extracted.
 
