@@ -1,8 +1,8 @@
 //! The difference of two reports: the findings that a new version of a prefix adds, fixes and
-//! keeps. `sides` holds the reports, `pairs` finds the counterpart of each file, `names` the names
-//! that are gone, `symbols` compares exports, `users` finds the files that a change breaks,
-//! `search_paths` lost entries, `fresh` compares the findings of the audits, and `compare` makes
-//! findings in the `words` of people; `undecided` lists the comparisons that could not be made.
+//! keeps. `sides` holds the reports, and `pairs` finds the counterpart of each file. `names` and
+//! `search_paths` find lost names and entries, `symbols` compares exports, and `users` finds the
+//! files that a change breaks. `fresh` compares the findings of the audits. `compare` makes
+//! findings in the `words` of people, and `undecided` lists the comparisons that could not be made.
 //! `worse` makes a report of them, so that every output can write it; `human` and `json` add the
 //! improvements. No file is opened here.
 

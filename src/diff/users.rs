@@ -76,8 +76,8 @@ impl<'a> Users<'a> {
         all.into_iter().filter(is_other).map(Path::to_path_buf).collect()
     }
 
-    /// The plugins that use a symbol of a program: shared objects that refer to it, if no other
-    /// program and no library that some file needs defines it.
+    /// The plugins that use a symbol of a program: the shared objects that refer to it. There are
+    /// none if another program, or a library that a file needs, defines the symbol.
     fn plugins(&self, change: &Change, pair: [&File; 2]) -> BTreeSet<&Path> {
         if self.environments.iter().any(|own| own.is_defined_elsewhere(change, pair)) {
             return BTreeSet::new();
