@@ -58,8 +58,8 @@ impl Order<'_> {
         }
     }
 
-    /// The file of the report that a loader opens by `path`: the file at this path, or one in the
-    /// same directory whose soname is the last part of `path`.
+    /// The file of the report that a loader opens by `path`: the file at this path, else one in the
+    /// same directory with this name as its soname.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         if self.files.contains_key(path) {
             return Some(path.to_path_buf());
