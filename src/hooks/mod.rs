@@ -1,6 +1,6 @@
 //! Integrations with package managers, build systems and CI: files of `integrations/`, embedded. A
-//! system is one folder there and one row in [`SYSTEMS`]; a file lies in the folder at the path
-//! that it has below the directory of `--install`. Nothing is written here: `cli::hook` does that.
+//! system is one folder there and one row in [`SYSTEMS`]; a file has the same path in this folder
+//! as below the directory of `--install`. Nothing is written here: `cli::hook` does that.
 
 mod diff;
 
@@ -14,7 +14,8 @@ pub struct System {
     pub summary: &'static str,
     /// The directory that `--install` takes, in words.
     pub dir: &'static str,
-    /// The page: real output, what is blocked, how to allow a finding, how to turn it off.
+    /// The documentation page: real output, what is blocked, how to allow a finding, how to turn
+    /// the integration off.
     pub page: &'static str,
     /// The files, in the order of the page.
     pub files: &'static [File],
