@@ -1,7 +1,6 @@
 //! mold ranks all definitions of a name. Those of objects come before those of members and shared
-//! objects, and the position of the file decides between equals (`get_rank` in
-//! `elf/input-files.cc` of mold 1.10). Then it marks the files that the objects lead to, and drops
-//! the others.
+//! objects, and the position of the file decides between equals (`get_rank` in `elf/input-files.cc`
+//! of mold 1.10). Then it marks the files that the objects lead to, and drops the others.
 
 use super::{ENTRY, Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, Question};
