@@ -1,14 +1,14 @@
-//! Replaces references and escapes in arguments (cmake-language(7), sections Variable References and
-//! Escape Sequences), and splits unquoted arguments at semicolons.
+//! Replaces references and escapes in arguments (cmake-language(7), sections Variable References
+//! and Escape Sequences), and splits unquoted arguments at semicolons.
 
 use super::eval::Eval;
 use super::parsed::Parsed;
 use super::value::{Value, Word, items, known};
 use crate::format::cmake::{Argument, ArgumentKind};
 
-/// References inside of references that are followed.
+/// Maximum nesting depth of references.
 const DEEPEST: usize = 16;
-/// Longest text that is kept.
+/// Maximum length of a text, in bytes.
 const MOST_TEXT: usize = 1 << 20;
 
 impl Eval<'_> {
@@ -41,7 +41,7 @@ impl Eval<'_> {
         out
     }
 
-    /// A text with references replaced; `None` if one of them is not known.
+    /// A text with references replaced; `None` if the value of one is unknown.
     pub(super) fn expanded(&mut self, text: &[u8], quoted: bool) -> Value {
         let mut rest = text;
         let out = self.part(&mut rest, quoted, 0)?;
@@ -93,7 +93,7 @@ impl Eval<'_> {
     fn referred(&self, kind: Reference, name: &[u8]) -> Value {
         match kind {
             Reference::Variable => self.value_of(name),
-            // What the consumer's environment and cache hold is not known.
+            // The consumer's environment and cache are unknown.
             Reference::Environment => None,
             Reference::Cache => None,
         }
@@ -107,7 +107,7 @@ enum Reference {
     Cache,
 }
 
-/// The kind of the reference that begins here, and the length of its beginning.
+/// The kind of the reference at the start of `text`, and the length of its opening, such as `${`.
 fn reference(text: &[u8]) -> Option<(Reference, usize)> {
     let all = [
         (&b"${"[..], Reference::Variable),
@@ -119,7 +119,7 @@ fn reference(text: &[u8]) -> Option<(Reference, usize)> {
         .map(|(start, kind)| (kind, start.len()))
 }
 
-/// Writes the text of an escape sequence, without its backslash.
+/// Writes the meaning of an escape sequence to `out`; `rest` starts after the backslash.
 fn escape(rest: &mut &[u8], quoted: bool, out: &mut Vec<u8>) {
     let Some((byte, after)) = rest.split_first() else {
         out.push(b'\\');
@@ -129,9 +129,9 @@ fn escape(rest: &mut &[u8], quoted: bool, out: &mut Vec<u8>) {
         b't' => out.push(b'\t'),
         b'r' => out.push(b'\r'),
         b'n' => out.push(b'\n'),
-        // A line that goes on.
+        // A line continuation.
         b'\n' if quoted => {}
-        // Lists are split later.
+        // The backslash stays, because lists are split later.
         b';' => out.extend(b"\\;"),
         byte => out.push(*byte),
     }

@@ -1,5 +1,5 @@
-//! The commands: those that change what later commands see. A command that is not known sets what its
-//! words name, as far as the audit can tell: such variables are not known any more.
+//! The commands that change what later commands see. An unknown command may set the variables that
+//! its arguments name, so their values become unknown.
 
 use super::eval::{Eval, Flow, bytes};
 use super::parsed::Parsed;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Commands without an effect on what is evaluated here.
+/// Commands that change nothing that is evaluated here.
 const SILENT: [&str; 32] = [
     "add_compile_definitions",
     "add_compile_options",
@@ -134,13 +134,14 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// True if a command of this name exists: a function, or one of CMake's.
+    /// True for a function or macro that was defined; unknown for any other command.
     pub(super) fn has_command(&self, name: &[u8]) -> Truth {
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         if self.state.functions.contains_key(&name) { Truth::True } else { Truth::Unknown }
     }
 
-    /// Variables that the words name, or begin with them, are not known any more.
+    /// Makes the variables unknown that the words name, and those whose names start with a word and
+    /// `_`.
     pub(super) fn obscure(&mut self, words: &[Word]) {
         for word in words {
             let Some(text) = word.text().map(<[u8]>::to_vec) else { continue };
@@ -166,7 +167,7 @@ impl Eval<'_> {
         }
         let parts: Vec<&[u8]> = words[1..].iter().filter_map(Word::text).collect();
         let text = parts.concat();
-        // The file that a check of the package has just missed.
+        // The absent file that the message of the package's own check names.
         let absent =
             self.last_absent.iter().rev().find(|path| contains(&text, bytes(path))).cloned();
         if let Some(path) = absent {
@@ -207,14 +208,15 @@ impl Eval<'_> {
                     let what = b"include could not find requested file: ";
                     self.fatal = Some([&what[..], &text].concat());
                 }
-                // The configuration of the consumer fails, and goes on to its end.
+                // The consumer's configuration continues to its end, and then fails.
                 Flow::Next
             }
             Entry::Directory | Entry::Unknown => self.give_up("an included file cannot be read"),
         }
     }
 
-    /// A module by its name: of the package, or of CMake itself, whose modules define functions.
+    /// Includes a module by its name: one of the package, or one of CMake, whose modules define
+    /// functions.
     fn module(&mut self, name: &[u8], result: Option<&[u8]>) -> Flow {
         let is_of_cmake = modules::includes(name);
         if let Some(result) = result {
@@ -278,7 +280,7 @@ impl Eval<'_> {
             let value = (end > 0).then_some(value);
             return self.state.set_outside(&name, value);
         }
-        // The cache of a new project has no value that would win.
+        // The cache of a new project is empty, so this value counts.
         if cache.is_some() && self.state.is_defined(&name) != Truth::False {
             return;
         }
@@ -487,7 +489,7 @@ impl Eval<'_> {
     }
 }
 
-/// Words as one list.
+/// Words joined to one list; `None` if one of them is unknown.
 pub(super) fn joined_words(words: &[Word]) -> Value {
     let all: Option<Vec<Vec<u8>>> =
         words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();

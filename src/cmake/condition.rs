@@ -1,5 +1,6 @@
-//! Conditions of `if` and `while` (cmake-commands(7), `if`), with three answers. Precedence: parentheses,
-//! unary tests, comparisons, NOT, AND, OR; AND and OR do not cut evaluation short.
+//! Conditions of `if` and `while` (cmake-commands(7), `if`), with three results: true, false and
+//! unknown. Precedence: parentheses, unary tests, comparisons, NOT, AND, OR. AND and OR always
+//! evaluate both sides.
 
 use super::eval::Eval;
 use super::pattern::Pattern;
@@ -10,23 +11,23 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Parentheses inside of parentheses that are followed.
+/// Maximum nesting depth of parentheses.
 const DEEPEST: usize = 32;
 
 impl Eval<'_> {
     /// The truth of a condition.
     pub(super) fn condition(&mut self, words: &[Word]) -> Truth {
-        // An unquoted word that is not known may be several words.
+        // An unquoted unknown word may stand for several words.
         if words.iter().any(|word| word.value.is_none() && !word.quoted) {
             return Truth::Unknown;
         }
-        // `if()`: `cmConditionEvaluator::IsTrue` takes no words for false.
+        // `if()` without words is false (`cmConditionEvaluator::IsTrue`).
         if words.is_empty() {
             return Truth::False;
         }
         let mut rest = words;
         let truth = self.any(&mut rest, 0);
-        // CMake ends with an error here.
+        // If words are left, CMake ends with an error.
         if rest.is_empty() { truth } else { Truth::Unknown }
     }
 
@@ -112,7 +113,7 @@ impl Eval<'_> {
         if word.quoted {
             return Truth::False;
         }
-        // A variable is true if it holds no constant that is false.
+        // A variable is true unless its value is a false constant.
         let value = self.value_of(text);
         Truth::maybe(value.map(|value| constant(&value).unwrap_or(true)))
     }
@@ -143,7 +144,7 @@ impl Eval<'_> {
                 Entry::File | Entry::Absent => Truth::False,
                 Entry::Unknown => Truth::Unknown,
             },
-            // Policies of all releases up to the one that is modelled.
+            // CMP0142 is the last policy of the modelled release.
             "POLICY" => {
                 let digits =
                     text.strip_prefix(b"CMP").and_then(|text| std::str::from_utf8(text).ok());
@@ -185,7 +186,7 @@ impl Eval<'_> {
         }
         let Some(left) = self.operand(left) else { return Truth::Unknown };
         if name == "MATCHES" {
-            // The right side is always text.
+            // The right side is never the name of a variable.
             let Some(pattern) = right.text() else { return Truth::Unknown };
             return self.matches(&left, pattern);
         }

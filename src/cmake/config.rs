@@ -1,5 +1,5 @@
-//! One evaluation from its begin to its end: the variables of a consumer, the version file, the request,
-//! and what the package answers.
+//! The evaluation of one package: the variables of a consumer, the version file, the request, and
+//! the outcome.
 
 use super::eval::{Eval, Flow, Frame, MOST_BYTES, MOST_STEPS, bytes};
 use super::state::{Function, State, Text};
@@ -18,19 +18,20 @@ pub struct Config<'a> {
     pub version_file: Option<PathBuf>,
     /// The wanted version.
     pub version: Option<&'a [u8]>,
-    /// Blocks, calls, files and packages around it.
+    /// Number of blocks, calls, files and packages that enclose the evaluation.
     pub depth: usize,
-    /// False if another package asks, which may have defined commands that this one calls.
+    /// False if another package requests this one: it may have defined commands that this one
+    /// calls.
     pub alone: bool,
     /// The components of the request.
     pub components: &'a [Vec<u8>],
     /// The directory name of libraries of this machine, such as `x86_64-linux-gnu`.
     pub architecture: Option<&'a str>,
-    /// Bytes of an address.
+    /// Size of a pointer, in bytes.
     pub pointer: u8,
 }
 
-/// What a version file says.
+/// The result of a version file.
 struct Version {
     text: Value,
     fits: Truth,
@@ -44,7 +45,7 @@ pub fn evaluate(host: &mut dyn Host, config: &Config<'_>) -> Outcome {
         Some(Version { text, fits: Truth::False }) => {
             Some(text.as_deref().unwrap_or_default().to_vec())
         }
-        // Without a version file, no request for a version is met.
+        // A request for a version fails without a version file.
         None => config.version.map(|_| Vec::new()),
         Some(_) => None,
     };
@@ -200,7 +201,7 @@ impl<'h> Eval<'h> {
         Version { text, fits }
     }
 
-    /// What a consumer gets.
+    /// The result for a consumer; `None` for a fatal error.
     fn found(&self, name: &[u8], flow: Flow) -> Option<Truth> {
         if self.gave_up.is_some() {
             return Some(Truth::Unknown);
@@ -233,7 +234,7 @@ impl<'h> Eval<'h> {
         }
     }
 
-    /// What others take from the package.
+    /// The parts of the package that other packages use.
     fn package_of(&self, before: &State, found: Option<Truth>) -> Package {
         let found = match found {
             Some(Truth::True) => Found::Yes,

@@ -1,5 +1,5 @@
-//! The evaluation of files and blocks. Code behind a condition that is not known is evaluated on a copy
-//! of the state, which then merges with the state of the other ways; while that runs, nothing is claimed.
+//! Evaluates files and blocks. Code behind an unknown condition is evaluated on a copy of the
+//! state, which is then merged with the states of the other branches. Such code records no events.
 
 use super::parsed::Parsed;
 use super::state::{Function, Site, State, Target, Text};
@@ -8,13 +8,13 @@ use super::{Event, EventKind, Found, Host, Package};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Commands evaluated for one package.
+/// Maximum number of commands evaluated for one package.
 pub(super) const MOST_STEPS: usize = 300_000;
-/// Bytes of all texts that are made for one package.
+/// Maximum size of all texts that are made for one package, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 20;
-/// Blocks, calls, files and packages inside of each other.
+/// Maximum nesting depth of blocks, calls, files and packages.
 const DEEPEST: usize = 160;
-/// Events kept for one package.
+/// Maximum number of events kept for one package.
 const MOST_EVENTS: usize = 2_000;
 
 /// How a piece of code ends.
@@ -33,7 +33,7 @@ pub(super) enum Flow {
 pub(super) struct Frame {
     pub(super) path: Arc<Path>,
     pub(super) line: u32,
-    /// Names that a macro replaces as text.
+    /// The parameters of a macro, which are replaced as text.
     pub(super) replaced: Vec<(Text, Value)>,
 }
 
@@ -49,20 +49,20 @@ pub(super) struct Eval<'h> {
     /// The text of a fatal error.
     pub(super) fatal: Option<Vec<u8>>,
     pub(super) gave_up: Option<&'static str>,
-    /// Packages that modules of CMake look for and that are taken to be found.
+    /// Packages for which a module of CMake searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
     /// True once a module of CMake was included, which defines commands.
     pub(super) has_modules: bool,
-    /// True if something is missing for some consumers: a condition that is not known decides.
+    /// True if something is missing behind an unknown condition, and so for some consumers.
     pub(super) may_fail: bool,
-    /// True if code that was not evaluated may define targets of any name, or a consumer's components
-    /// decide which there are.
+    /// True if code that was not evaluated may define targets of any name, or if the consumer's
+    /// components decide which targets exist.
     pub(super) is_open: bool,
-    /// False if another package asks, which may have defined commands.
+    /// False if another package requests this one: it may have defined commands.
     pub(super) alone: bool,
-    /// Commands that nothing has defined so far, if another package asks.
+    /// Undefined commands that the requesting package must have defined.
     pub(super) strange: Vec<String>,
-    /// Conditions around this code that are not known.
+    /// Number of unknown conditions around the current code.
     pub(super) doubts: usize,
     pub(super) package: Vec<u8>,
     pub(super) steps: usize,
@@ -90,7 +90,7 @@ impl Eval<'_> {
         }
     }
 
-    /// A command that is not defined ends the configuration.
+    /// Handles an undefined command, which ends the configuration.
     pub(super) fn strange_command(&mut self, name: &str) -> Flow {
         if self.has_modules || self.state.functions.contains_key(name) {
             return Flow::Next;
@@ -114,7 +114,7 @@ impl Eval<'_> {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// The value of a variable, or of what a macro replaces.
+    /// The value of a variable, or of a macro's parameter.
     pub(super) fn value_of(&self, name: &[u8]) -> Value {
         let replaced = self.frame.replaced.iter().find(|(known, _)| **known == *name);
         match replaced {
@@ -138,7 +138,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates a file in this scope; a file that cannot be read is unknown code.
+    /// Evaluates a file in this scope. The evaluation gives up if the file cannot be read.
     pub(super) fn include(&mut self, path: &Path) -> Flow {
         let Some(file) = self.host.file(path) else { return self.give_up("a file cannot be read") };
         if file.defect.is_some() {
@@ -185,7 +185,7 @@ impl Eval<'_> {
         flow
     }
 
-    /// Evaluates an `if` with its branches; answers the index behind `endif` too.
+    /// Evaluates an `if` with its branches; also returns the index after `endif`.
     fn branches(&mut self, file: &Arc<Parsed>, begin: usize) -> (Flow, usize) {
         let mut at = begin;
         let mut others: Vec<(State, Flow)> = Vec::new();
@@ -230,19 +230,19 @@ impl Eval<'_> {
         (flow, at + 1)
     }
 
-    /// Joins the ways behind conditions that are not known.
+    /// Merges the branches behind unknown conditions.
     fn join(&mut self, flow: Flow, others: Vec<(State, Flow)>) -> Flow {
         if self.gave_up.is_some() {
             return Flow::Stop;
         }
-        // A consumer for whom one way ends in an error sees what the other ways say.
+        // Later code runs only after branches that do not end, so the others are dropped.
         let mut ways: Vec<(State, Flow)> = vec![(std::mem::take(&mut self.state), flow)];
         ways.extend(others);
         let (goes_on, ends): (Vec<_>, Vec<_>) =
             ways.into_iter().partition(|(_, flow)| *flow == Flow::Next);
         let leaves = ends.iter().find(|(_, flow)| *flow != Flow::Stop).map(|(_, flow)| *flow);
         if leaves.is_some() && !goes_on.is_empty() {
-            // It is not known whether the rest is reached.
+            // The rest may not be reached.
             self.doubts += 1;
         }
         let is_end = goes_on.is_empty();
@@ -319,7 +319,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates the body of a loop whose items are not known: it runs any number of times.
+    /// Evaluates the body of a loop whose items are unknown: it runs any number of times.
     fn once(&mut self, file: &Arc<Parsed>, begin: usize, name: &[u8]) -> Flow {
         let before = self.state.clone();
         self.state.set(name, None);
@@ -394,7 +394,7 @@ impl Eval<'_> {
         let doubts = self.doubts;
         let line = self.frame.line;
         let flow = if *is_macro {
-            // Where the text of a macro lies does not count: it runs in the file that calls it.
+            // A macro runs in the file that calls it, not in the file that defines it.
             let outer = std::mem::replace(&mut self.frame.replaced, set);
             let flow = self.block(file, begin + 1, command.end);
             self.frame.replaced = outer;
@@ -423,7 +423,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Takes over what another package sets.
+    /// Takes over the variables, targets and functions of another package.
     pub(super) fn take(&mut self, package: Package) {
         self.assumed.extend(package.assumed);
         self.is_open |= package.is_open || package.found == Found::Unknown;

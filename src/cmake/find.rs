@@ -50,7 +50,8 @@ struct Request {
 }
 
 impl Eval<'_> {
-    /// `is_dependency`: the macro of CMakeFindDependencyMacro, which leaves the file if nothing is found.
+    /// Evaluates a request. `is_dependency` is true for the macro of CMakeFindDependencyMacro,
+    /// which returns from the file if the package is not found.
     pub(super) fn find_package(&mut self, words: &[Word], is_dependency: bool) -> Flow {
         let Some(request) = request(words) else {
             self.obscure(words);
@@ -60,7 +61,7 @@ impl Eval<'_> {
         let name = request.wanted.name.clone();
         let found_name = [name.as_slice(), b"_FOUND"].concat();
         if is_dependency {
-            // The macro asks nothing if the package was found before.
+            // The macro does nothing if the package was found before.
             let before = self.state.get(&found_name);
             let is_found = self.state.is_defined(&found_name) == Truth::True
                 && before.is_some_and(|value| constant(&value).unwrap_or(true));
@@ -70,11 +71,12 @@ impl Eval<'_> {
         }
         if self.is_module(&request) {
             self.has_modules = true;
-            // Modules of CMake define targets with known beginnings.
+            // The targets of CMake's modules have known prefixes.
             self.is_open |= !modules::finds(&name);
             self.module_answers(&name);
             if is_dependency || request.required {
-                // Otherwise the package is not found, and nothing that it says counts.
+                // If the required package is missing, the configuration fails and the rest does not
+                // matter.
                 self.state.set(&found_name, known(&b"TRUE"[..]));
                 self.assumed.push(name);
             }
@@ -103,7 +105,7 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// A required package is not found.
+    /// Handles a package that was not found. A required one ends the evaluation.
     fn lost(&mut self, request: Request, found: Found, is_dependency: bool) -> Flow {
         let Request { wanted, required, .. } = request;
         if !is_dependency && !required {
@@ -131,7 +133,7 @@ impl Eval<'_> {
         Flow::Return
     }
 
-    /// What a module that is not evaluated sets is not known.
+    /// Makes everything unknown that an unevaluated module may set.
     fn module_answers(&mut self, name: &[u8]) {
         let upper = name.to_ascii_uppercase();
         let words: Vec<Word> = [name.to_vec(), upper]
@@ -139,7 +141,7 @@ impl Eval<'_> {
             .map(|name| Word { value: known(name), quoted: false })
             .collect();
         self.obscure(&words);
-        // Its targets have its name in front, or are not namespaced.
+        // Its targets have its name as their namespace, or no namespace.
         let mut spaces = vec![[name, b"::"].concat()];
         if name == b"OpenGL" || name == b"X11" {
             spaces.push(b"GL".to_vec());
@@ -153,7 +155,8 @@ impl Eval<'_> {
         self.state.namespaces.extend(spaces.into_iter().map(Into::into));
     }
 
-    /// True if a module answers: CMake's own, one of the package, or one that may be there.
+    /// True if a module handles the request: one of CMake, one of the package, or one that may
+    /// exist.
     fn is_module(&mut self, request: &Request) -> bool {
         if request.wanted.config_only && !request.module_only {
             return false;
@@ -170,7 +173,7 @@ impl Eval<'_> {
     }
 }
 
-/// A request; nothing without a known name.
+/// Parses a request; `None` if the name is unknown.
 fn request(words: &[Word]) -> Option<Request> {
     let name = words.first()?.text()?.to_vec();
     let mut wanted = Wanted {

@@ -14,7 +14,7 @@ impl Eval<'_> {
         let list = self.value_of(&name).map(|list| items(&list, false));
         let texts: Option<Vec<Vec<u8>>> =
             rest.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
-        // Operations that write to another variable name it last, or after OUTPUT_VARIABLE.
+        // Queries write to another variable, which they name last.
         let is_question = ["LENGTH", "GET", "JOIN", "SUBLIST", "FIND"]
             .iter()
             .any(|question| question.as_bytes() == operation);
@@ -37,7 +37,7 @@ impl Eval<'_> {
     }
 }
 
-/// The list, or the answer, that an operation makes.
+/// The result of an operation: a list, or the answer to a query.
 fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Value {
     let index = |text: &[u8], len: usize| -> Option<usize> {
         let at: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;

@@ -1,10 +1,10 @@
-//! An evaluator of CMake for the files that packages install for `find_package`: what they include,
-//! which targets they define and which files and packages those name. Nothing is executed. A value that
-//! depends on the consumer or on a program is not known; both branches of a condition on it are
-//! evaluated, and nothing that they say is claimed.
+//! An evaluator of the CMake files that packages install for `find_package`. It finds the files
+//! that they include, the targets that they define, and the files and packages that these name.
+//! Nothing is executed. A value that depends on the consumer or on a program is unknown. Both
+//! branches of a condition on it are evaluated, but no defects in them are reported.
 //!
-//! It opens no file: a [`Host`] answers, which `audit::package_text` implements. It models a consumer
-//! that calls `find_package(NAME CONFIG)` on the audited system, with CMake 3.25.
+//! It opens no file: a [`Host`], which `audit::package_text` implements, answers about files. It
+//! models a consumer that calls `find_package(NAME CONFIG)` on the audited system, with CMake 3.25.
 
 mod arguments;
 mod commands;
@@ -31,7 +31,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use value::Value;
 
-/// Stands for the component that a consumer asks for, to learn which ones a package knows.
+/// A placeholder for the component that a consumer requests. A package reveals the components that
+/// it knows when it searches a list for the placeholder.
 pub(crate) const COMPONENT: &[u8] = b"\x01component";
 
 /// The entry at a path.
@@ -49,7 +50,7 @@ pub enum Entry {
 
 /// The file system and the packages of the audited system.
 pub trait Host {
-    /// What is at a path.
+    /// The entry at a path.
     fn look(&mut self, path: &Path) -> Entry;
     /// A file to evaluate; `None` if it cannot be read.
     fn file(&mut self, path: &Path) -> Option<Arc<Parsed>>;
@@ -57,12 +58,12 @@ pub trait Host {
     fn list(&mut self, path: &Path) -> Option<Vec<Vec<u8>>>;
     /// A path with links resolved.
     fn real_path(&mut self, path: &Path) -> Option<PathBuf>;
-    /// The answer of `find_package`, asked from `depth` blocks, calls, files and packages inside of each
-    /// other.
+    /// The result of `find_package`. `depth` is the number of blocks, calls, files and packages
+    /// that enclose the request.
     fn package(&mut self, wanted: &Wanted, depth: usize) -> Package;
 }
 
-/// A package that a file asks for.
+/// A package that a file requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Wanted {
     /// Its name.
@@ -79,38 +80,38 @@ pub struct Wanted {
     pub is_known: bool,
 }
 
-/// The answer to `find_package`.
+/// A package as `find_package` returns it to the requester.
 #[derive(Clone, Default)]
 pub struct Package {
-    /// What was found.
+    /// The result of the search.
     pub found: Found,
     /// The text of a fatal error, if the configuration of the consumer ends or fails with one.
     pub fatal: Option<Vec<u8>>,
-    /// Packages that modules of CMake look for and that are taken to be found.
+    /// Packages for which a module of CMake searches. They are assumed to be found.
     pub assumed: Vec<Vec<u8>>,
     pub(crate) has_modules: bool,
     /// True if it may define targets of any name.
     pub(crate) is_open: bool,
-    /// Commands that it calls and that the package that asks must have defined.
+    /// Commands that it calls, and that the requesting package must have defined.
     pub(crate) strange: Vec<String>,
-    /// Variables after it.
+    /// Variables that it changes.
     pub(crate) variables: Vec<(Text, Value)>,
-    /// Targets that it defines, and whether that is certain.
+    /// Targets that it defines, each with true if that is certain.
     pub(crate) targets: Vec<(Text, bool)>,
     pub(crate) functions: Vec<(String, Function)>,
     pub(crate) namespaces: Vec<Text>,
 }
 
-/// What `find_package` found.
+/// The result of `find_package`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Found {
     /// A package.
     Yes,
-    /// The configuration file says no.
+    /// The configuration file sets `NAME_FOUND` to false, or fails.
     Refused,
-    /// No configuration file of that name lies where CMake searches.
+    /// CMake finds no configuration file of that name.
     Absent,
-    /// All that are there have another version.
+    /// All configuration files of that name have another version.
     OtherVersion {
         /// The configuration file.
         path: PathBuf,
@@ -122,12 +123,12 @@ pub enum Found {
     Unknown,
 }
 
-/// One thing that a package says and that is not so.
+/// A certain defect: a package refers to something that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Where it stands.
+    /// The position of the command.
     pub site: Site,
-    /// The fact.
+    /// The defect.
     pub kind: EventKind,
 }
 
@@ -158,7 +159,7 @@ pub enum EventKind {
     Dependency {
         /// The request.
         wanted: Wanted,
-        /// The answer.
+        /// The result of the search.
         found: Found,
     },
 }
@@ -166,9 +167,9 @@ pub enum EventKind {
 /// The result for one package.
 #[derive(Clone)]
 pub struct Outcome {
-    /// What a consumer gets: found, not found, or a fatal error (`None`).
+    /// The result for a consumer; `None` for a fatal error.
     pub found: Option<Truth>,
-    /// What is certainly wrong.
+    /// Certain defects.
     pub events: Vec<Event>,
     /// The components that the package knows, if it says so.
     pub components: Vec<Vec<u8>>,
@@ -178,7 +179,7 @@ pub struct Outcome {
     pub includes: Vec<PathBuf>,
     /// The text of the fatal error or of the reason why it is not found, if known.
     pub message: Vec<u8>,
-    /// What other packages take from it.
+    /// The parts that other packages use.
     pub package: Package,
 }
 

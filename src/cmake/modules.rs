@@ -1,5 +1,5 @@
-//! The modules that CMake 3.25 brings: `include(NAME)` finds them, and `find_package` those with `Find` in
-//! front (`cmake --help-module-list`).
+//! The modules of CMake 3.25: `include(NAME)` finds them all, and `find_package` those whose names
+//! start with `Find` (`cmake --help-module-list`).
 
 /// Packages for which CMake has a module, so that no configuration file is needed.
 const PACKAGES: &str = " ALSA ASPELL AVIFile Armadillo BISON BLAS BZip2 Backtrace Boost Bullet CABLE CUDA \

@@ -1,15 +1,15 @@
-//! A CMake file as a list of commands with the ends of their blocks, ready to be evaluated any number
-//! of times.
+//! A CMake file as a list of commands with the ends of their blocks, ready to be evaluated any
+//! number of times.
 
 use crate::format::cmake::{Argument, commands};
 
-/// A file, taken apart once.
+/// A parsed file.
 #[derive(Debug)]
 pub struct Parsed {
     text: Vec<u8>,
     /// Its commands, in order.
     pub(super) commands: Vec<Command>,
-    /// Why it was not read to its end, if so.
+    /// The first defect, if any: the file is then not evaluated.
     pub defect: Option<&'static str>,
 }
 
@@ -20,15 +20,15 @@ pub(super) struct Command {
     pub(super) name: String,
     pub(super) arguments: Vec<Argument>,
     pub(super) line: u32,
-    /// Of a command that begins a block or a branch, the index of the command that ends it.
+    /// For a command that begins a block or a branch, the index of the command that ends it.
     pub(super) end: usize,
 }
 
-/// Most commands of one file.
+/// Maximum number of commands in one file.
 const MOST_COMMANDS: usize = 200_000;
 
 impl Parsed {
-    /// Takes a text apart. A file with a defect is read up to it, but never evaluated.
+    /// Parses a text. A file with a defect is parsed up to the defect, but never evaluated.
     pub fn new(text: Vec<u8>) -> Self {
         let (mut list, mut defect) = (Vec::new(), None);
         for command in commands(&text) {

@@ -1,14 +1,14 @@
-//! CMake's regular expressions (`Source/kwsys/RegularExpression.cxx`): `^ $ . [] [^] * + ? | ()`. They are
-//! matched by backtracking with a limit of steps; an expression that needs more has no answer.
+//! CMake's regular expressions (`Source/kwsys/RegularExpression.cxx`): `^ $ . [] [^] * + ? | ()`. A
+//! search backtracks within a limit of steps, and fails if it needs more.
 
 use std::ops::Range;
 
-/// Steps of one search.
+/// Maximum number of steps of one search.
 const MOST_STEPS: usize = 200_000;
-/// Longest expression, and parentheses inside of parentheses.
+/// Maximum length of an expression in bytes, and maximum nesting depth of parentheses.
 const MOST_LEN: usize = 4096;
 const DEEPEST: usize = 32;
-/// Calls inside of each other in one search: each piece of an expression takes one.
+/// Maximum depth of calls in one search: each piece of an expression takes one.
 const MOST_CALLS: usize = 1500;
 
 /// An expression.
@@ -36,13 +36,13 @@ enum Atom {
 #[derive(Debug)]
 pub(super) struct TooLong;
 
-/// Where an expression matches: the whole, then each group.
+/// The ranges of a match: the whole, then each group.
 pub(super) struct Found {
     pub(super) groups: Vec<Option<Range<usize>>>,
 }
 
 impl Pattern {
-    /// Reads an expression; nothing if it has an error.
+    /// Parses an expression; `None` if it has an error or is too long.
     pub(super) fn new(text: &[u8]) -> Option<Self> {
         if text.len() > MOST_LEN {
             return None;
@@ -52,7 +52,7 @@ impl Pattern {
         reader.rest.is_empty().then_some(Self { alternatives, groups: reader.groups })
     }
 
-    /// The first match at or after an offset; nothing if the search takes too long.
+    /// The first match at or after an offset; an error if the search takes too long.
     pub(super) fn find(&self, text: &[u8], from: usize) -> Result<Option<Found>, TooLong> {
         let mut steps = MOST_STEPS;
         for start in from..=text.len() {
@@ -245,7 +245,7 @@ impl<'t> Search<'t> {
         groups: &mut Groups,
         next: Next<'_, 't>,
     ) -> bool {
-        // A repeated group is followed once for each of its matches: their number bounds the stack.
+        // Each repetition of a group is a nested call, so a limit on repetitions bounds the stack.
         if count < piece.most.min(64) {
             let again = &mut |search: &mut Self, end: usize, groups: &mut Groups| {
                 let before = groups[number].replace(at..end);

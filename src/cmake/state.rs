@@ -1,5 +1,5 @@
-//! What a CMake script has set so far: variables, targets, functions. Two states that could each be the
-//! real one merge into one that knows what they agree on.
+//! The state of a CMake script: variables, targets and functions. The states of two possible
+//! branches merge into one, in which a value is known only if both agree.
 
 use super::parsed::Parsed;
 use super::value::{Truth, Value};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A name or a known text.
 pub(crate) type Text = Arc<[u8]>;
 
-/// Where a command stands.
+/// The position of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The file.
@@ -23,14 +23,14 @@ pub struct Site {
 /// A target that was defined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Target {
-    /// True if only one of several ways defines it.
+    /// True if only some of the possible branches define it.
     pub(super) maybe: bool,
     /// True for a program: no consumer's configuration or link fails if its file does not exist.
     pub(super) is_program: bool,
-    /// True if another package defined it, whose own audit judges it.
+    /// True if another package defined it: that package's evaluation checks it.
     pub(super) foreign: bool,
-    /// Properties that name files or targets, with the place that set them last. A place is missing if
-    /// it is not certain that the property is set.
+    /// Properties, each with its value and the command that set it last. The command is `None` if
+    /// the property may not be set.
     pub(super) properties: BTreeMap<Text, (Value, Option<Site>)>,
 }
 
@@ -50,9 +50,9 @@ pub(super) struct State {
     pub(super) scopes: Vec<FastMap<Text, Value>>,
     pub(super) targets: BTreeMap<Text, Target>,
     pub(super) functions: FastMap<String, Function>,
-    /// Names and beginnings of names of variables that code which was not evaluated may have set.
+    /// Prefixes of the names of variables that unevaluated code may have set.
     pub(super) clouds: Vec<Text>,
-    /// Beginnings of names of targets that packages which were not evaluated may define.
+    /// Prefixes of the names of targets that unevaluated packages may define.
     pub(super) namespaces: Vec<Text>,
 }
 
@@ -65,7 +65,7 @@ impl State {
         &mut self.scopes[last]
     }
 
-    /// The value of a variable: empty if it is not set.
+    /// The value of a variable: empty if it is not set, `None` if it is unknown.
     pub(super) fn get(&self, name: &[u8]) -> Value {
         match self.scopes.last().and_then(|scope| scope.get(name)) {
             Some(value) => value.clone(),
@@ -100,7 +100,7 @@ impl State {
         self.scope().remove(name);
     }
 
-    /// A variable of the scope outside of this function.
+    /// Sets or removes a variable of the scope that calls this function.
     pub(super) fn set_outside(&mut self, name: &[u8], value: Option<Value>) {
         let len = self.scopes.len();
         let Some(scope) = len.checked_sub(2).and_then(|at| self.scopes.get_mut(at)) else { return };
@@ -126,7 +126,7 @@ impl State {
         self.namespaces.iter().any(starts)
     }
 
-    /// Takes in another state that may be the real one instead.
+    /// Merges the state of another possible branch into this one.
     pub(super) fn merge(&mut self, other: Self) {
         for (own, other) in self.scopes.iter_mut().zip(other.scopes) {
             for (name, value) in own.iter_mut() {

@@ -11,7 +11,7 @@ impl Eval<'_> {
         };
         let text = |at: usize| words.get(at).and_then(Word::text);
         let last = words.len().saturating_sub(1);
-        // The variable that takes the result.
+        // The index of the variable that receives the result.
         let place = match operation.as_slice() {
             b"APPEND" | b"PREPEND" | b"CONCAT" => 1,
             b"JOIN" => 2,
@@ -122,7 +122,7 @@ impl Eval<'_> {
     }
 }
 
-/// Longest text that a replacement makes.
+/// Maximum length of the result of a replacement, in bytes.
 const MOST: usize = 1 << 20;
 
 fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {

@@ -1,4 +1,5 @@
-//! Targets and their properties, and the judgement of what they name once a package is evaluated.
+//! Targets and their properties. When a package is evaluated, the files and targets that they name
+//! are checked.
 
 use super::commands::joined_words;
 use super::eval::Eval;
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 const FILES: [&[u8]; 3] = [b"IMPORTED_LOCATION", b"IMPORTED_IMPLIB", b"IMPORTED_OBJECTS"];
 const INCLUDES: [&[u8]; 2] =
     [b"INTERFACE_INCLUDE_DIRECTORIES", b"INTERFACE_SYSTEM_INCLUDE_DIRECTORIES"];
-/// IMPORTED_LINK_DEPENDENT_LIBRARIES is none of them: CMake passes over names there that are no targets.
+/// Properties that name targets to link. IMPORTED_LINK_DEPENDENT_LIBRARIES is not among them: CMake
+/// ignores names in it that are not targets.
 const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFACE_LIBRARIES"];
 
 impl Eval<'_> {
@@ -76,7 +78,7 @@ impl Eval<'_> {
         }
     }
 
-    /// `get_target_property(name target property)`; other questions have no known answer.
+    /// `get_target_property(name target property)`; the result of any other query is unknown.
     pub(super) fn get_property(&mut self, command: &str, words: &[Word]) {
         let text = |at: usize| words.get(at).and_then(Word::text).map(<[u8]>::to_vec);
         let Some(name) = text(0) else { return };
@@ -120,7 +122,7 @@ impl Eval<'_> {
         self.property(&target, property, joined_words(&values), true);
     }
 
-    /// Judges what the targets of the package name.
+    /// Checks the files and targets that the targets of the package name.
     pub(super) fn judge_targets(&mut self) {
         let targets = std::mem::take(&mut self.state.targets);
         self.state.targets.clone_from(&targets);
@@ -130,9 +132,9 @@ impl Eval<'_> {
             }
             for (property, (value, site)) in &target.properties {
                 let (Some(value), Some(site)) = (value, site) else { continue };
-                // A program may be installed apart from the libraries of its export, as those of LLVM
-                // are; if the package checks its file, the check is an event. Qt's private targets are
-                // in its export, and their headers in a package of their own.
+                // A program may be installed separately from the libraries of its export, as with
+                // LLVM. If the package itself checks the program's file, that check is an event. Qt
+                // exports private targets whose headers are in a package of their own.
                 let is_private = name.ends_with(b"Private") && INCLUDES.contains(&&**property);
                 if target.is_program || is_private {
                     continue;
@@ -142,7 +144,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Directories of headers that any of its targets may name.
+    /// Directories of headers that any target may name.
     pub(super) fn include_dirs(&self) -> Vec<PathBuf> {
         let mut out = Vec::new();
         for target in self.state.targets.values() {
@@ -198,7 +200,7 @@ impl Eval<'_> {
     }
 
     fn judged(&mut self, site: &Site, kind: EventKind) {
-        // The package checks the files of its targets itself.
+        // The package may check the same file itself: this event replaces that of the check.
         if let EventKind::Property { path, .. } = &kind {
             self.events.retain(|event| event.kind != EventKind::Check(path.clone()));
         }

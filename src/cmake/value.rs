@@ -1,5 +1,5 @@
-//! Values of CMake: texts that are known, or nothing where the audit cannot know them. Lists are texts
-//! with semicolons (cmake-language(7), section Lists).
+//! Values of CMake: a text, or `None` if the audit cannot know it. Lists are texts with semicolons
+//! (cmake-language(7), section Lists).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub(crate) type Value = Option<Arc<[u8]>>;
 /// One argument after the references in it were replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
-    /// Its text, if known. An unquoted argument that is not known stands for any number of words.
+    /// Its text, if known. An unknown unquoted argument stands for any number of words.
     pub(super) value: Value,
     /// True if it was quoted: `if` does not take it as the name of a variable.
     pub(super) quoted: bool,
@@ -40,7 +40,7 @@ pub enum Truth {
     True,
     /// No.
     False,
-    /// It depends on what the audit does not know.
+    /// It depends on something that the audit does not know.
     Unknown,
 }
 
@@ -74,8 +74,8 @@ impl Truth {
     }
 }
 
-/// The items of a list: what lies between semicolons that stand outside of brackets and have no
-/// backslash before them. Empty items of unquoted arguments are dropped by `drop_empty`.
+/// The items of a list. Semicolons separate them, except inside of brackets or after a backslash.
+/// `drop_empty` drops empty items, as in unquoted arguments.
 pub(super) fn items(list: &[u8], drop_empty: bool) -> Vec<Vec<u8>> {
     let (mut out, mut item, mut depth) = (Vec::new(), Vec::new(), 0_i64);
     let mut bytes = list.iter().copied().peekable();
@@ -106,12 +106,12 @@ pub(super) fn items(list: &[u8], drop_empty: bool) -> Vec<Vec<u8>> {
     out
 }
 
-/// A list of items.
+/// Items joined to a list.
 pub(super) fn joined(items: &[Vec<u8>]) -> Vec<u8> {
     items.join(&b';')
 }
 
-/// True for the texts that `if` takes as constants: yes or no, if the text is one.
+/// The truth of a text that `if` takes as a constant; `None` for any other text.
 pub(super) fn constant(text: &[u8]) -> Option<bool> {
     let upper = text.to_ascii_uppercase();
     match upper.as_slice() {
@@ -129,7 +129,7 @@ pub(super) fn number(text: &[u8]) -> Option<f64> {
     if starts { text.parse().ok() } else { None }
 }
 
-/// The order of two versions: components between dots, as numbers; what is no number is 0.
+/// Compares two versions by the numbers between their dots. A missing number is 0.
 pub(super) fn versions(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     let parts = |text: &[u8]| -> Vec<u64> {
         let part = |part: &[u8]| {

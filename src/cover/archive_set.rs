@@ -1,5 +1,5 @@
-//! All archives that a question may be about, with one table of the names that their members
-//! define or refer to. It chooses nothing.
+//! All archives that a question can name, with one table of the names that their members define or
+//! refer to. The set only stores them: `order` and `order_independent` choose members.
 
 use crate::format::archive::{Member, Members, NAMELESS, Symbol, SymbolKind};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 /// The end of a chain of definitions.
 const NONE: u32 = u32::MAX;
 
-/// The place of a definition or of a member, of which there are fewer than ids.
+/// The index of a definition or member, in 32 bits. Panics from 2^32 - 1 on, which marks the end of
+/// a chain.
 fn number(place: usize) -> u32 {
     u32::try_from(place).ok().filter(|place| *place != NONE).expect("fewer than 2^32 of one kind")
 }
@@ -33,9 +34,9 @@ pub struct ArchiveEntry {
 pub struct Definition {
     /// The member that has it.
     pub member: MemberId,
-    /// What kind of definition it is.
+    /// Its kind: strong, weak, common or unique.
     pub kind: SymbolKind,
-    /// It is a function.
+    /// True for a function.
     pub function: bool,
     next: u32,
 }
@@ -49,20 +50,21 @@ pub struct ArchiveSet {
     owners: IdVec<MemberId, ArchiveId>,
     names: Arc<SymbolNames>,
     parts: Vec<Part>,
-    /// Members that define anything, by the least of the hashes of their names.
+    /// Members with a definition, sorted by the smallest hash of a name that they define.
     alike: Vec<(u64, MemberId)>,
-    /// How often the names are defined that members without strong definitions define.
+    /// Names that members without a strong definition define: for the hash of each, the number of
+    /// its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
 }
 
 /// Definitions of every [`PARTS`]-th name.
 struct Part {
-    /// The last definition of each name, and from there to the one before.
+    /// For each name, the index of its last definition, whose `next` leads to the one before.
     heads: Vec<u32>,
     definitions: Vec<Definition>,
 }
 
-/// Members by the least of their hashes, and definitions that have a name.
+/// The members of one archive by their smallest hash, and their definitions with a stored name.
 type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, Definition)>);
 
 impl Part {
@@ -79,14 +81,14 @@ impl Part {
     }
 }
 
-/// Lowest bits of hashes that are told apart at a look.
+/// Mask of the low bits of a hash, by which [`ArchiveSet::fewest`] rejects most hashes quickly.
 const SEEN: u64 = (1 << 16) - 1;
 
-/// Names are spread over so many parts, which are filled at the same time.
+/// Number of parts over which the names are spread. The parts are filled in parallel.
 const PARTS: usize = 2;
 
 impl ArchiveSet {
-    /// Puts archives into one library, in the given order. Their names are `names`.
+    /// A set of archives in the given order. `names` holds the names of their symbols.
     pub fn new(names: Arc<SymbolNames>, archives: Vec<(FileId, Arc<Path>, Arc<Members>)>) -> Self {
         let mut out = Self { names, ..Self::default() };
         for (file, path, members) in archives {
@@ -108,7 +110,7 @@ impl ArchiveSet {
         out
     }
 
-    /// What the members of an archive define.
+    /// Collects the definitions of an archive's members.
     fn gather(&self, archive: ArchiveId) -> Gathered {
         let (mut alike, mut definitions) = (Vec::new(), Vec::new());
         for member in self.members_of(archive) {
@@ -125,8 +127,8 @@ impl ArchiveSet {
         (alike, definitions)
     }
 
-    /// The id of a name, if a member refers to it; or defines it, and the run asked for it before
-    /// members were read.
+    /// The id of a name that a member refers to, or that the run asked for before members were
+    /// read.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
         self.names.find(name)
     }
@@ -136,7 +138,7 @@ impl ArchiveSet {
         self.names.text(name)
     }
 
-    /// All ids of names lie below this.
+    /// Exclusive upper bound of the ids of names.
     pub fn names(&self) -> usize {
         self.names.bound()
     }
@@ -167,7 +169,7 @@ impl ArchiveSet {
         self.by_file.get(&file).copied()
     }
 
-    /// How many members there are in all archives.
+    /// Number of members in all archives.
     pub fn members(&self) -> usize {
         self.owners.len()
     }
@@ -184,7 +186,7 @@ impl ArchiveSet {
         self.owners[member]
     }
 
-    /// What is known of a member.
+    /// The facts of a member.
     pub fn member(&self, member: MemberId) -> &Member {
         let entry = self.entry(self.owners[member]);
         &entry.members.list[member.index() - entry.first as usize]
@@ -195,8 +197,8 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.name(self.member(member))
     }
 
-    /// The symbols of a member with the ids of their names: all that it refers to, and of what it
-    /// defines what somebody refers to or asked for.
+    /// The symbols of a member with the ids of their names. These are all references, and the
+    /// definitions of names that a member refers to or the run asked for.
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
         let entry = self.entry(self.owners[member]);
         let symbols = entry.members.symbols(self.member(member)).iter();
@@ -215,19 +217,19 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.hashes(self.member(member))
     }
 
-    /// The hash of a name, as [`Self::hashes`] has it.
+    /// The hash of a name, as in [`Self::hashes`].
     pub fn hash(&self, name: &[u8]) -> u64 {
         self.names.hash(name)
     }
 
-    /// How many definitions there are of the name that fewest others define, of all that a member
-    /// without strong definitions does.
+    /// For a member without a strong definition: the number of definitions of its rarest name,
+    /// among the names that it defines. `usize::MAX` if it defines nothing.
     pub fn fewest(&self, member: MemberId) -> usize {
         let count = || {
             let weak = self.owners.ids().filter(|member| !self.is_strong(*member));
             let names = weak.flat_map(|member| self.hashes(member).iter().copied());
             let mut out: FastMap<u64, usize> = names.map(|hash| (hash, 0)).collect();
-            // They are few: most others are passed over by a look at some bits.
+            // These names are few: a table of low bits rejects most other hashes.
             let mut seen = vec![false; 1 << 16];
             out.keys().for_each(|hash| seen[(*hash & SEEN) as usize] = true);
             for member in self.owners.ids() {
@@ -244,8 +246,8 @@ impl ArchiveSet {
         counts.copied().min().unwrap_or(usize::MAX)
     }
 
-    /// Members that may define the same names as this one, with this one: those whose smallest hash of a
-    /// defined name is equal. Empty for a member that defines nothing.
+    /// Members that may define the same names as this one, including itself: the smallest hash of
+    /// their defined names is equal. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
         let least = self.hashes(member).iter().min().copied();
         let start = self.alike.partition_point(|(other, _)| Some(*other) < least);

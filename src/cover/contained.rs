@@ -1,25 +1,26 @@
-//! Archives that are a part of another: every member of the one is in the other too, by the names that
-//! it defines and refers to. `audit::unlinkable` is the caller.
+//! Archives that another archive contains: all their members are in the other archive too. Members
+//! are compared by the names that they define and refer to. `audit::unlinkable` is the caller.
 
 use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 use std::hash::BuildHasher as _;
 
-/// For each of `archives`, another of them that has all its members. That one is in no other. Of two
-/// with the same members, the first has the other.
+/// For each of `archives`, another one that has all its members and that no other archive contains.
+/// If two archives have the same members, the first contains the second.
 pub fn contained(library: &ArchiveSet, archives: &[ArchiveId]) -> Vec<Option<ArchiveId>> {
     let contents: Vec<Vec<u64>> =
         archives.iter().map(|archive| contents(library, *archive)).collect();
     let mut sizes: Vec<usize> = (0..archives.len()).collect();
     sizes.sort_by_key(|at| std::cmp::Reverse(contents[*at].len()));
-    // The archives so far that are in no other, and by content who has it.
+    // The contents of the archives so far that no other contains, and for each content their
+    // indices.
     let mut whole: Vec<FastSet<u64>> = Vec::new();
     let mut owners: FastMap<u64, Vec<usize>> = FastMap::default();
     let mut places: Vec<usize> = Vec::new();
     let mut out = vec![None; archives.len()];
     for at in sizes {
         let own = &contents[at];
-        // Only the owners of the member that fewest have are compared.
+        // Only the archives that have the rarest member are compared.
         let few = own.iter().map(|one| owners.get(one).map_or(&[][..], Vec::as_slice));
         let few = few.min_by_key(|owners| owners.len()).unwrap_or_default();
         let holds = |owner: &&usize| own.iter().all(|one| whole[**owner].contains(one));
@@ -36,7 +37,7 @@ pub fn contained(library: &ArchiveSet, archives: &[ArchiveId]) -> Vec<Option<Arc
     out
 }
 
-/// What the members of an archive are, each as one number, sorted.
+/// The members of an archive as sorted hashes of their content.
 fn contents(library: &ArchiveSet, archive: ArchiveId) -> Vec<u64> {
     let mut out: Vec<u64> =
         library.members_of(archive).map(|member| content(library, member)).collect();
@@ -51,7 +52,7 @@ fn content(library: &ArchiveSet, member: MemberId) -> u64 {
     let mut symbols: Vec<_> =
         library.symbols(member).map(|(name, symbol)| (name.index(), symbol.kind)).collect();
     symbols.sort_unstable();
-    // Nothing else tells members without symbols apart.
+    // Members without symbols are distinguished by their names.
     let bare = definitions.is_empty() && symbols.is_empty();
     let name = bare.then(|| library.member_name(member));
     foldhash::fast::FixedState::default().hash_one((definitions, symbols, name))

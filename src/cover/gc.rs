@@ -1,9 +1,10 @@
-//! The sections that `--gc-sections` keeps: only what they refer to is reported if it is undefined. `refine` asks for each reference.
+//! The sections that `--gc-sections` keeps. An undefined name is reported only if a kept section
+//! refers to it; `refine` asks for each reference.
 //!
-//! Kept are the sections of the entry point and of exported names, those that a linker script keeps, and
-//! all that those refer to (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`, `bfd_elf_gc_sections`). In doubt a
-//! section is kept: an object that could not be read keeps everything that it refers to, and in each
-//! `.eh_frame` all functions count as kept.
+//! A linker keeps the sections of the entry point and of exported names, those that a linker script
+//! keeps, and all sections that kept ones refer to (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`,
+//! `bfd_elf_gc_sections`). In doubt a section is kept: an object that could not be read keeps
+//! everything that it refers to, and all functions of an `.eh_frame` count as kept.
 
 use super::object_facts::Facts;
 use super::{By, ENTRY, Linker, OutputKind, Question};
@@ -14,7 +15,7 @@ use object::elf;
 /// A section of an object.
 type Node = (By, usize);
 
-/// The sections that are kept.
+/// The sections that `--gc-sections` keeps.
 pub(super) struct Kept<'a> {
     facts: &'a Facts,
     live: FastSet<Node>,
@@ -23,7 +24,7 @@ pub(super) struct Kept<'a> {
     is_gnu: bool,
 }
 
-/// What defines a name.
+/// The section that defines a name.
 #[derive(Clone, Copy)]
 struct Definition {
     node: Node,
@@ -42,7 +43,7 @@ struct Marker<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Marks what is kept of the objects at `places`, in link order.
+    /// Marks the kept sections of the objects at `places`, which are in link order.
     pub(super) fn find(
         question: &'a Question<'a>,
         (facts, places): (&'a Facts, &'a [By]),
@@ -74,13 +75,14 @@ impl<'a> Kept<'a> {
         Self { facts, live, used, is_gnu }
     }
 
-    /// True if a section of an object is in the output. lld and mold keep sections that are not loaded;
-    /// GNU ld keeps those of debuggers, and drops them with the last loaded section of their object
-    /// (`_bfd_elf_gc_mark_extra_sections`).
+    /// True if a section of an object is in the output. lld and mold keep all sections that are not
+    /// loaded. GNU ld keeps only debug sections among these, and drops them with the last loaded
+    /// section of their object (`_bfd_elf_gc_mark_extra_sections`).
     pub(super) fn has(&self, by: By, section: usize) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         if self.live.contains(&(by, section)) {
-            // GNU ld drops a section with the one that orders it, whatever refers to it.
+            // GNU ld drops a section together with its SHF_LINK_ORDER parent, whatever refers to
+            // it.
             let parent = facts.sections.get(section).and_then(|section| section.ordered_by);
             return !self.is_gnu || parent.is_none_or(|parent| self.live.contains(&(by, parent)));
         }
@@ -95,7 +97,7 @@ impl<'a> Marker<'a> {
         self.places.iter().filter_map(move |by| Some((*by, facts.of(*by)?)))
     }
 
-    /// Notes which section defines each name: the first strong definition, else the first.
+    /// Records the section that defines each name: the first strong definition, else the first.
     fn define(&mut self) {
         for (by, facts) in self.objects() {
             for global in facts.globals.iter().filter(|global| global.section > 0) {
@@ -117,7 +119,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// The sections that are kept whatever refers to them.
+    /// Adds the sections that are kept without any reference.
     fn begin(&mut self) {
         let question = self.question;
         let link = question.link;
@@ -131,14 +133,14 @@ impl<'a> Marker<'a> {
         let mut names: FastSet<&[u8]> = asked.iter().copied().collect();
         names.extend(question.symbols.iter().map(|name| &**name));
         names.extend([&b"_init"[..], b"_fini"]);
-        // Start files refer to `main`, if they are not among the inputs.
+        // If the start files are not among the inputs, `main` takes the place of the entry point.
         let entry = [ENTRY, b"main"].into_iter().find(|name| self.defined.contains_key(*name));
         names.extend(entry);
         for root in question.roots.iter().filter(|root| root.linked) {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             names.extend(undefined.map(|(name, _)| &**name));
         }
-        // Of an object that cannot be read, all references count.
+        // All references of an object that cannot be read count.
         for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
             if let By::Member(member) = by {
                 let symbols = question.library.symbols(*member);
@@ -159,7 +161,7 @@ impl<'a> Marker<'a> {
         for (by, facts) in self.objects() {
             for (at, section) in facts.sections.iter().enumerate() {
                 let is_root = is_blind && matches!(by, By::Root(_));
-                // mold keeps sections that `__start_` may mark.
+                // mold keeps all sections whose start a `__start_` symbol could mark.
                 let is_mold = question.output.linker == Some(Linker::Mold);
                 let is_marked = is_mold && section.name.is_some();
                 let is_reserved = section.is_reserved() && !(is_mold && section.is_jcr);
@@ -170,7 +172,8 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// `__start_SECTION` in sections of debuggers, which for GNU ld keeps the section.
+    /// `__start_SECTION` and `__stop_SECTION` in debug sections: for GNU ld, these keep the
+    /// section.
     fn marked_by_debuggers(&self) -> Vec<&'a [u8]> {
         let of_object = |(_, facts): (By, &'a LinkFacts)| {
             let relocations = facts.relocations.iter().filter(|relocation| {
@@ -189,7 +192,8 @@ impl<'a> Marker<'a> {
         let Some(section) = name.strip_prefix(b"__start_").or(name.strip_prefix(b"__stop_")) else {
             return;
         };
-        // lld: `-z start-stop-gc`, but for glibc's sections; the others keep all sections of the name.
+        // lld follows `-z start-stop-gc`, except for glibc's sections. The other linkers keep all
+        // sections of the name.
         let is_kept = self.question.output.linker != Some(Linker::Lld)
             && self.question.output.linker.is_some()
             || section.starts_with(b"__libc_");
@@ -218,13 +222,14 @@ impl<'a> Marker<'a> {
                 let to = (relocation.global, relocation.target);
                 by_section.entry((by, relocation.section)).or_default().push(to);
             }
-            // Sections of one group stay together, and one that is ordered by another stays with it.
+            // Sections of one group are kept together. A SHF_LINK_ORDER section is kept with its
+            // parent.
             let mut groups: FastMap<usize, Vec<usize>> = FastMap::default();
             for (at, section) in facts.sections.iter().enumerate() {
                 if let Some(group) = section.unit {
                     groups.entry(group).or_default().push(at);
                 }
-                // mold 1.10 does not know the order.
+                // mold 1.10 ignores SHF_LINK_ORDER here.
                 let is_mold = self.question.output.linker == Some(Linker::Mold);
                 if let Some(parent) = section.ordered_by.filter(|_| !is_mold) {
                     by_section.entry((by, parent)).or_default().push((None, at));
@@ -237,7 +242,7 @@ impl<'a> Marker<'a> {
                     by_section.entry((by, *at)).or_default().extend(others);
                 }
             }
-            // The unwinder's table is in the output, and keeps no code.
+            // The unwind table is always in the output, and keeps no code.
             for (at, section) in facts.sections.iter().enumerate() {
                 if section.is_unwind_table && self.live.insert((by, at)) {
                     let to = by_section.remove(&(by, at)).unwrap_or_default();
@@ -252,7 +257,7 @@ impl<'a> Marker<'a> {
                 continue;
             }
             let Some(facts) = self.facts.of(node.0) else { continue };
-            // Other linkers begin with these, and do not look into them.
+            // The other linkers do not follow the references of sections that are not loaded.
             if !facts.is_loaded(node.1) && self.question.output.linker != Some(Linker::Gnu) {
                 continue;
             }
@@ -271,7 +276,7 @@ impl<'a> Marker<'a> {
     ) {
         let global = global.and_then(|global| facts.globals.get(global));
         let node = match global {
-            // A definition of its own may have lost to another.
+            // The object's own definition may have lost to that of another object.
             Some(global) => {
                 let name = self.question.link.map_or(&*global.name, |l| l.reference(&global.name));
                 match self.defined.get(name) {
@@ -287,14 +292,14 @@ impl<'a> Marker<'a> {
             section.flags & (elf::SHF_EXECINSTR.0 | elf::SHF_LINK_ORDER.0) != 0
                 || section.unit.is_some()
         });
-        // The personality of an entry is a name, which is kept.
+        // An entry refers to its personality routine by name, and keeps it.
         if !(is_unwinding && is_code && global.is_none()) {
             self.add(node);
         }
     }
 }
 
-/// True if nothing names what is kept.
+/// True if no option and no linked root names a symbol to keep.
 fn names_nothing(question: &Question<'_>, asked: &[&[u8]]) -> bool {
     let linked = question.roots.iter().any(|root| root.linked);
     question.symbols.is_empty() && asked.is_empty() && !linked

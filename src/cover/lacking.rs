@@ -1,6 +1,6 @@
-//! Strong references of archives that no archive of the set defines, in whatever order they are linked.
-//! Each name has a set of the targets for which it is defined, so that the cost grows with the symbols,
-//! and not with pairs of archives. `audit::unlinkable` is the caller.
+//! Strong references of archives that no archive of the set defines, whatever the link order. Each
+//! name has a set of the targets for which it is defined. The cost therefore grows with the number
+//! of symbols, not with the number of pairs of archives. `audit::unlinkable` is the caller.
 
 use super::{ArchiveSet, LinkerDefined, Output};
 use crate::format::archive::SymbolKind;
@@ -18,14 +18,14 @@ pub struct LackingReference {
     pub name: NameId,
     /// The member that refers to it.
     pub member: MemberId,
-    /// What the member is built for; nothing if that is not known of the whole archive.
+    /// The target of the member, else of its archive; `None` if both are unknown.
     pub target: Option<Target>,
-    /// No shared object satisfies it.
+    /// True if its visibility is restricted, so that no shared object satisfies it.
     pub restricted: bool,
 }
 
-/// The references of each of `archives` that no archive of the set defines, in the order of members.
-/// Names that every linker defines for `output` are left out.
+/// The references of each of `archives` that no archive of the set defines, in the order of
+/// members. Names that the linker always defines for `output` are skipped.
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],
@@ -43,7 +43,7 @@ struct Targets<'l> {
     defined: Vec<u32>,
 }
 
-/// The bit of members whose target is unknown, and of all targets after the first thirty.
+/// The bit of members whose target is unknown, and of all targets after the first 31.
 const ANY: u32 = 1 << 31;
 
 impl<'l> Targets<'l> {

@@ -1,5 +1,5 @@
-//! A link whose order counts: its inputs in order, and the options that define, rename or ask for
-//! names. `views::archive` makes it from a command line; [`super::in_order`] answers by the rules of
+//! A link whose order matters: its inputs in order, and the options that define, rename or request
+//! names. `views::archive` makes it from a command line; [`super::in_order`] applies the rules of
 //! its linker.
 
 use crate::id::ArchiveId;
@@ -28,10 +28,10 @@ impl Linker {
     }
 }
 
-/// One input, in its place.
+/// One input of the link.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// An object or a shared object, by its place in [`super::Question::roots`].
+    /// An object or a shared object, as an index in [`super::Question::roots`].
     Root(usize),
     /// An archive, or an object of `--start-lib`: members are extracted on demand.
     Archive(ArchiveId),
@@ -41,7 +41,7 @@ pub enum Input {
     StartGroup,
     /// `--end-group`
     EndGroup,
-    /// `--defsym`, by its place in [`Link::defined`].
+    /// `--defsym`, as an index in [`Link::defined`].
     Define(usize),
 }
 
@@ -65,7 +65,7 @@ pub struct Wrap {
     pub real: Box<[u8]>,
 }
 
-/// A link.
+/// The inputs and options of one link.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
     /// The linker.
@@ -81,7 +81,7 @@ pub struct Link {
 }
 
 impl Defined {
-    /// Reads `NAME=EXPRESSION`; nothing without both.
+    /// Parses `NAME=EXPRESSION`; `None` if either is empty.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let at = memchr::memchr(b'=', text)?;
         let (name, expression) = (text[..at].trim_ascii(), text[at + 1..].trim_ascii());
@@ -104,7 +104,7 @@ impl Wrap {
 }
 
 impl Link {
-    /// The name that a reference to `name` means under `--wrap`.
+    /// The name to which `--wrap` redirects a reference to `name`, else `name` itself.
     pub fn reference<'a>(&'a self, name: &'a [u8]) -> &'a [u8] {
         for wrap in &self.wraps {
             if *wrap.name == *name {

@@ -1,5 +1,5 @@
-//! Names that a linker defines itself when no file does. They depend on the linker, the machine, the
-//! kind of output, and for some names on a section of the output.
+//! Names that a linker defines itself when no file does. They depend on the linker, the machine,
+//! the kind of output, and for some names on a section of the output.
 
 use super::Linker;
 use crate::format::elf::Target;
@@ -8,7 +8,7 @@ use object::elf;
 /// The kind of file that the linker makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OutputKind {
-    /// It was not said: any kind is possible.
+    /// Not specified: any kind is possible.
     #[default]
     Any,
     /// A shared object.
@@ -24,11 +24,11 @@ pub enum OutputKind {
 pub struct Output {
     /// The kind of file.
     pub kind: OutputKind,
-    /// The linker; nothing if any may be used.
+    /// The linker; `None` if it may be any.
     pub linker: Option<Linker>,
 }
 
-/// When a linker defines a name.
+/// The condition under which a linker defines a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkerDefined<'n> {
     /// Never.
@@ -42,7 +42,8 @@ pub enum LinkerDefined<'n> {
 }
 
 /// Names that all linkers define for all machines and outputs (`ld/scripttempl/elf.sc`,
-/// `lld/ELF/Writer.cpp`), and the one that the compilers' start files define (`crtbegin.o`).
+/// `lld/ELF/Writer.cpp`), and `__dso_handle`, which the compilers' start files define
+/// (`crtbegin.o`).
 const EVERYWHERE: &[&[u8]] = &[
     b"_DYNAMIC",
     b"__bss_start",
@@ -56,7 +57,8 @@ const EVERYWHERE: &[&[u8]] = &[
     b"etext",
 ];
 
-/// Begin and end of arrays of functions. GNU ld leaves them out of shared objects.
+/// The bounds of function arrays, and the start of the program. GNU ld does not define them in
+/// shared objects.
 const ARRAYS: &[&[u8]] = &[
     b"__executable_start",
     b"__fini_array_end",
@@ -68,7 +70,7 @@ const ARRAYS: &[&[u8]] = &[
 ];
 
 impl Output {
-    /// When the linker defines `name` for `target`.
+    /// The condition under which the linker defines `name` for `target`.
     pub fn defines(self, target: Option<Target>, name: &[u8]) -> LinkerDefined<'_> {
         let section = name.strip_prefix(b"__start_").or_else(|| name.strip_prefix(b"__stop_"));
         if let Some(section) = section.filter(|section| is_identifier(section)) {
@@ -97,7 +99,7 @@ impl Output {
         }
     }
 
-    /// Names of one machine.
+    /// True for a name that linkers define for the machine of `target`.
     fn is_of_machine(self, target: Target, name: &[u8]) -> bool {
         let machine = target.machine;
         let is_mips = machine == elf::EM_MIPS.0;

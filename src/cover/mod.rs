@@ -1,11 +1,11 @@
-//! Coverage of static archives: which members of which archives something that is linked needs, for
-//! which symbol and for whom, and what stays undefined. No link is made and no file opened: the
-//! members come from the corpus ([`crate::facts::Need::Members`]).
+//! Coverage of static archives: the members that a link needs, the symbol and the referrer that
+//! need each, and the names that stay undefined. No linker runs and no file is opened: the members
+//! come from the corpus ([`crate::facts::Need::Members`]).
 //!
-//! [`cover`] answers without regard to the order of archives, [`in_order`] by the rules of a linker,
-//! [`lacking()`] for all archives of a system at once. A
-//! [`Question`] names archives of a [`ArchiveSet`]; it may be asked of any set of them, so that a fix is
-//! proven by asking again. `audit`, the view `archive` and fixes are the callers.
+//! [`cover`] answers independently of link order, [`in_order`] by the rules of one linker, and
+//! [`lacking()`] for all archives of a system at once. A [`Question`] can name any archives of an
+//! [`ArchiveSet`], so a fix is verified by asking again. `audit`, the view `archive` and fixes are
+//! the callers.
 
 mod archive_set;
 mod contained;
@@ -42,7 +42,7 @@ use object::elf;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The bit of a version index that says that it is not the default (`VERSYM_HIDDEN`).
+/// The bit of a version index that marks a version other than the default (`VERSYM_HIDDEN`).
 const HIDDEN: u16 = 0x8000;
 
 /// A definition in a shared object.
@@ -62,55 +62,56 @@ impl Export<'_> {
     }
 }
 
-/// Something that was linked, or will be, and asks for definitions.
+/// A file whose undefined names need definitions: an object, a shared library or a program.
 #[derive(Clone, Debug)]
 pub struct Root {
     /// The file.
     pub path: Arc<Path>,
-    /// A shared library or program: what is undefined in it asks, and its definitions answer last.
-    /// A relocatable object's answer first.
+    /// True for a shared library or program, false for a relocatable object. Definitions of linked
+    /// roots are used last, those of relocatable objects first.
     pub linked: bool,
-    /// A shared library that is an input of the link: its own undefined names extract members and are
-    /// not reported.
+    /// True for a shared library that is an input of the link: its own undefined names extract
+    /// members and are not reported.
     pub input: bool,
-    /// What it is built for.
+    /// The target that it is built for, if known.
     pub target: Option<Target>,
-    /// Its global symbols; what it exports left out if it is linked.
+    /// Its global symbols; without its exports if it is linked.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
     /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
     /// object satisfies them.
     pub hidden: Vec<Box<[u8]>>,
 }
 
-/// What is asked.
+/// A question: which members do these roots need?
 pub struct Question<'a> {
-    /// The archives that are known.
+    /// All archives.
     pub library: &'a ArchiveSet,
-    /// Who asks.
+    /// The files whose undefined names need definitions.
     pub roots: &'a [Root],
-    /// Names that are asked for by themselves.
+    /// Names that need a definition without a reference in a root.
     pub symbols: &'a [Box<[u8]>],
-    /// Every member of the archives that are linked anyway is taken.
+    /// True if every member of `archives` is taken.
     pub all_members: bool,
-    /// The archives that are linked anyway, in order.
+    /// The archives that are linked in any case, in order.
     pub archives: &'a [ArchiveId],
     /// The archives that may be added, in order.
     pub candidates: &'a [ArchiveId],
-    /// What the linked roots export, each in its place among `roots`: it may be a hundred thousand
-    /// names, and nobody may ask for one. None where it answers for nothing.
+    /// The objects of linked roots, by index in `roots`. Their exports are looked up and not
+    /// listed: one object may have a hundred thousand. `None` for a root whose exports do not
+    /// count.
     pub objects: &'a [Option<&'a Object>],
-    /// True for what the roots' own libraries define.
+    /// True for a name that the roots' own libraries define.
     pub provided: &'a dyn Fn(&[u8]) -> bool,
-    /// What the linker makes, which decides the names that it defines itself.
+    /// The output of the link, which decides the linker-defined symbols.
     pub output: Output,
     /// `--gc-sections`: sections that nothing refers to are dropped.
     pub gc_sections: bool,
-    /// The link, if its order counts.
+    /// The link, if its order matters.
     pub link: Option<&'a Link>,
 }
 
 impl<'a> Question<'a> {
-    /// What a linked root exports, by its place in `roots`.
+    /// The exports of a linked root with a default version; `root` is an index in `roots`.
     fn exports(&self, root: usize) -> impl Iterator<Item = Export<'a>> {
         let object = self.objects.get(root).copied().flatten();
         let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
@@ -130,8 +131,8 @@ impl<'a> Question<'a> {
         self.output.defines(self.target(), name) == LinkerDefined::Always
     }
 
-    /// What members must be built for: what the first root that says so is, else what the first
-    /// object of an archive is.
+    /// The target that members must have: that of the first root with a known target, else that of
+    /// the first member of an archive.
     pub fn target(&self) -> Option<Target> {
         let archives = || self.archives.iter().chain(self.candidates);
         self.roots.iter().find_map(|root| root.target).or_else(|| {
@@ -142,12 +143,12 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Who refers to a symbol.
+/// The referrer of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum By {
-    /// It was asked for by name.
+    /// An option or the question requests it by name.
     Asked,
-    /// A root, by its place in [`Question::roots`].
+    /// A root, as an index in [`Question::roots`].
     Root(usize),
     /// A member that is needed itself.
     Member(MemberId),
@@ -168,12 +169,12 @@ impl By {
 pub struct Needed {
     /// The member.
     pub member: MemberId,
-    /// The symbol for which it was taken; empty where every member is.
+    /// The symbol for which it was taken; empty if every member is taken.
     pub symbol: Box<[u8]>,
-    /// Who referred to the symbol first.
+    /// The first referrer of the symbol.
     pub by: By,
-    /// Whose definition of the symbol holds once all that the member leads to is linked: where the
-    /// order of archives counts, one of those may replace a weak one. lld's table names it.
+    /// The member whose definition of the symbol counts in the end. With a link order, a member
+    /// that this one leads to may replace its weak definition. lld's table names the holder.
     pub holder: MemberId,
 }
 
@@ -182,40 +183,40 @@ pub struct Needed {
 pub struct Undefined {
     /// The symbol.
     pub symbol: Box<[u8]>,
-    /// Everybody that refers to it: roots, then members in their order.
+    /// All its referrers: roots, then members in their order.
     pub by: Vec<By>,
 }
 
-/// A symbol that several archives define alike.
+/// A symbol with equally good definitions in several archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
     /// The symbol.
     pub symbol: Box<[u8]>,
-    /// The archive it was taken from.
+    /// The archive whose definition was taken.
     pub taken: ArchiveId,
-    /// The others, in the order of their names.
+    /// The other archives, in the order of their paths.
     pub others: Vec<ArchiveId>,
 }
 
-/// The answer.
+/// The answer to a [`Question`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Members that are needed: in the order of archives and offsets, or where the order of
-    /// archives counts in the order in which they are taken.
+    /// The needed members, in the order of archives and offsets. With a link order, they are in the
+    /// order in which they are taken.
     pub needed: Vec<Needed>,
     /// The members that are needed, in the order in which a linker reads them.
     pub order: Vec<MemberId>,
-    /// What stays undefined, by name.
+    /// The symbols that stay undefined, sorted by name.
     pub undefined: Vec<Undefined>,
-    /// Choices that only the order of names made, by symbol.
+    /// Choices that only the order of paths decided, sorted by symbol.
     pub ties: Vec<Tie>,
-    /// Needed members of which it is not known what they refer to.
+    /// Needed members whose references are unknown.
     pub opaque: Vec<MemberId>,
 }
 
 impl Coverage {
-    /// The archives of needed members, each with how many of its members are needed, in the order
-    /// of the library.
+    /// The archives of needed members, each with the number of its needed members, in the order of
+    /// the archive set.
     pub fn archives(&self, library: &ArchiveSet) -> Vec<(ArchiveId, usize)> {
         let mut out: std::collections::BTreeMap<ArchiveId, usize> =
             std::collections::BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What a linker looks at behind the symbol tables of the objects of a link. `audit::link_facts` reads it,
-//! `refine` and `gc` use it.
+//! Facts about the objects of a link beyond their symbol tables, such as sections and relocations.
+//! `audit::link_facts` reads them; `refine` and `gc` use them.
 
 use super::By;
 use crate::format::archive::LinkFacts;
@@ -8,9 +8,9 @@ use crate::id::{FastMap, MemberId};
 /// Facts of roots, in their order, and of members.
 #[derive(Default)]
 pub struct Facts {
-    /// Nothing for a linked root, and where they could not be read.
+    /// `None` for a linked root, or if the facts could not be read.
     pub roots: Vec<Option<LinkFacts>>,
-    /// Members that could not be read are not in it.
+    /// By member. Members that could not be read are absent.
     pub members: FastMap<MemberId, LinkFacts>,
 }
 

@@ -1,8 +1,8 @@
-//! The answer that the order of archives does not change. Each name that somebody refers to has one
-//! provider: an object that asks, then the archives that are linked anyway, then the candidates; in
-//! each of these a strong definition before any other, then a member and an archive that are needed
-//! already, then the order of paths. Names with one provider are followed first, so that what is
-//! "needed already" does not depend on who asked when.
+//! Answers a question independently of link order. Each referenced name gets one provider: a
+//! relocatable root, else an archive that is linked in any case, else a candidate. Among archives
+//! of one kind, a strong definition wins, then a member or archive that is already needed, then the
+//! first path. Names with one possible provider are followed first, so that "already needed" does
+//! not depend on the order of references.
 
 use super::{By, Coverage, Definition, Link, Needed, Question, Tie, Undefined};
 use crate::format::archive::SymbolKind;
@@ -11,7 +11,7 @@ use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
 use crate::order::Arrange as _;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Answers a question.
+/// Answers a question independently of link order.
 pub fn cover(question: &Question<'_>) -> Coverage {
     let mut run = Run::new(question);
     run.ask_roots();
@@ -25,7 +25,7 @@ pub fn cover(question: &Question<'_>) -> Coverage {
     run.finish()
 }
 
-/// Whether an archive takes part, and how early it is asked.
+/// The precedence of an archive in a question; `Out` archives are not searched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tier {
     Linked,
@@ -43,13 +43,14 @@ struct Run<'q> {
     taken: Vec<bool>,
     /// By name.
     asked: Vec<bool>,
-    /// By name: some object restricts its visibility, so that no shared object satisfies it.
+    /// By name: true if an object restricts its visibility, so that no shared object satisfies it.
     hidden: Vec<bool>,
-    /// What relocatable roots define.
+    /// Names that relocatable roots define.
     own: FastSet<&'q [u8]>,
-    /// Names that somebody asked for first, and who; each is in it once.
+    /// Names to follow, each with a referrer. A name returns to the queue if its visibility becomes
+    /// restricted.
     queue: VecDeque<(NameId, By)>,
-    /// What [`Self::find_best`] found last.
+    /// The last result of [`Self::find_best`].
     best: Vec<Definition>,
     /// Names with several providers, by their text.
     open: BTreeMap<&'q [u8], (NameId, By)>,
@@ -112,7 +113,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Searches a name that may occur in no member.
+    /// Follows a name that members may not mention at all.
     fn ask(&mut self, name: &'q [u8], by: By) {
         match self.question.library.find(name) {
             Some(id) => self.enqueue(id, by),
@@ -130,8 +131,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// A reference or definition with restricted visibility. What a shared object satisfied before
-    /// is open again.
+    /// Restricts the visibility of a name. The name is followed again, because a shared object may
+    /// have satisfied it.
     fn hide(&mut self, name: NameId, by: By) {
         let new = !std::mem::replace(&mut self.hidden[name.index()], true);
         if new && self.asked[name.index()] {
@@ -179,7 +180,7 @@ impl<'q> Run<'q> {
 
     fn follow(&mut self, name: NameId, by: By) {
         self.find_best(name);
-        // Whoever else may define it: it is defined.
+        // A needed member defines the name, so no other provider is searched for.
         if self.is_taken() {
             return;
         }
@@ -189,8 +190,8 @@ impl<'q> Run<'q> {
         if self.own.contains(text) || !hidden && (question.provided)(text) {
             return;
         }
-        // The archives that are linked anyway come before the linker's own names, the exports of a
-        // library that was linked from them, and candidates.
+        // The archives that are linked in any case precede linker-defined symbols, the exports of a
+        // library that was linked from these archives, and candidates.
         let first = self.best.first().map(|found| library.archive_of(found.member).index());
         let is_linked = first.is_some_and(|archive| self.tiers[archive] == Tier::Linked);
         let is_met = || question.is_linker_defined(text) || !hidden && question.is_exported(text);
@@ -208,7 +209,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Nothing but choices is left: the first by name is made.
+    /// Chooses a provider of one name with several. This happens only when no other name is left.
     fn choose(&mut self, name: NameId, by: By) {
         let library = self.question.library;
         self.find_best(name);
@@ -241,7 +242,7 @@ impl<'q> Run<'q> {
         self.enter(member);
     }
 
-    /// Follows what a member refers to.
+    /// Takes a member and queues its references.
     fn enter(&mut self, member: MemberId) {
         let library = self.question.library;
         self.taken[member.index()] = true;
@@ -271,24 +272,24 @@ impl<'q> Run<'q> {
     }
 }
 
-/// What roots define that are not linked.
+/// Names that relocatable roots define.
 fn defined<'q>(question: &'q Question<'q>) -> FastSet<&'q [u8]> {
     let roots = question.roots.iter().filter(|root| !root.linked);
     let symbols = roots.flat_map(|root| &root.symbols);
     symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
 }
 
-/// Which references need a definition, and of which name.
+/// Decides which references need a definition, and of which name.
 #[derive(Default)]
 pub(super) struct References<'a> {
-    /// The link, whose options may lead references elsewhere.
+    /// The link, whose options may redirect references.
     pub(super) link: Option<&'a Link>,
     /// Names to which weak references count too.
     pub(super) strong: FastSet<&'a [u8]>,
 }
 
 impl<'a> References<'a> {
-    /// The name that a reference means.
+    /// The name to which the link's options redirect a reference.
     fn meant(&'a self, name: &'a [u8]) -> &'a [u8] {
         self.link.map_or(name, |link| link.reference(name))
     }
@@ -299,7 +300,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// Who refers to each of `undefined`, among roots and needed members; sorted by name.
+/// The referrers of each name in `undefined`, among roots and needed members; sorted by name.
 pub(super) fn referrers(
     question: &Question<'_>,
     references: &References<'_>,

@@ -1,26 +1,26 @@
-//! Where a member of a merged archive came from: the member of another archive that defines the same
-//! symbols. Names of members repeat and say little.
+//! The origin of a member of a merged archive: the member of another archive that defines the same
+//! symbols. Member names do not suffice, because they repeat.
 
 use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId};
 
-/// Answers for many members. Members that define the same are compared once, not for each of them.
+/// Finds the origins of many members. Members that may define the same symbols are compared once.
 #[derive(Default)]
 pub struct Origins {
-    /// The least hashes of members that are in `groups`.
+    /// The smallest hashes of the members in `groups`.
     known: FastSet<u64>,
-    /// Members by all that they define.
+    /// Members by the hashes of all names that they define.
     groups: FastMap<Box<[u64]>, Group>,
 }
 
-/// Members that define the same.
+/// Members that define the same names.
 #[derive(Default)]
 struct Group {
     any: Firsts,
     by_name: FastMap<Vec<u8>, Firsts>,
 }
 
-/// The first member of all, and the first one of another archive.
+/// The first member, and the first member of any other archive.
 #[derive(Default)]
 struct Firsts {
     first: Option<(ArchiveId, MemberId)>,
@@ -28,7 +28,7 @@ struct Firsts {
 }
 
 impl Firsts {
-    /// Members come in order.
+    /// Adds a member. Members must be added in order.
     fn add(&mut self, archive: ArchiveId, member: MemberId) {
         match self.first {
             None => self.first = Some((archive, member)),
@@ -37,16 +37,16 @@ impl Firsts {
         }
     }
 
-    /// The first member outside of an archive.
+    /// The first member outside of the archive `home`.
     fn outside(&self, home: ArchiveId) -> Option<MemberId> {
         self.first.filter(|(archive, _)| *archive != home).map(|(_, member)| member).or(self.other)
     }
 }
 
 impl Origins {
-    /// The member that defines what `member` defines, of an archive that is `among` those in
-    /// question, which are the same in every call; of several one of the same name, then the first.
-    /// Nothing for a member that defines nothing.
+    /// The member of another archive that defines the same names as `member`: one with the same
+    /// member name, else the first. `None` if `member` defines nothing. `among` selects the
+    /// archives to search, and must be the same in every call.
     pub fn of(
         &mut self,
         library: &ArchiveSet,
@@ -63,7 +63,7 @@ impl Origins {
         named.and_then(|named| named.outside(home)).or_else(|| group.any.outside(home))
     }
 
-    /// Groups all members that may define the same as `member`.
+    /// Groups all members that may define the same names as `member`.
     fn compare(
         &mut self,
         library: &ArchiveSet,
@@ -84,7 +84,7 @@ impl Origins {
     }
 }
 
-/// What a member defines, as hashes of names.
+/// The names that a member defines, as sorted hashes.
 fn definitions(library: &ArchiveSet, member: MemberId) -> Box<[u64]> {
     let mut hashes = library.hashes(member).to_vec();
     hashes.sort_unstable();

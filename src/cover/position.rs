@@ -1,26 +1,28 @@
-//! What a relocation demands of the output: whether a linker takes it in a shared object or in a
-//! position-independent program. The classes follow lld (`getRelExpr` and `scan` of
-//! `lld/ELF/Relocations.cpp`), which refuses some that GNU ld turns into text relocations.
+//! The demands of relocations on the output, which decide if a linker accepts them in a shared
+//! object or a position-independent program. The classes follow lld (`getRelExpr` and `scan` of
+//! `lld/ELF/Relocations.cpp`), which rejects some relocations that GNU ld turns into text
+//! relocations.
 
 use crate::format::elf::Target;
 use object::elf::{self, RelocationType};
 
-/// What the value of a relocation must be at the time of the link.
+/// The value that the linker must know for a relocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Demand {
     /// Nothing that depends on the kind of output.
     Nothing,
-    /// A part of an absolute address: only a program at a fixed address has it.
+    /// A part of an absolute address: it is known only in a program at a fixed address.
     Address,
-    /// A whole address, which the loader can write where the section is writable.
+    /// A whole address: the loader can write it if the section is writable.
     Word,
     /// The distance to a definition that no other object may replace.
     Distance,
-    /// The place in the thread-local block of the program: no shared object knows it.
+    /// The offset in the program's thread-local block: it is unknown in a shared object.
     ProgramTls,
 }
 
-/// The demand of relocation `kind` on the machine of `target`; nothing for a machine without a table.
+/// The demand of relocation `kind` on the machine of `target`; `None` for a machine without a
+/// table.
 pub fn demand(target: Target, kind: u32) -> Option<Demand> {
     let of_machine: fn(RelocationType) -> Demand = match elf::Machine(target.machine) {
         elf::EM_X86_64 => x86_64,

@@ -1,7 +1,7 @@
-//! Removes names that stay undefined by the symbol tables alone: the linker defines them because of a
-//! section, or no relocation that ends up in the output refers to them. lld reports only those
-//! (`scanRelocations` in `lld/ELF/Relocations.cpp`); GNU ld and mold look at debug sections too. `gc` has
-//! the sections that `--gc-sections` drops.
+//! Removes names that only the symbol tables show as undefined. The linker defines them because of
+//! a section, or no relocation in the output refers to them. Only relocations of loaded sections
+//! count for lld (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold look at debug
+//! sections too. `gc` finds the sections that `--gc-sections` drops.
 
 use super::gc::Kept;
 use super::object_facts::Facts;
@@ -9,8 +9,8 @@ use super::{By, Coverage, Linker, LinkerDefined, Question};
 use crate::format::archive::LinkFacts;
 use crate::id::{FastMap, FastSet, MemberId};
 
-/// Members whose facts [`refine`] needs: those that refer to what is undefined, and all if a section
-/// anywhere decides, sections are collected, or a group may be discarded.
+/// Members whose facts [`refine`] needs: those that refer to undefined names. With `--gc-sections`,
+/// or if a section decides about an undefined name, all needed members.
 pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> {
     let decides = |name: &[u8]| {
         let defined = question.output.defines(question.target(), name);
@@ -32,8 +32,8 @@ pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> 
     out
 }
 
-/// Needed members that may hold a group of one of the objects in `facts`: those that define its
-/// signature.
+/// Needed members that may hold a COMDAT group of an object in `facts`: those that define the
+/// group's signature.
 pub fn rivals(question: &Question<'_>, coverage: &Coverage, facts: &Facts) -> Vec<MemberId> {
     let needed: FastSet<MemberId> = coverage.order.iter().copied().collect();
     let known = facts.members.values().chain(facts.roots.iter().flatten());
@@ -47,7 +47,7 @@ pub fn rivals(question: &Question<'_>, coverage: &Coverage, facts: &Facts) -> Ve
     out
 }
 
-/// Removes references that do not count, and names without any other.
+/// Removes references that do not count, and names that have no other reference.
 pub fn refine(question: &Question<'_>, coverage: &mut Coverage, facts: &Facts) {
     let places = question.roots.iter().enumerate().map(|(at, _)| By::Root(at));
     let places: Vec<By> =
@@ -82,7 +82,7 @@ struct Live<'a> {
     question: &'a Question<'a>,
     facts: &'a Facts,
     owners: FastMap<&'a [u8], By>,
-    /// The sections that are in the output, if others are dropped.
+    /// The sections that `--gc-sections` keeps; `None` without that option.
     kept: Option<Kept<'a>>,
 }
 
@@ -96,7 +96,7 @@ impl Live<'_> {
         self.kept.as_ref().is_some_and(|kept| !kept.has(by, section))
     }
 
-    /// True if a relocation of a section that is kept refers to `name`, and where that is not known.
+    /// True if a relocation of a kept section refers to `name`, or if that is unknown.
     fn refers(&self, by: By, name: &[u8]) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         let every_section = matches!(self.question.output.linker, Some(Linker::Gnu | Linker::Mold));

@@ -1,6 +1,6 @@
-//! Who refers to given names in archives at hand, and which archive an object was linked from: the one
-//! that a policy names, that lies beside the object or among what is audited, or that is merged from
-//! others and refers to most. `audit::trace` asks, the rule about lists, and fixes.
+//! The members of archives that refer to given names, and the archives from which members were
+//! merged. `audit::trace`, the rule about lists of archives, and fixes use them to find the archive
+//! that an object was linked from.
 
 use super::{ArchiveSet, Origins};
 use crate::format::archive::SymbolKind;
@@ -9,35 +9,36 @@ use crate::parallel;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Members that one thread looks at before another may.
+/// Number of members that a thread takes at a time.
 const SHARE: usize = 64;
 
-/// Members that refer to names, in the order of the library.
+/// For each of some names, the members that refer to it strongly, in the order of the given
+/// archives.
 pub struct Referrers<'l> {
     library: &'l ArchiveSet,
     members: FastMap<NameId, Vec<MemberId>>,
     known: Mutex<Known>,
 }
 
-/// How an archive refers to names.
+/// The references of one archive to some names.
 #[derive(Default)]
 pub struct Referring {
-    /// How many of the names.
+    /// Number of the names that it refers to.
     pub names: usize,
-    /// The first member for each of them.
+    /// The first member that refers to each name.
     members: FastSet<MemberId>,
 }
 
-/// Origins that were asked for: thousands of names lead to the same members.
+/// Cached origins: thousands of names lead to the same members.
 #[derive(Default)]
 struct Known {
     origins: FastMap<MemberId, Option<ArchiveId>>,
-    /// By the archive of the members, which decides what they may come from.
+    /// By the archive of the members, whose size decides which archives they can come from.
     of: FastMap<ArchiveId, Origins>,
 }
 
 impl<'l> Referrers<'l> {
-    /// Looks through all members of `archives` for strong references to `names`.
+    /// Searches all members of `archives` for strong references to `names`.
     pub fn new<'n>(
         library: &'l ArchiveSet,
         archives: impl Iterator<Item = ArchiveId>,
@@ -67,7 +68,7 @@ impl<'l> Referrers<'l> {
         Self { library, members, known: Mutex::default() }
     }
 
-    /// Who refers to `name`.
+    /// The members that refer to `name`.
     pub fn of(&self, name: &[u8]) -> &[MemberId] {
         let found = self.library.find(name).and_then(|name| self.members.get(&name));
         found.map_or(&[], Vec::as_slice)
@@ -92,7 +93,8 @@ impl<'l> Referrers<'l> {
         out
     }
 
-    /// Where a member came from, if its archive is merged: a member of a smaller archive.
+    /// The smaller archive that a member was merged from; `None` if no smaller archive has a member
+    /// that defines the same names.
     pub fn origin(&self, member: MemberId) -> Option<ArchiveId> {
         let library = self.library;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +109,7 @@ impl<'l> Referrers<'l> {
         })
     }
 
-    /// True if members of an archive that refer to names came from other archives.
+    /// True if a member in `referring` was merged from another archive.
     pub fn is_merged(&self, referring: &Referring) -> bool {
         referring.members.iter().any(|member| self.origin(*member).is_some())
     }

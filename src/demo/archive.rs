@@ -1,7 +1,7 @@
 //! A GNU archive with an index, and a table of the names that are too long for a member's header
 //! (`ar(5)` of System V).
 
-/// Makes an archive of members: their names, their bytes, and what they define.
+/// Makes an archive from members: the name, the bytes and the defined names of each.
 pub(super) fn write(members: &[(&str, Vec<u8>, &[&str])]) -> Vec<u8> {
     let mut long = Vec::new();
     let named: Vec<String> = members
@@ -16,7 +16,7 @@ pub(super) fn write(members: &[(&str, Vec<u8>, &[&str])]) -> Vec<u8> {
             format!("/{at}")
         })
         .collect();
-    // What reads archives by hand trusts sizes to be even here.
+    // Hand-written readers of archives expect an even size here.
     if long.len() % 2 == 1 {
         long.push(b'\n');
     }

@@ -1,5 +1,4 @@
-//! Little-endian numbers one after the other, and string tables: what the writers of this folder
-//! share.
+//! Buffers of little-endian numbers, and string tables, for the writers of this folder.
 
 /// A file that is being written.
 #[derive(Default)]
@@ -32,7 +31,7 @@ impl Bytes {
         }
     }
 
-    /// Zeros up to an offset.
+    /// Writes zeros up to an offset.
     pub(super) fn fill(&mut self, to: u64) {
         while self.len() < to {
             self.0.push(0);
@@ -61,7 +60,7 @@ impl Strings {
         Self(vec![0])
     }
 
-    /// Where the text stands.
+    /// Adds a text and returns its offset.
     pub(super) fn add(&mut self, text: &str) -> u32 {
         let at = small(self.0.len() as u64);
         self.0.extend_from_slice(text.as_bytes());

@@ -1,6 +1,7 @@
-//! The birth case in miniature: a merged archive whose list leaves four archives out, and the library
-//! that was linked from it. Everything is made here, byte by byte, out of the table in `parts`; no
-//! compiler and no linker is needed. `tests/archives/demo.rs` holds it against the real ones.
+//! The defect that linkaudit was written for, in miniature: a merged archive whose list omits four
+//! archives, and the library that was linked from it. All files are made here, byte by byte, from
+//! the table in `parts`, without a compiler or linker. `tests/archives/demo.rs` compares them with
+//! the output of real tools.
 //!
 //! It makes files as bytes; `cli::demo` writes them and runs the commands on them.
 
@@ -15,15 +16,15 @@ use crate::order;
 use parts::{ARCHIVES, Archive, LIBRARY, Object};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The merged archive and the library, by their names below a directory of libraries.
+/// The file name of the merged archive.
 pub const MERGED: &str = "librockCompiler.a";
-/// The library.
+/// The file name of the library that is linked from it.
 pub const LINKED: &str = "libMIOpen.so";
 
-/// One file: its path below the directory of the demonstration, and what it holds.
+/// One file: its path below the directory of the demonstration, and its content.
 pub type File = (String, Vec<u8>);
 
-/// The archives, and the list that leaves some of them out.
+/// The archives, and the list that omits some of them.
 pub fn sources() -> Vec<File> {
     let mut out: Vec<File> = ARCHIVES
         .iter()
@@ -33,8 +34,8 @@ pub fn sources() -> Vec<File> {
     out
 }
 
-/// What a build makes of a list: the merged archive, and the library linked from it, in `dir`. The
-/// library is linked as linkers link shared ones: a name that nothing defines stays undefined.
+/// The output of a build in `dir`: the archive that is merged by `list`, and the library linked
+/// from it. As in other links of shared libraries, a name without a definition stays undefined.
 pub fn build(list: &DepsList, dir: &str) -> Vec<File> {
     let names: BTreeSet<&[u8]> = order::set(list.names());
     let listed = ARCHIVES.iter().filter(|archive| names.contains(archive.name.as_bytes()));
@@ -47,7 +48,7 @@ pub fn build(list: &DepsList, dir: &str) -> Vec<File> {
     ]
 }
 
-/// Takes the members that the library needs, and writes it.
+/// Takes the members that the library needs, and writes the library.
 fn link(members: &[&Object]) -> Vec<u8> {
     let definer: BTreeMap<&str, &Object> = order::map(
         members.iter().rev().flat_map(|object| object.defines.iter().map(|name| (*name, *object))),

@@ -1,5 +1,5 @@
-//! A relocatable object for x86-64 (System V ABI, AMD64 supplement): functions of which the first
-//! calls what it refers to and the others return.
+//! A relocatable object for x86-64 (System V ABI, AMD64 supplement): its first function calls all
+//! names that the object refers to, and the others only return.
 
 use super::bytes::{Bytes, Strings};
 
@@ -53,7 +53,8 @@ pub(super) fn write(defines: &[&str], refers: &[&str]) -> Vec<u8> {
     let headers = out.len();
     for (at, (_, kind, flags, entry)) in SECTIONS.iter().enumerate() {
         let (offset, size) = places[at];
-        // Relocations belong to the symbols and the text; symbols to their names, one of them local.
+        // The relocations link to the symbols and to `.text`. The symbols link to their names, and
+        // one symbol is local.
         let (link, info) = match at {
             2 => (3, 1),
             3 => (4, 1),

@@ -1,5 +1,5 @@
-//! What the demonstration is made of: archives with their objects, and who refers to whom. The names
-//! are those of the real case, with one object where that has hundreds.
+//! The parts of the demonstration: archives, their objects, and the references between them. The
+//! names are those of the real case, with one object in place of hundreds.
 
 use super::{archive, object};
 
@@ -7,7 +7,7 @@ use super::{archive, object};
 pub(super) struct Object {
     pub(super) name: &'static str,
     pub(super) defines: &'static [&'static str],
-    /// What its first function calls.
+    /// The names that its first function calls.
     pub(super) refers: &'static [&'static str],
 }
 
@@ -38,10 +38,10 @@ impl Archive {
 const LLVM: &str = "llvm/lib";
 const ROCK: &str = "build/lib";
 
-/// The list, below the directory of the demonstration.
+/// The path of the list below the directory of the demonstration.
 pub(super) const LIST: &str = "librockcompiler_deps.cmake";
 
-/// The library's own object, which lies in no archive.
+/// The library's own object, which is outside of the archives.
 pub(super) const LIBRARY: Object =
     Object { name: "miopen.o", defines: &["miopenCompileKernel"], refers: &["mlirRockCompile"] };
 

@@ -1,5 +1,5 @@
-//! The findings of a comparison. A new finding of the audit is one of the new side that the old side does
-//! not have. The rules of the group `compatibility` find what became incompatible.
+//! Makes the findings of a comparison. A finding of the audit is new if only the new side has it.
+//! The rules of the group `compatibility` find incompatible changes.
 
 use super::Difference;
 use super::fresh::{Audited, audited, consequences_apart};
@@ -28,12 +28,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Most symbols in the evidence of one finding.
+/// Maximum number of symbols in the evidence of one finding.
 const MOST: usize = 10_000;
-/// Most pairs of symbol and user in the evidence of one finding.
+/// Maximum number of pairs of symbol and user in the evidence of one finding.
 const MOST_PIECES: usize = 50_000;
 
-/// Compares two sides. Files of `against` count as users of the old one.
+/// Compares two sides. Files of `against` count as users of the old side.
 pub fn compare(
     old: &Side<'_>,
     new: &Side<'_>,
@@ -97,7 +97,7 @@ struct Comparison<'a, 's> {
     same_files: Vec<&'a Path>,
     /// Number of findings that a waiver accepts.
     waived: usize,
-    /// New files that are damaged, or whose counterpart is.
+    /// New files that are damaged or whose counterpart is damaged.
     damaged: Vec<&'a Path>,
     is_any_gone: bool,
 }
@@ -137,16 +137,17 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// True if the name by which users need a library is another one.
+    /// True if users need the library by another name than before.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
-        // A link with the old soname lets loaders find it.
+        // A link with the old soname lets loaders find the library.
         let differs = differs && !file_names(new).any(|name| name == soname(old));
-        // A library without a soname is needed by its file name, and a plugin by nobody.
+        // Users need a library without a soname by its file name. Nothing needs a plugin.
         differs && (old.soname.is_some() || self.is_needed(soname(old), &new.path))
     }
 
-    /// The differences of the exports, without symbols that moved to a library which the new one needs.
+    /// The differences of the exports, without symbols that moved to a library that the new file
+    /// loads.
     fn changes(&self, old: &'a File, new: &'a File) -> Changes {
         if !self.old.has_exports() || !self.new.has_exports() {
             return Changes::default();
@@ -165,8 +166,9 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// All changes of a library. Of a program only those that break a plugin: programs also export what they
-    /// copy from libraries, and what no plugin is meant to use.
+    /// The changes that count: all of a library, but only those of a program that break a plugin.
+    /// Programs also export symbols that they copy from libraries, or that are not meant for
+    /// plugins.
     fn that_count(&self, pair: [&File; 2], mut changes: Changes) -> Changes {
         if !is_library(pair[0]) {
             let is_used = |change: &Change| !self.users.of(change, pair).is_empty();
@@ -176,7 +178,7 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// Libraries that the users of a library loaded through it, and do not load any more.
+    /// Finds libraries that users loaded through another library, which no longer loads them.
     fn dropped(&mut self, pairs: &Pairs<'a>) {
         let mut dropped: Vec<(&'a File, &'a File)> = Vec::new();
         for (old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
@@ -206,7 +208,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// One finding for the symbols of a library that nobody loads through `file` any more.
+    /// Adds one finding for the symbols in use of `library` that are no longer reached through
+    /// `file`.
     fn unreached(&mut self, file: &File, library: &File, all: &[Change], users: &Users<'_>) {
         let used: Vec<(&Change, Vec<PathBuf>)> = all
             .iter()
@@ -241,7 +244,7 @@ impl<'a> Comparison<'a, '_> {
         self.needers.get(library).is_some_and(|all| all.iter().any(|path| *path != but))
     }
 
-    /// Files that need a library by name, outside of the file itself.
+    /// Files besides `but` that need a library by name.
     fn needed_by(&self, library: &[u8], but: &Path) -> BTreeSet<PathBuf> {
         let all = self.needers.get(library).into_iter().flatten();
         all.filter(|path| **path != but).map(|path| path.to_path_buf()).collect()
@@ -263,7 +266,7 @@ impl<'a> Comparison<'a, '_> {
         self.removed(finding, users);
     }
 
-    /// Names of files that are still there.
+    /// Adds findings for lost names of files that still exist, and for lost links to directories.
     fn lost_names(&mut self, pairs: &Pairs<'a>) {
         let (old, new) = (self.old, self.new);
         let (before, now) = (names::Paths::of(old), names::Paths::of(new));
@@ -293,7 +296,8 @@ impl<'a> Comparison<'a, '_> {
         self.is_any_gone = true;
     }
 
-    /// All symbols that are gone or changed are evidence: users must be built again anyway.
+    /// Adds a finding for a changed soname. All symbols that are gone or changed are evidence:
+    /// users must be rebuilt anyway.
     fn soname(&mut self, old: &File, new: &File, changes: &Changes) {
         let (before, now) = (soname(old).to_vec(), soname(new).to_vec());
         let users = self.needed_by(&before, &new.path);
@@ -317,8 +321,8 @@ impl<'a> Comparison<'a, '_> {
         self.findings.push(finding);
     }
 
-    /// One finding for the symbols of a library. It is a warning if it breaks no file of the new side or of
-    /// `against`.
+    /// Adds one finding for the changed symbols of a file. It is at most a warning if no file of
+    /// the new side or of `against` breaks.
     fn symbols(
         &mut self,
         rule: &'static str,
@@ -380,7 +384,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Entries of search paths that are gone; warnings if the file still finds what it needs.
+    /// Adds findings for lost entries of search paths. They are at most warnings if the file has no
+    /// more missing libraries than before.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
         for entry in search_paths::lost(old, new) {
             let list = if old.runpath.is_some() { "RUNPATH" } else { "RPATH" };
@@ -396,7 +401,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// GPU targets that the new device code does not serve. Generic code serves its members.
+    /// Adds findings for GPU targets that the new device code does not serve. Code for a generic
+    /// target serves all processors of that target.
     fn targets(&mut self, old: &File, new: &File) {
         let id = |text: &String| TargetId::parse(text.as_bytes());
         let now: Vec<Offer> = new
@@ -418,7 +424,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// A finding of a rule about a file, unless the rule is allowed.
+    /// A finding of a rule about a file; `None` if the rule is allowed or a waiver accepts the
+    /// finding.
     fn finding(
         &mut self,
         rule: &'static str,
@@ -429,7 +436,8 @@ impl<'a> Comparison<'a, '_> {
         self.finding_at(rule, located(file, &file.path), soname(file), message, fill)
     }
 
-    /// A finding about a path. Its evidence names `subject` if the finding names no library and no detail.
+    /// A finding about a path. Its evidence names the library or the detail of the finding, else
+    /// `subject`.
     fn finding_at(
         &mut self,
         rule: &'static str,
@@ -470,7 +478,7 @@ fn located(file: &File, path: &Path) -> Located {
     }
 }
 
-/// The files of the audited ones that need a library, by its name.
+/// The audited files that need a library, by the library's name.
 fn needers<'a>(against: &'a [Side<'_>], new: &'a Side<'_>) -> FastMap<&'a [u8], Vec<&'a Path>> {
     let mut out: FastMap<&[u8], Vec<&Path>> = FastMap::default();
     for file in against.iter().chain([new]).flat_map(Side::own) {

@@ -1,5 +1,5 @@
-//! The findings of the audits of two sides: those that only the new one has, those that only the old one
-//! has, and the number of the others. A rule that one side did not run says nothing.
+//! Compares the findings of two audits: those that only the new side has, those that only the old
+//! side has, and the number of common ones. A rule that only one side ran is not compared.
 
 use super::pairs::Pairs;
 use super::sides::Side;
@@ -16,14 +16,15 @@ pub(super) struct Audited {
     pub(super) fresh: Vec<Finding>,
     /// Findings of the old side alone.
     pub(super) fixed: Vec<Finding>,
-    /// Number of findings of both.
+    /// Number of findings that both sides have.
     pub(super) unchanged: usize,
-    /// Rules that only the old side ran, and those that only the new side ran, if they have findings.
+    /// Rules that only the old side ran, and those that only the new side ran, if they have
+    /// findings.
     pub(super) apart: [Vec<String>; 2],
 }
 
-/// Compares the findings of two audits. A file that was renamed keeps its findings. A waiver that is not
-/// needed any more says nothing of the prefix.
+/// Compares the findings of two audits. A renamed file keeps its findings. `stale-waiver` is
+/// skipped: it is about the policy, not about the prefix.
 pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audited {
     let ran = |side: &Side<'_>| -> FastSet<String> {
         side.report.rules.iter().map(|rule| rule.id.clone()).collect()
@@ -77,8 +78,8 @@ fn facts(finding: &Finding, path: PathBuf) -> Facts<'_> {
     (path, rule, keys)
 }
 
-/// New findings without those that only follow from a library or symbol that is gone, if a finding about that
-/// names the file and weighs as much.
+/// Removes new findings that only follow from a lost library or symbol: a finding in `gone` names
+/// the same file and has at least the same level.
 pub(super) fn consequences_apart(fresh: Vec<Finding>, gone: &[Finding]) -> Vec<Finding> {
     let mut named: FastMap<(&Path, &[u8]), Level> = FastMap::default();
     for finding in gone {

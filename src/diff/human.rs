@@ -1,4 +1,5 @@
-//! A comparison for people: what became worse, as a report; then what became better, and counts.
+//! A comparison for people: the new findings as a report, then fixed findings, added files and
+//! counts.
 
 use super::Difference;
 use super::words::without_symbols;
@@ -7,7 +8,7 @@ use crate::report::{self, Rendering, count};
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// Fixed findings and added files that are listed unless everything is wanted.
+/// Maximum number of fixed findings, and of added files, that are listed without `-v`.
 const MOST: usize = 10;
 
 /// Writes the comparison.

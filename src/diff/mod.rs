@@ -1,9 +1,10 @@
-//! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides` holds
-//! the reports, `pairs` finds the counterpart of each file, `names` the names that are gone, `symbols`
-//! compares exports, `users` finds the files that a change breaks, `search_paths` lost entries, `fresh`
-//! compares the findings of the audits, and `compare` makes findings in the `words` of people; `undecided`
-//! has the questions that stay open. `worse` makes a report of them, so that every output can write it;
-//! `human` and `json` add what became better. Nothing is opened here.
+//! The difference of two reports: the findings that a new version of a prefix adds, fixes and
+//! keeps. `sides` holds the reports, and `pairs` finds the counterpart of each file. `names` and
+//! `search_paths` find lost names and entries, `symbols` compares exports, and `users` finds the
+//! files that a change breaks. `fresh` compares the findings of the audits. `compare` makes
+//! findings in the `words` of people, and `undecided` lists the comparisons that could not be made.
+//! `worse` makes a report of them, so that every output can write it; `human` and `json` add the
+//! improvements. No file is opened here.
 
 mod compare;
 mod fresh;
@@ -37,12 +38,12 @@ pub struct Difference {
     pub fixed: Vec<Finding>,
     /// Files of the new side without counterpart, by path.
     pub added: Vec<String>,
-    /// Findings that both sides have.
+    /// Number of findings that both sides have.
     pub unchanged: usize,
-    /// Files that have a counterpart and differ in nothing that is compared.
+    /// Number of files with a counterpart and without any difference that is compared.
     pub same_files: usize,
-    /// True if a new finding is about a file, an exported symbol, one of its versions or a GPU target that is
-    /// gone.
+    /// True if a new finding is about a file, an exported symbol, one of its versions or a GPU
+    /// target that is gone.
     pub is_any_gone: bool,
     /// Number of new findings of the group `compatibility` that a waiver accepts.
     pub waived: usize,

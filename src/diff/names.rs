@@ -1,5 +1,5 @@
-//! The names of files that the new side lacks: links to a file or to its directory, and the old name of a
-//! library that was renamed and keeps its soname.
+//! Lost names of files that still exist. These are links to a file or to its directory, and the old
+//! name of a library that was renamed but keeps its soname.
 
 use super::pairs::{Pairs, without_numbers};
 use super::sides::{Link, Side, all_names, below_prefix, file_names, is_library};
@@ -15,12 +15,12 @@ pub(super) struct LostName<'a> {
     /// The file that had the name, and its counterpart.
     pub(super) old: &'a File,
     pub(super) new: &'a File,
-    /// The file that has the name now, under another soname.
+    /// The file that the name leads to now, if it has another soname.
     pub(super) other: Option<&'a File>,
 }
 
 impl LostName<'_> {
-    /// True for a link or a hard link.
+    /// True for a symbolic or hard link.
     pub(super) fn is_further(&self) -> bool {
         self.path != &*self.old.path
     }
@@ -30,7 +30,7 @@ impl LostName<'_> {
         last_part(self.path.as_os_str().as_bytes())
     }
 
-    /// True if loaders look for the name, and no finding about a changed soname says so.
+    /// True if loaders search for the name, and no finding about a changed soname covers it.
     fn is_asked_for(&self, is_needed: impl Fn(&[u8], &File) -> bool) -> bool {
         let before = self.old.soname.as_deref();
         if before == Some(self.name()) {
@@ -45,9 +45,10 @@ impl LostName<'_> {
     }
 }
 
-/// Finds the names of paired files that the new side lacks: sonames, names that `is_needed` accepts, links to
-/// programs, and links for linkers. The counterpart may have them in another directory. If it is a file of
-/// another release, its names of that release stand for the old ones, as `clang-20` for `clang-19`.
+/// Finds the names of paired files that the new side lacks: sonames, names that `is_needed`
+/// accepts, links to programs, and links for linkers. A name is not lost if the counterpart has it
+/// in another directory. If the counterpart is of another release, its names replace those of the
+/// old release, as `clang-20` replaces `clang-19`.
 pub(super) fn lost<'a>(
     pairs: &Pairs<'a>,
     [before, now]: [&Paths<'_, 'a>; 2],
@@ -59,7 +60,7 @@ pub(super) fn lost<'a>(
         let lost = all_names(old).filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());
-            // A link with the soname leads to what loaders take now.
+            // Loaders take the file that a link with the soname leads to.
             let is_other = |file: &&File| {
                 old.soname.as_deref() == Some(last)
                     && file.path != new.path
@@ -88,8 +89,8 @@ pub(super) fn lost<'a>(
     out
 }
 
-/// Finds the links to directories that are gone although the directory is still there: its programs and
-/// libraries have no such paths any more. A link of another release stands for one of the old.
+/// Finds lost links to directories that still exist: paths of files through these links are lost
+/// too. A link of another release replaces one of the old release.
 pub(super) fn lost_links<'s, 'a>(
     (old, new): (&'s Side<'a>, &Side<'a>),
     [before, now]: [&Paths<'_, 'a>; 2],
@@ -114,7 +115,7 @@ pub(super) fn lost_links<'s, 'a>(
 
 /// The paths of one side, below the prefix.
 pub(super) struct Paths<'s, 'a> {
-    /// Those of files and of links to them.
+    /// Paths of files and of links to files.
     files: FastMap<Vec<u8>, &'a File>,
     /// Links to directories, with their targets.
     links: FastMap<&'s [u8], &'s [u8]>,
@@ -137,7 +138,7 @@ impl<'s, 'a> Paths<'s, 'a> {
 
     /// A path with links to directories followed.
     fn followed(&self, mut path: Vec<u8>) -> Vec<u8> {
-        /// Links that lead to links; the kernel follows as many.
+        /// Maximum number of links that are followed, as in the kernel.
         const MOST: usize = 40;
         for _ in 0..MOST {
             let ends = memchr::memchr_iter(b'/', &path).chain([path.len()]);
@@ -157,7 +158,7 @@ impl<'s, 'a> Paths<'s, 'a> {
     }
 }
 
-/// Removes names for which one of the `free` paths stands. Each stands for one.
+/// Removes names that one of the `free` paths replaces. Each path replaces one name.
 fn take_counterparts(names: &mut Vec<LostName<'_>>, free: &[Vec<u8>], is_other_release: bool) {
     let mut free: Vec<&[u8]> = free.iter().map(|path| last_part(path)).collect();
     let mut take = |key: fn(&[u8]) -> Option<Vec<u8>>| {
@@ -170,7 +171,7 @@ fn take_counterparts(names: &mut Vec<LostName<'_>>, free: &[Vec<u8>], is_other_r
     take(|name| Some(name.to_vec()));
     if is_other_release {
         take(|name| Some(shape(name)));
-        // `app-1.0` and `app-1.0.1`; but `python3` stays when `python3.12` comes.
+        // `app-1.0.1` replaces `app-1.0`, but `python3.12` does not replace `python3`.
         take(|name| {
             shape(name).windows(3).any(|part| part == b"0.0").then(|| without_numbers(name))
         });

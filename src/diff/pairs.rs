@@ -1,7 +1,15 @@
-//! The counterpart of each file of the old side: the library with the same soname, at the same path or in a
-//! directory of the same name if there are several, else the file at the same path, else at the path of
-//! another release, else the library with the same stem of the soname, else the one that shares most of its
-//! symbols. If the path of a file is a link now, the target is its counterpart, even of several files.
+//! Finds the counterpart of each file of the old side, by the first of these that fits:
+//!
+//! 1. the library with the same soname; if there are several, the one at the same path or in a
+//!    directory of the same name
+//! 2. the file at the same path, or the file that a link at this path leads to
+//! 3. a library in the same directory with the same stem of the soname, or a program of the same
+//!    name
+//! 4. the file at the path of another release
+//! 5. the library with the same stem of the soname
+//! 6. the library that shares most symbols
+//!
+//! In the second case, a new file may be the counterpart of several old ones.
 
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
@@ -15,7 +23,7 @@ const SHARED: usize = 60;
 /// Libraries with fewer exports are not paired by shared symbols: two of them share many by chance.
 const ENOUGH: usize = 5;
 
-/// What two files must have in common; nothing for files that it cannot pair.
+/// The property that two files of a pair have in common; `None` for files that it cannot pair.
 type Key<'k> = dyn Fn(&File) -> Option<Vec<u8>> + 'k;
 
 /// The files of two sides, and the counterparts of the old ones.
@@ -56,13 +64,14 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
     Pairs { both, gone: left, added: right }
 }
 
-/// True for a digit of a number that a letter follows: `sha1sum` is no release of `sha256sum`.
+/// True for a digit of a number that a letter follows: `sha1sum` and `sha256sum` are not releases
+/// of one program.
 fn is_of_word(path: &[u8], at: usize) -> bool {
     let rest = path[at..].iter().find(|byte| !byte.is_ascii_digit());
     rest.is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// A path with `0` for each number, as in `lib/python3.11` and `bin/app-1.0`.
+/// A path with `0` in place of each number, as in `lib/python3.11` and `bin/app-1.0`.
 pub(super) fn without_numbers(path: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(path.len());
     for (at, byte) in path.iter().enumerate() {
@@ -85,7 +94,7 @@ fn dir(file: &File) -> Vec<u8> {
     path[..end].to_vec()
 }
 
-/// Pairs the files whose key is the same, where only one file of each side has it.
+/// Pairs two files with the same key, if no other file of either side has that key.
 fn take<'a>(
     left: &mut Vec<&'a File>,
     right: &mut Vec<&'a File>,
@@ -121,7 +130,7 @@ fn take<'a>(
     keep(right, &taken);
 }
 
-/// Pairs each file that is left with the new file to which its path is a link now.
+/// Pairs each remaining old file with the new file to which its path is now a link.
 fn by_links<'a>(
     left: &mut Vec<&'a File>,
     (new, right): (&'a Side<'_>, &mut Vec<&'a File>),
@@ -145,7 +154,7 @@ fn by_links<'a>(
     right.retain(|file| !taken.contains(&*file.path));
 }
 
-/// Pairs each library that is left with the one that shares most of its symbols.
+/// Pairs each remaining library with the one that shares most of its symbols.
 fn by_symbols<'a>(
     (old, left): (&Side<'_>, &mut Vec<&'a File>),
     (new, right): (&Side<'_>, &mut Vec<&'a File>),

@@ -9,8 +9,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The entries of RPATH and RUNPATH that the new file does not have, as written in the old one, without
-/// store hashes. Entries below the prefix, which may be another one, and of another release are the same.
+/// The entries of RPATH and RUNPATH that the new file does not have, as written in the old one,
+/// without store hashes. Entries are compared relative to the prefix and without version numbers,
+/// because prefix and release may differ.
 pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
     let now: BTreeSet<Vec<u8>> = entries(new).iter().map(|entry| plain(new, entry)).collect();
     let is_lost = |entry: &Vec<u8>| !entry.is_empty() && !now.contains(&plain(old, entry));

@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What a policy says of findings.
+/// The decisions of a policy about findings.
 pub struct Judge<'a> {
     /// The level of a rule.
     pub level: &'a (dyn Fn(&Rule) -> Level + Sync),
@@ -23,8 +23,8 @@ pub struct Judge<'a> {
     pub waived: &'a (dyn Fn(&Fact) -> bool + Sync),
 }
 
-/// The symbols of the files of a report, by index in [`Report::files`]. Those of an audit are made when
-/// they are compared, because all of them together can be larger than the rest.
+/// The symbols of the files of a report, by index in [`Report::files`]. Those of an audit are
+/// computed when they are compared, because all of them together can be larger than the rest.
 pub enum Symbols<'a> {
     /// Those of an audit.
     Audit(AuditFacts<'a>),
@@ -51,8 +51,8 @@ impl Symbols<'_> {
         }
     }
 
-    /// True if two files export the same: nearly all files of two releases do. Symbol tables in another
-    /// order are not recognised.
+    /// True if two files have the same exports, as nearly all files of two releases have. It is
+    /// false if only the order of the symbol tables differs.
     fn same_exports(&self, file: usize, other: &Symbols<'_>, of_other: usize) -> bool {
         match (self, other) {
             (Self::Audit(old), Symbols::Audit(new)) => {
@@ -68,7 +68,7 @@ impl Symbols<'_> {
 
 /// One side of a comparison.
 pub struct Side<'a> {
-    /// As it was typed.
+    /// The side as typed.
     pub name: &'a str,
     /// Its report, with files.
     pub report: &'a Report,
@@ -80,13 +80,13 @@ pub struct Side<'a> {
     links: Vec<Link<'a>>,
 }
 
-/// A link from one directory of a prefix to another.
+/// A link in a prefix to a directory of the same prefix.
 pub(super) struct Link<'a> {
     pub(super) prefix: &'a Path,
     pub(super) path: &'a Path,
     /// The path below the prefix, without store hashes.
     pub(super) below: Vec<u8>,
-    /// The directory, in the same form.
+    /// The target directory, in the same form.
     pub(super) target: Vec<u8>,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// True if a file exports the same as one of another side.
+    /// True if a file has the same exports as one of another side.
     pub(super) fn same_exports(&self, file: &File, other: &Side<'_>, of_other: &File) -> bool {
         let at = |side: &Side<'_>, file: &File| side.indices.get(&*file.path).copied();
         match (at(self, file), at(other, of_other)) {
@@ -158,7 +158,7 @@ impl<'a> Side<'a> {
         sonames.chain(self.own().flat_map(file_names)).collect()
     }
 
-    /// The links from one directory of a prefix to another.
+    /// The links in a prefix to directories of the same prefix.
     pub(super) fn links(&self) -> &[Link<'a>] {
         &self.links
     }
@@ -168,8 +168,8 @@ impl<'a> Side<'a> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
 
-    /// The audited libraries that a file loads, directly or not, by soname: the needs of a package that is
-    /// unpacked apart are found on the system or not at all.
+    /// The audited libraries that a file loads, directly or not. They are found by soname: if a
+    /// package is unpacked separately, its needs lead to files of the system or are not found.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);
@@ -185,14 +185,14 @@ impl<'a> Side<'a> {
         out
     }
 
-    /// Files that are damaged or could not be read whole.
+    /// Files that are damaged or could not be read completely.
     pub(super) fn damaged(&self) -> FastSet<PathBuf> {
         let rules = ["malformed", "unreadable"];
         let all = self.report.findings.iter().filter(|finding| rules.contains(&&*finding.rule));
         all.map(Finding::full_path).collect()
     }
 
-    /// Needs that are not found, by file.
+    /// The number of needs that are not found, by file.
     pub(super) fn missing(&self) -> FastMap<&'a Path, usize> {
         let mut out = FastMap::default();
         for file in self.own() {

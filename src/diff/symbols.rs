@@ -1,5 +1,5 @@
-//! The exports of a library and of its counterpart: the symbols that are gone, and those that changed
-//! their version, type, size, binding or visibility.
+//! Compares the exports of a library and its counterpart: finds the symbols that are gone, and
+//! those whose version, type, size, binding or visibility changed.
 
 use crate::demangle::demangle;
 use crate::id::{FastMap, FastSet};
@@ -16,20 +16,20 @@ pub(super) struct Change {
     kind: Kind,
 }
 
-/// What changed.
+/// The kind of a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The symbol is gone.
     Gone,
-    /// It has only other versions.
+    /// The symbol has only other versions.
     Version,
     /// It has no version any more. Loaders accept that if the library still defines the version.
     Unversioned { defined: bool },
     /// Its version is not the default any more: references without a version do not find it.
     Hidden,
-    /// Its type or size.
+    /// The type or size changed.
     Data,
-    /// Its binding or visibility: references are still bound.
+    /// The binding or visibility changed: references are still bound.
     Binding,
 }
 
@@ -49,7 +49,8 @@ impl Change {
         matches!(self.kind, Kind::Gone | Kind::Version | Kind::Unversioned { .. })
     }
 
-    /// True if the change concerns references with this version.
+    /// True if the change breaks references with this version, or without a version if it is
+    /// `None`.
     pub(super) fn breaks(&self, version: Option<&[u8]>) -> bool {
         let is_same = |version| self.version.as_deref() == Some(version);
         let has_none = self.version.is_none();
@@ -111,7 +112,7 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
     out
 }
 
-/// The versions that a library defines, as far as symbols have them or are named after them.
+/// The versions that a library defines, as far as its exports have them.
 struct Versions<'a>(FastSet<&'a [u8]>);
 
 impl<'a> Versions<'a> {
@@ -125,8 +126,9 @@ impl<'a> Versions<'a> {
 }
 
 impl Changes {
-    /// Takes those out of the lost symbols that a library `beside` defines, which the new one loads. A
-    /// reference with a version names the library too, which must still define the version, or none.
+    /// Removes lost symbols that `beside` defines, the exports of the libraries that the new one
+    /// loads. A reference with a version also names its library, which must still define that
+    /// version, or no version at all.
     pub(super) fn take_moved(
         &mut self,
         old: &[Export<'_>],
@@ -148,7 +150,8 @@ impl Changes {
             }
             let fits = |other: &&&Export<'_>| match version {
                 None => !other.hidden,
-                // A definition without a version satisfies every reference (`check_match`, `elf/dl-lookup.c`).
+                // A definition without a version satisfies every reference (`check_match`,
+                // `elf/dl-lookup.c`).
                 Some(_) => other.version.is_none() || other.version.as_deref() == version,
             };
             let Some(other) = moved.get(&*change.name).and_then(|all| all.iter().find(fits)) else {
@@ -167,7 +170,7 @@ impl Changes {
     }
 }
 
-/// Linkers make a symbol of each version that a library defines.
+/// True for the symbol that linkers make for each version that a library defines.
 pub(super) fn is_marker(export: &Export<'_>) -> bool {
     export.kind != ExportKind::Function
         && export.version.as_deref() == Some(&*export.name)
@@ -185,7 +188,7 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     }
 }
 
-/// The words for a default version that became another one, if no other version is the default.
+/// The difference in words, if the old version was the default and no new one is.
 fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<String> {
     let is_lost = !old.hidden && new.iter().all(|export| export.hidden);
     is_lost.then(|| "default version before, not now".to_owned())
@@ -209,7 +212,7 @@ fn versions(old: &Export<'_>, new: &[&Export<'_>]) -> String {
     format!("{} before, {} now", word(old.version.as_deref()), now.join(" and "))
 }
 
-/// The C++ class or namespace, or nothing for a plain name.
+/// The C++ class or namespace; empty for a plain name.
 fn class(name: &[u8]) -> String {
     let Some(text) = demangle(name) else { return String::new() };
     let text = text.split_once(" for ").map_or(&*text, |(_, rest)| rest);
@@ -230,7 +233,7 @@ fn class(name: &[u8]) -> String {
     last.map_or_else(String::new, |at| text[..at].to_owned())
 }
 
-/// A demangled name without the return type in front, which names of templates have.
+/// A demangled name without its return type, which precedes the names of templates.
 fn without_return_type(text: &str) -> &str {
     let mut depth = 0_usize;
     let mut start = 0;
@@ -246,7 +249,7 @@ fn without_return_type(text: &str) -> &str {
     &text[start..]
 }
 
-/// The number of symbols by C++ class or namespace, the most first.
+/// The number of symbols by C++ class or namespace, the largest number first.
 pub(super) fn by_class(changes: &[Change]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for change in changes {

@@ -1,4 +1,4 @@
-//! What a comparison could not decide, and the finding about it.
+//! The questions that a comparison could not decide, and the findings about them.
 
 use super::sides::Side;
 use crate::catalogue::Level;
@@ -40,8 +40,8 @@ impl Question {
     }
 }
 
-/// All questions: sides without symbols, incomplete ones, rules that only one side ran (`apart`: those of the
-/// old and of the new side), and damaged files.
+/// All questions: sides without symbols, incomplete ones, rules that only one side ran (`apart`:
+/// those of the old and of the new side), and damaged files.
 pub(super) fn questions(
     [old, new]: [&Side<'_>; 2],
     against: &[Side<'_>],

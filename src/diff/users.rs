@@ -1,6 +1,6 @@
-//! The files that break when a symbol is gone or changes: they refer to it, load its library, and load
-//! nothing else that defines it. A library may be loaded because another library needs it. Symbols of a
-//! program are used by its plugins.
+//! The files that break when a symbol is gone or changes: they refer to it, load its library, and
+//! load nothing else that defines it. A library may be loaded because another library needs it.
+//! Symbols of a program are used by its plugins.
 
 use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
-    /// The same files, for which the new side stands in.
+    /// The same files, with the new side in place of the old one.
     after: Vec<Environment<'a>>,
 }
 
 impl<'a> Users<'a> {
-    /// The users of `names` in the audited files of the new side and of `against`. What the latter need
-    /// and do not have comes from the old side.
+    /// The users of `names` in the audited files of the new side and of `against`. Libraries that
+    /// `against` needs and does not have come from the old side.
     pub(super) fn new(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -35,7 +35,8 @@ impl<'a> Users<'a> {
         Self { environments, after: Vec::new() }
     }
 
-    /// The users of `names` in `against`, before and after.
+    /// The users of `names` in `against`, with the libraries of the old side and with those of the
+    /// new one.
     pub(super) fn of_dropped(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -48,7 +49,8 @@ impl<'a> Users<'a> {
         Self { environments: before, after }
     }
 
-    /// The files that used a symbol of this library and do not load it any more.
+    /// The files that used a symbol of `library`, and no longer load that library or another
+    /// definition.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
         let all = pairs.flat_map(|(before, after)| {
@@ -61,8 +63,8 @@ impl<'a> Users<'a> {
         all.into_iter().collect()
     }
 
-    /// The files that a change in a library or program breaks, without the file itself. `pair` is the old
-    /// file and the new one.
+    /// The files that a change in a library or program breaks, without the file itself. `pair` is
+    /// the old file and the new one.
     pub(super) fn of(&self, change: &Change, pair: [&File; 2]) -> Vec<PathBuf> {
         let all: BTreeSet<&Path> = if is_library(pair[0]) {
             let library = soname(pair[0]);
@@ -74,8 +76,8 @@ impl<'a> Users<'a> {
         all.into_iter().filter(is_other).map(Path::to_path_buf).collect()
     }
 
-    /// The plugins that use a symbol of a program: shared objects that refer to it, if no other program and
-    /// no library that some file needs defines it.
+    /// The plugins that use a symbol of a program: the shared objects that refer to it. There are
+    /// none if another program, or a library that a file needs, defines the symbol.
     fn plugins(&self, change: &Change, pair: [&File; 2]) -> BTreeSet<&Path> {
         if self.environments.iter().any(|own| own.is_defined_elsewhere(change, pair)) {
             return BTreeSet::new();
@@ -93,28 +95,29 @@ struct Reference {
     library: Option<Vec<u8>>,
 }
 
-/// What a file loads.
+/// The libraries that a file loads, directly or not.
 #[derive(Default)]
 struct Loaded<'a> {
     names: FastSet<&'a [u8]>,
     files: FastSet<usize>,
-    /// True if all that it needs is known.
+    /// True if the files of all their names are known.
     is_whole: bool,
 }
 
 /// The files of one side, their references to some symbols, and the definitions of these.
 struct Environment<'a> {
-    /// Behind those of the side are those that stand in for what it does not have.
+    /// The files of the side, then those of another side, which satisfy needs that the side itself
+    /// does not.
     files: Vec<&'a File>,
     references: FastMap<Vec<u8>, Vec<Reference>>,
     definers: FastMap<Vec<u8>, Vec<usize>>,
-    /// What the files with references load.
+    /// By file with references: the libraries that it loads.
     loaded: FastMap<usize, Loaded<'a>>,
     /// All names that files need.
     needed: FastSet<&'a [u8]>,
 }
 
-/// The references of a file to the names in question, and those that it defines.
+/// The references of a file to the names in question, and the names among them that it defines.
 type OfFile = (Vec<(Vec<u8>, Reference)>, Vec<Vec<u8>>);
 
 impl<'a> Environment<'a> {
@@ -175,7 +178,8 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// Shared objects with a reference that a change breaks, and that load no file which is not known.
+    /// Shared objects with a reference that a change breaks. All libraries that they load must be
+    /// known.
     fn plugins(&self, change: &Change) -> impl Iterator<Item = &Path> {
         let all = self.references.get(&change.name).into_iter().flatten();
         let broken = all.filter(|reference| {
@@ -205,7 +209,8 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// True if the file loads another library that defines the symbol. A version is asked of one library.
+    /// True if the file loads another library that defines the symbol. A reference with a version
+    /// is bound to one library, so no other one counts.
     fn is_defined_beside(&self, change: &Change, reference: &Reference, library: &[u8]) -> bool {
         let loaded = &self.loaded[&reference.file].files;
         let definers = self.definers.get(&change.name).into_iter().flatten();
@@ -245,7 +250,8 @@ fn by_name<'a>(files: &[&'a File], first: usize) -> FastMap<&'a [u8], Vec<usize>
     out
 }
 
-/// All that a file needs, and all that this needs. The first of the maps that has a name decides.
+/// The libraries that a file loads, directly or not. The first map in `by_name` that has a name
+/// decides.
 fn loaded<'a>(
     files: &[&'a File],
     root: usize,

@@ -33,11 +33,11 @@ pub(super) const CHANGED: Words = Words {
     used: "with users",
 };
 
-/// Symbols in the message of a finding.
+/// Maximum number of symbols in the message of a finding.
 const MOST_NAMED: usize = 3;
-/// Users of one symbol in the evidence.
+/// Maximum number of users of one symbol in the evidence.
 const MOST_USERS: usize = 100;
-/// What became of a file that lost a name.
+/// The message about a lost name.
 pub(super) fn message_of(lost: &LostName<'_>) -> String {
     let last = |file: &File| show(last_part(file.path.as_os_str().as_bytes()));
     if let Some(other) = lost.other {
@@ -49,7 +49,7 @@ pub(super) fn message_of(lost: &LostName<'_>) -> String {
     }
 }
 
-/// A directory of the prefix.
+/// A directory of the prefix in words.
 pub(super) fn directory(below: &[u8]) -> String {
     if below.is_empty() {
         "the prefix".to_owned()
@@ -78,7 +78,8 @@ pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
     words.join(", ")
 }
 
-/// A message without the symbols that [`symbols_of`] put at its end, for people, who read them below it.
+/// Removes the symbols that [`symbols_of`] put at the end of a message: the output for people lists
+/// them below it.
 pub(super) fn without_symbols(finding: &mut Finding) {
     let names_symbols =
         matches!(&*finding.rule, "removed-symbol" | "changed-symbol") && finding.detail.is_none();

@@ -1,5 +1,5 @@
-//! `checklist`: a Markdown list with a box for each cause, and below it what removes the cause. It is for
-//! an issue or a pull request.
+//! `checklist`: a Markdown list with a box for each cause, and below it the fixes of the cause. It
+//! is meant for an issue or a pull request.
 
 use super::{Emission, Emitted};
 use crate::id::FastMap;
@@ -10,7 +10,7 @@ use crate::text::show_path;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Most fixes, or files, that are listed for one cause.
+/// Maximum number of fixes, and of files, that are listed for one cause.
 const MOST: usize = 20;
 
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
@@ -40,7 +40,7 @@ fn item(cause: &Cause, findings: &[&Finding], is_input: bool, out: &mut String) 
     }
     let shown = known.iter().map(|sentence| cell(sentence));
     lines("fix", "fixes", shown, out);
-    // The title of a cause that is its only finding has the path.
+    // The title of a cause with only one finding has the path.
     if findings.len() > 1 {
         let mut files: Vec<&Path> = findings.iter().map(|f| f.file.path.as_path()).collect();
         files.dedup();

@@ -1,5 +1,5 @@
-//! `cmake-install`: `install()` commands for files that the package names, does not install, and that were
-//! found elsewhere in the prefix or below `--lib-path`. The rest is for `checklist`.
+//! `cmake-install`: `install()` commands for files that the package names but does not install.
+//! They were found elsewhere in the prefix or below `--lib-path`; `checklist` lists the others.
 
 use super::{Emission, Emitted};
 use crate::finding::{Fix, Intent};
@@ -53,19 +53,19 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// The directory below the prefix that a file belongs to, the file at hand, and its new name.
+/// The directory below the prefix where a file belongs, the file that was found, and its new name.
 fn placed(fix: &Fix) -> Option<(&Path, Source<'_>)> {
     let entry = Path::new(std::ffi::OsStr::from_bytes(fix.entry.as_deref()?));
     let from = fix.from.as_deref()?;
-    // `install` takes absolute destinations out of the prefix.
+    // `install` writes to an absolute destination outside of the prefix.
     let is_below = entry.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let name = Path::new(entry.file_name()?);
     let directory = entry.parent().filter(|dir| !dir.as_os_str().is_empty());
     is_below.then(|| (directory.unwrap_or(Path::new(".")), (from, name)))
 }
 
-/// Why a name cannot stand in `install()`. A semicolon divides lists in the generated script, and `$<`
-/// begins a generator expression even if it is escaped.
+/// The reason why a name cannot be written in `install()`; `None` if it can. A semicolon divides
+/// lists in the generated script, and `$<` begins a generator expression even if it is escaped.
 fn refusal(name: &[u8]) -> Option<&'static str> {
     if name.contains(&b';') {
         Some("has a semicolon, which divides lists of CMake")

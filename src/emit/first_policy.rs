@@ -1,5 +1,6 @@
-//! A first policy for a prefix that has findings: it accepts all of them, in few entries. An entry stands
-//! for the findings of one rule and one cause, and each has a reason that people must replace.
+//! A first policy for a prefix that has findings: it accepts all of them, in few entries. An entry
+//! covers the findings of one rule and one cause. Its reason is a placeholder that a person must
+//! replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -11,9 +12,9 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Files that are named one by one; more become a glob.
+/// Maximum number of files that are named one by one; more become a glob.
 const MOST_FILES: usize = 4;
-/// Symbols that an entry names.
+/// Maximum number of symbols that an entry names.
 const MOST_SYMBOLS: usize = 50;
 
 /// The policy. `day` is the date that the reasons state.
@@ -25,7 +26,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
     );
     let mut seen = BTreeSet::new();
     let mut groups: BTreeMap<(&str, &str), Vec<&Finding>> = BTreeMap::new();
-    // A waiver does not make an unread file read.
+    // Findings about unread files are not waived: the files would stay unread.
     for finding in report.faults() {
         groups.entry((&finding.rule, &finding.cause)).or_default().push(finding);
     }
@@ -34,7 +35,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
         let title = title.map(|cause| cause.title.replace(['\n', '\r'], " ")).unwrap_or_default();
         match entries(rule, &findings, day) {
             Ok(mut entries) => {
-                // Two causes may come to one glob.
+                // Two causes may have the same glob.
                 entries.retain(|entry| seen.insert(entry.clone()));
                 if !entries.is_empty() {
                     let _ = write!(text, "\n# {}: {title}\n{}", findings.len(), entries.concat());
@@ -47,7 +48,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
     out
 }
 
-/// The entries for the findings of one rule and cause; the name that cannot be written, if there is one.
+/// The entries for the findings of one rule and cause. The error is a name that cannot be written.
 fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, Vec<u8>> {
     let mut paths: Vec<&Path> = findings.iter().map(|finding| &*finding.file.path).collect();
     paths.arrange();
@@ -77,7 +78,8 @@ fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, 
     Ok(all)
 }
 
-/// The glob for the symbols of the findings, unless there are too many to name.
+/// The glob for the symbols of the findings; `None` if a finding has no symbol, or there are too
+/// many to name.
 fn symbols(findings: &[&Finding]) -> Result<Option<String>, Vec<u8>> {
     let names: Option<BTreeSet<&[u8]>> =
         findings.iter().map(|finding| finding.symbol.as_deref()).collect();
@@ -92,7 +94,7 @@ fn symbols(findings: &[&Finding]) -> Result<Option<String>, Vec<u8>> {
     })
 }
 
-/// The value that all findings have.
+/// The value that all findings have in common.
 fn common<'f>(
     findings: &[&'f Finding],
     key: impl Fn(&'f Finding) -> Option<&'f [u8]>,
@@ -116,7 +118,7 @@ fn around(paths: &[&Path]) -> Result<String, Vec<u8>> {
     })
 }
 
-/// A name that a policy can hold.
+/// A name as text, if a policy can hold it; else the name is the error.
 fn utf8(bytes: &[u8]) -> Result<&str, Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok();
     text.filter(|text| !text.contains(char::is_control)).ok_or_else(|| bytes.to_vec())

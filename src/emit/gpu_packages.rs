@@ -1,5 +1,6 @@
-//! Packages whose device code lacks targets, with the targets that they must be built for: those that
-//! they have and those that findings miss. The emitters for build systems and `rebuild-order` use it.
+//! Packages whose device code lacks targets, with the targets that they must be built for: those
+//! that they have and those that findings report as missing. The emitters for build systems and
+//! `rebuild-order` use it.
 
 use super::{Emission, Emitted};
 use crate::report::model::{File, Finding};
@@ -27,7 +28,8 @@ impl Package<'_> {
     }
 
     fn add(&mut self, target: &str) {
-        // Build systems take processors; settings are part of the package's own list.
+        // Build systems take processors. The settings after a colon come from the package's own
+        // list.
         let name = target.split(':').next().unwrap_or(target);
         self.targets.insert((name.len(), name.to_owned()));
     }

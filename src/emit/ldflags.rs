@@ -1,6 +1,6 @@
-//! `ldflags`: words for the link of what lacks the archives, to be pasted into a shell or a response
-//! file. Both take a backslash for the next character and keep a line end between single quotes
-//! (POSIX shell, section 2.2; libiberty's `buildargv`; LLVM's `TokenizeGNUCommandLine`).
+//! `ldflags`: linker options that add the missing archives, quoted for a shell or a response file.
+//! In both, a backslash quotes the next character, and single quotes keep a line end (POSIX shell,
+//! section 2.2; libiberty's `buildargv`; LLVM's `TokenizeGNUCommandLine`).
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,6 +1,6 @@
-//! `link-line`: the archives for the link in the order in which a linker must see them that reads each
-//! once. Only archives that refer to each other in a circle are in a group. The words are quoted as
-//! those of `ldflags`.
+//! `link-line`: the archives for the link, in the order for a linker that reads each archive once.
+//! Only archives that refer to each other in a cycle are in a group. The words are quoted as in
+//! `ldflags`.
 
 use super::ldflags::quote;
 use super::{Emission, Emitted};

@@ -1,6 +1,6 @@
-//! Emitters: a remedy written for another tool. An emitter is one file and one row in [`EMITTERS`].
-//! It writes bytes where it is told and decides nothing. A name that its format cannot carry is
-//! left out and answered, so that the run says so.
+//! Emitters: a fix plan written for another tool. An emitter is one file and one row in
+//! [`EMITTERS`]. It formats the plan and decides nothing. A name that its format cannot represent
+//! is skipped and returned, so that the run reports it.
 
 mod checklist;
 mod cmake_deps;
@@ -24,29 +24,29 @@ use crate::fix::fix_plan::FixPlan;
 use crate::report::Named;
 use crate::report::model::Report;
 
-/// What an emitter writes down.
+/// The input of an emitter.
 pub struct Emission<'a> {
-    /// What is to be done.
+    /// The fix plan.
     pub remedy: &'a FixPlan,
-    /// The findings that it is done about, and those without a remedy.
+    /// The report, whose findings the plan fixes as far as possible.
     pub report: &'a Report,
 }
 
-/// A name that a format cannot carry.
+/// A name that a format cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The name, raw.
     pub name: Vec<u8>,
-    /// A sentence's end: why.
+    /// The reason, as the end of a sentence.
     pub reason: &'static str,
 }
 
-/// What an emitter made.
+/// The output of an emitter.
 #[derive(Debug, Default)]
 pub struct Emitted {
-    /// The file.
+    /// The content of the file.
     pub bytes: Vec<u8>,
-    /// What is not in it.
+    /// Names that it does not contain.
     pub refused: Vec<Refused>,
 }
 
@@ -60,13 +60,13 @@ impl Emitted {
 pub struct Emitter {
     /// Its name on the command line.
     pub name: &'static str,
-    /// It cannot do without a list.
+    /// True if it requires a list of archives.
     pub needs_list: bool,
-    /// It cannot do without a merged archive.
+    /// True if it requires a merged archive.
     pub needs_archive: bool,
-    /// It needs the files of the report.
+    /// True if it requires the files of the report.
     pub needs_files: bool,
-    /// Writes it.
+    /// Makes the output.
     pub render: fn(&Emission<'_>) -> Emitted,
 }
 

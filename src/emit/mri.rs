@@ -1,13 +1,13 @@
-//! `mri`: a script for `ar -M` that makes a new archive in the current directory, with what the merged
-//! one holds and what it lacks. It has another name: a script that reads what it writes would add the
-//! same members again each time it is run. The language has no quotes (binutils `arlex.l`), so most
-//! characters cannot be written in it.
+//! `mri`: a script for `ar -M` that makes a new archive in the current directory, from the merged
+//! archive and the archives that it lacks. The new archive has another name: a script that reads
+//! its own output would add the same members again in each run. The language has no quotes
+//! (binutils `arlex.l`), so most characters cannot be written in it.
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// True if `ar -M` of binutils and of LLVM read the name as it is. Two more characters would pass
-/// them, `$` and `\`, but not the shell that such a script is often written by.
+/// True if `ar -M` of binutils and of LLVM read the name as it is. Both also accept `$` and `\`,
+/// but a shell that writes such a script would change them.
 fn plain(name: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._+-:~".contains(b);
     name.iter().all(plain) && !name.ends_with(b"+")
@@ -27,7 +27,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let name = new_name(old);
     let archives = std::iter::once(merged).chain(&emission.remedy.add);
     let archives: Vec<&[u8]> = archives.map(|path| path.as_os_str().as_bytes()).collect();
-    // Without its first line a script would fill the archive that is open.
+    // The script is useless without the name of the new archive or the merged archive.
     if !plain(&name) || !plain(archives[0]) {
         out.refuse(archives[0], reason);
         return out;

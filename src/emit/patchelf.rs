@@ -1,6 +1,6 @@
-//! `patchelf`: a shell script that gives files the search paths and needs that were verified. It takes the
-//! prefix as its argument, so that the tree may have moved. It leaves a file that has them already, and
-//! refuses a file that is not the one that was audited.
+//! `patchelf`: a shell script that gives files the search paths and needs that were verified. It
+//! takes the prefix as its argument, so that the tree may have moved. It skips a file that has them
+//! already, and refuses a file that differs from the audited one.
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
@@ -71,7 +71,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         let file = &patch.file;
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
         let needed = patch.needed_after();
-        // The end of a line is lost in the output of a command, or divides a name.
+        // A line end is lost at the end of a command's output, or divides a name.
         let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
         if texts.any(|text| text.contains(&b'\n')) {
             out.refuse(name, "has the end of a line in a name or in its search path");
@@ -94,7 +94,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// The function that changes a file.
+/// Writes the shell function that changes a file.
 fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
     out.extend(b"edit() {");
     for (place, (options, values)) in patch.calls().into_iter().enumerate() {

@@ -1,5 +1,5 @@
 //! `policy-waivers`: a `[[waive]]` for every finding, to be pasted into a policy file. The reasons
-//! are empty, which no policy accepts: somebody has to say why.
+//! are empty, and a policy with an empty reason is invalid: a person must state each reason.
 
 use super::{Emission, Emitted};
 use crate::report::model::Finding;
@@ -11,7 +11,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut text = String::new();
-    // What could not be read is not waived by saying so.
+    // Findings about unread files are not waived: the files would stay unread.
     for finding in emission.report.faults() {
         match waiver(finding) {
             Ok(waiver) => {
@@ -29,7 +29,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// The waiver of one finding; the name that cannot be written, if there is one.
+/// The waiver of one finding. The error is a name that cannot be written.
 fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
     let mut out = format!("[[waive]]\nrule = \"{}\"\n", finding.rule);
     let selectors = [
@@ -50,8 +50,8 @@ fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
     Ok(out)
 }
 
-/// A pattern that matches `text` alone. Patterns over names hold no white space, which stands for a
-/// mistake there; any one character has to do for it.
+/// A pattern that matches only `text`. Policies reject white space in patterns of names as a
+/// mistake, so `?` takes its place.
 pub(super) fn pattern(text: &str, is_name: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -67,7 +67,7 @@ pub(super) fn pattern(text: &str, is_name: bool) -> String {
     out
 }
 
-/// The inside of a basic string of TOML. Whatever could act on a terminal is escaped too.
+/// The inside of a basic string of TOML. Characters that could control a terminal are escaped too.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

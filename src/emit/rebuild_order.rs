@@ -1,5 +1,5 @@
-//! `rebuild-order`: the files with too few targets, and what they need first: a line with the path of each
-//! library or data directory, so that a library precedes what is linked with it.
+//! `rebuild-order`: the files with too few targets. Each line is the path of a library or data
+//! directory, and a library precedes the files that need it.
 
 use super::gpu_packages::packages;
 use super::{Emission, Emitted};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Most files on one path of needs; a circle of needs is cut there too.
+/// Maximum length of a chain of needs that is followed.
 const DEEPEST: usize = 1000;
 
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
@@ -41,7 +41,7 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// Adds a file behind the files that it needs.
+    /// Adds a file after the files that it needs.
     fn visit(&mut self, path: &Path, depth: usize) {
         if depth > DEEPEST || !self.done.insert(path.to_path_buf()) {
             return;
@@ -58,7 +58,8 @@ impl Order<'_> {
         }
     }
 
-    /// The read file that a loader opens by `path`: by its own path, or by a soname in its directory.
+    /// The file of the report that a loader opens by `path`: the file at this path, else one in the
+    /// same directory with this name as its soname.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         if self.files.contains_key(path) {
             return Some(path.to_path_buf());

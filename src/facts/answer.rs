@@ -31,7 +31,7 @@ pub(super) enum FactAnswer {
     /// `None` if the file could not be read again.
     Tables(FileId, Option<(Stat, Box<Read>)>),
     Relocations(FileId, elf::relocs::Relocations),
-    /// `members` has answered it.
+    /// The module `members` has already answered the need.
     Members,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Directory {
     OfProcess,
     /// Another kind of entry, or none.
     Absent,
-    /// The system did not say; a loader would pass over the directory.
+    /// The system call failed, for example with EIO; a loader would skip the directory.
     Unknown(Errno),
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Directory {
 pub(super) struct Places {
     pub(super) paths: Vec<Vec<u8>>,
     pub(super) portion: Option<Portion>,
-    /// The entries, for as many paths as were probed.
+    /// The entries at the probed paths: fewer than `paths` if the search ended early.
     pub(super) found: Vec<Found>,
 }
 

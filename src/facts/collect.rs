@@ -26,17 +26,16 @@ use std::sync::Arc;
 pub struct Collector<'t> {
     tree: &'t dyn Tree,
     reading: Reading,
-    /// The given paths, until the first request for the directories below which members of thin
-    /// archives are opened.
+    /// Given paths whose directories are not in `allowed` yet.
     given: Vec<&'t [Given]>,
-    /// Those directories.
+    /// Real paths of the directories below which members of thin archives are opened.
     allowed: Vec<PathBuf>,
-    /// Names that members of archives will be asked for.
+    /// Names that later stages will look up in members of archives.
     asked: Vec<Box<[u8]>>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
     /// The last directory and its real path: names come sorted by directory.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
-    /// Configuration files that a loader would read and that could not be read here.
+    /// Directories and configuration files that a loader would read and the audit could not.
     problems: Vec<UnreadablePath>,
 }
 
@@ -95,8 +94,8 @@ impl<'t> Collector<'t> {
                 }
                 *file
             } else {
-                // Facts are read under one name of an inode. If a name has none, its file was
-                // replaced during the walk.
+                // The walk reads an inode under one of its names. If no name has the facts, the
+                // file was replaced during the walk.
                 let mut read = item.or_else(|| reads.remove(&key)).unwrap_or_else(Read::elsewhere);
                 let relocations = read.relocations.take();
                 let mut facts = self.facts(&path, place.ok().as_deref(), stat, read);
@@ -142,7 +141,7 @@ impl<'t> Collector<'t> {
         self.given.push(given);
     }
 
-    /// Records the names that members of archives will be asked for.
+    /// Records names that later stages will look up in members of archives.
     pub fn expect<'n>(&mut self, names: impl Iterator<Item = &'n [u8]>) {
         self.asked.extend(names.map(Box::from));
     }
@@ -172,8 +171,8 @@ impl<'t> Collector<'t> {
             .collect()
     }
 
-    /// Reads the facts in `needs`. Parallel site 2: the reads run in parallel; the corpus grows in
-    /// the order of the needs.
+    /// Reads the facts in `needs`. The reads run in parallel; the corpus grows in the order of the
+    /// needs.
     pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
         needs.sort_unstable();
         needs.dedup();
@@ -185,7 +184,7 @@ impl<'t> Collector<'t> {
         }
         let (tree, reading) = (self.tree, self.reading);
         let known = &*corpus;
-        // The costs of needs differ by factors of thousands.
+        // The costs of needs differ by factors of thousands, so each need is a task of its own.
         let answers: Vec<FactAnswer> =
             parallel::map_single(&needs, |need| answer(tree, reading, known, need.clone()));
         for answer in answers {
@@ -273,7 +272,8 @@ impl<'t> Collector<'t> {
                 corpus.directories.insert(path.into(), is_there);
             }
             FactAnswer::Bytes(path, bytes) => {
-                // A loader continues without an absent or unreadable file, but it could read these.
+                // A loader continues without an absent or unreadable file, but it could read a file
+                // that failed here with one of these errors.
                 if let Err(errno @ (Errno::IO | Errno::FBIG)) = bytes {
                     let (path, reason) = (as_path(&path), describe(errno));
                     self.problems.push(UnreadablePath { path, reason });
@@ -297,7 +297,7 @@ impl<'t> Collector<'t> {
     }
 
     fn put_places(&mut self, corpus: &mut Corpus, Places { paths, portion, found }: Places) {
-        // After a search that ended early, the remaining paths have no entry.
+        // If the search ended early, the remaining paths of the batch were not probed.
         let portion = portion.filter(|_| found.len() == paths.len());
         corpus.portions.extend(portion);
         for (path, found) in paths.into_iter().zip(found) {
@@ -364,7 +364,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Names from a walk as paths of files below `given`; links below a given directory are kept.
+    /// The names of a walk in the form of `FileFacts::path`: links are resolved, except those below
+    /// a given directory.
     pub fn placed(&mut self, given: &[Given], names: &[PathBuf]) -> Vec<PathBuf> {
         let roots = self.roots(given);
         let place = |name: &PathBuf| {
@@ -398,9 +399,9 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// `dir` with links resolved. Each directory is resolved once: one that is not a link is inside
-    /// its parent's real path. The function iterates instead of recursing, because trees may be
-    /// deep.
+    /// `dir` with links resolved. Each directory is resolved once: the real path of one that is not
+    /// a link is its parent's, plus its name. The function iterates instead of recursing, because
+    /// trees may be deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
         let mut todo: Vec<&Path> = Vec::new();
         let mut here = dir;

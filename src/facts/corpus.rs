@@ -27,7 +27,7 @@ pub enum PathState {
     Failed(Errno),
 }
 
-/// The content of a configuration file, or why it cannot be read.
+/// The content of a configuration file, or the error number if it cannot be read.
 pub(super) type FileBytes = Result<Box<[u8]>, Errno>;
 
 /// All facts of a run.
@@ -52,8 +52,8 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Reserves room for `more` files, and for some that they will lead to. Without it, growing
-    /// tables would be copied again and again.
+    /// Reserves room for `more` files and for an eighth more, which they may need. Otherwise
+    /// growing tables would be copied again and again.
     pub(super) fn expect(&mut self, more: usize) {
         let more = more + more / 8;
         self.files.reserve(more);

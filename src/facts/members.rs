@@ -17,9 +17,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Room to reserve for names. The first is archive bytes per name, as in LLVM's archives. The second
-/// is names per name that members refer to; only those are stored in most runs. The last bounds the
-/// room, although a growing table exists twice for a while.
+/// Estimates for the room that names need. The first is the bytes of an archive per name, as in
+/// LLVM's archives. The second is the names per referenced name, because most runs store only
+/// referenced names. The third is an upper bound. A table that outgrows the bound exists twice
+/// while it is copied.
 const BYTES_A_NAME: u64 = 2048;
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
 const MOST_EXPECTED: usize = 1 << 19;
@@ -85,7 +86,8 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     }
 }
 
-/// Names the definitions that no reference had named while members were read; false if that fails.
+/// Reads the deferred names: those of definitions to which no reference was known while the members
+/// were read. False if the file cannot be read again.
 fn name_all(
     tree: &dyn Tree,
     facts: &FileFacts,
@@ -97,8 +99,9 @@ fn name_all(
         || open(tree, facts).is_some_and(|file| members.name_all(&file, &nameless, names).is_ok())
 }
 
-/// The facts of a member for a link, or of the relocatable object that `facts` is; nothing if they
-/// cannot be read. The file of a thin archive's member is opened again only if it was read before.
+/// The facts for linking a member, or the relocatable object in `facts` if `member` is `None`. The
+/// result is `None` if they cannot be read. The member was read before, so the file of a thin
+/// archive's member may be in any directory.
 pub fn link_facts(
     tree: &dyn Tree,
     facts: &FileFacts,
@@ -138,8 +141,8 @@ fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Member
     })
 }
 
-/// Opens the file of a member of the thin archive at `archive`, whose path is relative to the
-/// archive's directory (`bfd/archive.c`, `_bfd_append_relative_path`).
+/// Opens the file of a member of the thin archive at `archive`. `name` is relative to the archive's
+/// directory (`bfd/archive.c`, `_bfd_append_relative_path`).
 fn external(tree: &dyn Tree, allowed: &[PathBuf], archive: &Path, name: &[u8]) -> External {
     let dir = archive.parent().unwrap_or(Path::new("/"));
     let path = dir.join(OsStr::from_bytes(name));

@@ -1,4 +1,4 @@
-//! Facts about files, owned and small, and the collection of all of them.
+//! Facts about files, as small owned values, and the corpus that holds them all.
 //!
 //! The [`Corpus`] grows only in `audit`'s loop, through `collect`; every later stage borrows it
 //! immutably. A stage that lacks a fact returns a [`Need`].
@@ -32,13 +32,13 @@ use std::sync::Arc;
 /// All facts of one file.
 #[derive(Debug)]
 pub struct FileFacts {
-    /// The file's name with links resolved; of several hard links, the first in byte order. If a
-    /// link in an audited directory leads outside of it, the link's name.
+    /// The file's name with links resolved; of several hard links, the first in byte order. For a
+    /// link in an audited directory that leads outside of it, the link's own name.
     pub path: Arc<Path>,
-    /// `path`, or the target of the link at `path`. Its directory is the directory of a started
-    /// program.
+    /// `path`, or the target of the link at `path`. For a program, its directory is `$ORIGIN`.
     pub real: Arc<Path>,
-    /// The name it is started by: the first one that the walk met, or the path of a dependency.
+    /// The name that the file is started by: the first that the walk met, or the path of a
+    /// dependency.
     pub typed: Arc<Path>,
     /// Other names that the walk met.
     pub names: Vec<Name>,
@@ -54,7 +54,8 @@ pub struct FileFacts {
     pub defects: Vec<Defect>,
     /// Set if the kernel refused to read it: the text of the error.
     pub unreadable: Option<String>,
-    /// The package of the mount that holds the file. Store items are recognised by their path instead.
+    /// The package of the mount that holds the file. Store items are recognised by their path
+    /// instead.
     pub package: Option<Arc<PackageId>>,
     /// The layer that the file is in, if the system has stages.
     pub origin: Option<Origin>,
@@ -143,7 +144,7 @@ pub enum Need {
         /// The batch that ends with these paths. Its missing paths are not remembered one by one.
         portion: Option<Portion>,
     },
-    /// Whether a path is a directory.
+    /// A path that is to be tested for being a directory.
     Directory(Vec<u8>),
     /// The content of a configuration file of the loader (cache, preload list).
     Bytes(Vec<u8>),
@@ -157,7 +158,7 @@ pub enum Need {
     Members(FileId),
 }
 
-/// A batch of the search for one name in one long list of directories, with the resolver's ids.
+/// A batch of the search for one name in one long list of directories, identified by the resolver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Portion {
     /// The list.

@@ -9,9 +9,9 @@ use crate::id::FileId;
 use crate::policy::Host;
 use std::path::Path;
 
-/// True if the file is a plugin of `host`; `below` is its path below the prefix. Its names are
-/// checked only if the path does not decide. If the object was read without tables, they are a
-/// need.
+/// True if the file is a plugin of `host`; `below` is its path below the prefix. Its exported names
+/// are checked only if the path does not decide. They require the object's tables: if it was read
+/// without them, the result is that need.
 pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> Result<bool, Need> {
     let Some(object) = facts.object().filter(|object| can_be_plugin(object)) else {
         return Ok(false);
@@ -24,7 +24,8 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
         return Ok(false);
     }
     let tables = object.tables.as_ref().ok_or(Need::Tables(file))?;
-    // A whole name is looked up as dlsym does; the table may have half a million entries.
+    // A pattern without wildcards is looked up as dlsym does: the table may have half a million
+    // entries.
     let (whole, patterns): (Vec<_>, Vec<_>) =
         host.exports.iter().partition(|pattern| pattern.whole().is_some());
     let mut names = whole.iter().filter_map(|pattern| pattern.whole());

@@ -1,5 +1,5 @@
-//! The model that resolving and binding run on: the corpus behind one value, so that a fix can be
-//! verified by the same code on a changed model. It answers, or returns the need for a missing
+//! The facts that resolution and binding read: the corpus, with or without edits. A fix is verified
+//! when the same code runs on a view with edits. A view answers, or returns the need for a missing
 //! fact.
 
 use super::{Corpus, FactStore, FileFacts, Need, PathState, Portion};

@@ -8,7 +8,8 @@ use std::ops::Range;
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// A unified diff without headings, as `diff -u` prints it; empty if the texts are equal.
+/// A unified diff as `diff -u` prints it, without the two lines of file names; empty if the texts
+/// are equal.
 pub fn unified(old: &str, new: &str) -> String {
     let [old, new]: [Vec<&str>; 2] = [old, new].map(|text| text.split_inclusive('\n').collect());
     // `TextDiff` would compile every algorithm of the crate, 0.8 MB.
@@ -27,7 +28,7 @@ pub fn unified(old: &str, new: &str) -> String {
     out
 }
 
-/// `FIRST,COUNT` as in the heading of a hunk; a count of 1 is left out.
+/// `FIRST,COUNT` as in the heading of a hunk; a count of 1 is omitted.
 fn range(lines: Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

@@ -1,6 +1,6 @@
 //! Integrations with package managers, build systems and CI: files of `integrations/`, embedded. A
-//! system is one folder there and one row in [`SYSTEMS`]; a file lies in the folder at the path that
-//! it has below the directory of `--install`. Nothing is written here: `cli::hook` does that.
+//! system is one folder there and one row in [`SYSTEMS`]; a file has the same path in this folder
+//! as below the directory of `--install`. Nothing is written here: `cli::hook` does that.
 
 mod diff;
 
@@ -12,9 +12,10 @@ pub struct System {
     pub name: &'static str,
     /// One line for the list of systems.
     pub summary: &'static str,
-    /// The directory that `--install` takes.
+    /// The directory that `--install` takes, in words.
     pub dir: &'static str,
-    /// The page: real output, what is blocked, how to allow a finding, how to turn it off.
+    /// The documentation page: real output, what is blocked, how to allow a finding, how to turn
+    /// the integration off.
     pub page: &'static str,
     /// The files, in the order of the page.
     pub files: &'static [File],
@@ -26,7 +27,7 @@ pub struct File {
     pub path: &'static str,
     /// Its content.
     pub text: &'static str,
-    /// It is a program.
+    /// True for an executable file.
     pub is_program: bool,
 }
 
@@ -36,7 +37,7 @@ impl System {
         SYSTEMS.iter().find(|system| system.name == name)
     }
 
-    /// The mark before a comment that ends with its line, in all files of the system.
+    /// The mark that starts a line comment in all files of the system.
     pub fn comment(&self) -> &'static str {
         let extension = |end: &str| self.files.iter().all(|file| file.path.ends_with(end));
         if extension(".scm") {

@@ -17,7 +17,7 @@ pub const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 pub const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
 /// `cache_extension_tag_glibc_hwcaps`
 pub const TAG_HWCAPS: u32 = 1;
-/// `DL_CACHE_HWCAP_EXTENSION` in the upper half of an entry's hwcap field, without the ISA level.
+/// Upper half of an entry's hwcap field: `DL_CACHE_HWCAP_EXTENSION` with ISA level 0.
 pub const HWCAP_EXTENSION: u32 = 0x4000_0000;
 
 /// A parsed ld.so.cache.
@@ -236,8 +236,8 @@ impl Cache {
                 continue;
             }
             if entry.hwcap == 0 {
-                // hwcaps entries come before plain ones. Of plain ones the first with the loader's
-                // own flags wins, else the last with the flags of old ldconfigs.
+                // hwcaps entries come before plain ones. The first plain entry with the loader's
+                // own flags wins. Without one, the last with the flags of old ldconfigs wins.
                 if let Some((path, _)) = best {
                     return Some((path, true));
                 }

@@ -1,6 +1,6 @@
-//! A candidate for an entry point: a file with the name it is started by, or with the program that
-//! opens it, and its resolution. `entry_points` holds the candidates and decides which become entry
-//! points.
+//! A candidate for an entry point: a file, the way it is started (by a name, or by a host program
+//! with dlopen), and its resolution. `entry_points` holds the candidates and decides which become
+//! entry points.
 
 use super::hosts::Host;
 use super::loader::{Choice, InterpreterDefect, NoLoader};
@@ -43,7 +43,7 @@ pub(super) struct Candidate {
     pub(super) start: Start,
     /// Index of its host program, if it is resolved as a plugin.
     pub(super) host: Option<usize>,
-    /// Once chosen: the loader, and the name it starts the file by.
+    /// The chosen loader, and the name by which it starts the file.
     pub(super) chosen: Option<(LoaderId, StrId)>,
     /// A suspended link map.
     before: Option<Suspended>,
@@ -53,7 +53,7 @@ pub(super) struct Candidate {
 pub(super) enum Outcome {
     Closure(Box<Closure>),
     NoLoader(NoLoader),
-    /// Its host program stops before it can open the plugin.
+    /// The host program stops before it opens the plugin.
     Stopped,
 }
 
@@ -84,8 +84,8 @@ impl Candidate {
         self.files().filter(|file| *file != self.start.file)
     }
 
-    /// Resolves it as a plugin of the program with the closure `host`; that is `None` if the
-    /// program does not start.
+    /// Resolves the candidate as a plugin. `host` is the closure of its host program, or `None` if
+    /// that program does not start.
     pub(super) fn open(
         &mut self,
         round: &mut Round<'_>,
@@ -169,7 +169,7 @@ fn choose(round: &mut Round<'_>, file: FileId, path: &[u8]) -> Result<Choice, Ve
         _ => Vec::new(),
     };
     let Resolver { loaders, strings, .. } = &mut **resolver;
-    // One request at a time would take a round for each of ten thousand directories.
+    // Requested one at a time, ten thousand directories would take ten thousand rounds.
     let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
     let unknown: Vec<Need> = texts.filter_map(|dir| store.is_directory(dir).err()).collect();
     if !unknown.is_empty() {

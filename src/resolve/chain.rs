@@ -1,13 +1,13 @@
-//! Chains of needs: from the program to a module, through the objects that loaded one another. Of a
-//! long chain only the ends are shown. They are found without a walk through the middle: for the
-//! findings along a chain such walks would take quadratic time.
+//! Chains of needs: from the program to a module, through the objects that loaded one another. Only
+//! the ends of a long chain are shown. They are found without a walk through its middle: for
+//! findings at all modules of one chain, such walks would take quadratic time.
 
 use super::{Links, ROOT};
 use crate::id::{Id as _, ModuleId};
 use std::sync::OnceLock;
 
-/// Most hops of a chain that are shown; a longer chain loses its middle. A thousand findings at the
-/// end of a chain of a thousand libraries would be a million hops.
+/// Maximum number of hops shown of a chain; a longer chain loses its middle. A thousand findings at
+/// the end of a chain of a thousand libraries would be a million hops.
 const MOST: usize = 40;
 
 /// A chain of needs, the program first.
@@ -19,7 +19,8 @@ pub struct Chain {
     pub left_out: usize,
 }
 
-/// For each module the length of its chain, and the last hop of the first half of [`MOST`].
+/// For each module, the length of its chain, and hop number `MOST / 2` of that chain (the last hop
+/// of a shorter chain).
 #[derive(Debug, Default)]
 pub(super) struct Depths(OnceLock<Vec<(u32, ModuleId)>>);
 
@@ -36,7 +37,7 @@ impl Links {
         self.up(module, self.module_count())
     }
 
-    /// The same chain; a long one loses its middle.
+    /// The same chain, without its middle if it is longer than [`MOST`].
     pub(super) fn ends_of_chain(&self, module: ModuleId) -> Chain {
         let hops = self.up(module, MOST);
         if self.above(hops[0]).is_none() {
@@ -78,7 +79,7 @@ impl Links {
         out
     }
 
-    /// The module that loaded a module. The host program loaded a plugin.
+    /// The module that loaded `module`; for a plugin, the host program.
     fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.module(module).requester.or(hosted.then_some(ROOT))

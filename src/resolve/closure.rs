@@ -17,10 +17,10 @@ use super::{
 use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
 
-/// Most resolved needs that one look-ahead visits.
+/// Maximum number of resolved needs that one look-ahead visits.
 const MOST_AHEAD: usize = 500;
 
-/// Most needs that one look-ahead requests: each may be hundreds of paths.
+/// Maximum number of needs that one look-ahead requests: each may be hundreds of paths.
 const MOST_ASKED: usize = 512;
 
 /// The result of one run of the builder.
@@ -101,7 +101,8 @@ impl Builder<'_> {
 
     fn add_root(&mut self) {
         let Root { file, path, .. } = self.state.root;
-        // elf/rtld.c removes the program's name: it answers to the empty name only.
+        // elf/rtld.c removes the program's name: needs find it only by the empty name and by
+        // DT_SONAME.
         let empty = self.search.strings.id(b"");
         let root = self.push(Module::new(Some(file), empty, path, None, FoundBy::Root));
         let soname = self.state.names(root).and_then(|names| names.soname);
@@ -111,8 +112,8 @@ impl Builder<'_> {
         self.state.append(root);
     }
 
-    /// The loader is mapped from the start, answers to three names and is listed only if an object
-    /// needs it.
+    /// The loader is mapped from the start. Needs find it by the PT_INTERP text, its path and its
+    /// DT_SONAME. `place_loader` decides whether it is listed.
     fn add_loader(&mut self) {
         let (path, file) = (self.search.loader.path, self.search.loader.file);
         let interp = self.state.names(ROOT).and_then(|names| names.interp);
@@ -138,7 +139,7 @@ impl Builder<'_> {
         None
     }
 
-    /// Resolves the needs of the visited module, from the next one on.
+    /// Resolves the needs of `module`, starting at index `next`.
     fn visit(&mut self, module: ModuleId, next: usize) -> Option<Fatal> {
         let names = self.state.names(module).cloned()?;
         for (i, need) in names.needs.iter().enumerate().skip(next) {
@@ -196,7 +197,7 @@ impl Builder<'_> {
                 }
                 Mapped::Module(module, _) => {
                     if module.index() == new {
-                        // Its name is the preload entry.
+                        // A preloaded object keeps the entry, before expansion, as its name.
                         self.state.modules[module].name = name;
                         self.state.register(name, module);
                     }
@@ -214,17 +215,17 @@ impl Builder<'_> {
     }
 }
 
-/// Plugins: the host program's objects keep their places. The loader opens the plugin by its path and
-/// resolves its needs as usual; an object loaded before satisfies a need without a search. The audit
-/// assumes RTLD_NOW, RTLD_LOCAL and no earlier dlopen.
+/// Plugins: the host program's objects keep their places. The loader opens the plugin by its path
+/// and resolves its needs as usual; an object loaded before satisfies a need without a search. The
+/// audit assumes RTLD_NOW, RTLD_LOCAL and no earlier dlopen.
 impl Builder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// `_dl_map_object` for the plugin itself. A path needs no search paths, so its requester is
-    /// unused (`__RTLD_CALLMAP`).
+    /// `_dl_map_object` for the plugin itself. The name is a path and not searched for, so the
+    /// requester is unused (`__RTLD_CALLMAP`).
     fn open(&mut self) -> Option<Fatal> {
         let Root { file, path, .. } = self.state.root;
         let before = self.state.modules.len();

@@ -1,8 +1,8 @@
 //! Selects the entry points and resolves their closures.
 //!
-//! An entry point is a program, a file given by name, a shared object that no other audited entry
-//! point loads, or a plugin with one of its host programs. `audit` calls [`Resolving::step`] until
-//! no fact is missing.
+//! An entry point is a program, a file given by name, or a plugin with one of its host programs. A
+//! shared object is an entry point if no other audited entry point loads it. `audit` calls
+//! [`Resolving::step`] until no fact is missing.
 
 use super::candidate::{BadInterps, Candidate, Outcome, Round, choose_loader, resolve};
 use super::hosts::{Hosts, Unhosted};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub struct Closures {
     /// Closures of entry points, ordered by the entry points' paths.
     pub roots: IdVec<RootId, Closure>,
-    /// Closures of libraries on their own, so that binding can reuse answers.
+    /// Closures of libraries, each resolved on its own: binding reuses their results.
     pub lone: FastMap<FileId, Closure>,
     /// Files without known loader rules.
     pub no_loader: Vec<(FileId, NoLoader)>,
@@ -51,8 +51,8 @@ pub struct Resolving {
     /// Shared objects below a given directory: entry points if no other object loads them. Objects
     /// that no need names come first; both parts are in byte order of the path.
     perhaps: Vec<Candidate>,
-    /// Number of objects in `perhaps` that no need names. Most others are not entry points, and
-    /// each is resolved only once no entry point is known to load it: a cycle of hundreds then
+    /// Number of objects in `perhaps` that no need names. An entry point loads most of the others,
+    /// so each is resolved only if no known entry point does. A cycle of hundreds of libraries then
     /// takes one closure.
     unnamed: usize,
     /// The chosen entry points among `perhaps`, as indices by file.
@@ -64,9 +64,9 @@ pub struct Resolving {
     host_closures: Vec<Option<Arc<Closure>>>,
     /// Plugins, once for each host program.
     plugins: Vec<Candidate>,
-    /// Those that became plugins because no other object needs them.
+    /// Files that became plugins because no other object needs them.
     given_away: FastSet<FileId>,
-    /// Given files that belong to another system, so never entry points.
+    /// Given files that belong to another system; they never become entry points.
     foreign: BTreeMap<FileId, Foreign>,
     bad_interps: BadInterps,
     pass: Pass,
@@ -77,13 +77,14 @@ pub struct Resolving {
 enum Pass {
     /// Not begun.
     Sure,
-    /// At this index. An entry point that a later one loads is dropped.
+    /// First pass, at this index. An entry point is dropped if a later one loads it.
     Choice(usize),
     /// Second pass, at this index, for objects that only a dropped entry point loaded.
     Rest(usize),
     /// Host programs open the objects that no other object needs.
     Plugins,
-    /// Last pass, at this index, for objects that only those plugins loaded.
+    /// Last pass, at this index, for objects that those plugins loaded as entry points, but do not
+    /// load under their host programs.
     Last(usize),
 }
 
@@ -286,8 +287,8 @@ impl Resolving {
         }
     }
 
-    /// Finds the closures of the host programs, and of those that have opened a library, in their
-    /// order: a host comes after the one that it was before.
+    /// Finds the closures of the hosts in the order of `hosts.list`. A program that has opened a
+    /// library is another host, listed after the same program without that library.
     fn find_host_closures(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         while let Some(host) = self.hosts.list.get(self.host_closures.len()) {
             let closure = match &host.after {
@@ -421,11 +422,12 @@ fn named(store: &dyn FactStore, candidates: &[Candidate]) -> FastSet<FileId> {
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// Upper bound for modules and needs of all such closures together. In a long chain their number
-/// grows quadratically. An object without such a closure is bound once under each entry point.
+/// Upper bound for the modules and needs of all closures in `lone` together: along a chain of
+/// libraries, their number grows quadratically. An object without such a closure is bound again
+/// under each entry point.
 const MOST_LONE: usize = 500_000;
 
-/// Adds closures of libraries that are not entry points, as far as they need no new file.
+/// Adds closures of libraries that are not entry points, except those with a missing fact.
 fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
     let mut todo: Vec<Root> = Vec::new();
     let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());

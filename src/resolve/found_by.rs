@@ -1,6 +1,5 @@
-//! The ways in which a file gets into a link map, and their words in machine formats. `search` and
-//! `mapping` set them. Only the entry point's and the stubs' influence which names a module answers
-//! to; all others serve messages.
+//! The ways in which a file gets into a link map, and their words in machine formats. Only `Root`,
+//! `Missing` and `Provided` influence which names a module answers to; all others serve messages.
 
 use crate::id::ModuleId;
 
@@ -9,7 +8,7 @@ use crate::id::ModuleId;
 pub enum FoundBy {
     /// It is the entry point itself.
     Root,
-    /// It is the entry point, and its host program opened it with dlopen.
+    /// It is a plugin, and its host program opened it with dlopen.
     Dlopen,
     /// An object loaded before answers to the name.
     Loaded,
@@ -36,8 +35,9 @@ pub enum FoundBy {
 }
 
 impl FoundBy {
-    /// True if the loader searches LD_LIBRARY_PATH before the place where it found the library, or did not
-    /// find it (`elf/dl-load.c`, `_dl_map_new_object`: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, cache, default).
+    /// True if a library in LD_LIBRARY_PATH can change the result: the loader searches it no later
+    /// than the step that found the library (`elf/dl-load.c`, `_dl_map_new_object`: DT_RPATH,
+    /// LD_LIBRARY_PATH, DT_RUNPATH, cache, default).
     pub fn yields_to_ld_library_path(self) -> bool {
         match self {
             Self::LdLibraryPath | Self::Runpath | Self::Cache | Self::Default | Self::Missing => {

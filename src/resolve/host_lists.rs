@@ -1,6 +1,7 @@
-//! Programs that open the libraries of a list one after another, each for all later ones, before their
-//! plugins: Mozilla's programs read `dependentlibs.list` beside them
-//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The libraries need each other and have no search path.
+//! Programs that open the libraries of a list with RTLD_GLOBAL, one after another, before their
+//! plugins. Mozilla's programs read `dependentlibs.list` in their own directory
+//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The libraries need each other and have no search
+//! path.
 
 use super::hosts::{Host, Hosts, is_program, library_at};
 use super::start::Start;
@@ -12,12 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Most libraries of a list. Each makes a link map with the objects of all before it.
+/// Maximum number of libraries read from a list. The link map of each holds the objects of all
+/// libraries before it.
 const MOST_LISTED: usize = 200;
 
 impl Hosts {
-    /// Adds programs of `[[host]] list`: those beside such a file that contain its name. Their
-    /// plugins are the libraries of the list, and the other shared objects below the directory.
+    /// Adds the programs of `[[host]] list`: those in the directory of such a list that contain its
+    /// name. Their plugins are the libraries of the list, and the other shared objects below the
+    /// directory.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,
@@ -67,7 +70,7 @@ impl Hosts {
                 needs.push(Need::path(bytes, None));
                 continue;
             };
-            // The program passes over a library that is not there.
+            // The program skips a library that does not exist.
             let Some(file) = library_at(store, place) else { continue };
             if !self.fits(store, host, file) || !opened.insert(file) {
                 continue;
@@ -87,7 +90,7 @@ impl Hosts {
     }
 }
 
-/// Directories that hold programs as well as shared objects, with the programs.
+/// Directories that hold both programs and shared objects, each with its programs.
 fn directories<'s>(
     store: &'s dyn FactStore,
     audited: &[FileId],
@@ -104,7 +107,7 @@ fn directories<'s>(
     out
 }
 
-/// Paths of the libraries that a list names, one a line; none if there is no list.
+/// Paths of the libraries that a list names, one a line; empty if there is no list.
 fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>, Need> {
     let path = dir.join(list).into_os_string();
     let Ok(text) = store.bytes(path.as_bytes())? else { return Ok(Vec::new()) };
@@ -115,8 +118,8 @@ fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>,
     Ok(names.map(|name| dir.join(std::ffi::OsStr::from_bytes(name))).collect())
 }
 
-/// The programs that contain the name of the list up to its last dot, and so may read it. A compiler may
-/// make immediate operands of the end of a constant.
+/// The programs that contain the name of the list, and so may read it. Only the part before the
+/// last dot is searched for: a compiler may turn the end of a constant into immediate operands.
 fn programs_with(
     store: &dyn FactStore,
     programs: &[FileId],

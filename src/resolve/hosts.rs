@@ -1,7 +1,7 @@
-//! Which programs load which shared objects with dlopen. The pairs come from `--host`, and from
-//! `[[host]]` entries whose program, or a library that it loads first, is in the prefix. `audit`
-//! finds them before entry points are chosen; `entry_points` resolves every plugin once for each of
-//! its host programs.
+//! Pairs of a host program and a plugin that it loads with dlopen. They come from `--host`, and
+//! from `[[host]]` entries whose program is in the prefix, or a library that the program loads
+//! first. `audit` finds them before entry points are chosen; `entry_points` resolves every plugin
+//! once for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -18,7 +18,7 @@ use std::iter::repeat;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// Most directories above a plugin that are searched for a library.
+/// Maximum number of directories searched for a library, from the plugin's own upwards.
 const MOST_ABOVE: usize = 8;
 
 /// A shared object that could be a plugin, with its location under each of its names.
@@ -33,7 +33,8 @@ pub struct Host {
     pub path: Vec<u8>,
     /// Its index in `Plan::hosts`, if it comes from there.
     option: Option<usize>,
-    /// The host that it was before it opened a library for all later ones, and that library.
+    /// If the program has opened a library with RTLD_GLOBAL: the host without that library, as an
+    /// index in `Hosts::list`, and the library.
     pub(super) after: Option<(usize, Start)>,
 }
 
@@ -47,11 +48,11 @@ impl Host {
 /// Host programs and plugins that could not be combined as requested.
 #[derive(Clone, Debug, Default)]
 pub struct Unhosted {
-    /// Indices in `Plan::hosts` of files that no loader starts.
+    /// Indices in `Plan::hosts` of paths without a program or shared object.
     pub unusable: Vec<usize>,
     /// Indices in `Plan::hosts` of programs without a plugin.
     pub idle: Vec<(usize, FileId)>,
-    /// Plugins for another machine than the program that `--host` names for them.
+    /// Plugins for another machine than their `--host` program, each with that program.
     pub foreign: Vec<(FileId, FileId)>,
     /// Programs that stop before they can load a plugin, each with its number of plugins.
     pub stopped: Vec<(FileId, usize)>,
@@ -60,9 +61,9 @@ pub struct Unhosted {
 /// All host programs of a run.
 #[derive(Default)]
 pub struct Hosts {
-    /// Programs, each once.
+    /// Hosts, each once. A program is listed again for each library that it opens with RTLD_GLOBAL.
     pub list: Vec<Host>,
-    /// Pairs that could not be made.
+    /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
     /// Indices in `list` by file, and by the host and library of `after`.
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
@@ -113,7 +114,7 @@ impl Hosts {
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
-    /// Hosts of a plugin that a pattern names, as indices in `list`.
+    /// Hosts of `file`, as indices in `list`; empty if no option or policy makes it a plugin.
     pub(super) fn of(&self, file: FileId) -> &[usize] {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
@@ -130,7 +131,8 @@ impl Hosts {
         self.of_rest.iter().copied().filter(|host| is_plugin && fits(host)).collect()
     }
 
-    /// Records `--host` programs without a plugin. `used` tells it for hosts without a pattern.
+    /// Records `--host` programs without a pattern that got no plugin. `used` is true for the index
+    /// of a host with a plugin.
     pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
         let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));
@@ -216,7 +218,7 @@ impl Hosts {
         }
     }
 
-    /// Adds libraries of `[[host]] loads`: the nearest one to each plugin that needs it. A plugin
+    /// Adds libraries of `[[host]] loads`: for each plugin that needs one, the nearest. A plugin
     /// with a known host program keeps that program.
     fn add_libraries(
         &mut self,
@@ -252,7 +254,8 @@ impl Hosts {
         }
     }
 
-    /// Index of a host in the list. A program is one host, however many names led to it.
+    /// Adds a host and returns its index in `list`. A program that is started by several names is
+    /// one host.
     pub(super) fn add(&mut self, host: Host) -> usize {
         let after = host.after.as_ref().map(|(before, library)| (*before, library.file));
         let at = *self.known.entry((host.file, after)).or_insert(self.list.len());
@@ -277,7 +280,7 @@ impl Hosts {
     }
 }
 
-/// The program at a path.
+/// The file at a path, if it is a dynamically linked program.
 fn program_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
     let PathState::File(file) = place else { return None };
     is_program(store, file).then_some(file)
@@ -288,13 +291,13 @@ pub(super) fn is_program(store: &dyn FactStore, file: FileId) -> bool {
     store.object(file).is_some_and(is_program)
 }
 
-/// The shared object at a path.
+/// The file at a path, if it is a shared object that can be a plugin.
 pub(super) fn library_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
     let PathState::File(file) = place else { return None };
     store.object(file).is_some_and(can_be_plugin).then_some(file)
 }
 
-/// True if the object needs a library that some `[[host]]` entry says is loaded first.
+/// True if the object needs a library of a `[[host]] loads` list.
 fn needs_loaded(plan: &Plan, object: &Object) -> bool {
     plan.policy.hosts.iter().any(|entry| needs_one_of(object, &entry.loads))
 }
@@ -305,7 +308,7 @@ fn needs_one_of(object: &Object, paths: &[String]) -> bool {
     names.any(|name| object.needs.iter().any(|need| object.str(need.name) == name))
 }
 
-/// The first of `paths` that exists below the directory of a plugin, or below one above it in the
+/// The first of `paths` that exists, relative to the plugin's directory or one above it in the
 /// prefix. The nearest directory wins.
 fn nearest(
     store: &dyn FactStore,

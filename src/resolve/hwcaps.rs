@@ -31,9 +31,8 @@ fn is_x86(machine: Machine) -> bool {
     matches!(machine.name, "x86_64" | "x32")
 }
 
-/// `$PLATFORM`, which is also the last part of legacy subdirectories. `None` where the kernel's
-/// value depends on the processor (`v7l`, `power9`, `z15`): an entry with the token is then
-/// dropped.
+/// `$PLATFORM`, which is also a part of legacy subdirectories. `None` where the kernel's value
+/// depends on the processor (`v7l`, `power9`, `z15`): an entry with the token is then dropped.
 pub(super) fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
@@ -52,8 +51,8 @@ pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec
     out
 }
 
-/// The old power set: every combination of the names, in ascending order of importance.
-/// Combinations with the most important name come first.
+/// The legacy subdirectories: every combination of the names. `names` is in ascending order of
+/// importance; combinations with the most important name come first.
 fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
     let mut names: Vec<&str> = match machine.name {
         "x86_64" | "x32" => vec!["x86_64"],
@@ -76,9 +75,9 @@ fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
     out
 }
 
-/// The bits that a cache entry of the old scheme may have (`search_cache`, `elf/dl-cache.c`): `tls`,
-/// the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform. ldconfig sets bits of x86
-/// names only.
+/// The bits that a cache entry of the old scheme may have (`search_cache`, `elf/dl-cache.c`):
+/// `tls`, the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform. ldconfig sets bits
+/// of x86 names only.
 pub(super) fn legacy_bits(machine: Machine, cpu: &Cpu) -> u64 {
     let features = match machine.name {
         "x86_64" | "x32" => 1 << 1 | u64::from(cpu.avx512_1) << 2,

@@ -34,7 +34,7 @@ pub(super) struct Builder<'a> {
     pub(super) incomplete: bool,
 }
 
-/// How [`Builder::map`] ended.
+/// The result of [`Builder::map`].
 pub(super) enum Mapped {
     Module(ModuleId, FoundBy),
     Fatal(Fatal),
@@ -114,7 +114,8 @@ impl Builder<'_> {
         if let Some(module) = self.state.known(name) {
             return Mapped::Module(module, FoundBy::Loaded);
         }
-        // Under a whitelist a search finds only files of the prefix, and they take precedence.
+        // Under a whitelist a search finds only files of the prefix, and these win over provided
+        // libraries.
         let is_closed = self.search.plan.policy.is_closed();
         let is_provided = self.search.provides(name);
         if is_provided && !is_closed {
@@ -129,7 +130,7 @@ impl Builder<'_> {
                 let how = if how == FoundBy::Preload { how } else { found_how };
                 self.map_file(asking, Opened { file, path, how })
             }
-            // The file differs in each process, so no answer is right.
+            // A path that differs in each process has no right answer: the need counts as provided.
             Found::Nothing if is_provided || self.search.loader.is_absent || self.by_process => {
                 self.add_stub(asking, FoundBy::Provided)
             }

@@ -1,6 +1,6 @@
-//! Resolving: which file the loader takes for every need of an entry point, in load order. The
-//! rules are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here names its
-//! own.
+//! Finds the file that the loader takes for every need of an entry point, in load order. The rules
+//! are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here cites its
+//! sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
 //! returns missing facts as needs; `audit` then runs it again.
@@ -119,7 +119,7 @@ pub struct Edge {
     pub raw: StrId,
     /// The name after replacement of tokens.
     pub name: StrId,
-    /// The tag.
+    /// The tag: DT_NEEDED, DT_AUXILIARY or DT_FILTER.
     pub kind: NeedKind,
     /// The module that satisfies it.
     pub to: ModuleId,
@@ -143,7 +143,7 @@ pub struct Fatal {
 /// A library to preload that the loader could not load.
 #[derive(Clone, Debug)]
 pub struct PreloadFailure {
-    /// The entry.
+    /// The entry of the preload list.
     pub name: StrId,
     /// The variable or file that lists it, as in the loader's message.
     pub source: &'static str,
@@ -151,21 +151,20 @@ pub struct PreloadFailure {
     pub text: &'static str,
 }
 
-/// A need that musl's loader could not satisfy. The loader reports it, continues, and does not
-/// start the program.
+/// A need that musl's loader could not satisfy. The loader reports it, continues with the other
+/// needs, and then does not start the program.
 #[derive(Clone, Debug)]
 pub struct LoadFailure {
     /// The stub of the missing library.
     pub module: ModuleId,
     /// The file that was opened and is not a library, if any.
     pub file: Option<FileId>,
-    /// The words of the error number.
+    /// musl's text for the error number.
     pub text: &'static str,
 }
 
-/// All objects that the loader maps for one entry point. For a plugin they are the objects that the
-/// dlopen maps: its host's closure is below, and list, scope and order here hold only the
-/// additions.
+/// All objects that the loader maps for one entry point. For a plugin, modules, list, scope and
+/// order hold only the objects that dlopen adds to the closure of the host program.
 #[derive(Clone, Debug)]
 pub struct Closure {
     /// The entry point.
@@ -200,7 +199,7 @@ struct Links {
     /// The search scope: the entry point, then all found objects in breadth-first order.
     scope: Vec<ModuleId>,
     /// The modules of `scope` that have a file, with that file, cached for speed. The program's
-    /// file is that of the entry point that this was built for.
+    /// file is that of the entry point that this link map was built for.
     found: Vec<(ModuleId, FileId)>,
     /// Order of relocation: dependencies first, the entry point last.
     order: Vec<ModuleId>,
@@ -208,7 +207,8 @@ struct Links {
     fatal: Option<Fatal>,
     /// Libraries to preload that the loader skipped.
     preload_failures: Vec<PreloadFailure>,
-    /// Outcome of each need that was not found, if the loader reports it and continues.
+    /// Needs that were not found and did not stop the loader: musl's loader reports each and
+    /// continues.
     failures: Vec<LoadFailure>,
     /// The result depends on the processor: a hwcaps directory decided.
     by_cpu: bool,
@@ -232,7 +232,7 @@ impl Links {
         self.found = self.scope.iter().filter_map(file).collect();
     }
 
-    /// The module at `index`; at 0, the module of the entry point that this was built for.
+    /// The module at `index`; at 0, the entry point that this link map was built for.
     fn module(&self, index: ModuleId) -> &Module {
         match &self.base {
             Some(base) if index.index() < self.base_count() => base.module(index),
@@ -240,7 +240,7 @@ impl Links {
         }
     }
 
-    /// How many modules belong to the host program; they come first.
+    /// Number of modules of the host program; they come first.
     fn base_count(&self) -> usize {
         self.base.as_ref().map_or(0, |base| base.module_count())
     }
@@ -333,7 +333,8 @@ impl Closure {
         &self.links.preload_failures
     }
 
-    /// Outcome of each need that was not found, if the loader reports it and continues.
+    /// Needs that were not found and did not stop the loader: musl's loader reports each and
+    /// continues.
     pub fn failures(&self) -> &[LoadFailure] {
         &self.links.failures
     }
@@ -388,7 +389,7 @@ impl Closure {
         self.links.chain(module)
     }
 
-    /// The same chain; a long one loses its middle.
+    /// The chain of needs from the program to a module; a long one loses its middle.
     pub fn ends_of_chain(&self, module: ModuleId) -> Chain {
         self.links.ends_of_chain(module)
     }

@@ -1,14 +1,15 @@
-//! The state of a process after its program has opened a library for all later ones (dlopen with
-//! RTLD_GLOBAL, `elf/dl-open.c`, `add_to_global`): the next library that it opens finds the objects of
-//! this one under their names, and takes symbols from them.
+//! The state of a process after its program has opened a library with RTLD_GLOBAL (`elf/dl-open.c`,
+//! `add_to_global`). The next library that the program opens finds the objects of this one by name
+//! and binds to their symbols.
 
 use super::{Closure, ROOT};
 use crate::id::Id as _;
 use std::sync::Arc;
 
 impl Closure {
-    /// The closure of the process that has opened this entry point; none if the loader stops. A
-    /// missing library is a stub here too, as in the closure of a program: it is said once.
+    /// The closure of the process after the host program has opened this entry point; `None` if the
+    /// loader stops. A missing library stays a stub, as in the closure of a program, so that it is
+    /// reported once.
     pub(super) fn after_opening(&self) -> Option<Self> {
         let host = self.host()?;
         if self.fatal().is_some() {

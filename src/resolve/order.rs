@@ -6,7 +6,7 @@ use super::{Links, ROOT};
 use crate::format::elf::GlibcVersion;
 use crate::id::{Id as _, ModuleId};
 
-/// The glibc release in which the entry point always comes last (1e903124ce).
+/// The first glibc release in which the entry point always comes last (1e903124ce).
 const ROOT_LAST: GlibcVersion = GlibcVersion::new(2, 37);
 
 /// Modules in relocation order.

@@ -140,7 +140,8 @@ impl Ask<'_> {
         for (number, dir) in list.dirs.iter().enumerate() {
             let base = self.strings.text(*dir).to_vec();
             let relative = !base.starts_with(b"/");
-            // Most of thousands may be missing; only existing ones are probed for subdirectories.
+            // Most directories of a long list may be missing; only existing ones are probed for
+            // subdirectories.
             if is_long && !relative {
                 match self.exists(&base) {
                     Some(true) => {}
@@ -171,7 +172,7 @@ impl Ask<'_> {
         known.then(|| probes.into())
     }
 
-    /// True if a directory exists. A missing fact is requested.
+    /// True if a directory exists; `None` if that is not known yet, and has been requested.
     fn exists(&mut self, dir: &[u8]) -> Option<bool> {
         match self.store.is_directory(dir) {
             Ok(is) => Some(is),
@@ -183,8 +184,8 @@ impl Ask<'_> {
     }
 }
 
-/// The directory that an entry of a search path names in an object whose directory is `origin`: its
-/// tokens are expanded. `None` if a token has no value.
+/// Expands the tokens in an entry of a search path. `origin` is the directory of the object that
+/// has the path. `None` if a token has no value.
 pub(crate) fn expanded(entry: &[u8], loader: &Loader, origin: &[u8]) -> Option<Vec<u8>> {
     tokens::expand(entry, values(loader, origin))
 }

@@ -13,9 +13,9 @@ const FURTHER: usize = 512;
 /// Progress of the search for one name in a list that is longer than [`FIRST`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct Passed {
-    /// Number of probes that are done; the search continues behind them.
+    /// Number of probes that are done; the search continues after them.
     pub(super) done: usize,
-    /// Properties that those probes showed.
+    /// Properties of those probes, as in `Seen`.
     pub(super) by_cwd: bool,
     pub(super) by_process: bool,
     pub(super) other_class: bool,

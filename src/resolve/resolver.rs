@@ -28,7 +28,7 @@ type ShareKey = (LoaderId, SignatureId);
 /// Estimated number of strings per file: it has a path and a name, and the search tries both.
 const STRINGS_A_FILE: usize = 3;
 
-/// Most names that one look-ahead searches for.
+/// Maximum number of names that one look-ahead searches for.
 const MOST_AHEAD: usize = 1 << 13;
 
 /// A link map that waits for missing facts.
@@ -84,9 +84,9 @@ impl Resolver {
             .collect()
     }
 
-    /// The closure of `root`, opened by `host` if given, or the missing facts. That list is empty
-    /// if an entry point with the same links has requested them in this round. A suspended build
-    /// stays in `before` until the next round.
+    /// The closure of `root`, opened by `host` if given, or the missing facts. The list of missing
+    /// facts is empty if an entry point with the same links has requested them in this round. A
+    /// suspended build stays in `before` until the next round.
     pub(super) fn closure(
         &mut self,
         store: &dyn FactStore,
@@ -194,8 +194,8 @@ impl Resolver {
     }
 
     /// Searches, under every loader, for the needs of `files` without a search path, and returns
-    /// the missing facts. Entry points will need most of them, so that few rounds read them all. No
-    /// result depends on it.
+    /// the missing facts. Entry points will need most of these facts, and few rounds then read them
+    /// all. No result depends on the look-ahead.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,
@@ -250,8 +250,8 @@ impl Resolver {
         out
     }
 
-    /// The result of dlopen of `name` by a module of an entry point, or the missing facts. The search
-    /// is that for a need of the module (`elf/dl-load.c`, `_dl_map_object`).
+    /// The result of dlopen of `name` by a module of an entry point, or the missing facts. The
+    /// library is searched for like a need of the module (`elf/dl-load.c`, `_dl_map_object`).
     pub fn open(
         &mut self,
         store: &dyn FactStore,

@@ -293,7 +293,8 @@ impl Steps<'_, '_> {
                     }
                 },
             }
-            // The error of the last probe of a directory decides whether the list goes on.
+            // The error of the last probe of a directory decides whether the search of the list
+            // continues.
             let last = probes.get(i + 1).is_none_or(|next| next.dir != probe.dir);
             if last && !self.goes_on(error) {
                 break;

@@ -62,12 +62,14 @@ pub(super) struct Requester {
     pub(super) nodeflib: bool,
     /// The cache of the program's package, if the loader uses that one.
     pub(super) package_cache: Option<Arc<Cache>>,
-    /// Requesters with the same id have the same search results; none under a package's cache.
+    /// Requesters with the same id have the same search results. `None` if the loader uses a
+    /// package's cache.
     pub(super) context: Option<ContextId>,
 }
 
 impl SearchResult {
-    /// The same with the index of the requester's DT_RPATH list in place of the module that has it.
+    /// The form in which results are memoised: the DT_RPATH module is replaced by the index of its
+    /// list in `requester.rpaths`.
     pub(super) fn by_place(self, requester: &Requester) -> Self {
         let Found::File(file, path, FoundBy::Rpath(module)) = self.found else { return self };
         let place = requester.rpaths.iter().position(|(other, _)| *other == module);

@@ -1,4 +1,4 @@
-//! What an entry point starts from.
+//! A file from which an entry point starts.
 
 use crate::id::FileId;
 

@@ -1,6 +1,6 @@
 //! The state of a link map under construction: modules, their names, and the position of the walk.
-//! It owns all of it, so that moving it suspends a build. It reads no facts; `mapping` and
-//! `closure` fill it.
+//! `LinkMapState` owns all of this, so that a build is suspended by moving it. It reads no facts;
+//! `mapping` and `closure` fill it.
 
 use super::names::Names;
 use super::paths::DirList;
@@ -76,8 +76,8 @@ pub(super) struct Inherited {
 /// Capacity below which a map is always kept, however few entries are in use.
 const ROOM: usize = 4096;
 
-/// Empties a map. Clearing takes time proportional to its capacity, so that a large map with few
-/// entries is dropped. Otherwise many small link maps after a large one would pay for it.
+/// Empties a map. Clearing takes time proportional to the capacity, so a large map with few entries
+/// is dropped. Otherwise many small link maps after a large one would pay for it.
 fn clear<K, V>(map: &mut FastMap<K, V>) {
     if map.capacity() > ROOM && map.len() < map.capacity() / 16 {
         *map = FastMap::default();
@@ -203,7 +203,7 @@ impl LinkMapState {
     }
 
     /// The visited module and its next need: continues an entry of the queue or starts the next
-    /// one; none at the end.
+    /// one. `None` at the end.
     pub(super) fn next(&mut self) -> Option<(ModuleId, usize)> {
         while self.place.visiting.is_none() {
             let at = self.place.at;
@@ -227,7 +227,7 @@ impl LinkMapState {
         self.modules[edge.from].edges.end += 1;
     }
 
-    /// Appends an object to the queue, unless it is in it.
+    /// Appends an object to the queue, unless it is already there.
     pub(super) fn append(&mut self, module: ModuleId) {
         if !std::mem::replace(&mut self.working[module].queued, true) {
             self.queue.push(Queued { module, done: false });
@@ -265,8 +265,8 @@ impl LinkMapState {
         None
     }
 
-    /// True if the file of the target is among its requesters. No need finds the target by name, so
-    /// that the loader maps it again and again until memory runs out.
+    /// True if the file of the target is also the filter or one of its requesters. No need finds
+    /// the target by name, so the loader maps it again and again until memory runs out.
     fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {
         let file = |module: ModuleId| self.modules[module].file;
         let mut above = std::iter::successors(Some(filter), |at| self.modules[*at].requester);
@@ -302,7 +302,7 @@ impl LinkMapState {
         }
     }
 
-    /// A preload that was not found gets no stub.
+    /// Removes the stub of a preload that was not found.
     pub(super) fn drop_stub(&mut self, module: ModuleId) {
         if self.modules.len() == module.index() + 1 {
             self.truncate(module.index());
@@ -310,8 +310,8 @@ impl LinkMapState {
         }
     }
 
-    /// Starts with the modules of the host program, under their names; `names` is the table of
-    /// objects' names.
+    /// Fills the link map with the modules of the host program, and registers their names. `names`
+    /// looks up the names of a file's object.
     pub(super) fn take_over(
         &mut self,
         host: &Closure,

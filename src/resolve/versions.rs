@@ -6,7 +6,7 @@ use crate::facts::FactStore;
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
-/// The loader's verdict on one needed version.
+/// A defect of one needed version, by the loader's reaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VersionDefect {
     /// The version is not defined, and the program does not start.
@@ -254,8 +254,8 @@ pub fn check(closure: &Closure, check: Check<'_>, memory: &mut Memory) -> Checke
     out
 }
 
-/// Checks the versions that an object needs of one file; `place` is the index of that file among
-/// its needs.
+/// Checks the versions that an object needs of one file. `place` is the index of that file in the
+/// object's version needs.
 fn check_file(
     (requester, object, place): (ModuleId, &Object, usize),
     (provider, definer): (ModuleId, &Object),

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
-/// The meaning of an entry's hwcap field. Its order is the order of entries with the same name and
+/// The hwcap field of an entry. The order of the variants is that of entries with the same name and
 /// flags.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Hwcap {

@@ -17,11 +17,11 @@ const CONF: &str = "/etc/ld.so.conf";
 /// Largest configuration file that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Most configuration files that are read.
+/// Maximum number of configuration files that are read.
 const MOST_FILES: usize = 1_000;
 
-/// The directories that ldconfig reads in `tree`, without those that do not exist. `loader`
-/// supplies the built-in ones, because ldconfig and the loader are built with the same directories.
+/// The existing directories that ldconfig reads in `tree`. `loader` supplies the built-in ones,
+/// because ldconfig and the loader are built with the same directories.
 pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     let mut read = FastSet::default();
@@ -40,13 +40,13 @@ pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf>
     dirs
 }
 
-/// `/usr/lib` of `/usr/lib64`.
+/// The directory without its ABI suffix: `/usr/lib` for `/usr/lib64`.
 fn without_abi(dir: &[u8]) -> &[u8] {
     let base = dir.strip_suffix(b"64").or_else(|| dir.strip_suffix(b"x32"));
     base.filter(|base| base.ends_with(b"/lib")).unwrap_or(dir)
 }
 
-/// The bytes of a file of at most `most` bytes.
+/// The content of a file; `None` if it has more than `most` bytes or cannot be read.
 pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
@@ -76,7 +76,8 @@ fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec
     }
 }
 
-/// The pattern of an `include` line in the file at `path`.
+/// The pattern of an `include` line in the file at `path`. A relative one starts at that file's
+/// directory.
 fn beside(path: &Path, pattern: &[u8]) -> PathBuf {
     let pattern = Path::new(OsStr::from_bytes(pattern));
     path.parent().map_or_else(|| pattern.to_path_buf(), |dir| dir.join(pattern))

@@ -91,7 +91,7 @@ fn loader(tree: &dyn Tree) -> Option<(u16, Interpreter)> {
     found.next()
 }
 
-/// The cache, and whether its byte order is big-endian.
+/// The cache, and true if it is big-endian.
 fn parse(bytes: &[u8]) -> Option<(Cache, bool)> {
     let of = |big| Cache::parse(bytes.into(), big).filter(|cache| cache.entries().next().is_some());
     of(false).map(|cache| (cache, false)).or_else(|| of(true).map(|cache| (cache, true)))
@@ -100,7 +100,7 @@ fn parse(bytes: &[u8]) -> Option<(Cache, bool)> {
 /// Entries of the present cache by the real path of their directory.
 struct Kept {
     by_dir: FastMap<PathBuf, Vec<NewCacheEntry>>,
-    /// The directories as the cache writes them, in its order.
+    /// Each directory as the cache writes it, with its real path, in the order of the cache.
     dirs: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -141,7 +141,7 @@ fn taken(cache: &Cache, old: Old<'_>) -> NewCacheEntry {
     NewCacheEntry { flags: old.flags, soname, path, hwcap }
 }
 
-/// The name of a glibc-hwcaps directory.
+/// The name of a directory inside of `glibc-hwcaps`; `None` for any other directory.
 fn hwcaps_of(dir: &Path) -> Option<&OsStr> {
     let above = dir.parent()?.file_name()?;
     dir.file_name().filter(|_| above == "glibc-hwcaps")

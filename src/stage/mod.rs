@@ -51,7 +51,7 @@ pub enum StageError {
         /// The second stage as typed.
         second: PathBuf,
     },
-    /// A part of the sysroot that decides how the stages lie over it cannot be read.
+    /// A part of the sysroot cannot be read, and it decides how the stages are laid over it.
     #[error("cannot read {} of the system below the stages: {errno}", show_path(path))]
     Sysroot {
         /// The path in the sysroot.
@@ -79,7 +79,7 @@ pub struct StagedTree {
 }
 
 impl StagedTree {
-    /// The same, with directories that also list the sysroot's entries.
+    /// The same tree, but the directories in `dirs` also list the sysroot's entries.
     #[must_use]
     pub fn listing(mut self, dirs: Vec<PathBuf>) -> Self {
         let real = dirs.iter().filter_map(|dir| self.merged.real_path(dir).ok());

@@ -1,5 +1,5 @@
 //! One directory as ldconfig reads it (`elf/ldconfig.c`, `search_dir` and `create_links`): for
-//! every soname the file that its link points to.
+//! every soname, the file that the link of this name points to.
 
 use crate::facts::read;
 use crate::format::Reading;
@@ -108,7 +108,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Op
     Some(Library { soname, name: name.to_owned(), flags, is_link })
 }
 
-/// True for `libfoo.so` of `libfoo.so.1`.
+/// True for the linker's name of a library: `libfoo.so` for the soname `libfoo.so.1`.
 fn is_linker_name(name: &[u8], soname: &[u8]) -> bool {
     name.ends_with(b".so") && soname.starts_with(name)
 }

@@ -41,7 +41,7 @@ pub trait Tree: Sync {
     /// `..`. The tree chooses the order. After an error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
 
-    /// The same for all entries, even if `list` shows only some of them.
+    /// The same as [`Tree::list`] for all entries, even if `list` shows only some of them.
     fn list_all(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         self.list(path, visit)
     }
@@ -109,8 +109,8 @@ pub trait Tree: Sync {
         }
     }
 
-    /// The same, for one file of many: reads its first bytes into `head`, and makes a handle only
-    /// if `wanted` accepts them.
+    /// The same as [`Tree::open_regular`], for one file of many: reads its first bytes into `head`,
+    /// and makes a handle only if `wanted` accepts them.
     fn open_if(
         &self,
         path: &Path,
@@ -123,8 +123,8 @@ pub trait Tree: Sync {
     }
 }
 
-/// True for an error that describes the entry at a path, or that there is none; other errors, such as
-/// EIO, leave that open, and EACCES does where the question is not what a process may see.
+/// True for an error that describes the entry at a path, or says that none exists. Other errors,
+/// such as EIO, leave the question open. EACCES says only that this process may not see the entry.
 pub(crate) fn is_answer(errno: Errno) -> bool {
     matches!(
         errno,

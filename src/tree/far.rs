@@ -1,5 +1,5 @@
-//! Paths on disk that are too long for one system call: each component of their directory is opened
-//! in turn.
+//! Paths on disk that are too long for one system call. Their directories are opened in steps, each
+//! as long as one call takes.
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Longest path that one system call takes, with its NUL (`linux/limits.h`).
 pub(super) const PATH_MAX: usize = 4096;
 
-/// The last directory that was opened component by component, with its path. In a deep tree the
-/// next path is close to it.
+/// The last directory that was opened in steps, with its path. In a deep tree the next path is
+/// close to it.
 #[derive(Default)]
 pub(super) struct Anchor(Mutex<Option<(Vec<u8>, Arc<OwnedFd>)>>);
 
@@ -24,7 +24,8 @@ pub(super) struct Far<'p> {
 }
 
 impl Anchor {
-    /// Opens the directories of `path` in turn if it is too long for one call.
+    /// Opens directories of `path` in steps until one call can name the rest. A short path needs no
+    /// step.
     pub(super) fn reach<'p>(&self, path: &'p Path) -> Result<Far<'p>, Errno> {
         if path.as_os_str().len() < PATH_MAX {
             return Ok(Far { dir: None, name: path });
@@ -55,7 +56,7 @@ impl Anchor {
     }
 }
 
-/// True if `way` is a directory above `path` and close enough to continue from.
+/// True if `way` is a directory above `path`.
 fn is_way_to(way: &[u8], path: &[u8]) -> bool {
     path.len() > way.len() + 1 && path[way.len()] == b'/' && path.starts_with(way)
 }

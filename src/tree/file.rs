@@ -54,8 +54,8 @@ impl Handle {
         self.file.read_at(buffer, offset)
     }
 
-    /// Fills a new buffer of `len` bytes from `offset`, up to the end of the file. Only the kernel
-    /// writes its memory.
+    /// Fills a new buffer of `len` bytes from `offset`, up to the end of the file. The buffer is
+    /// not zeroed first: only the kernel writes to it.
     pub fn read_new(&self, len: usize, offset: u64) -> io::Result<Vec<u8>> {
         let mut buffer = Vec::with_capacity(len);
         self.read_on(&mut buffer, offset)?;
@@ -96,8 +96,8 @@ impl Deref for Held {
     }
 }
 
-/// Most files that one tree holds open, and the divisor of the process's descriptor limit that also
-/// bounds it.
+/// Limits for the files that one tree holds open: this number, and the process's descriptor limit
+/// divided by `SHARE_HELD`.
 const MOST_HELD: usize = 32;
 const SHARE_HELD: u64 = 8;
 

@@ -20,7 +20,7 @@ pub(super) trait Lookup {
     fn is_directory(&self, path: &Path) -> Result<bool, Errno>;
 }
 
-/// Which links of a path are followed.
+/// The links of a path that are followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
     /// All.
@@ -101,7 +101,7 @@ pub(super) fn follow(tree: &impl Lookup, path: &Path, links: Links) -> Result<Pa
     Ok(Reached::top().go(tree, path, links)?.real)
 }
 
-/// Resolved directories, cached: paths in one directory share it.
+/// A cache of resolved directories: all paths in one directory use the same entry.
 #[derive(Default)]
 pub(super) struct Ways {
     known: Mutex<FastMap<PathBuf, Result<Reached, Errno>>>,

@@ -1,6 +1,6 @@
-//! A tree that shows only a part of another: the prefixes of a run, and files that options name.
-//! With stages, that part is the stages. Under a policy with a whitelist the audit opens no other
-//! file, so that the result is the same on every machine.
+//! A tree that shows only a part of another: the prefixes of a run, and files that options name. In
+//! an audit of stages, files of the sysroot are outside too. Under a policy with a whitelist, the
+//! audit opens only files of this part, so that the result is the same on every machine.
 
 use super::{Errno, Kind, Node, Opened, Origin, Stat, Tree};
 use crate::package::{PackageId, Prefixes};
@@ -20,7 +20,7 @@ impl<'t> InsideTree<'t> {
         Self { tree, prefixes }
     }
 
-    /// ENOENT for an entry outside. An entry is inside if its path is, or its real path.
+    /// ENOENT for an entry outside. An entry is inside if its path or its real path is.
     fn check(&self, path: &Path) -> Result<(), Errno> {
         let is_inside = self.prefixes.contain(&without_dots(path))
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));

@@ -55,7 +55,7 @@ impl<'t> Lister<'t> {
                     return false;
                 }
             };
-            // The target of a link upwards, such as one to `/`, would be far more than the user
+            // The target of a link upwards, such as one to `/`, would add far more than the user
             // gave.
             let is_above = self.given.iter().any(|given| given.starts_with(&real));
             let new = !is_above && !self.walked.iter().any(|dir| real.starts_with(dir));

@@ -45,7 +45,8 @@ impl MemTree {
         Self::default()
     }
 
-    /// The same, on another device. Two trees in one audit must not share inode numbers.
+    /// An empty tree on the given device. Two trees in one audit need different devices: a file is
+    /// identified by its device and inode.
     pub fn on_device(device: u64) -> Self {
         let top = (Entry::Directory(BTreeSet::new()), 1);
         let entries = BTreeMap::from([(PathBuf::from("/"), top)]);

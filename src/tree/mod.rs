@@ -1,9 +1,12 @@
 //! Reading: the only folder that opens, lists or probes files.
 //!
-//! A [`Tree`] is a file system as the audit sees it. It is the machine's own or a sysroot on it
-//! ([`DiskTree`]), one tree laid over another ([`OverlayTree`]), the part of a tree in prefixes
-//! ([`InsideTree`]), or one in memory ([`MemTree`], for tests and fuzzing). The audit treats all
-//! alike.
+//! A [`Tree`] is a file system as the audit sees it. The audit treats all of these alike:
+//!
+//! - [`DiskTree`]: the machine's own, or a sysroot on it
+//! - [`OverlayTree`]: one tree laid over another
+//! - [`InsideTree`]: the part of a tree in prefixes
+//! - [`WithoutTree`]: a tree without some entries
+//! - [`MemTree`]: files in memory, for tests and fuzzing
 //!
 //! A tree resolves paths as `open` in the loader would. It recognises special files before opening
 //! them, lists directories, and returns [`Handle`]s for bounded reads at offsets. It caches no

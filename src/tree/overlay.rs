@@ -5,7 +5,7 @@
 //! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
 //! leaves it. If the lower tree has a link to a directory where the upper one has a directory, the
 //! link stays. The entries of the upper directory then move to the link's target, as dpkg unpacks
-//! them. A stage also leaves directories of the lower tree where it has a link, as dpkg does.
+//! them. A directory of the lower tree also stays where a stage has a link, as with dpkg.
 //!
 //! `stage` lays the overlays of a run. Tests compare an overlay with the same files merged on disk.
 
@@ -257,7 +257,8 @@ impl OverlayTree {
         Ok(Found { node, layer: Layer::Lower, path: path.to_path_buf() })
     }
 
-    /// True if the lower tree has a directory at `path` that no link hides.
+    /// True if the lower tree has a directory at `path` that a link of the upper tree does not
+    /// hide.
     fn keeps(&self, path: &Path) -> Result<bool, Errno> {
         Ok(self.keeps_directories && is_directory(self.lower.node(path))?)
     }
@@ -282,7 +283,7 @@ impl OverlayTree {
         known.ok_or(Errno::NOENT)
     }
 
-    /// The same, given the parts of its parent; none for the top.
+    /// The same, given the parts of the parent directory (`None` for the top).
     fn merge(&self, dir: &Path, above: Option<&Merged>) -> Result<Merged, Errno> {
         let moved = self.moved.at.get(dir).into_iter().flatten().cloned();
         let (Some(above), Some(name)) = (above, dir.file_name()) else {
@@ -296,7 +297,7 @@ impl OverlayTree {
                 Ok(_) if self.moved.to.contains_key(&path) => {}
                 Ok(Node::Kind(Kind::Directory)) => upper.push(path),
                 Ok(Node::Link) if below && self.keeps_directories => {}
-                // It hides the lower entries of this path.
+                // This entry hides the lower entries of the same path.
                 Ok(_) => {
                     hidden = true;
                     break;
@@ -324,7 +325,7 @@ fn is_directory(node: Result<Node, Errno>) -> Result<bool, Errno> {
     Ok(present(node)? == Some(Node::Kind(Kind::Directory)))
 }
 
-/// The answer about a path; `None` if the path does not exist.
+/// The result for a path; `None` if the path does not exist.
 fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

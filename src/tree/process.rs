@@ -1,6 +1,6 @@
 //! Paths that differ in each process: `/proc/self`, `/dev/fd` and the like. A loader would find
-//! another file there than linkaudit would read. Also the kernel's virtual file systems.
-//! [`super::DiskTree`] uses it.
+//! another file there than linkaudit would read. This module also recognises the kernel's virtual
+//! file systems. [`super::DiskTree`] uses it.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatFs};
 use rustix::io::Errno;
@@ -10,8 +10,9 @@ use std::path::{Component, Path};
 
 /// `PROC_SUPER_MAGIC` of `linux/magic.h`.
 const PROC: u64 = 0x9fa0;
-/// Magic numbers of `linux/magic.h`: proc, sysfs, debugfs, tracefs, cgroup, cgroup2, securityfs, devpts,
-/// bpf, pstore, efivarfs, configfs, selinuxfs, mqueue, binfmt_misc, hugetlbfs, fusectl, nsfs.
+/// Magic numbers of `linux/magic.h`: proc, sysfs, debugfs, tracefs, cgroup, cgroup2, securityfs,
+/// devpts, bpf, pstore, efivarfs, configfs, selinuxfs, mqueue, binfmt_misc, hugetlbfs, fusectl,
+/// nsfs.
 const KERNEL: [u64; 18] = [
     PROC,
     0x6265_6572,
@@ -35,7 +36,8 @@ const KERNEL: [u64; 18] = [
 /// Names in `/dev` that lead to descriptors of the process.
 const DESCRIPTORS: [&[u8]; 4] = [b"fd", b"stdin", b"stdout", b"stderr"];
 
-/// True if the text of an absolute path has such a name, whether or not the path exists.
+/// True if the text of an absolute path shows that it differs in each process. The path need not
+/// exist.
 pub(super) fn is_named(path: &Path) -> bool {
     let mut parts: Vec<&[u8]> = Vec::new();
     for component in path.components() {

@@ -1,5 +1,6 @@
 //! The walk: reads given files directly and lists given directories. It checks the first bytes of
-//! every regular file, and passes the relevant ones, still open, to a reader. Parallel site 1.
+//! every regular file, and passes the relevant ones, still open, to a reader. Workers run in
+//! parallel.
 //!
 //! It classifies and counts entries, and knows no format beyond [`Classes`]. `consume` makes the
 //! facts on the worker that opened the file, so that no open descriptor waits. The result is sorted
@@ -65,7 +66,7 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
         || Worker { tree, visit, claimed: &claimed, seen, head: [0; HEAD], out: Walked::default() };
     let (mut round, mut parts) = look(given, &worker);
     let mut lister = Lister::new(tree, &round, visit.keeps_met);
-    // A worker finds a linked directory outside; the next round walks it.
+    // Workers may find links to directories outside the given ones; the next round walks these.
     loop {
         if round.iter().any(|given| given.kind == Ok(Kind::Directory)) {
             parts.extend(list(&lister, &round, threads, &worker));
@@ -131,7 +132,8 @@ fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
         let given: Vec<Given> = paths.map(|(path, first)| worker.given(path, *first)).collect();
         (given, worker.out)
     };
-    // File sizes differ by factors of thousands. Idle threads can take over only split work.
+    // File sizes differ by factors of thousands, so the work is split for idle threads to take
+    // over.
     let chunks = paths.par_chunks(SHARE).zip(first.par_chunks(SHARE)).with_max_len(1);
     let (given, parts): (Vec<_>, Vec<_>) = chunks.map(look).unzip();
     (given.into_iter().flatten().collect(), parts)
@@ -250,7 +252,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
                 {
                     return self.out.dangling.push(path);
                 }
-                // What the link leads to is unknown.
+                // The target of the link is unknown.
                 Err(errno) if !is_answer(errno) => {
                     return self.out.problem(&path, describe(errno));
                 }

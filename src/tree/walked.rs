@@ -66,7 +66,8 @@ impl MetNames {
         self.0.extend(other.0);
     }
 
-    /// Removes names that are certainly absent from `names`.
+    /// Removes from `names` those that no listed directory contains. A collision of hashes may keep
+    /// one.
     pub fn narrow(&self, names: &mut FastSet<OsString>) {
         let wanted: FastSet<u32> = names.iter().map(|name| Self::hash(name)).collect();
         let met: FastSet<u32> =

@@ -1,7 +1,7 @@
-//! GNU ld: each archive is searched when it is met, in passes over its index until a pass leaves no new
-//! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`); a group is searched until the
-//! same holds for all of it (`open_input_bfds` in `ld/ldlang.c`). A member that comes too early is not
-//! seen again.
+//! GNU ld searches each archive at its position, in passes over the index until a pass adds no
+//! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until
+//! that holds for the whole group (`open_input_bfds` in `ld/ldlang.c`). A member that precedes the
+//! first reference to it is not extracted.
 
 use super::{ENTRY, Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, OutputKind, Question};
@@ -41,7 +41,7 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
     Resolved { found: found.collect(), strong, coverage: run.out, ..Resolved::default() }
 }
 
-/// What the symbol table says of a name (`bfd_link_hash_type`).
+/// The state of a name in the symbol table (`bfd_link_hash_type`).
 #[derive(Clone, Copy)]
 enum State {
     Undefined { weak: bool, by: By },
@@ -58,13 +58,14 @@ struct Run<'q> {
     /// Names whose visibility some object restricts.
     hidden: FastSet<&'q [u8]>,
     taken: Vec<bool>,
-    /// Counts names that came to be undefined, or common: then an archive is searched again.
+    /// Number of times that a name became undefined or common. If it grows, archives are searched
+    /// again.
     undefined: usize,
     out: Coverage,
 }
 
 impl<'q> Run<'q> {
-    /// The inputs of the link, or of a group.
+    /// Processes the inputs of the link or of a group.
     fn inputs(&mut self, inputs: &'q [Input]) {
         let mut at = 0;
         while let Some(input) = inputs.get(at) {
@@ -86,7 +87,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Everything is read once, archives until none has news.
+    /// Reads all inputs once, and searches the archives again until none adds an undefined name.
     fn group(&mut self, inputs: &'q [Input]) {
         let mut before = self.undefined;
         self.inputs(inputs);
@@ -157,8 +158,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The first definition of a member that the link waits for. A common symbol waits for data
-    /// (`is_global_data_symbol_definition`).
+    /// The first definition of a member that the link needs. A common symbol needs a definition of
+    /// data (`is_global_data_symbol_definition`).
     fn wanted(&self, member: MemberId) -> Option<(&'q [u8], By)> {
         let library = self.question.library;
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
@@ -196,7 +197,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// A reference of an object, which `--wrap` may lead elsewhere.
+    /// Adds a reference of an object, which `--wrap` may redirect.
     fn refer(&mut self, name: &'q [u8], weak: bool, by: By) {
         let link = self.link;
         self.refer_plain(link.reference(name), weak, by);
@@ -212,8 +213,8 @@ impl<'q> Run<'q> {
         self.table.insert(name, state);
     }
 
-    /// The rows of `link_action` in `bfd/linker.c`, and `_bfd_elf_merge_symbol` for a common symbol
-    /// that meets a shared object's definition.
+    /// Adds a definition of an object: the rows of `link_action` in `bfd/linker.c`, and
+    /// `_bfd_elf_merge_symbol` for a common symbol that a shared object also defines.
     fn define(&mut self, name: &'q [u8], kind: SymbolKind) {
         let (weak, common) = (kind == SymbolKind::Weak, kind == SymbolKind::Common);
         let old = self.table.get(name).copied();
@@ -231,7 +232,7 @@ impl<'q> Run<'q> {
         self.table.insert(name, new);
     }
 
-    /// A definition in a shared object.
+    /// Adds a definition of a shared object.
     fn export(&mut self, name: &'q [u8], weak: bool, function: bool) {
         let replaces = match self.table.get(name) {
             None => true,

@@ -1,7 +1,8 @@
-//! lld: the members of every archive stand ready from the moment the archive is met, and the first
-//! definition of a name takes its member as soon as some object refers to the name strongly, before or
-//! after. What a member refers to is followed at once, before the rest of the archive is looked at. The
-//! symbol table goes through the states of `lld/ELF/Symbols.cpp` (`resolve`).
+//! lld enters the definitions of all members at the position of their archive, as lazy symbols. The
+//! first lazy definition of a name extracts its member as soon as an object refers to the name
+//! strongly, before or after that position. The references of an extracted member are followed at
+//! once, before the rest of the archive. The symbol table goes through the states of
+//! `lld/ELF/Symbols.cpp` (`resolve`).
 
 use super::{ENTRY, Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, Question};
@@ -34,12 +35,13 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
     Resolved { strong, found, unwrapped, coverage: run.out, ..Resolved::default() }
 }
 
-/// What the symbol table says of a name.
+/// The state of a name in the symbol table.
 #[derive(Clone, Copy)]
 enum State {
-    /// It is referred to: `weak` while all references are weak, `firm` once an object has one.
+    /// Referred to: `weak` while all references are weak, `firm` once an object refers to it. From
+    /// then on, earlier references of shared objects do not count.
     Undefined { weak: bool, firm: bool, by: By },
-    /// A member that was not taken defines it; `weak` once some object refers to it weakly.
+    /// Defined by a member that was not taken; `weak` once an object refers to it weakly.
     Lazy { member: MemberId, weak: bool },
     /// A tentative definition. Since lld 17 no member is taken to replace it
     /// (`--no-fortran-common`).
@@ -60,16 +62,17 @@ impl State {
     }
 }
 
-/// A member that is being followed.
+/// A member whose references are being followed.
 struct Frame<'q> {
     references: Vec<(&'q [u8], bool)>,
     at: usize,
     member: MemberId,
-    /// Why it was taken; it is reported when everything it leads to is.
+    /// The referrer and the name for which it was taken. The member is reported after all members
+    /// that it leads to.
     reason: (By, &'q [u8]),
 }
 
-/// True for members that lld does not look into.
+/// True for members whose symbols lld does not read.
 fn is_passed_over(kind: MemberKind) -> bool {
     matches!(kind, MemberKind::SlimLto | MemberKind::GccLto)
 }
@@ -119,8 +122,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The references of a shared object are read before its definitions, and neither displaces what
-    /// is there.
+    /// Adds a shared object. Its references are read before its definitions, and neither replaces a
+    /// definition.
     fn shared(&mut self, at: usize) {
         for (name, kind) in &self.question.roots[at].symbols {
             let weak = *kind == SymbolKind::WeakUndefined;
@@ -136,16 +139,16 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// A reference, and all that it leads to.
+    /// Adds a reference, and takes all members that it leads to.
     fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: By) {
         if let Some(member) = self.refer(name, weak, object, by) {
             self.take(member, by, name);
         }
     }
 
-    /// The entry point, the symbols of `--defsym`, and the names of `--wrap` are asked for after all
-    /// inputs (`LinkerDriver::link`, `addWrappedSymbols`).
-    /// Answers the names of `--wrap` that no file mentions: they have no effect.
+    /// Adds the references that follow all inputs: the entry point, the symbols of `--defsym` and
+    /// the names of `--wrap` (`LinkerDriver::link`, `addWrappedSymbols`). Returns the names of
+    /// `--wrap` that no file mentions: they have no effect.
     fn ask_late(&mut self, link: &'q Link) -> FastSet<&'q [u8]> {
         if matches!(self.table.get(ENTRY), Some(State::Lazy { .. })) {
             self.follow(ENTRY, false, false, By::Asked);
@@ -177,8 +180,8 @@ impl<'q> Run<'q> {
         unwrapped
     }
 
-    /// A reference or definition with restricted visibility: a shared object that was met does not
-    /// count (`Symbol::resolve` of `Undefined`).
+    /// Adds a reference or definition with restricted visibility: a definition in an earlier shared
+    /// object does not count (`Symbol::resolve` of `Undefined`).
     fn hide(&mut self, name: &'q [u8], by: By) {
         self.hidden.insert(name);
         if let Some(state @ State::Shared) = self.table.get_mut(name) {
@@ -186,7 +189,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// A definition of an object that is linked (`Symbol::resolve` of `Defined` and `CommonSymbol`).
+    /// Adds a definition of an object that is linked (`Symbol::resolve` of `Defined` and
+    /// `CommonSymbol`).
     fn define(&mut self, name: &'q [u8], kind: SymbolKind, by: Option<MemberId>) {
         let weak = matches!(kind, SymbolKind::Weak | SymbolKind::Unique);
         let common = kind == SymbolKind::Common;
@@ -206,7 +210,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// A reference of an object; answers the member that it takes.
+    /// Adds a reference; returns the member that it extracts. `object` is true for references that
+    /// make the name `firm`.
     fn refer(&mut self, name: &'q [u8], weak: bool, object: bool, by: By) -> Option<MemberId> {
         let state = self.table.entry(name).or_insert(State::Undefined { weak, firm: object, by });
         match state {
@@ -229,8 +234,8 @@ impl<'q> Run<'q> {
         fits && !is_passed_over(member.kind)
     }
 
-    /// The definitions of a member of an archive that is met: the first that a reference waits for
-    /// takes it (`ObjFile::parseLazy`).
+    /// Adds the definitions of a member as lazy symbols. The first that satisfies an earlier
+    /// reference extracts the member (`ObjFile::parseLazy`).
     fn ready(&mut self, member: MemberId) {
         let library = self.question.library;
         if !self.fits(member) || self.taken[member.index()] {
@@ -280,7 +285,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Defines what a member defines, before anything that it refers to is followed.
+    /// Adds the definitions of a member, before its references are followed.
     fn enter(&mut self, member: MemberId, reason: (By, &'q [u8])) -> Frame<'q> {
         let library = self.question.library;
         self.taken[member.index()] = true;

@@ -1,6 +1,6 @@
-//! The answer by the rules of one linker, for which the order of the inputs counts. Each linker has a
-//! file; the names that stay undefined are found alike for all of them, from the definitions that the
-//! linker chose.
+//! Answers a question by the rules of one linker, which depend on link order. Each linker has a
+//! file. The names that stay undefined are found in the same way for all linkers, from the
+//! definitions that the linker chose.
 
 mod gnu;
 mod lld;
@@ -11,7 +11,7 @@ use super::{Coverage, Link, Linker, Question};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
 
-/// Where a linker found the definition of a name.
+/// The kind of file that defines a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// In an object, or by an option.
@@ -23,7 +23,8 @@ enum Found {
 /// The name of the first instruction: linkers extract the member that defines it.
 pub const ENTRY: &[u8] = b"_start";
 
-/// What a linker made of the inputs: members in order, and where each name is defined.
+/// The result of a linker's symbol resolution: members in order, and the kind of file that defines
+/// each name.
 #[derive(Default)]
 struct Resolved<'q> {
     coverage: Coverage,
@@ -37,8 +38,8 @@ struct Resolved<'q> {
     unwrapped: FastSet<&'q [u8]>,
 }
 
-/// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the order
-/// in which lld reports it: a member stands behind those that it led to.
+/// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the
+/// order in which lld reports it: a member follows those that it led to.
 pub fn in_order<'q>(question: &'q Question<'q>, link: &'q Link) -> Coverage {
     let resolved = match link.linker {
         Linker::Lld => lld::link(question, link),
@@ -61,7 +62,7 @@ fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
     kind == SymbolKind::Undefined || kind == SymbolKind::WeakUndefined && strong.contains(name)
 }
 
-/// Names that some object refers to strongly and that nothing defines.
+/// Names with a strong reference and without a definition.
 fn undefined<'q>(
     question: &'q Question<'q>,
     link: &'q Link,

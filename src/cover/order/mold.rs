@@ -1,6 +1,6 @@
-//! mold: all definitions of a name are ranked, those of members and shared objects behind those of
-//! objects, and the place of the file decides between equals (`get_rank` in `elf/input-files.cc` of
-//! 1.10). Then the files are marked that the objects lead to; the others are dropped.
+//! mold ranks all definitions of a name. Those of objects come before those of members and shared
+//! objects, and the position of the file decides between equals (`get_rank` in `elf/input-files.cc`
+//! of mold 1.10). Then it marks the files that the objects lead to, and drops the others.
 
 use super::{ENTRY, Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, Question};
@@ -26,7 +26,7 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
     Resolved { coverage: run.out, found, may_stay, ..Resolved::default() }
 }
 
-/// Who defines a name.
+/// The kind of file that defines a name.
 #[derive(Clone, Copy)]
 enum Holder {
     /// An object that is linked in any case, or an option.
@@ -42,7 +42,7 @@ enum Holds {
     Member(MemberId),
 }
 
-/// The best definition of a name: the lower the number, the better.
+/// The best definition of a name: the one with the lowest rank.
 #[derive(Clone, Copy)]
 struct Best {
     rank: (u8, usize),
@@ -55,7 +55,7 @@ struct Run<'q> {
     link: &'q Link,
     target: Option<Target>,
     best: FastMap<&'q [u8], Best>,
-    /// Roots and members by their places.
+    /// Roots and members, each with its position in the link.
     places: Vec<(usize, Holds)>,
     taken: Vec<bool>,
     queue: VecDeque<MemberId>,
@@ -63,7 +63,7 @@ struct Run<'q> {
 }
 
 impl<'q> Run<'q> {
-    /// Enters the definitions of all files.
+    /// Ranks the definitions of all files.
     fn rank(&mut self) {
         let (question, link) = (self.question, self.link);
         for defined in &link.defined {
@@ -127,7 +127,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Marks what the options and the objects lead to.
+    /// Marks the members that the options and the objects lead to.
     fn mark(&mut self) {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
@@ -137,7 +137,8 @@ impl<'q> Run<'q> {
         for (at, root) in question.roots.iter().enumerate() {
             for (name, kind) in &root.symbols {
                 if root.linked {
-                    // Weak references count as well, and `--wrap` concerns objects only.
+                    // The weak references of a shared object count too, and `--wrap` affects
+                    // objects only.
                     self.follow(name, By::Root(at));
                 } else {
                     self.symbol(name, *kind, By::Root(at));
@@ -152,8 +153,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Resolves all names again among the files that are linked. A weak reference in a file before all
-    /// strong ones lets the name stay undefined (`claim_unresolved_symbols`).
+    /// Resolves all names again among the files that are linked. A name may stay undefined if a
+    /// weak reference precedes all strong ones (`claim_unresolved_symbols`).
     fn settle(&mut self) -> (FastMap<&'q [u8], Found>, FastSet<&'q [u8]>) {
         let question = self.question;
         let places = std::mem::take(&mut self.places);
@@ -237,7 +238,7 @@ fn is_common(kind: SymbolKind) -> bool {
     kind == SymbolKind::Common
 }
 
-/// The rank of a definition; `late` in a shared object or in a member that is not linked yet.
+/// The rank of a definition; `late` is true in a shared object or a member that is not linked yet.
 fn rank(kind: SymbolKind, late: bool) -> u8 {
     match (kind, late) {
         (SymbolKind::Common, false) => 5,

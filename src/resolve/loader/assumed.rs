@@ -1,5 +1,5 @@
-//! The loader of a policy's platform, made without a binary: under a whitelist the files of this
-//! machine are no evidence of the target system. Only [`super::Loaders`] uses it.
+//! The loader of a policy's platform, made without a binary: under a whitelist, the files of this
+//! machine say nothing about the target system. Only [`super::Loaders`] uses it.
 
 use super::rules::{Family, Loader};
 use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
@@ -9,8 +9,8 @@ use crate::policy::Libc;
 use crate::resolve::{Machine, hwcaps};
 use crate::text::last_part;
 
-/// Releases whose rules apply. For files of one prefix, no search rule that differs between
-/// releases matters.
+/// Releases whose rules are assumed. The search rules that differ between releases do not matter
+/// for files of one prefix.
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 

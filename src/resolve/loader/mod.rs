@@ -18,7 +18,7 @@ use crate::plan::{LoaderRules, Plan};
 use crate::policy::Libc;
 use rules::file_for;
 
-/// Why the loader cannot be the one that PT_INTERP names.
+/// The reason why the loader that PT_INTERP names cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterpreterDefect {
     /// The path does not exist or cannot be opened.
@@ -65,7 +65,7 @@ impl Loaders {
     /// The loader of `object`. `run_path` holds the directories of the object's own RPATH or
     /// RUNPATH. Under a whitelist, an object without a loader in its prefix gets the loader of its
     /// platform. Where the system has no loader, an assumed one decides the needs that depend on
-    /// the object alone. `ldd` requires a loader that can run.
+    /// the object alone. For `ldd`, which runs the loader, none is assumed there.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -190,7 +190,7 @@ impl Loaders {
             let loader = self.system(store, plan, strings, target, machine)?;
             return Ok(Choice { loader, interp: Some(fault) });
         };
-        // With `--loader`, another loader than musl's may run the object.
+        // Here `--loader` asks for rules other than musl's, so the system's loader replaces musl's.
         let other = plan.loader.is_some() && store.interpreter(file)?.musl.is_some();
         let loader = if other {
             self.system(store, plan, strings, target, machine)?

@@ -56,7 +56,7 @@ pub struct Loader {
     pub is_absent: bool,
     /// Configuration files that could not be used.
     pub config_faults: Vec<ConfigDefect>,
-    /// Guesses, reported as `undecided` findings.
+    /// The guessed rule, if any; an `undecided` finding reports it.
     pub guessed: Option<&'static str>,
 }
 

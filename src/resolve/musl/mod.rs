@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Longest file name (`limits.h`).
 const NAME_MAX: usize = 255;
 
-/// Most needs that one round requests: each may be hundreds of paths.
+/// Maximum number of needs that one round requests: each may be hundreds of paths.
 const MOST_ASKED: usize = 512;
 
 /// The state of one load.
@@ -349,7 +349,7 @@ enum Mapped {
     /// Another libc: musl's own takes its place.
     OtherLibc,
     /// Same class and byte order, another machine. musl does not check the machine and fails at the
-    /// first relocation. `--list` shows the file as loaded; here the error comes at once.
+    /// first relocation. `--list` shows the file as loaded; the audit reports the error here.
     OtherMachine,
     Refused,
 }
@@ -371,7 +371,8 @@ impl Load<'_> {
                 ROOT
             }
         };
-        // The given path stands for the plugin, although a program may pass another one.
+        // The host program may open the plugin by another path, so the properties of this path are
+        // dropped.
         (self.by_cwd, self.by_process) = (false, false);
         if start.index() >= before {
             self.modules[start.index()].how = FoundBy::Dlopen;
@@ -428,8 +429,7 @@ impl Load<'_> {
 /// The search (`load_library`, `path_open`, `fixup_rpath`): LD_LIBRARY_PATH, the search paths of
 /// the requester and of its requesters, the system's directories.
 impl Load<'_> {
-    /// The first file that opens: in LD_LIBRARY_PATH, in the paths of the requester and its
-    /// requesters, in the system's directories.
+    /// The first file that opens in these directories. A name with a slash is opened as a path.
     fn find(
         &mut self,
         name: StrId,
