@@ -149,11 +149,12 @@ fn is_of_waivers(waiver: &Waiver) -> bool {
 /// A selector of waivers, and the value of a finding that it must match.
 type Key = (fn(&Waiver) -> &Option<Pattern>, fn(&Finding) -> Option<&[u8]>);
 
-const KEYS: [Key; 6] = [
+const KEYS: [Key; 7] = [
     (|waiver| &waiver.path, |finding| Some(finding.file.path.as_os_str().as_bytes())),
     (|waiver| &waiver.symbol, |finding| finding.symbol.as_deref()),
     (|waiver| &waiver.version, |finding| finding.version.as_deref()),
     (|waiver| &waiver.library, |finding| finding.library.as_deref()),
+    (|waiver| &waiver.target, |finding| finding.target.as_deref()),
     (|waiver| &waiver.member, |finding| finding.member.as_deref()),
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
@@ -173,6 +174,5 @@ fn matches(waiver: &Waiver, finding: &Finding) -> bool {
         (Some(pattern), Some(value)) => pattern.matches(value),
         (Some(_), None) => false,
     };
-    // The target of a finding is not compared: a waiver with a target matches no finding.
-    waiver.target.is_none() && KEYS.iter().all(fits)
+    KEYS.iter().all(fits)
 }

@@ -30,3 +30,4 @@ mod policy;
 mod policy_rules;
 mod rules;
 mod splits;
+mod waivers;
