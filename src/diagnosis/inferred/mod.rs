@@ -30,6 +30,7 @@
 //! and irssi have such plugins. A plugin of a `[[host]]` entry may take all from a plugin beside it.
 
 mod hosted;
+mod own;
 mod place;
 mod plugin;
 mod programs;
@@ -45,10 +46,11 @@ use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::resolve::Closure;
 use hosted::Hosted;
-use place::{dir, is_default, is_named_after, is_named_after_library, is_private, system_dir};
+use own::{Own, Packages};
+use place::{dir, is_default};
 use plugin::{Plugin, Reference, complete, plugins, with_profile};
+use programs::Programs;
 pub use programs::opens_plugins;
-use programs::{Programs, Set};
 use std::path::Path;
 
 /// Most programs that may fit; with more, the host stays unknown.
@@ -97,8 +99,9 @@ impl Inferred {
             names.insert(reference.name, hash::gnu(reference.name));
         }
         programs.define(hosts, &names)?;
-        let mut search =
-            Search { source, hosts, library_dirs, programs, scopes: FastMap::default() };
+        let packages = Packages::new(hosts, &programs);
+        let scopes = FastMap::default();
+        let mut search = Search { source, hosts, library_dirs, programs, packages, scopes };
         let mut hosted = Hosted::new(source, &names);
         hosted.insert_all(&complete(source, open).collect::<Vec<_>>());
         for root in with_profile(source, open, &plugins) {
@@ -151,15 +154,6 @@ impl Inferred {
     }
 }
 
-/// The programs of a plugin's own package.
-struct Own {
-    programs: Set,
-    /// Those that give a directory of the plugin their name, or are in a private one above it.
-    named: Set,
-    /// Libraries that give a directory of the plugin their name.
-    libraries: FastSet<FileId>,
-}
-
 /// The plugin beside `plugin` that has all it lacks. The program of both is that of a `[[host]]`
 /// entry: PHP, for example, opens `mbstring.so` before `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
@@ -182,6 +176,7 @@ struct Search<'a> {
     /// The closures of programs.
     hosts: DiagnosisInput<'a>,
     programs: Programs,
+    packages: Packages<'a>,
     /// Directories of libraries that programs load at their start.
     library_dirs: FastSet<&'a Path>,
     /// Startup scopes of programs.
@@ -240,7 +235,10 @@ impl<'a> Search<'a> {
             let Some(loading) = self.programs.loading(name) else { return Ok(None) };
             fitting.keep(loading);
         }
-        let own = self.own(plugin, &references, &fitting);
+        if fitting.is_empty() {
+            return Ok(None);
+        }
+        let own = self.packages.own(self.source, plugin, &self.programs, &references, &fitting);
         let few = fitting.count() <= MOST_PROGRAMS && !self.is_library(plugin);
         let list = match (few, self.is_library(plugin)) {
             (true, _) => fitting.members(),
@@ -259,50 +257,6 @@ impl<'a> Search<'a> {
     /// programs link with libraries in its directory.
     fn is_library(&self, plugin: &Plugin<'a>) -> bool {
         plugin.is_versioned && self.library_dirs.contains(dir(self.source, plugin.file))
-    }
-
-    /// The programs of the plugin's own package. They take a symbol from a private library in the
-    /// plugin's directory or above it, are in a private directory above it, belong to the same store
-    /// item, or give a directory above the plugin their name. A library of theirs may do so, too.
-    fn own(&self, plugin: &Plugin<'a>, references: &[Reference<'a>], fitting: &Set) -> Own {
-        let DiagnosisInput { view, closures, .. } = self.source;
-        let closure = &closures.roots[plugin.root];
-        let path = &*view.file(plugin.file).path;
-        let system = system_dir(self.source, closure, path);
-        let none = || self.programs.none();
-        let mut out = Own { programs: none(), named: none(), libraries: FastSet::default() };
-        for reference in references {
-            for library in self.programs.definers(reference.name) {
-                let file = &*view.file(*library).path;
-                let above = file.parent().is_some_and(|dir| path.starts_with(dir));
-                if above && !is_default(self.source, closure, file) {
-                    out.programs.add(self.programs.with(*library));
-                } else if out.libraries.contains(library)
-                    || is_named_after_library(path, system, file)
-                {
-                    out.programs.add(self.programs.with(*library));
-                    out.libraries.insert(*library);
-                }
-            }
-        }
-        let item = crate::package::store_item(path);
-        for program in fitting.members() {
-            let file = self.hosts.closures.roots[self.programs.root(program)].root.file;
-            let program_path = &*self.hosts.view.file(file).path;
-            let is_above = || {
-                is_private(self.source, closure, program_path)
-                    && program_path.parent().is_some_and(|dir| path.starts_with(dir))
-            };
-            if is_named_after(path, system, program_path) || is_above() {
-                out.named.insert(program);
-            }
-            if item.is_some() && crate::package::store_item(program_path) == item {
-                out.programs.insert(program);
-            }
-        }
-        out.programs.add(&out.named);
-        out.programs.keep(fitting);
-        out
     }
 
     /// The program, or the library of it that opens the plugin, if its startup scope or a plugin of

@@ -44,12 +44,17 @@ impl Set {
         self.0[program / 64] & 1 << (program % 64) != 0
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
     pub(super) fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     pub(super) fn members(&self) -> Vec<usize> {
-        let all = 0..self.0.len() * 64;
+        let words = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
+        let all = words.flat_map(|(at, _)| at * 64..at * 64 + 64);
         all.filter(|program| self.holds(*program)).collect()
     }
 }
@@ -85,14 +90,15 @@ impl Programs {
         let files = programs.iter().flat_map(|(_, closure)| closure.found());
         let loaded: FastSet<FileId> =
             files.filter(|(module, _)| *module != crate::resolve::ROOT).map(|(_, f)| f).collect();
-        let mut opens: FastMap<FileId, bool> = FastMap::default();
-        let mut can_open = |closure: &Closure| {
-            closure.found().any(|(_, file)| {
-                *opens
-                    .entry(file)
-                    .or_insert_with(|| source.view.object(file).is_some_and(opens_plugins))
-            })
-        };
+        let started = programs.iter().map(|(_, closure)| closure.root.file);
+        let mut files: Vec<FileId> = loaded.iter().copied().chain(started).collect();
+        files.arrange();
+        files.dedup();
+        let opens =
+            parallel::map(&files, |file| source.view.object(*file).is_some_and(opens_plugins));
+        let openers = files.into_iter().zip(opens).filter(|(_, opens)| *opens);
+        let openers: FastSet<FileId> = openers.map(|(file, _)| file).collect();
+        let can_open = |closure: &Closure| closure.found().any(|(_, file)| openers.contains(&file));
         let programs: Vec<(RootId, &Closure)> = programs
             .into_iter()
             .filter(|(_, closure)| closure.fatal().is_none() && can_open(closure))
@@ -186,6 +192,11 @@ impl Programs {
     /// All files that some program loads at its start.
     pub(super) fn loaded(&self) -> impl Iterator<Item = FileId> {
         self.loaded.iter().copied()
+    }
+
+    /// The entry points of all programs.
+    pub(super) fn roots(&self) -> impl Iterator<Item = RootId> {
+        self.roots.iter().copied()
     }
 
     /// The entry point of a program.
