@@ -101,7 +101,7 @@ impl Inferred {
         programs.define(hosts, &names)?;
         let packages = Packages::new(hosts, &programs);
         let scopes = FastMap::default();
-        let mut search = Search { source, hosts, library_dirs, programs, packages, scopes };
+        let mut search = Search { source, hosts, programs, packages, library_dirs, scopes };
         let mut hosted = Hosted::new(source, &names);
         hosted.insert_all(&complete(source, open).collect::<Vec<_>>());
         for root in with_profile(source, open, &plugins) {
