@@ -300,8 +300,7 @@ fn imported<'a>(
 /// The property with the file of an imported target, for one configuration or all.
 const LOCATION: &[u8] = b"IMPORTED_LOCATION";
 
-/// The target and the file of `set_target_properties(TARGET PROPERTIES … IMPORTED_LOCATION* FILE
-/// …)`.
+/// The target and its file in `set_target_properties(TARGET PROPERTIES … IMPORTED_LOCATION FILE)`.
 fn location<'t>(text: &'t [u8], command: &Command) -> Option<(&'t [u8], &'t [u8])> {
     if !text[command.name.clone()].eq_ignore_ascii_case(b"set_target_properties") {
         return None;

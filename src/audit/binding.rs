@@ -102,7 +102,7 @@ pub(super) fn bind(
         if needs.is_empty() && done.iter().all(Option::is_some) {
             return Bindings { entry_points: done.into_iter().flatten().collect(), own };
         }
-        // Only plugins are left, which waited for the bindings of their host programs.
+        // Only plugins are left: their host programs were bound in this round.
         if needs.is_empty() && bound > 0 {
             continue;
         }
