@@ -128,8 +128,7 @@ pub struct Audit {
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library, with their targets.
     pub dangling: Vec<(PathBuf, PathBuf)>,
-    /// The loader in the directory of a libc.so.6. The key is that libc, and a loader of another
-    /// directory that loads it.
+    /// The loader beside a libc.so.6, by that libc and the loader elsewhere that loads it.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
