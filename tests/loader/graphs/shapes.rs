@@ -32,7 +32,7 @@ pub(crate) struct Shape {
     libraries: Vec<Tiny>,
     pub(crate) nodes: usize,
     pub(crate) edges: usize,
-    /// Upper bound for JSON in bytes per node: larger if every node has a finding.
+    /// Further bytes of JSON that a node may take, for findings about every node.
     pub(crate) bytes_a_node: usize,
 }
 

@@ -360,7 +360,7 @@ fn preload_list(lab: &Lab) -> (&'static str, Targets) {
 }
 
 /// The loader searches for each comment from the start of the file, over as many bytes as are left
-/// after the comment before. So it misses a later comment that is followed by too little text.
+/// after the comment before. So it misses a comment whose offset in the file is larger than that.
 fn preload_with_two_comments(lab: &Lab) -> (&'static str, Targets) {
     preloads(lab);
     lab.write("late", "# one\nlibm.so.6 # two three\n");
