@@ -1,5 +1,5 @@
-//! The functions of the fuzz targets (`fuzz/src/lib.rs`) on seeds and on damaged seeds, without a
-//! fuzzer and on stable. A panic fails the test.
+//! Runs the functions of the fuzz targets (`fuzz/src/lib.rs`) on seeds and damaged seeds, without a
+//! fuzzer and on stable Rust. A panic fails the test.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_methods,
@@ -24,7 +24,7 @@ const MUTANTS: u64 = 400;
 
 type Target = fn(&[u8]);
 
-/// A target on a seed and on what becomes of it when bytes are changed, lost or repeated.
+/// Runs a target on a seed, and on copies of it with bytes changed, removed or inserted.
 fn run(what: &str, target: Target, seed: &[u8]) {
     target(seed);
     for number in 0..MUTANTS {
@@ -123,7 +123,7 @@ fn pipeline() {
     run("pipeline", targets::pipeline, &seed);
 }
 
-/// The seeds that the fuzzer begins with, by the name of their target.
+/// The seeds with which the fuzzer starts, by the name of their target.
 #[test]
 fn corpus() {
     let targets: [(&str, Target); 9] = [

@@ -1,5 +1,5 @@
-//! Archives. Every fourth mutation puts an archive in place that the hostile generator of the tests
-//! has made, sound or damaged in one place; the others are the fuzzer's own.
+//! Fuzzes the archive reader. Every fourth mutation replaces the input with an archive from the
+//! tests' generator of hostile files, intact or with one defect. The others are the fuzzer's own.
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the modules of the tests are shared")]
 

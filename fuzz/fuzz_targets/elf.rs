@@ -1,5 +1,5 @@
-//! ELF files. Every fourth mutation puts a file in place that the hostile generator of the tests has
-//! made, sound or damaged in one place; the others are the fuzzer's own.
+//! Fuzzes the ELF reader. Every fourth mutation replaces the input with a file from the tests'
+//! generator of hostile files, intact or with one defect. The others are the fuzzer's own.
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the modules of the tests are shared")]
 

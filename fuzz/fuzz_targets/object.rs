@@ -1,5 +1,6 @@
-//! Relocatable objects. Every fourth mutation puts an object in place that the hostile generator of the tests
-//! has made, sound or damaged in one place; the others are the fuzzer's own.
+//! Fuzzes the reader of relocatable objects. Every fourth mutation replaces the input with an
+//! object from the tests' generator of hostile files, intact or with one defect. The others are the
+//! fuzzer's own.
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the modules of the tests are shared")]
 

@@ -1,5 +1,5 @@
-//! What the fuzz targets feed: one function a format, and one for the whole pipeline on a tree in
-//! memory. `tests/fuzz_seeds.rs` of the main package runs the same functions on seeds.
+//! The functions that fuzz targets call: one per format, and one for the whole pipeline on a tree
+//! in memory. `tests/fuzz_seeds.rs` of the main package runs the same functions on seeds.
 
 use linkaudit::audit::{self, audit, collect};
 use linkaudit::facts::read::read;
@@ -31,8 +31,8 @@ fn handle(bytes: &[u8]) -> Option<Handle> {
     }
 }
 
-/// Runs a second reader. It is another crate's, and its panics are caught: without this the fuzzer would
-/// take them for linkaudit's.
+/// Runs a second reader, which is another crate, without the fuzzer's panic hook. The comparison
+/// catches the reader's panics; the hook would count them as linkaudit's.
 fn in_silence(read: impl FnOnce()) {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -40,7 +40,7 @@ fn in_silence(read: impl FnOnce()) {
     std::panic::set_hook(hook);
 }
 
-/// Reads an ELF file with its tables and relocations, and holds it against the second reader.
+/// Reads an ELF file with its tables and relocations, and compares it with the second reader.
 pub fn elf(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let head = &bytes[..bytes.len().min(4096)];
@@ -67,7 +67,7 @@ pub fn archive(bytes: &[u8]) {
     in_silence(|| drop(compare_archive(&file)));
 }
 
-/// Reads a relocatable object as a linker is given it.
+/// Reads a relocatable object, as an input of a link.
 pub fn object(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let names = Growing::default();
@@ -76,7 +76,7 @@ pub fn object(bytes: &[u8]) {
     let _ = archive::members(&file, &options, &mut Scratch::default());
 }
 
-/// Reads a cache in both byte orders, asks for all that is in it, and for its faults.
+/// Reads a cache in both byte orders, checks it for defects, and looks up its first entries.
 pub fn ld_so_cache(bytes: &[u8]) {
     let asker = Asker { flags: &[0x303], active: &["x86-64-v2"], isa_level: 1, legacy: Some(0) };
     for big in [false, true] {
@@ -118,7 +118,7 @@ pub fn script(bytes: &[u8]) {
     let _ = linkaudit::format::script::inputs(bytes);
 }
 
-/// Reads a list of archives. One that nothing is added to stays as it is, and what is added is there.
+/// Reads a list of archives. Without additions it must stay as it is; an added name must be in it.
 pub fn deps_list(bytes: &[u8]) {
     let Ok(list) = DepsList::parse(bytes.to_vec()) else { return };
     assert_eq!(list.regenerated(&[]), bytes);
@@ -130,12 +130,12 @@ pub fn deps_list(bytes: &[u8]) {
     }
 }
 
-/// Audits a tree whose files are `bytes`, cut at the marks.
+/// Audits a tree whose files are parts of `bytes`.
 pub fn pipeline(bytes: &[u8]) {
     const NAMES: [&str; 4] =
         ["/p/lib.so", "/lib64/ld-linux-x86-64.so.2", "/p/libb.so", "/etc/ld.so.cache"];
     let mut tree = MemTree::new();
-    // The first bytes say how long each file is.
+    // The first bytes hold the size of each file.
     let (sizes, mut rest) = bytes.split_at(bytes.len().min(2 * NAMES.len()));
     for (i, name) in NAMES.iter().enumerate() {
         let size = sizes
@@ -173,7 +173,7 @@ impl policy::Files for Policies {
 }
 
 /// Reads a policy and those that it extends, cut at NUL bytes, and the same bytes as a policy of
-/// auditwheel. What is right reads back from what is shown of it.
+/// auditwheel. The text that `show` writes of a valid policy must be valid too.
 pub fn policies(bytes: &[u8]) {
     let names = ["p.toml", "b.toml", "c.toml"];
     let files = names.into_iter().zip(bytes.split(|b| *b == 0)).chain([("w.json", bytes)]);

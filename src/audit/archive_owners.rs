@@ -1,7 +1,7 @@
-//! Who installs an archive: the Debian package whose list has its path, the pkg-config package that
-//! links it, and the CMake package that imports it, both by files beside the archive. A name comes only
-//! from a file that names this archive. `fix::owners` asks for the archives of findings, and the view
-//! `archive` for those of its answer.
+//! Finds the packages that install an archive: the Debian package whose list has its path, the
+//! pkg-config package that links it, and the CMake package that imports it. The last two come from
+//! package files near the archive, and only from those that name it. `fix::owners` asks for the
+//! archives of findings, and the view `archive` for those of its answer.
 
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
@@ -19,14 +19,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Most bytes of one file, and most files beside the archives of one directory: a desktop has 900 files
-/// of pkg-config and 2,000 of CMake.
+/// Most bytes of one package file, and most package files for one directory of archives. A desktop
+/// has 900 files of pkg-config and 2,000 of CMake.
 const MOST_OF_FILE: u64 = 8 << 20;
 const MOST_FILES: usize = 8000;
-/// Archives named for one name: several releases of LLVM have the same.
+/// Most archives for one name: several releases of LLVM use the same names.
 const MOST: usize = 3;
 
-/// Who installs an archive.
+/// The packages that install an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveOwner {
     /// The archive.
@@ -37,7 +37,7 @@ pub struct ArchiveOwner {
     pub package: Option<String>,
     /// The pkg-config package.
     pub pkg_config: Option<String>,
-    /// The CMake package, and the target in it.
+    /// The CMake package, and its target for the archive.
     pub cmake: Option<CMakeTarget>,
 }
 
@@ -48,7 +48,7 @@ impl ArchiveOwner {
     }
 }
 
-/// The answers.
+/// The owners of archives, by path and by name.
 #[derive(Debug, Default)]
 pub struct ArchiveOwners {
     by_path: FastMap<PathBuf, ArchiveOwner>,
@@ -56,8 +56,8 @@ pub struct ArchiveOwners {
 }
 
 impl ArchiveOwners {
-    /// Looks for the owners of archives at `paths`, and for archives of installed packages that are
-    /// called like one of `names`: `foo` for `libfoo.a`.
+    /// Finds the owners of the archives at `paths`, and the archives of installed packages that
+    /// have one of `names`: `foo` for `libfoo.a`.
     pub fn find(tree: &dyn Tree, paths: &BTreeSet<PathBuf>, names: &BTreeSet<Vec<u8>>) -> Self {
         let mut out = Self::default();
         if paths.is_empty() && names.is_empty() {
@@ -81,7 +81,7 @@ impl ArchiveOwners {
         }
         asked.arrange();
         asked.dedup();
-        // A link lies where others look, and has the name that they know.
+        // Package files use the path of the link, not that of its target.
         let placed = |path: &PathBuf| {
             let dir = tree.real_path(path.parent()?).ok()?;
             Some(dir.join(path.file_name()?))
@@ -125,18 +125,19 @@ impl ArchiveOwners {
     }
 }
 
-/// The file name of the archive that lists call `name`.
+/// The file name of the archive `name`: `libfoo.a` for `foo`.
 fn archive_name(name: &[u8]) -> Vec<u8> {
     if name.ends_with(b".a") { name.to_vec() } else { [b"lib", name, b".a"].concat() }
 }
 
-/// Names of packages by archive, from the files beside the archives of one directory.
+/// Names of packages by archive, from the package files for one directory of archives.
 struct Beside<'a> {
     pkg_config: FastMap<&'a Path, (Rank, String)>,
     cmake: FastMap<&'a Path, CMakeTarget>,
 }
 
-/// How well a package file fits: the place of the archive in `Libs`, and the number of its libraries.
+/// Rank of a package file for an archive: the index of the archive in `Libs`, then the number of
+/// libraries in `Libs`. The lowest rank wins.
 type Rank = (usize, usize);
 
 impl<'a> Beside<'a> {
@@ -165,8 +166,8 @@ impl<'a> Beside<'a> {
         out
     }
 
-    /// A package file links an archive in `own` if it names its library, and no directory that has
-    /// another archive of the name.
+    /// Adds the archives in `own` that a package file links. An archive counts only if no earlier
+    /// `-L` directory has a file with its name.
     fn add_pkg_config(
         &mut self,
         (tree, own): (&dyn Tree, &Path),
@@ -231,7 +232,7 @@ fn prefix(dir: &Path) -> Option<&Path> {
 fn files(tree: &dyn Tree, dirs: &[PathBuf], end: &str) -> Vec<PathBuf> {
     let mut out = Vec::new();
     for dir in dirs {
-        // Without the directory no file names an archive.
+        // A directory that cannot be listed yields no package files.
         let _ = tree.list(dir, &mut |name, node| {
             let is_file = node != Node::Kind(Kind::Directory);
             if is_file && name.as_bytes().ends_with(end.as_bytes()) && out.len() < MOST_FILES {
@@ -282,7 +283,7 @@ fn imported<'a>(
         let Some((target, location)) = location(&text, &command) else { continue };
         let Some(path) = by_name.get(last_part(location)).copied() else { continue };
         let is_it = if let Some(rest) = location.strip_prefix(b"${") {
-            // The variable is the prefix of the package.
+            // The variable is taken as the prefix of the package.
             let end = rest.iter().position(|byte| *byte == b'}').map_or(rest.len(), |at| at + 1);
             rest[end..].starts_with(b"/") && path.as_os_str().as_bytes().ends_with(&rest[end..])
         } else {
@@ -299,7 +300,7 @@ fn imported<'a>(
 /// The property with the file of an imported target, for one configuration or all.
 const LOCATION: &[u8] = b"IMPORTED_LOCATION";
 
-/// The target and the file of `set_target_properties(TARGET PROPERTIES … IMPORTED_LOCATION* FILE …)`.
+/// The target and its file in `set_target_properties(TARGET PROPERTIES … IMPORTED_LOCATION FILE)`.
 fn location<'t>(text: &'t [u8], command: &Command) -> Option<(&'t [u8], &'t [u8])> {
     if !text[command.name.clone()].eq_ignore_ascii_case(b"set_target_properties") {
         return None;
@@ -315,8 +316,8 @@ fn location<'t>(text: &'t [u8], command: &Command) -> Option<(&'t [u8], &'t [u8]
     None
 }
 
-/// The package whose configuration file lies beside `file`: the only one, or the one whose name the
-/// file's begins with.
+/// The package whose configuration file lies beside `file`. If there are several, the longest
+/// package name with which the name of `file` begins.
 fn package_of(tree: &dyn Tree, file: &Path) -> Option<String> {
     let dir = file.parent()?;
     let files = files(tree, &[dir.to_path_buf()], ".cmake");

@@ -1,6 +1,5 @@
-//! Selects the archives whose members are read, and builds the archive set; objects are read with
-//! them. A plain audit of a large system reads none, because that would cost more than all other
-//! reading.
+//! Selects the archives and objects whose members are read, and builds the archive set. A plain
+//! audit of a large system reads none, because that would cost more than all other reading.
 
 use super::binding::Bound;
 use super::unlinkable;
@@ -21,7 +20,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Audited archives up to this total size, and objects up to the same, are read without a request.
+/// Audited archives up to this total size in bytes are read without a request, and so are objects.
 /// That takes a few milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
@@ -61,8 +60,8 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
 }
 
 /// Reads the members of all archives, and of objects given by name, if the run is about archives.
-/// Later steps ask them for `unbound` names; verifying a fix asks for all names that such objects
-/// refer to.
+/// Later steps look up `unbound` names in them. Verification of a fix looks up all references of
+/// objects with an undefined one.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -84,7 +83,8 @@ pub(super) fn read_all(
     };
     plan.members.then(|| {
         let wanted = corpus.files.entries().filter_map(is_wanted).collect();
-        // Archives may define what a shared object of a link refers to, bound or not.
+        // A link may take a definition from an archive for any reference of a shared object, bound
+        // or not.
         let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
         let inputs = inputs.filter_map(FileFacts::object);
         let referred = lacking(corpus, bound).chain(inputs).flat_map(|object| {
@@ -133,7 +133,7 @@ pub(super) fn definitions(library: &ArchiveSet, names: &Names) -> Vec<(FileId, V
     out
 }
 
-/// Reads the members of `wanted`. Objects are among the archives only if `lazy` names them.
+/// Reads the members of `wanted`. The set has an object as an entry only if `lazy` names it.
 fn shelve(
     lazy: &[PathBuf],
     corpus: &mut Corpus,
@@ -162,7 +162,7 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
     };
     let all = plan.facts;
     let size: u64 = archives().filter(|(_, f)| f.audited).map(|(_, f)| f.stat.len).sum();
-    // An archive defines the symbol: the members there that refer to it are part of the answer.
+    // If a provider archive defines the symbol, the report names the members that refer to it.
     let traced = diagnosis.undefined.iter().any(|undefined| {
         let object = corpus.files[undefined.file].object();
         object.is_some_and(|object| {
@@ -171,8 +171,8 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
             found.any(|provider| provider.member.is_some() && corpus.files[provider.file].provider)
         })
     });
-    // An object was probably linked from an archive beside it. In a whole system that does not
-    // hold, and there are many archives.
+    // An object was probably linked from an archive beside it. A whole system has many archives,
+    // and there this does not hold.
     let objects = corpus.files.iter().filter(|f| f.audited && f.object().is_some()).count();
     let broken: FastSet<&Path> = diagnosis
         .undefined
@@ -193,7 +193,7 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
     archives().filter(|(_, facts)| is_wanted(facts)).map(|(file, _)| file).collect()
 }
 
-/// True if the question is about all archives of a system, and compilers add the object to each link.
+/// True for a start file of compilers, if the run is about all archives of a system.
 fn is_start_file(plan: &Plan, facts: &FileFacts) -> bool {
     !plan.self_dirs.is_empty() && facts.provider && unlinkable::is_start_file(&facts.path)
 }

@@ -1,5 +1,5 @@
-//! Files that are read and resolved in addition to the audited ones, to answer questions about
-//! those. Reports have no findings about them.
+//! Reads and resolves files beyond the audited ones, to answer questions about the audited ones.
+//! Reports have no findings about the additional files.
 
 use super::{EntryPoints, resolve};
 use crate::facts::collect::Collector;
@@ -10,7 +10,7 @@ use crate::resolve::hosts::Hosts;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 
-/// Reads the entries at the paths, and returns those that are files.
+/// Reads the files at `paths`; any other entry is skipped.
 pub(super) fn read(
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,

@@ -102,7 +102,7 @@ pub(super) fn bind(
         if needs.is_empty() && done.iter().all(Option::is_some) {
             return Bindings { entry_points: done.into_iter().flatten().collect(), own };
         }
-        // Their host programs are bound now, so these plugins lack no file.
+        // Only plugins are left: their host programs were bound in this round.
         if needs.is_empty() && bound > 0 {
             continue;
         }
@@ -110,12 +110,13 @@ pub(super) fn bind(
     }
 }
 
-/// Fewest entry points that a worker takes: its results for one help with the next.
+/// Fewest entry points for one worker: it reuses results of one entry point for the next.
 fn share(roots: usize) -> usize {
     roots / (8 * rayon::current_num_threads()) + 1
 }
 
-/// Link maps of several entry points in which only the entry point can have unresolved references.
+/// Link maps that several entry points share, and in which only the entry point itself can have
+/// unresolved references.
 fn quiet_links(
     plan: &Plan,
     view: View<'_>,
@@ -160,7 +161,7 @@ fn quiet_links(
     quiet.map(|(closure, _)| closure.links_id()).collect()
 }
 
-/// The entry point that is the host of each plugin's.
+/// The entry point of the host program, by the entry point of its plugin.
 fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
     let roots = || closures.roots.entries();
     if roots().all(|(_, closure)| closure.root.host.is_none()) {
@@ -223,7 +224,7 @@ pub fn bind_names(
     NamedBindings { symbols, bindings, archives }
 }
 
-/// The closure of each file as an entry point of its own.
+/// The closure of each file that was resolved as an entry point of its own.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
     for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {

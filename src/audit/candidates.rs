@@ -1,6 +1,6 @@
 //! Finds files in a prefix that have the name of a missing library, audited or not. It lists
-//! directories and opens no file. With it `missing-library` distinguishes a library that the search
-//! misses from one that is absent; `diagnosis` asks for the symbols of such a file.
+//! directories and opens no file. With these files, `missing-library` can tell a library that the
+//! search misses from one that is absent, and `diagnosis` looks up symbols in them.
 
 use crate::diagnosis::MissingNeed;
 use crate::facts::Corpus;
@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Kernel file systems are skipped: they hold many names and no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Most entries listed below one prefix: more than a whole `/usr` has. A larger prefix, such as the
-/// root of a disk, counts as one without candidates.
+/// Most entries listed below one prefix: more than a whole `/usr` has. A larger prefix, such as a
+/// whole disk, is treated as one without candidates.
 const MOST_ENTRIES: usize = 300_000;
 
 /// The listings of the run's walks.
@@ -55,8 +55,8 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library. Lists each prefix at most once, and
-    /// none for names that no walk has seen there.
+    /// Searches the prefix of every object with a missing library. Lists each prefix at most once,
+    /// and only for names that may exist there according to the walks.
     pub(super) fn search(
         &mut self,
         tree: &dyn Tree,
@@ -83,8 +83,8 @@ impl Candidates {
         }
     }
 
-    /// Takes names from files already read. A listing would find them too, at a cost that grows
-    /// with the prefix.
+    /// Takes the paths of files already read. A listing would find these paths too, at a cost that
+    /// grows with the prefix.
     fn take_known(
         &mut self,
         tree: &dyn Tree,
@@ -148,8 +148,8 @@ pub fn named_below(
     out
 }
 
-/// The shared objects below `prefix` by file name, and other files with one of `names`. All directories
-/// of one depth are listed at once.
+/// The shared objects below `prefix` by file name, and other files with one of `names`. All
+/// directories of one depth are listed at once.
 fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
     let mut out = Listing::default();
     let mut todo = vec![prefix.to_path_buf()];
@@ -215,7 +215,7 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
         && tree.real_path(dir).is_ok_and(|real| real == dir)
 }
 
-/// The file name in a need's name.
+/// The file name of a needed library; `None` if it is empty.
 fn file_name(library: &[u8]) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
     Some(last_part(library)).filter(|name| !name.is_empty()).map(OsStr::from_bytes)

@@ -1,4 +1,4 @@
-//! What follows from the files that the walks found: their prefixes, and the counts by kind.
+//! Derives the prefixes of the walked files, and their counts by kind.
 
 use crate::facts::Corpus;
 use crate::package::Prefixes;

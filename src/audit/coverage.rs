@@ -1,5 +1,5 @@
-//! One line of coverage for every audited archive, for reports: the number of members, of opaque
-//! members, and of names that no audited file defines.
+//! One line of coverage for every audited archive, for reports. It counts members, members whose
+//! references are unknown (opaque), and referenced names that no audited file defines.
 
 use super::Audit;
 use crate::cover::{LinkerDefined, Output};
@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 pub struct Line {
     /// The archive.
     pub file: FileId,
-    /// Members, opaque members, and references without a definition; `None` if the members were not
-    /// read.
+    /// Counts of members, opaque members, and names without a definition; `None` if the members
+    /// were not read.
     pub counts: Option<(usize, usize, usize)>,
 }
 

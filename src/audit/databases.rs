@@ -1,5 +1,6 @@
-//! The databases of MIOpen and rocFFT: which directories are listed, and the headers of SQLite files in
-//! them. The directories are those beside the libraries and at their places in the audited prefixes.
+//! Finds the databases of MIOpen and rocFFT, and reads the headers of those that are SQLite files.
+//! It lists the directories beside the libraries, and the default directories in the audited
+//! prefixes.
 
 use crate::facts::{Corpus, FileFacts};
 use crate::format::elf::Object;
@@ -21,10 +22,10 @@ const MOST: usize = 10_000;
 const MIOPEN: &str = "share/miopen/db";
 /// Directories for libraries in a prefix of ROCm.
 const LIBRARIES: [&str; 2] = ["lib", "lib64"];
-/// Directories for the cache of rocFFT, below that of the library.
+/// Directories of rocFFT's kernel cache, relative to the directory of the library.
 const ROCFFT: [&str; 2] = ["", "rocfft"];
 
-/// Whose databases a directory has.
+/// The library that owns the databases of a directory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     MIOpen,
@@ -71,7 +72,7 @@ pub(super) fn find(
     out
 }
 
-/// The directories that exist, each once, by their places without links.
+/// The existing directories, each once, by their paths with links resolved.
 fn directories(
     tree: &dyn Tree,
     corpus: &Corpus,
@@ -110,7 +111,7 @@ fn has_soname(facts: &FileFacts, start: &[u8]) -> bool {
     facts.object().and_then(Object::soname).is_some_and(|soname| soname.starts_with(start))
 }
 
-/// A database, unless it is not a regular file; an error in words.
+/// Reads one database. `None` if it is not a regular file; the error is a reason for the report.
 fn read(tree: &dyn Tree, path: &Path, name: Name) -> Result<Option<Database>, String> {
     let Opened::File(handle) = tree.open(path).map_err(describe)? else { return Ok(None) };
     let is_text = path.extension() == Some(OsStr::new("txt"));

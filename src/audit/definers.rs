@@ -1,5 +1,5 @@
-//! Reads the candidates of missing libraries: files that could be the library, with all that they
-//! load. `diagnosis` asks what they define.
+//! Reads the candidates for missing libraries: files that could be the library, with all that they
+//! load. `diagnosis` looks up symbols in them.
 
 use super::beside;
 use super::candidates::{Candidates, Walked};
@@ -15,7 +15,8 @@ use crate::resolve::start::Start;
 use crate::tree::Tree;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The search for candidates of missing libraries, and for the libraries that those need in turn.
+/// The search for candidates for missing libraries, and for the libraries that these candidates
+/// need.
 pub(super) struct Search<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
@@ -57,7 +58,7 @@ impl Search<'_> {
         }
     }
 
-    /// Resolves files as entry points, and adds the libraries that they lack.
+    /// Resolves files as entry points, and adds their missing libraries to the search.
     fn resolve(&mut self, corpus: &mut Corpus, collector: &mut Collector<'_>, files: &[FileId]) {
         let start = |file: &FileId| Start {
             file: *file,

@@ -1,5 +1,6 @@
-//! Definitions in archives by a selection of names: most names that members define are not stored
-//! (`symbol_names`), so that the indices of the archives are read again. Near misses ask.
+//! Looks up definitions in archives by a predicate on their names. Most names that members define
+//! are not stored (`symbol_names`), so the indexes of the archives are read again. Rules use it to
+//! find definitions that nearly fit (`rules/near_archives.rs`).
 
 use super::Audit;
 use crate::format::archive::{self, Definition};
@@ -8,8 +9,8 @@ use crate::parallel;
 use crate::tree::{Opened, Tree};
 
 impl Audit {
-    /// The definitions that `is_wanted` selects, by archive in their order. An archive that changed or
-    /// cannot be read has none.
+    /// The definitions whose names `is_wanted` accepts, in the order of `archives`. An archive that
+    /// has changed, or cannot be read, yields none.
     pub fn definitions_like(
         &self,
         tree: &dyn Tree,
@@ -23,7 +24,7 @@ impl Audit {
                 Ok(Opened::File(handle)) if handle.stat() == facts.stat => handle,
                 _ => return Vec::new(),
             };
-            // The audit has reported damage.
+            // The audit has already reported defects of this archive.
             let found = archive::matching(&handle, is_wanted, &mut Vec::new()).unwrap_or_default();
             found.into_iter().map(|definition| (file, definition)).collect()
         };

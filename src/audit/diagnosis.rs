@@ -1,6 +1,6 @@
-//! The stage between binding and the rules: which undefined symbols a missing library explains, which
-//! a host program is assumed to define, and which are findings. `diagnosis` decides; this file reads the
-//! facts that it lacks.
+//! The stage between binding and the rules. An undefined symbol is explained by a missing library,
+//! assumed to be defined by a host program, or a finding. `crate::diagnosis` decides; this file
+//! reads the facts that it lacks.
 
 use super::archives;
 use super::binding::Bound;
@@ -68,8 +68,8 @@ impl Diagnosing<'_> {
         source(self.plan, self.prefixes, View::new(corpus), self.bound)
     }
 
-    /// Missing libraries whose names exist in the prefix, and their candidates if one may explain an
-    /// undefined symbol.
+    /// Finds files in the prefix that have the name of a missing library. If `may_explain` is set,
+    /// reads them as candidates that may define undefined symbols.
     fn candidates(
         &self,
         corpus: &mut Corpus,

@@ -1,5 +1,5 @@
-//! Libraries that objects cannot do without and open with dlopen, as their notes say: whether the loader
-//! finds them. A loop reads the places where it would search.
+//! Checks that the loader finds the libraries that an object must open with dlopen, as its notes
+//! say. A loop reads the paths where the loader would search.
 
 use super::rounds::Rounds;
 use crate::facts::collect::Collector;
@@ -12,16 +12,16 @@ use crate::resolve::resolver::Resolver;
 use crate::resolve::{Closure, Opening};
 use crate::wants::Wants;
 
-/// A library that an object requires and that dlopen does not open.
+/// A library that an object requires and that dlopen cannot open.
 #[derive(Clone, Debug)]
 pub struct MissingDlopen {
     /// The object with the note.
     pub file: FileId,
-    /// The entry of the note, by its position.
+    /// Index of the entry among the required libraries of the object's notes.
     pub entry: usize,
     /// The first entry point under which dlopen fails.
     pub root: RootId,
-    /// The loader's message if it stops at a file that it finds.
+    /// The loader's message, if it finds a file but refuses to load it.
     pub stopped: Option<&'static str>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn find(
     out
 }
 
-/// What a search reads.
+/// The state of a search.
 struct Search<'a, 'c> {
     plan: &'a Plan,
     corpus: &'a mut Corpus,
@@ -74,8 +74,8 @@ struct Search<'a, 'c> {
 }
 
 impl Search<'_, '_> {
-    /// `Ok` if a module opens one of the libraries of an entry; else the loader's message, if it stops
-    /// at a file.
+    /// `Ok` if `module` can open one of the libraries of an entry. The error is the loader's
+    /// message about the first file that it refuses, if any.
     fn opens_one(
         &mut self,
         closure: &Closure,

@@ -1,7 +1,8 @@
-//! Device code: which files are read for it, and what loads it. Objects that need HIP's runtime, code
-//! objects and bundles on their own are read, and for the command `gpu` all objects. Archives are read for
-//! that command, and for a policy that lists targets. A prefix without device code costs nothing. Data
-//! directories are listed only beside what has device code.
+//! Selects the files that are read for device code, and finds the processes that load it. The audit
+//! reads objects that need HIP's runtime, code objects, and stand-alone bundles. The command `gpu`
+//! reads all objects. Archives are read for that command, or if a policy lists targets. A prefix
+//! without device code costs nothing: data directories are listed only beside files with device
+//! code.
 
 use super::binding::Resolved;
 use crate::facts::collect::Collector;
@@ -22,7 +23,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// HIP's runtime, by the begin of its soname.
+/// HIP's runtime, by the start of its soname.
 const RUNTIME: &[u8] = b"libamdhip64.so";
 /// Most bytes of an index. rocBLAS's largest has 3 MiB.
 const MOST_INDEX: u64 = 64 << 20;
@@ -69,8 +70,8 @@ pub(super) fn find(
     out
 }
 
-/// How much of each file is read. The bytes that a run may inflate go to the files in their order, by the
-/// sizes that headers state, so that the result does not depend on threads.
+/// The read depth of each file. The budget of inflated bytes is given to the files in their order,
+/// by the sizes that headers state. So the result does not depend on threads.
 fn depths(
     whole: Depth,
     corpus: &Corpus,
@@ -89,7 +90,7 @@ fn depths(
     collector.device_code(corpus, &listing).into_iter().map(depth).collect()
 }
 
-/// Objects that entry points load and that need the runtime, audited or not.
+/// The files, audited or not, that entry points load together with the runtime.
 fn loaded(corpus: &Corpus, resolved: Resolved<'_>) -> BTreeSet<FileId> {
     let mut out = BTreeSet::new();
     for closure in &resolved.closures.roots {
@@ -106,7 +107,7 @@ fn may_have_code(plan: &Plan, facts: &FileFacts) -> bool {
         Content::Elf(_) if facts.foreign().is_some() => facts.foreign() == Some(Foreign::Gpu),
         Content::Elf(object) => plan.gpu.is_some() || needs_runtime(object),
         Content::Other(ident) => format::may_be_container(&ident.bytes),
-        // Members are read if a question is about the targets of all files.
+        // Members are read only if the command or a policy is about the targets of all files.
         Content::Archive(_) => {
             plan.gpu.is_some() || facts.audited && plan.policy.gpu.targets.is_some()
         }
@@ -126,7 +127,8 @@ fn runtime(corpus: &Corpus, closure: &Closure) -> Option<Runtime> {
     closure.in_scope().find_map(|(_, file)| Runtime::at(file, &corpus.files[file].real))
 }
 
-/// The kpack files that programs and libraries name, as one set for each of these. Returns the files.
+/// Adds one data set for each program or library that names kpack files. Returns the paths of all
+/// these kpack files.
 fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<PathBuf> {
     let mut all = BTreeSet::new();
     let (mut sets, mut unknown) = (Vec::new(), Vec::new());
@@ -149,7 +151,7 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
                 first.get_or_insert(pattern);
             }
             for (pack, target) in found {
-                // The name counts only for a file that was not read.
+                // The target in the file name counts only if the file was not read.
                 let own = read.get(&*pack).and_then(|file| out.files.get(file)).map(offers);
                 let named = || target.map(|target| Offer { target, compressed: false });
                 offers_of_all.extend(own.unwrap_or_else(|| named().into_iter().collect()));
@@ -175,8 +177,8 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
     all
 }
 
-/// The kpack files that a path with a place for the GPU means, with the targets in their names; `None` if
-/// their directory cannot be listed.
+/// The kpack files that match a path with a placeholder for the GPU, with the targets in their
+/// names. `None` if their directory cannot be listed.
 fn kpack_files(tree: &dyn Tree, pattern: &Path) -> Option<Vec<(PathBuf, Option<TargetId>)>> {
     let (dir, name) = (pattern.parent()?, pattern.file_name()?);
     let names = match list(tree, dir, true) {
@@ -190,8 +192,8 @@ fn kpack_files(tree: &dyn Tree, pattern: &Path) -> Option<Vec<(PathBuf, Option<T
     Some(names.into_iter().filter_map(of_name).collect())
 }
 
-/// The data directories of libraries, and other directories with code objects; not the kpack files that
-/// libraries name.
+/// Adds the data directories of libraries, and other directories with code objects. The kpack files
+/// that libraries name (`packs`) are skipped.
 fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &mut Devices) {
     let mut libraries: BTreeMap<PathBuf, FileId> = BTreeMap::new();
     for (file, facts) in corpus.files.entries() {
@@ -229,7 +231,7 @@ fn tensile(facts: &FileFacts) -> Option<Tensile> {
     TENSILE.iter().copied().find(|kind| soname.starts_with(kind.soname.as_bytes()))
 }
 
-/// The directories that exist of those in which a library looks for its data.
+/// The existing directories among those in which a library looks for its data.
 fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
     let Some(base) = data::places(library, kind) else { return Vec::new() };
     let is_dir = |path: &PathBuf| tree.kind(path) == Ok(Kind::Directory);
@@ -281,7 +283,7 @@ fn index(tree: &dyn Tree, path: &Path) -> Option<Vec<Vec<u8>>> {
     Some(names.map(<[u8]>::to_vec).collect())
 }
 
-/// The processes that load device code, and the profiles.
+/// Adds the processes that load device code, and their profiles.
 fn processes(plan: &Plan, corpus: &Corpus, resolved: Resolved<'_>, out: &mut Devices) {
     let gpu = &plan.policy.gpu;
     let mut runtimes = BTreeSet::new();

@@ -1,11 +1,10 @@
-//! What the system has for undefined symbols and missing libraries: libraries in the directories and
-//! the cache of the loader that define such symbols, and paths of installed packages with the name of a
-//! missing library. Rules add the answers as evidence. They change no verdict, cause or fingerprint,
-//! and these files are no part of the corpus.
+//! Finds candidates of the system for undefined symbols and missing libraries. These are libraries
+//! in the directories and the cache of the loader that define such symbols, and paths of installed
+//! packages with the name of a missing library. Rules add the candidates as evidence. They change
+//! no level, cause or fingerprint, and the corpus does not hold them.
 //!
-//! Only names for which the audited files, the prefix and `--lib-path` have no candidate are looked
-//! up. A run without such names reads nothing here, nor does one under a whitelist, whose report is the
-//! same on every machine.
+//! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
+//! Nothing is looked up under a whitelist: its report is the same on every machine.
 
 use super::binding::Bound;
 use super::candidates::Candidates;
@@ -34,16 +33,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Most libraries that are read, and bytes of their tables: Debian's 59,000 packages have fewer in
-/// default directories than this.
+/// Upper bounds on the libraries that are read, and on the bytes of their tables. Debian's 59,000
+/// packages have fewer libraries in default directories.
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: usize = 512 << 20;
-/// Files read between two checks of the bytes.
+/// Files read in parallel between two checks of the byte bound.
 const AT_ONCE: usize = 256;
-/// Libraries named for one object or one missing library.
+/// Most libraries reported for one object or one missing library.
 const MOST: usize = 3;
 
-/// The answers.
+/// The candidates of the system.
 #[derive(Default)]
 pub struct Installed {
     /// Libraries by the object whose symbols they define, those with most symbols first.
@@ -57,7 +56,7 @@ pub struct Installed {
 pub struct InstalledFile {
     /// Its path.
     pub path: Arc<Path>,
-    /// The Debian package that has it, or the store item.
+    /// The Debian package that owns the file, or the store item.
     pub package: Option<String>,
 }
 
@@ -73,13 +72,13 @@ struct Definer {
 pub struct InstalledLibrary {
     /// The path and its package.
     pub file: InstalledFile,
-    /// The objects that can load it; `None` if there is no such file any more.
+    /// The target of the library; `None` if the file no longer exists.
     pub target: Option<Target>,
 }
 
 impl Installed {
-    /// Libraries that define `symbol` and that the process of `object` does not load, each with true
-    /// if it loads another file of that soname.
+    /// Libraries that define `symbol` and that the process of `object` does not load. The flag is
+    /// true if the process loads another file of the same soname.
     pub fn definers(
         &self,
         object: FileId,
@@ -114,18 +113,18 @@ pub(super) struct Search<'a> {
     pub(super) candidates: &'a Candidates,
 }
 
-/// An object with undefined symbols that no file at hand defines.
+/// An object with undefined symbols that have no candidate.
 struct Open<'a> {
     root: RootId,
     target: Target,
     names: Vec<&'a [u8]>,
 }
 
-/// A library with some of those symbols.
+/// A library of the system that defines some of those symbols.
 struct Hit {
-    /// Its path without links, of which packages know.
+    /// Its path with links resolved, as in the lists of packages.
     real: PathBuf,
-    /// Its path by soname, if there is such a link.
+    /// A link beside it that has its soname as name, or else `real`.
     shown: PathBuf,
     /// The file, if the audit has read it too.
     file: Option<FileId>,
@@ -135,7 +134,7 @@ struct Hit {
 }
 
 impl Search<'_> {
-    /// The answers, or `None` if there was no question.
+    /// Runs the search; `None` if there is nothing to look up.
     pub(super) fn run(self) -> Option<Installed> {
         let is_asked = self.plan.rule_wants.holds(Wants::INSTALLED)
             && !self.plan.policy.is_closed()
@@ -170,8 +169,8 @@ impl Search<'_> {
         Some(out)
     }
 
-    /// Objects whose undefined symbols have no candidate. A version names the library that should
-    /// define the symbol, so that no other library could.
+    /// Objects with undefined symbols that have no candidate. Symbols with a version are skipped:
+    /// the version names the library that should define them.
     fn open(&self) -> BTreeMap<FileId, Open<'_>> {
         let mut out: BTreeMap<FileId, Open<'_>> = BTreeMap::new();
         for one in &self.diagnosis.undefined {
@@ -329,8 +328,9 @@ impl Search<'_> {
         (size, Some(hit))
     }
 
-    /// The libraries that define most symbols of an object. A file that the process loads was searched
-    /// by the loader; a store item takes no library from elsewhere.
+    /// The libraries that define most of an object's undefined symbols. Files that the process
+    /// loads are skipped: the loader has searched them. An object in a store takes only libraries
+    /// of that store, and no other object does.
     fn chosen<'h>(&self, file: FileId, open: &Open<'_>, hits: &'h [Hit]) -> Vec<Chosen<'h>> {
         let closure = &self.bound.closures.roots[open.root];
         let scope: FastSet<FileId> = closure.in_scope().map(|(_, file)| file).collect();
@@ -360,7 +360,8 @@ impl Search<'_> {
         out
     }
 
-    /// The paths of packages with a name, of files that are libraries or are gone.
+    /// Paths of installed packages with this file name. Each is a shared library, or no longer
+    /// exists.
     fn libraries(&self, name: &[u8], owners: &Owners) -> Vec<InstalledLibrary> {
         let target = |path: &Path| match self.tree.open(path) {
             Ok(Opened::File(handle)) => {
@@ -416,7 +417,7 @@ impl Place {
         Self { stat, real: None, links: Vec::new() }
     }
 
-    /// Its own name, or a link's if its own is in no such directory.
+    /// Its own path, or that of a link if the file itself lies in another directory.
     fn path(&self) -> PathBuf {
         self.real.clone().or_else(|| self.links.first().cloned()).unwrap_or_default()
     }

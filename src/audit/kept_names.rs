@@ -6,7 +6,7 @@ use crate::policy::{Pattern, Policy};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// True if a policy selects files by path, so that their other names matter.
+/// True if a policy selects files by path. Then every path of a file matters, not only the first.
 pub(super) fn names_files(policy: &Policy) -> bool {
     let mut symbols = policy.required_symbols.iter().chain(&policy.forbidden_symbols);
     !policy.required_files.is_empty() || symbols.any(|at| at.path.is_some())

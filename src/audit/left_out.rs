@@ -1,12 +1,12 @@
-//! Files with more needs or unbound symbols than the audit judges. The rule `undecided` reports
-//! them, and a baseline line about them is never stale.
+//! Files with more needs or unbound symbols than the audit checks. The rule `undecided` reports
+//! these files, and a baseline line about them is never stale.
 
 use super::Audit;
 use crate::bind::MOST_REPORTS;
 use crate::id::FileId;
 use std::collections::BTreeMap;
 
-/// Facts about a file of which only a part is judged.
+/// A file with more facts of one kind than the audit checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The file.
@@ -15,12 +15,12 @@ pub struct LeftOut {
     pub what: &'static str,
     /// Number of facts.
     pub all: usize,
-    /// Number of facts that are judged.
+    /// Number of facts that are checked.
     pub judged: usize,
 }
 
 impl Audit {
-    /// The files whose facts are judged only in part, by kind of fact.
+    /// The files whose facts are checked only in part, by kind of fact.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let needs = self.corpus.files.entries().filter_map(|(file, facts)| {
             let object = facts.object().filter(|object| object.needs_left_out > 0)?;
@@ -28,7 +28,7 @@ impl Audit {
             let all = judged + object.needs_left_out;
             Some(LeftOut { file, what: "needed libraries", all, judged })
         });
-        // Under each entry point the same number is omitted, or a smaller one.
+        // The number may differ by entry point: the largest counts.
         let mut symbols: BTreeMap<FileId, usize> = BTreeMap::new();
         for (closure, bound) in self.closures.roots.iter().zip(&self.bindings) {
             for (module, left_out) in &bound.left_out {

@@ -1,5 +1,5 @@
-//! Reads what a linker looks at in members behind their symbol tables, and lets `cover` remove from
-//! an answer the names that a linker would not report. The view `archive` and fixes are the callers.
+//! Reads the sections and relocations of archive members. `cover` uses them to drop undefined names
+//! that a linker would not report. The view `archive` and fixes are the callers.
 
 use super::Audit;
 use crate::cover::{Coverage, Facts, Question, referring, refine, rivals};
@@ -10,7 +10,7 @@ use crate::parallel;
 use crate::tree::Tree;
 
 impl Audit {
-    /// The facts of members; those that cannot be read are left out.
+    /// The facts of members; members that cannot be read are skipped.
     pub fn link_facts(
         &self,
         tree: &dyn Tree,
@@ -28,7 +28,8 @@ impl Audit {
         parallel::map(members, one).into_iter().flatten().collect()
     }
 
-    /// Removes from an answer what a linker would not report. `files` are those of the roots.
+    /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
+    /// the file of each of `question.roots`.
     pub fn refine(
         &self,
         tree: &dyn Tree,

@@ -1,6 +1,5 @@
-//! The questions of archive coverage to an audit: which names a linked object leaves undefined
-//! under any entry point, which names its libraries define, and which symbols an unlinked object
-//! has.
+//! Answers the questions of archive coverage: which names a linked object leaves undefined under
+//! any entry point, which names its libraries define, and which symbols an unlinked object has.
 
 use super::Audit;
 use crate::bind::Report;
@@ -24,7 +23,7 @@ pub struct Libraries<'a> {
 }
 
 impl Libraries<'_> {
-    /// True if a linker takes a definition of `name` from one of them.
+    /// True if a linker takes a definition of `name` from one of the libraries.
     pub fn define(&self, name: &[u8]) -> bool {
         let found = self.objects.iter().any(|object| object.satisfies_link(name));
         // `libc.so` is a linker script that adds an archive to glibc's shared library.
@@ -33,7 +32,8 @@ impl Libraries<'_> {
     }
 }
 
-/// What a shared object refers to, with versions as linkers read them.
+/// The references of a shared object. A name with a version is spelled `name@version`, as in
+/// linkers.
 fn references(object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
     let references = object.references.iter().filter_map(|reference| {
         let kind = match reference.kind {
@@ -55,7 +55,8 @@ impl Audit {
     /// The file as a consumer of archives; `None` if it is not an object, or its symbols were not
     /// read.
     ///
-    /// A shared object may be `input` of a link: then it asks for all that it refers to.
+    /// If `input` is set, a shared object is an input of a link: its root has all its references,
+    /// not only those that are undefined.
     pub fn cover_root(&self, file: FileId, input: bool) -> Option<Root> {
         let facts = &self.corpus.files[file];
         let Content::Elf(object) = &facts.content else { return None };

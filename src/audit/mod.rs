@@ -86,14 +86,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-/// Most given paths whose identity is checked before they are read.
+/// Upper bound on the given paths whose device and inode are read before the walk.
 const MOST_GIVEN: usize = 64;
 
 /// All results of a run, before rules put them into words.
 pub struct Audit {
     /// Facts of files.
     pub corpus: Corpus,
-    /// Names of closures, and loaders.
+    /// Interned strings of closures, and the loaders.
     pub resolver: Resolver,
     /// Closures of entry points.
     pub closures: Closures,
@@ -101,7 +101,7 @@ pub struct Audit {
     pub bindings: Vec<RootBinding>,
     /// Answers of the binding queries that the plan asks for.
     queries: Answers,
-    /// Diagnosed facts about objects.
+    /// Missing libraries, undefined symbols and other facts, per object.
     pub diagnosis: Diagnosis,
     /// Definitions of unbound names in the files read.
     pub providers: Providers,
@@ -111,11 +111,11 @@ pub struct Audit {
     pub prefixes: Prefixes,
     /// Missing libraries whose file names exist in the prefix.
     pub candidates: Candidates,
-    /// Candidates of missing libraries with the libraries that they need.
+    /// Candidates for missing libraries, with the libraries that they need.
     libraries: LibraryCandidates,
     /// Plugins whose host program is inferred.
     inferred: Inferred,
-    /// What the system has for undefined symbols and missing libraries.
+    /// Candidates of the system for undefined symbols and missing libraries.
     pub installed: Installed,
     /// Paths that the walk could not read.
     pub problems: Vec<UnreadablePath>,
@@ -126,17 +126,17 @@ pub struct Audit {
     /// Links to directories that the walk met, with their targets, if a policy selects files by
     /// path, or the report lists them.
     pub linked: Vec<(PathBuf, PathBuf)>,
-    /// Links with the name of a library that lead nowhere, with their texts.
+    /// Dangling links with the name of a library, with their targets.
     pub dangling: Vec<(PathBuf, PathBuf)>,
-    /// By a libc.so.6 and a loader of another directory that loads it, the loader beside the libc.
+    /// The loader beside a libc.so.6, by that libc and the loader elsewhere that loads it.
     own_loaders: FastMap<(FileId, FileId), FileId>,
-    /// Libraries that objects require by notes and that dlopen does not open.
+    /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
     /// The search paths of audited objects, for rules that want them.
     pub search_entries: BTreeMap<FileId, SearchEntries>,
     /// Device code, for rules and commands that want it.
     pub devices: Devices,
-    /// What text files promise, for rules that want it.
+    /// References in text files of packages, for rules that want them.
     pub package_text: PackageText,
     /// Text files of the walk.
     texts: Texts,
@@ -155,7 +155,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// The facts, for an audit of the same files with other entry points.
+    /// Returns the facts, for another audit of the same files with different entry points.
     pub fn into_ground(self) -> Ground {
         let Self {
             corpus,
@@ -199,8 +199,8 @@ impl Audit {
         self.own_loaders.get(&(libc, loader)).copied()
     }
 
-    /// Those of `names` that the walk probably met in a listed directory; for rules that declare
-    /// `Wants::NAMES_MET`.
+    /// Keeps those of `names` whose hash equals that of a name in a directory that the walk listed.
+    /// For rules that declare `Wants::NAMES_MET`.
     pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
         self.met.narrow(&mut names);
         names
@@ -281,8 +281,8 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     })
 }
 
-/// Given objects that may also be below a `--lib-path`. Such a library can be larger than all
-/// others there, and is read once.
+/// Device and inode of given objects that may also be below a `--lib-path`. Such a library is read
+/// only once: it can be larger than all others there.
 fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
     let inode = |path: &PathBuf| {
@@ -307,7 +307,7 @@ impl Clock {
         self.last = now;
     }
 
-    /// The same for a step that is often not taken.
+    /// Records a lap only if the step ran.
     fn lap_if(&mut self, was_taken: bool, name: &'static str) {
         if was_taken {
             self.lap(name);
@@ -315,8 +315,8 @@ impl Clock {
     }
 }
 
-/// The input of the stages: the facts of the walked files, and the prefixes of those files. An
-/// audit returns it, so that another audit with other entry points reads no file again.
+/// The input of the stages: the facts and prefixes of the walked files. An audit returns it, so
+/// that an audit with other entry points reads no file again.
 pub struct Ground {
     corpus: Corpus,
     prefixes: Prefixes,
@@ -394,7 +394,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     }
 }
 
-/// The texts of links that lead nowhere, by their places.
+/// The absolute paths of dangling links, with their targets.
 fn link_texts(
     tree: &dyn Tree,
     places: Vec<PathBuf>,
@@ -404,7 +404,7 @@ fn link_texts(
     let mut out = Vec::new();
     for (path, link) in places.into_iter().zip(links) {
         match tree.read_link(link) {
-            // The kernel did not say where its directory is.
+            // The directory of the link could not be resolved.
             Ok(_) if !path.is_absolute() => {
                 let reason = "its directory is not known".to_owned();
                 problems.push(UnreadablePath { path, reason });
@@ -418,7 +418,7 @@ fn link_texts(
 
 impl Ground {
     /// The part of `tree` that the audit may read after the walk, if a policy has a whitelist: the
-    /// prefixes, the places of `--lib-path` and the programs of `--host`.
+    /// prefixes, the `--lib-path` directories and the `--host` programs.
     pub fn closed<'t>(&self, plan: &Plan, tree: &'t dyn Tree) -> Option<InsideTree<'t>> {
         let closed = plan.policy.is_closed().then(|| {
             let mut seen = self.prefixes.clone();

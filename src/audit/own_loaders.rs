@@ -1,6 +1,7 @@
-//! The dynamic loader beside each C library. glibc's libc.so.6 and ld.so are two parts of one build:
-//! they share private structures, and a libc.so.6 fails under the ld.so of another build. For each libc.so.6
-//! that a process loads with an ld.so of another directory, this reads the ld.so beside the libc.
+//! The dynamic loader beside each C library. glibc's libc.so.6 and ld.so are two parts of one
+//! build: they share private structures, and a libc.so.6 fails under the ld.so of another build.
+//! For each libc.so.6 that a process loads with an ld.so of another directory, this reads the ld.so
+//! beside the libc.
 
 use super::binding::Resolved;
 use crate::facts::collect::Collector;
@@ -19,8 +20,8 @@ use std::path::{Path, PathBuf};
 /// glibc's C library, by soname.
 const LIBC: &[u8] = b"libc.so.6";
 
-/// By the file of a libc.so.6, the file of the loader in its directory, if it is not the loader that
-/// loads it.
+/// The loader in the directory of each libc.so.6, by the libc and the loader that loads it. A libc
+/// beside the loader that loads it has no entry.
 pub(super) fn find(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -80,7 +81,8 @@ fn pairs<'a>(corpus: &Corpus, resolved: Resolved<'a>) -> BTreeSet<Pair<'a>> {
     out
 }
 
-/// The path of the loader's file name in the directory of a libc; `None` if the loader is there.
+/// The path in the libc's directory that has the loader's file name. `None` if the loader itself
+/// lies there.
 fn beside(corpus: &Corpus, Pair { libc, loader, name }: Pair<'_>) -> Option<PathBuf> {
     let directory: &Path = corpus.files[libc].real.parent()?;
     let is_there = corpus.files[loader].real.parent() == Some(directory);

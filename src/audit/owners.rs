@@ -1,10 +1,10 @@
-//! The Debian packages that own files, by the lists that dpkg keeps of installed packages. One pass
-//! over the lists answers for all names that are asked about. `installed` asks, and only where
-//! something is undefined or missing; `archive_owners` asks for archives. Without dpkg's lists there is no answer.
+//! Finds the Debian packages that own files, in dpkg's lists of installed files. One pass over the
+//! lists looks up all names. `installed` asks for libraries, if something is undefined or missing,
+//! and `archive_owners` for archives. Without dpkg's lists no file has an owner.
 //!
-//! `dpkg -S FILE` gives the same packages for a path as a list spells it. Here a path is also found if
-//! the list spells it through a link to its directory (`/lib` on a merged `/usr`), and a diverted file
-//! belongs to the package whose file lies at the path.
+//! The answer is that of `dpkg -S FILE`, with two additions. A path is also found if the list
+//! spells it through a link to its directory (`/lib` on a merged `/usr`). A diverted path belongs
+//! to the package whose file lies there.
 
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
@@ -17,33 +17,35 @@ use std::path::{Path, PathBuf};
 
 /// dpkg's directory of lists, each named after its package: `libfoo1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
-/// Diversions: three lines each, the path, the path instead of it, and the package that diverts
-/// (`:` for the administrator), whose own file stays at the first path.
+/// Diversions, in three lines each: the path, the path to which the files of other packages move,
+/// and the package that diverts (`:` for the administrator). The file of that package stays at the
+/// first path.
 const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
 /// The architectures whose packages may be installed, one a line, the system's own first.
 const ARCHITECTURES: &str = "/var/lib/dpkg/arch";
 
-/// Lists read at once, and most bytes of a list and of all: a desktop has 4,000 lists of 40 MB.
+/// Number of lists read in parallel, and upper bounds in bytes for one list and for all. A desktop
+/// has 4,000 lists with 40 MB in total.
 const AT_ONCE: usize = 256;
 const MOST_OF_LIST: u64 = 32 << 20;
 const MOST_OF_ALL: usize = 256 << 20;
 
-/// A path that an installed package has.
+/// A path that an installed package owns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Owned {
-    /// The path; its directory is resolved if it exists.
+    /// The path, with links in its directory resolved if the directory exists.
     pub(super) path: PathBuf,
-    /// The package, with its architecture if the system takes packages of several.
+    /// The package name, as in `libfoo1:amd64` if the system has several architectures.
     pub(super) package: String,
 }
 
-/// Paths with the names that were asked about.
+/// The owned paths with a requested file name.
 #[derive(Default)]
 pub(super) struct Owners {
     by_name: FastMap<Box<[u8]>, Vec<Owned>>,
 }
 
-/// A file that dpkg installs elsewhere, unless it is `package`'s own.
+/// dpkg installs the file at `from` as `to`, unless it comes from `package`.
 struct Diversion {
     from: PathBuf,
     to: PathBuf,
@@ -88,7 +90,8 @@ impl Owners {
         out
     }
 
-    /// The packages of the file at `path`, whose directory is resolved; empty if no list has it.
+    /// The packages of the file at `path`; empty if no list has it. Links in its directory must be
+    /// resolved.
     pub(super) fn of(&self, path: &Path) -> Vec<&str> {
         let owned = self.named(name_of(path)).iter().filter(|owned| owned.path == path);
         owned.map(|owned| &*owned.package).collect()
@@ -100,7 +103,7 @@ impl Owners {
     }
 }
 
-/// Paths of directories without links, memoised.
+/// Directories with links resolved, memoised.
 struct Directories<'t> {
     tree: &'t dyn Tree,
     real: FastMap<PathBuf, PathBuf>,
@@ -131,7 +134,7 @@ fn lists(tree: &dyn Tree) -> Vec<PathBuf> {
     out
 }
 
-/// The lines of the lists that end in one of `names`, with the path of the list.
+/// The lines of the lists whose file name is one of `names`, each with the path of its list.
 fn listed<'l>(
     tree: &dyn Tree,
     lists: &'l [PathBuf],
@@ -182,12 +185,12 @@ fn name_of(path: &Path) -> &[u8] {
     last_part(path.as_os_str().as_bytes())
 }
 
-/// The lines of a text that are not empty.
+/// The lines of a text, without empty ones.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
-/// The bytes of a file of at most this size.
+/// The bytes of a file; `None` if it has more than `most`, or cannot be read.
 pub(super) fn contents(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;

@@ -1,4 +1,4 @@
-//! The programs of the system below a stage, which may load plugins of the stage. They are read and
+//! Programs of the system under a stage: they may load plugins of the stage. They are read and
 //! resolved only if such plugins lack symbols or libraries. Reports have no findings about them.
 
 use super::beside;
@@ -15,7 +15,7 @@ use crate::tree::{Kind, Node, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Directories with programs.
+/// Directories whose programs are read.
 const DIRS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/libexec", "/bin", "/sbin"];
 
 /// Programs with the libraries that they load at their start.

@@ -1,5 +1,5 @@
-//! The loop of the binding queries. A round names the tables and relocations it lacks, the
-//! collector reads them, and the round runs again. Without a query in the plan it does not run.
+//! The loop of the binding queries. A round returns the tables and relocations that it lacks, the
+//! collector reads them, and the round runs again. Nothing runs if the plan has no query.
 
 use super::Audit;
 use super::binding::Bound;
@@ -12,8 +12,8 @@ use crate::id::{FastSet, RootId};
 use crate::plan::Plan;
 
 impl Audit {
-    /// The names that two libraries in the scope of `root` define differently, and the definition that
-    /// each reference of a library gets. Empty unless the plan asks for them.
+    /// The names that two libraries in the scope of `root` define differently, and the definition
+    /// that each reference of a library gets. Empty unless the plan asks for them.
     pub fn duplicate_definitions(&self, root: RootId) -> &[DuplicateName] {
         self.queries.duplicates(root)
     }
@@ -75,7 +75,8 @@ impl Rounds<'_, '_> {
             match step(source) {
                 Ok(answer) => return answer,
                 Err(needs) => {
-                    // Without this check, a fact that stays missing after a read would loop forever.
+                    // Without this check, a fact that stays missing after a read would loop
+                    // forever.
                     let known = answered.len();
                     answered.extend(needs.iter().cloned());
                     assert!(

@@ -1,6 +1,6 @@
 //! The state of each undefined reference under each entry point. It is one of three: `check`
 //! reports it, a missing library explains it, or a program is assumed to define it. The diagnosis
-//! sums this up by object; a view about one symbol needs it by entry point.
+//! summarises the states per object; a view about one symbol needs them per entry point.
 
 use super::binding::Bound;
 use super::{Audit, source};

@@ -39,8 +39,8 @@ impl Rounds {
     ///
     /// # Panics
     ///
-    /// Panics if the round answers nothing: the stage is unfinished without needs, asks for a known
-    /// fact, or asks for one that cannot be read. `main` then exits with status 70.
+    /// Panics if the round answers no need: the stage returned none, or only needs that are known
+    /// already or cannot be read. `main` then exits with status 70.
     pub(super) fn answer(
         &self,
         corpus: &mut Corpus,

@@ -1,5 +1,5 @@
-//! The entries of DT_RPATH and DT_RUNPATH of audited objects, and the directories that they name. Each
-//! directory is looked at once, and none is listed.
+//! The entries of DT_RPATH and DT_RUNPATH of audited objects, and the directories that they name.
+//! Each directory is looked at once, and none is listed.
 
 use super::binding::Resolved;
 use crate::diagnosis::Site;
@@ -23,9 +23,9 @@ pub struct SearchEntry {
     pub text: Vec<u8>,
     /// The directory, with tokens expanded; the text if a token has no value.
     pub directory: PathBuf,
-    /// What is there.
+    /// The state of the directory.
     pub state: EntryState,
-    /// A directory that every user may write to, so that the entry can be made to name other files.
+    /// A world-writable directory on the path: any user can place other files there.
     pub writable: Option<PathBuf>,
 }
 
@@ -34,28 +34,28 @@ pub struct SearchEntry {
 pub enum EntryState {
     /// A directory.
     Directory,
-    /// Nothing, or no directory.
+    /// The path does not exist, or is not a directory.
     Absent,
-    /// Not known: a relative path, a path that the audit may not read, or one of `/proc`.
+    /// Not known: the path is relative, in `/proc`, or cannot or must not be read.
     Unknown,
 }
 
-/// The entries of one object, and where it is loaded first. An entry that names no directory does so from
-/// every path by which the object is loaded.
+/// The suspect entries of one object, and its first occurrence in a closure. An absent entry is
+/// absent from every path by which the object is loaded.
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
     pub site: Site,
-    /// The entries that are relative, absolute without `$ORIGIN`, or no directory, each once, in their
-    /// order, and at most 64.
+    /// Entries that do not start with `$ORIGIN`, and entries whose directory is absent. Each occurs
+    /// once, in the order of the search path, and at most 64 are checked.
     pub entries: Vec<SearchEntry>,
-    /// Entries behind them, which were not checked.
+    /// Number of later entries, which were not checked.
     pub left_out: usize,
 }
 
-/// Entries of one object that are kept.
+/// Most entries that are kept of one object.
 const MOST: usize = 64;
-/// Directories whose answers are kept for other objects.
+/// Most directories whose state is cached for other objects.
 const MOST_KNOWN: usize = 10_000;
 
 impl SearchEntry {
@@ -82,7 +82,7 @@ pub(super) fn find(
     if !plan.rule_wants.holds(Wants::SEARCH_ENTRIES) {
         return out;
     }
-    // A library may be opened by several paths, which are several origins.
+    // Each path by which a library is opened gives `$ORIGIN` another value.
     let mut met: FastSet<(FileId, StrId)> = FastSet::default();
     let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
     for (root, closure) in resolved.closures.roots.entries() {
@@ -101,7 +101,7 @@ pub(super) fn find(
                 Entry::Vacant(place) => {
                     place.insert(SearchEntries::new(Site { root, module }, list, entry));
                 }
-                // An entry that names a directory from one origin is of use.
+                // An entry is in use if one value of `$ORIGIN` leads it to a directory.
                 Entry::Occupied(mut found) => found.get_mut().entries.retain(|known| {
                     known.state != EntryState::Absent
                         || entry(&known.text).state == EntryState::Absent
@@ -114,7 +114,7 @@ pub(super) fn find(
 }
 
 impl SearchEntries {
-    /// The suspect entries of a search path; `entry` looks at one.
+    /// The suspect entries of a search path; `entry` probes one.
     fn new(site: Site, list: &[u8], mut entry: impl FnMut(&[u8]) -> SearchEntry) -> Self {
         let mut out = Self { site, entries: Vec::new(), left_out: 0 };
         let mut seen = FastSet::default();
@@ -132,7 +132,7 @@ impl SearchEntries {
     }
 }
 
-/// `$ORIGIN`: the directory of the program's file, or of the path that a library was opened by.
+/// `$ORIGIN`: the directory of the program's file, or of the path by which a library was opened.
 fn origin(
     corpus: &Corpus,
     resolved: Resolved<'_>,
@@ -145,7 +145,7 @@ fn origin(
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
-/// The directories that were looked at.
+/// Probes directories, and caches their states.
 struct Probes<'a> {
     tree: &'a dyn Tree,
     plan: &'a Plan,
@@ -182,8 +182,9 @@ impl Probes<'_> {
         (state, self.writable(directory))
     }
 
-    /// The nearest directory on the way to `directory` in which every user may put other files there:
-    /// the directory itself, one above without the sticky bit, or the one in which it is missing.
+    /// The nearest directory through which any user can change the files in `directory`:
+    /// `directory` itself, a directory above it without the sticky bit, or one in which the next
+    /// part of the path is missing.
     fn writable(&self, directory: &Path) -> Option<PathBuf> {
         let mut is_missing = false;
         for path in directory.ancestors() {

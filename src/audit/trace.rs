@@ -1,5 +1,5 @@
 //! Traces undefined symbols to archives: the members that refer to them, and the origin of those
-//! members. It runs if members were read; the rule about undefined symbols puts it into words.
+//! members. It runs only if members were read. The rule `undefined-symbol` reports the result.
 
 use super::Audit;
 use super::archives::is_about;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Most members that are named for one symbol; a longer list would not help the reader.
+/// Most members reported for one symbol; a longer list would not help the reader.
 const MOST: usize = 3;
 
 /// One symbol of one object, in the archive that the object was linked from.
@@ -18,9 +18,9 @@ const MOST: usize = 3;
 pub struct Traced {
     /// The archive.
     pub archive: ArchiveId,
-    /// The first members that refer to it, each with the archive it was merged from.
+    /// The first members that refer to the symbol, each with the archive from which it was merged.
     pub members: Vec<(MemberId, Option<ArchiveId>)>,
-    /// How many more members there refer to it.
+    /// Number of further members of the archive that refer to the symbol.
     pub more: usize,
 }
 

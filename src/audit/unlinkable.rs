@@ -1,7 +1,8 @@
-//! The question of `archive --self` to an audit: which archives below a directory refer to names that
-//! no archive, shared library or linker there defines. Linker scripts and the start files of
-//! compilers count as what they stand for. `cover::lacking` asks the archives; this file asks the
-//! shared libraries, and reads sections and relocations of the few members that are left.
+//! Answers `archive --self`: which archives below a directory refer to names that no archive,
+//! shared library or linker of the system defines. A linker script stands for the files that it
+//! names, and a start file of compilers counts as an archive. `cover::lacking` searches the
+//! archives. This file searches the shared libraries, and reads sections and relocations of the few
+//! members that are left.
 
 use super::{Audit, Ground, LIBC_NONSHARED};
 use crate::cover::{
@@ -24,14 +25,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
-/// An archive with references that nothing there defines.
+/// An archive with references that stay undefined in every link.
 #[derive(Debug)]
 pub struct Unlinkable {
     /// The archive.
     pub archive: ArchiveId,
     /// Names without a definition, sorted, each with the members that refer to it.
     pub undefined: Vec<Undefined>,
-    /// Names that a file which could not be read, or a section of the program, may define.
+    /// Names that an unreadable file may define, or that a linker defines under a condition (see
+    /// [`LinkerDefined`]).
     pub unknown: Vec<Undefined>,
 }
 
@@ -49,7 +51,7 @@ impl Ground {
         self.texts.all(Class::LinkerScript)
     }
 
-    /// Adds files that linker scripts name to the places for providers.
+    /// Reads the files that linker scripts name, as providers.
     pub fn add_providers(&mut self, plan: &Plan, tree: &dyn Tree, paths: &[PathBuf]) {
         let reading = plan.provider_reading();
         let visit = Visit {
@@ -76,7 +78,8 @@ impl Audit {
         objects.filter(|(_, object)| object.role == Role::Shared)
     }
 
-    /// Those of `archives` with names that stay undefined however they are linked with what was read.
+    /// Those of `archives` with names that stay undefined in every link with the files that were
+    /// read.
     pub fn unlinkable(
         &self,
         tree: &dyn Tree,
@@ -130,8 +133,8 @@ impl Audit {
         asked.into_iter().zip(answers).filter_map(|(asked, is)| is.then_some(asked)).collect()
     }
 
-    /// Files that may define any name: members without a readable table or index, and shared
-    /// libraries without a readable table. Each has its target if that is known.
+    /// The targets of files that may define any name: members without a readable table or index,
+    /// and shared libraries without a readable table. `None` stands for an unknown target.
     fn unread(&self) -> FastSet<Option<Target>> {
         let library = &self.library;
         let archives = library.entries().map(|(archive, _)| archive);
@@ -148,7 +151,7 @@ impl Audit {
         out
     }
 
-    /// True if neither the member nor an index says what it defines.
+    /// True if neither the member's table nor an index lists the definitions of the member.
     pub fn is_unread(&self, member: MemberId) -> bool {
         self.library.member(member).is_unknown() && self.library.hashes(member).is_empty()
     }
@@ -202,7 +205,8 @@ impl Audit {
         Unlinkable { archive, undefined, unknown }
     }
 
-    /// The archives below one of `dirs`, by path. A directory is given as typed and with links resolved.
+    /// The archives below one of `dirs`, sorted by path. The caller passes each directory as typed
+    /// and with links resolved.
     pub fn archives_below(&self, dirs: &[PathBuf]) -> Vec<ArchiveId> {
         let is_below = |facts: &FileFacts| {
             let names = facts.names.iter().map(|name| name.path.as_path());

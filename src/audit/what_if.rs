@@ -1,6 +1,6 @@
-//! Resolves and binds again, with some objects changed: the effect of a fix. The same code runs on
-//! a [`View`] with edits, and covers only the entry points that load a changed
-//! object. `fix::prove` is the caller.
+//! Finds the effect of a fix: resolves and binds again, with some objects changed. The stages run
+//! on a [`View`] with edits, only for the entry points that load a changed object. `fix::prove` is
+//! the caller.
 
 use super::binding::{Bound, Resolved};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 /// A load error, by its subject.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LoadError {
-    /// The object that has it.
+    /// The object with the error.
     pub file: FileId,
     /// The kind of error.
     pub kind: &'static str,
@@ -41,15 +41,15 @@ impl LoadError {
     }
 }
 
-/// What entry points load with a fix.
+/// The result of a fix under the entry points that load a changed object.
 pub struct Again {
     /// Load errors.
     pub errors: BTreeSet<LoadError>,
-    /// Files that an entry point loaded before, and does not load now.
+    /// Files that an entry point loaded before the fix, and no longer loads.
     pub lost: FastSet<FileId>,
 }
 
-/// An entry point, with its host.
+/// The file of an entry point, and its host program.
 type Key = (FileId, Option<FileId>);
 
 fn key(closure: &Closure) -> Key {
@@ -130,7 +130,7 @@ impl Audit {
         self.loaded_again(plan, tree, edits).errors
     }
 
-    /// The same with the files that an entry point loads no longer.
+    /// The load errors as in [`Self::again`], and the files that an entry point no longer loads.
     pub fn loaded_again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Again {
         let files = |closure: &Closure| -> FastSet<FileId> {
             closure.found().map(|(_, file)| file).collect()
@@ -163,8 +163,9 @@ impl Audit {
         Again { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
     }
 
-    /// The first name that is bound to another file with the edits. Definitions that are weak in both files
-    /// do not count: they are inline functions and templates, for which any will do.
+    /// The first name, in byte order, that the edits bind to another file. A name that is weak in
+    /// both files does not count: it is an inline function or a template, and any definition will
+    /// do.
     pub fn rebound(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Option<Vec<u8>> {
         let roots: Vec<RootId> = self.roots_with(edits).collect();
         let plan = Plan { facts: true, ..plan.clone() };
@@ -198,7 +199,7 @@ impl Audit {
             let path = self.resolver.strings.text(root.path).to_vec();
             (root.host.is_none(), Start { file: root.file, path })
         });
-        // A file that a program opens is a plugin again; any other starts directly.
+        // A file that a host program opened stays a plugin; any other file starts directly.
         let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
         let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
         let mut collector = Collector::new(tree, plan.reading());

@@ -1,8 +1,8 @@
 //! Binds one entry point: checks versions, then looks up the unresolved references of each module,
 //! then collects the messages.
 //!
-//! A module is skipped if its own closure resolved every reference and each of its needs finds the
-//! same file here. Parallel site 3 runs this over all entry points.
+//! A module is skipped if its own closure resolves every reference and all files of that closure
+//! are in scope here. `audit` binds all entry points in parallel.
 
 use super::lookup::Scope;
 use super::relocation_pass::Exact;
@@ -162,7 +162,7 @@ pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
 }
 
 /// True if only the entry point can have unresolved references, for any entry point with these
-/// links. All other modules bind to files that are present without it.
+/// links. All other modules find their definitions without the entry point.
 pub fn is_quiet(
     closure: &Closure,
     shared: Shared<'_>,
@@ -192,7 +192,7 @@ enum Open {
     Symbols(FastSet<u32>),
     /// These symbols of the program, which may be targets of copy relocations.
     Copies(FastSet<u32>),
-    /// All: the loader's version table is missing.
+    /// All: the loader has no version table for the module.
     All,
 }
 
@@ -210,7 +210,7 @@ fn open_modules(
     for (module, file) in closure.found().filter(|(module, _)| concerns(*module)) {
         let limit = closure.module(module).version_limit;
         let settled = settled(closure, shared, module, file, here);
-        // For most modules this check is all.
+        // Most modules need only this check.
         if limit != 0 && settled.is_some_and(|own| own.open.is_empty()) {
             continue;
         }

@@ -18,12 +18,12 @@ const WIDE: usize = 1000;
 pub struct Scope<'v> {
     /// The objects, each with its module.
     entries: Vec<Entry<'v>>,
-    /// Number of filter questions so far.
+    /// Number of filters asked so far.
     questions: Cell<usize>,
     /// Number of symbols in all objects. Building an index costs about as many questions.
     symbols: OnceCell<usize>,
     definers: OnceCell<Option<Definers>>,
-    /// The entries that may define some names, if they are known; see [`Scope::defining`].
+    /// The entries that may define an indexed name, by its hash; see [`Scope::defining`].
     known: FastMap<u32, Vec<usize>>,
     /// Index into `entries`, by module.
     places: OnceCell<Vec<usize>>,
@@ -64,7 +64,8 @@ pub struct Pending {
 /// The order in which one lookup searches a scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
-    /// The module that is searched first: it has DT_SYMBOLIC and is not the entry point.
+    /// The module that is searched first: the referring one, if it has DT_SYMBOLIC and is not the
+    /// entry point.
     pub first: Option<ModuleId>,
     /// True for a copy relocation, which skips the program.
     pub skip_root: bool,
@@ -94,8 +95,8 @@ pub fn definition(object: &Object, query: &Query<'_>, limit: u16) -> Option<Cand
 }
 
 impl<'v> Scope<'v> {
-    /// The scope of `closure`. All objects except the entry point must have been read with their
-    /// tables; missing tables are returned as needs.
+    /// The scope of `closure`. Returns missing tables as needs; the entry point needs its table
+    /// only if `with_root` is set.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();
         let mut entries = Vec::with_capacity(closure.scope().len());
@@ -119,9 +120,9 @@ impl<'v> Scope<'v> {
         if needs.is_empty() { Ok(scope) } else { Err(needs) }
     }
 
-    /// The scope with an index of some names: `hashes` lists the GNU hashes of those that a module
-    /// defines, without their lowest bit. Other names are looked up in all objects, and the entry
-    /// point is asked for all names.
+    /// Adds an index of some names: `hashes` returns the GNU hashes of the indexed names that a
+    /// module defines, without their lowest bit. Other names are looked up in all objects. The
+    /// entry point is searched for every name.
     #[must_use]
     pub fn defining<'h>(mut self, hashes: impl Fn(ModuleId) -> &'h [u32]) -> Self {
         for (position, entry) in self.entries.iter().enumerate() {

@@ -4,8 +4,8 @@
 //! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object
 //! quickly in the scope of its own closure. `entry_point` combines these answers under every entry
 //! point, and repeats the lookup only where they may not hold. `relocation_pass` visits relocations
-//! where a reference is unbound or all bindings are requested. This module opens no file: missing
-//! facts are needs.
+//! where a reference is unbound or all bindings are requested. This module opens no file: it
+//! returns missing facts as needs.
 
 mod definers;
 pub mod entry_point;
@@ -27,14 +27,14 @@ pub struct RootBinding {
     /// Messages from the relocation of each module, in relocation order. Modules without messages
     /// are omitted.
     pub reports: Vec<(ModuleId, Vec<Report>)>,
-    /// Modules with more messages than [`MOST_REPORTS`], and how many more.
+    /// Modules with more messages than [`MOST_REPORTS`], and the number beyond it.
     pub left_out: Vec<(ModuleId, usize)>,
     /// Set if the loader crashes or asserts here.
     pub abort: Option<(ModuleId, Abort)>,
     /// All bindings, if requested.
     pub bindings: Vec<Binding>,
-    /// Unique definitions that lookups reached, if bindings are requested. Plugins of this program
-    /// get them.
+    /// STB_GNU_UNIQUE definitions that lookups reached, if bindings are requested. They also apply
+    /// to plugins of this program.
     pub unique: Unique,
     /// Names and modules of the functions with which the loader of a running program allocates, if
     /// bindings are requested.
@@ -56,7 +56,7 @@ pub enum Report {
         version: u16,
         /// True if the loader knows the name of that version.
         version_known: bool,
-        /// True if the program does not start, false if it fails at the first call.
+        /// True if loading fails, false if only the first call fails.
         at_load: bool,
     },
     /// A copy relocation whose definition has another size.
@@ -78,8 +78,8 @@ pub enum Report {
 /// Ways in which the loader itself crashes or asserts while it relocates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// It follows a null pointer: the object has version indices, and all files that it needs
-    /// versions of are missing (up to glibc 2.43).
+    /// The loader follows a null pointer: the object has version indices, but every file with a
+    /// version that it needs is missing (up to glibc 2.43).
     NoVersionTable,
     /// An assertion fails: the provider of a versioned reference has lost its versions (up to
     /// 2.40).
@@ -93,7 +93,7 @@ pub struct Binding {
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
     pub symbol: u32,
-    /// The module whose definition it gets.
+    /// The module whose definition the reference gets.
     pub provider: ModuleId,
 }
 

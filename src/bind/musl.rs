@@ -13,9 +13,9 @@ use crate::id::ModuleId;
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 
-/// The release that resolves names such as `open64` in libc (246f1c811448).
+/// The first release that resolves names such as `open64` to `open` in libc (246f1c811448).
 const LFS64: MuslVersion = MuslVersion::new(1, 2, 4);
-/// Names that have a `64` variant there.
+/// Functions of libc that such names resolve to.
 const LFS64_NAMES: &[&str] = &[
     "__fxstat",
     "__fxstatat",

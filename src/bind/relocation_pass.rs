@@ -1,5 +1,5 @@
-//! The exact pass: visits the relocations in the loader's order and looks up their symbols, each in
-//! its relocation class (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
+//! The relocation pass: visits the relocations in the loader's order and looks up their symbols by
+//! relocation class (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
 //!
 //! `entry_point` calls it for modules with unresolved references, and for all modules if bindings
 //! are requested.
@@ -15,10 +15,10 @@ use crate::id::{FastMap, FastSet, ModuleId, Strings};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
 
-/// The glibc release since which a definition without a version satisfies a versioned reference only
-/// if the object has no definition with that version (46d3198094).
+/// The glibc release since which a definition without a version satisfies a versioned reference
+/// only if the object has no definition with that version (46d3198094).
 pub const EXACT_FIRST: GlibcVersion = GlibcVersion::new(2, 42);
-/// The glibc release that warns about copies of protected symbols (7374c02b68).
+/// The first glibc release that warns about copies of protected symbols (7374c02b68).
 const PROTECTED_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// The glibc release since which the loader no longer asserts on a provider without versions
 /// (bdaf500353).
@@ -189,7 +189,8 @@ impl<'v> Exact<'_, 'v> {
         Ok(Some(winner))
     }
 
-    /// `check_match` asserts that the object that a version was linked against still has versions.
+    /// True if the loader asserts in `check_match`: a provider without versions answers to the name
+    /// of the file against which the version was linked.
     fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;

@@ -27,7 +27,8 @@ pub struct Own {
 /// `Object::references`; `None` for an undefined one.
 pub type Providers = Box<[Option<FileId>]>;
 
-/// The first glibc release without the assertion that a provider has the versions that were linked.
+/// The first glibc release that does not assert that the provider of a versioned reference has
+/// versions.
 const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// Rules that decide a lookup besides the scope.
@@ -122,7 +123,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// True if no relocation that uses a reference with this definition can lead to a message.
+/// True if no relocation against a reference with this definition can cause a message.
 fn settles(winner: Winner, kind: RefKind, rules: Rules) -> bool {
     if winner.candidate.versionless && rules.release < NO_ASSERT {
         return false;

@@ -1,5 +1,5 @@
-//! The bindings of a few names: the same answers as `entry_point` gives for all symbols. `audit`
-//! calls it for a view about a symbol.
+//! The bindings of a few names, the same as `entry_point` finds for all symbols. `audit` calls this
+//! for a view about a symbol.
 
 use super::entry_point::starts;
 use super::lookup::{Route, Scope};
@@ -17,7 +17,8 @@ use crate::resolve::{Closure, LOADER, ROOT};
 /// Symbols with the requested names, by file.
 pub type Symbols = FastMap<FileId, FastSet<u32>>;
 
-/// Finds the symbols of all files. In objects without tables it checks only the references.
+/// Finds the symbols with these names in `files`. In an object without tables only its references
+/// are checked.
 pub fn symbols(view: View<'_>, files: &[FileId], names: &Names) -> Symbols {
     let of_file = |file: &FileId| Some((*file, symbols_of(view.object(*file)?, names)));
     let found = parallel::map(files, of_file);

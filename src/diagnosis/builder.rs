@@ -1,5 +1,6 @@
-//! Turns the results of resolving and binding under all entry points into facts, each once,
-//! whatever entry points it occurs under. Other modules use only [`super::diagnosis`].
+//! Turns the results of resolving and binding under all entry points into facts about objects. A
+//! fact that occurs under several entry points is listed once. Other modules use only
+//! [`super::diagnosis`].
 
 use super::reference_state::{Fated, ReferenceState, Undefined};
 use super::{
@@ -16,7 +17,7 @@ use crate::resolve::versions::{Stop, VersionDefect};
 use crate::resolve::{Closure, Edge, Fatal, FoundBy, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Makes the facts.
+/// Builds the facts.
 pub fn diagnosis(
     source: DiagnosisInput<'_>,
     open: &Undefined,
@@ -68,7 +69,7 @@ pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
 
 /// Needs of a closure that were not found, each with the object that has it.
 pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, &Edge)> {
-    // Nearly all closures lack nothing, and have more needs than modules.
+    // Nearly all closures lack nothing: their needs are not visited.
     let edges = if closure.lacks_any() { closure.edges() } else { &[] };
     edges.iter().filter_map(|edge| {
         let missing = closure.module(edge.to).how == FoundBy::Missing;

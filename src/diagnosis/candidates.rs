@@ -1,7 +1,7 @@
-//! Candidates of missing libraries: the audited files, files of `--lib-path` and files of the
-//! prefix that have a missing library's name, each with the libraries that it needs in turn. A
-//! missing library explains only symbols that its candidates define;
-//! [`super::reference_state`] asks. This module opens no file: missing facts are needs.
+//! Candidates for missing libraries: audited files, files of `--lib-path` and files of the prefix
+//! that have the name of a missing library. Each brings the libraries that it needs. A missing
+//! library explains only symbols that its candidates define. [`super::reference_state`] asks for
+//! them. This module opens no file: it returns missing facts as needs.
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};
@@ -22,7 +22,7 @@ pub struct LibraryCandidates {
 
 /// One candidate.
 struct Candidate {
-    /// The objects that can load it.
+    /// The target of the file.
     target: Target,
     /// Its file, then the libraries that it loads.
     files: Vec<FileId>,
@@ -30,7 +30,7 @@ struct Candidate {
     complete: bool,
 }
 
-/// The answer of a missing library's candidates about one symbol.
+/// The answer of the candidates for a missing library to one symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CandidateAnswer {
     /// A candidate defines it.
@@ -42,7 +42,7 @@ pub(super) enum CandidateAnswer {
 }
 
 impl LibraryCandidates {
-    /// Finds the candidates of the `missing` libraries. `listed` are the files of the prefix that a
+    /// Finds the candidates for the `missing` libraries. `listed` are files of the prefix that a
     /// listing found by name.
     pub fn find(
         corpus: &Corpus,
@@ -77,7 +77,7 @@ impl LibraryCandidates {
         self.by_name.values().flatten().filter_map(first)
     }
 
-    /// The answer of the candidates of `library` about an unversioned reference from an object of
+    /// The answer of the candidates for `library` to an unversioned reference from an object of
     /// `target`.
     pub(super) fn ask(
         &self,

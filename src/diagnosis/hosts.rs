@@ -11,8 +11,8 @@ use crate::resolve::Closure;
 use crate::text::last_part;
 use std::rc::Rc;
 
-/// Which files are plugins of which hosts. A pair is computed when the host provides the name of an
-/// undefined reference.
+/// Finds the host programs of plugins. A pair of file and host is checked only if the host provides
+/// the name of an undefined reference.
 pub(super) struct Hosts<'a> {
     source: DiagnosisInput<'a>,
     /// By file and index into `DiagnosisInput::hosts`.
@@ -22,8 +22,8 @@ pub(super) struct Hosts<'a> {
     patterns: &'a Patterns<'a>,
 }
 
-/// The name patterns of hosts, by the first byte of a match. Each has its host; the order is the
-/// policy's.
+/// Name patterns by the first byte of the names that they match. Each has the index of its host in
+/// the policy, in ascending order.
 pub(super) struct Patterns<'a>(Vec<Vec<(usize, Shape<'a>)>>);
 
 /// A pattern of names. Nearly all are a name or a prefix of one.
@@ -115,8 +115,8 @@ impl<'a> Hosts<'a> {
         name: &'a [u8],
     ) -> Option<usize> {
         let root = closure.root.file;
-        // No program opens another program, and the names of a program given as host were looked
-        // up. A library given as host lacks some names of its program.
+        // Programs are not plugins. If a program is given as host, its names were looked up
+        // already. A library given as host lacks some names of its program.
         let by_program = closure.root.host.is_some_and(|host| self.is_program(host));
         let known = by_program || self.is_program(root);
         if self.source.hosts.is_empty() || known {
@@ -128,7 +128,8 @@ impl<'a> Hosts<'a> {
         hosts.find(|at| self.loads(*at, file) || (helps && self.loads(*at, root)))
     }
 
-    /// The host whose `loads` list a library that `file` needs and the search does not find.
+    /// The host whose `loads` lists the missing `library`, if `file` or its entry point is a plugin
+    /// of the host.
     pub(super) fn lends(
         &mut self,
         closure: &Closure,

@@ -60,7 +60,7 @@ pub struct UndefinedSymbol {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// The file the version was linked against.
+    /// The file against which the version was linked.
     pub library: Option<Vec<u8>>,
     /// True if it fails at load, false if at the first call.
     pub at_load: bool,
@@ -224,7 +224,7 @@ fn stem(name: &[u8]) -> &[u8] {
 pub struct Explanations<'a> {
     /// Archives and policy entries.
     pub claims: Claims<'a>,
-    /// Candidates of missing libraries.
+    /// Candidates for missing libraries.
     pub libraries: &'a LibraryCandidates,
     /// Plugins whose host program is inferred.
     pub inferred: &'a Inferred,
@@ -269,13 +269,14 @@ fn object_of<'v>(view: View<'v>, closure: &Closure, module: ModuleId) -> Option<
     view.object(closure.module(module).file?)
 }
 
-/// The chain of modules from the entry point of `site` to its module, the entry point first.
+/// The chain of modules from the entry point of `site` to its module, the entry point first. Empty
+/// if the module is the entry point.
 pub fn chain(closures: &crate::resolve::entry_points::Closures, site: Site) -> Chain {
     let chain = closures.roots[site.root].ends_of_chain(site.module);
     if chain.hops == [ROOT] { Chain { hops: Vec::new(), left_out: 0 } } else { chain }
 }
 
-/// The first entry point that loads each file, for quick answers.
+/// The first entry point that loads each file, indexed by file.
 pub struct FirstLoader(Vec<Option<Loaded>>);
 
 /// A file under the first entry point that loads it.
@@ -285,7 +286,7 @@ pub struct Loaded {
     pub root: RootId,
     /// The first module of the file.
     pub module: ModuleId,
-    /// True if another module has the same file.
+    /// True if another module of this entry point has the same file.
     pub is_twice: bool,
 }
 

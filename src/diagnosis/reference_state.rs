@@ -112,7 +112,7 @@ pub(super) struct Fated<'a> {
 }
 
 impl Undefined {
-    /// Collects them from the binding messages of all entry points.
+    /// Collects the undefined references from the binding messages of all entry points.
     pub fn find(source: DiagnosisInput<'_>) -> Self {
         let with_reports = |root: &RootId| !source.bindings[root.index()].reports.is_empty();
         let roots: Vec<RootId> = source.closures.roots.ids().filter(with_reports).collect();
@@ -241,7 +241,8 @@ struct Explainer<'a, 'p> {
 }
 
 impl Explainer<'_, '_> {
-    /// The state of a reference; `None` if it is not a fact.
+    /// The state of a reference; `None` if the system provides the library that should define its
+    /// version.
     fn fate(&self, file: FileId, object: &Object, open: &Open) -> Option<ReferenceState> {
         let entry = object.versions.entry(open.version);
         let library = entry.and_then(|e| e.file).map(|s| object.str(s));
@@ -297,7 +298,7 @@ impl Explainer<'_, '_> {
     }
 }
 
-/// Only its functions after 1.2.0 have versions (`zlib.map`); most of its names have none.
+/// zlib: only functions since 1.2.0 have versions (`zlib.map`), most of its names have none.
 const ZLIB: &[u8] = b"libz.so.1";
 
 /// True if a provided library may define an unversioned reference of `object`.
@@ -324,7 +325,7 @@ fn stub(closure: &Closure, edge: &Edge) -> Option<Stub> {
     module.is_stub().then_some(Stub { from, name: edge.name, how: module.how })
 }
 
-/// All such libraries in load order, each name once.
+/// The missing and provided libraries in load order, each name once.
 fn stubs(closure: &Closure) -> Vec<Stub> {
     let edges = closure.whole_edges().filter(|edge| edge.kind != NeedKind::Auxiliary);
     let mut out: Vec<Stub> = Vec::new();
@@ -336,7 +337,7 @@ fn stubs(closure: &Closure) -> Vec<Stub> {
     out
 }
 
-/// The one with this name.
+/// The missing or provided library with this name.
 fn stub_named(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<Stub> {
     let name = strings.find(library)?;
     closure.whole_edges().filter(|edge| edge.name == name).find_map(|edge| stub(closure, edge))

@@ -1,6 +1,6 @@
-//! `linkaudit archive` against the linkers themselves: the members that lld extracts over generated
-//! and real archives, GNU ld's map where both follow the same rule, the symbols that `nm` lists, odd
-//! kinds of archives one by one, and damaged ones.
+//! Compares `linkaudit archive` with the linkers: the members that lld extracts from generated and
+//! real archives, GNU ld's map if both follow the same rule, and the symbols that `nm` lists.
+//! Unusual and damaged archives have tests of their own.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod check;

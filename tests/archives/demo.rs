@@ -1,5 +1,6 @@
-//! `linkaudit demo` against the real tools: the loader says the same of the library before and after,
-//! linkers and `ar` take its objects and archives, and docs/fix.md shows what it prints.
+//! Compares `linkaudit demo` with the real tools: the loader agrees about the library before and
+//! after the fix, linkers and `ar` accept its objects and archives, and docs/fix.md shows its
+//! output.
 #![cfg(target_os = "linux")]
 
 use crate::support;
@@ -20,7 +21,7 @@ fn demo() -> (Lab, Output) {
     (lab, output)
 }
 
-/// Runs a program in the laboratory; it must succeed and complain about nothing.
+/// Runs a program in the laboratory; it must succeed without a message on stderr.
 fn tool(lab: &Lab, script: &str) -> String {
     let output = lab.sh(script);
     let (out, err) = (text(&output.stdout), text(&output.stderr));

@@ -1,5 +1,5 @@
-//! Lists of archives in CMake: what is read of them, and what is written when names are added or
-//! dropped. CMake itself is the oracle for both: it prints the sets of a file before and after.
+//! Lists of archives in CMake: how they are read, and written with names added or dropped. CMake
+//! itself is the oracle for both: it prints the sets of a file before and after.
 #![cfg(target_os = "linux")]
 
 use crate::support;
@@ -133,7 +133,7 @@ fn what_cannot_be_read_is_said_with_its_line() {
     assert!([&b"lib.a"[..], b"x.a", b"libx.so"].iter().all(|name| bare_name(name).is_none()));
 }
 
-/// What CMake makes of the sets `x` and `y` of a file.
+/// The values of the sets `x` and `y` of a file, as CMake prints them.
 fn cmake(lab: &Lab, text: &[u8]) -> Vec<Vec<String>> {
     lab.write("list.cmake", text);
     let script = "include(list.cmake)\nforeach(name x y)\nforeach(one ${${name}})\n\
@@ -251,8 +251,8 @@ fn cmake_reads_the_same() {
     println!("lists of archives: {rounds} files, {names} names, 0 differences to cmake");
 }
 
-/// Seeded mutants of lists: parsing and writing come to an end, and what is written is read again as
-/// it was meant.
+/// Seeded mutants of lists: parsing and writing end, and the written list reads back with the same
+/// names.
 #[test]
 fn mutants() {
     let (mut random, mut read, rounds) = (Random::new(11), 0, 2000);

@@ -1,6 +1,6 @@
 //! Seeded lists of every kind that is read, with names inserted: CMake prints the values before and
-//! after, no line of the text is lost, and at most one changes. Broken lists end in an error with its
-//! line.
+//! after, no line of the text is lost, and at most one changes. Broken lists end in an error with
+//! its line.
 
 use super::deps_list_shapes::{added, diff, value};
 use crate::support;
@@ -12,7 +12,7 @@ use support::Lab;
 /// Lists of a run, unless `LINKAUDIT_LISTS` is more.
 const LISTS: u64 = 50;
 
-/// Names by what they begin with, so that some are kin.
+/// Names with a few common prefixes, so that some are related.
 fn names(random: &mut Random, count: usize) -> Vec<String> {
     let mut out: BTreeSet<String> = BTreeSet::new();
     while out.len() < count {
@@ -29,7 +29,7 @@ struct Listed {
     names: Vec<String>,
     is_sorted: bool,
     word: fn(&str) -> String,
-    /// More than one value may stand on a line.
+    /// True if a line may have more than one value.
     is_dense: bool,
 }
 
@@ -136,7 +136,7 @@ fn random_lists_keep_all_they_have() {
     println!("random lists: {lists} lists, {count} names inserted, 0 differences to cmake");
 }
 
-/// A list, the names that join it, who refers to whom, and the list then.
+/// A list, the added names, the references between archives, and the expected list.
 type Case =
     (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
 
@@ -197,8 +197,8 @@ fn broken_lists_are_refused_with_their_line() {
     }
 }
 
-/// Damaged lists of every shape: reading ends, an insertion keeps every name, and the result is read
-/// again.
+/// Damaged lists of every shape: reading ends, an insertion keeps every name, and the result is
+/// read again.
 #[test]
 fn damaged_shapes_keep_their_names() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/deps_list_shapes");

@@ -1,14 +1,14 @@
-//! Lists in the shapes of real projects, from outside: for each file of `deps_list_shapes/` archives are
-//! made, a library is linked that lacks some, and `linkaudit fix` writes the list. CMake prints the
-//! value before and after; the difference must be the new names alone, and the diff of the text the
-//! smallest.
+//! Lists in the shapes of real projects. For each file of `deps_list_shapes/`, archives are built,
+//! a library is linked without some of them, and `linkaudit fix` writes the list. CMake prints the
+//! value before and after: it must differ only by the new names, and the diff of the text must be
+//! minimal.
 
 use crate::support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use support::Lab;
 
-/// What the comments at the begin of a file say about it.
+/// The facts in the comments at the start of a file.
 struct Shape {
     text: String,
     keys: BTreeMap<String, String>,
@@ -33,8 +33,8 @@ impl Shape {
         self.key(key).split(' ').filter(|word| !word.is_empty()).collect()
     }
 
-    /// Archives of all names, a merged one of those that are linked, and a library of that. The
-    /// first linked one refers to what is added unless `refers` says who does.
+    /// Builds archives of all names, an archive merged from the linked ones, and a library from
+    /// that. The first linked archive refers to the added ones, unless `refers` names another.
     fn build(&self, lab: &Lab) {
         let (linked, add) = (self.words("linked"), self.words("add"));
         let id = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
@@ -93,7 +93,8 @@ pub(crate) fn value(lab: &Lab, file: &str, name: &str) -> Vec<String> {
     err.lines().filter_map(|line| line.strip_prefix("value ")).map(str::to_owned).collect()
 }
 
-/// `new` without what `old` has in the same order; nothing if `old` is not all there.
+/// `new` without the names of `old`; `None` if `new` lacks one of them or has them in another
+/// order.
 pub(crate) fn added<'n>(old: &[String], new: &'n [String]) -> Option<Vec<&'n str>> {
     let (mut out, mut rest) = (Vec::new(), old.iter().peekable());
     for word in new {
@@ -104,7 +105,7 @@ pub(crate) fn added<'n>(old: &[String], new: &'n [String]) -> Option<Vec<&'n str
     rest.peek().is_none().then_some(out)
 }
 
-/// How many lines of `old` changed, and how many are new: `~1+2`.
+/// The numbers of changed lines of `old` and of new lines: `~1+2`.
 pub(crate) fn diff(old: &str, new: &str) -> String {
     let (mut table, new, old) = (
         Vec::new(),

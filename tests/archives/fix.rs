@@ -1,5 +1,5 @@
-//! `linkaudit fix` from outside: what it finds, proves, refuses and writes, and that every emitted file
-//! does in its own tool what it says, whatever archives and symbols are called.
+//! `linkaudit fix` as a user runs it: the fixes that it finds, verifies, refuses and writes. Every
+//! emitted file must have its stated effect in its own tool, for any names of archives and symbols.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 use crate::support;
 use crate::support::tiny;

@@ -1,7 +1,8 @@
-//! The birth case with the real archives of LLVM, MLIR and lld: a library that compiles a kernel for a GPU
-//! is linked from an archive that was merged from a list. What the list must hold is what lld takes
-//! (`--print-archive-stats`) when it may take from all of them. From lists that leave archives out,
-//! `fix` must come to the same list; with it the library loads, and makes a code object for gfx90a.
+//! The defect that linkaudit was written for, with the real archives of LLVM, MLIR and lld: a
+//! library that compiles a kernel for a GPU is linked from an archive that was merged from a list.
+//! The list must have the archives from which lld extracts members (`--print-archive-stats`) if all
+//! are given. From lists with missing archives, `fix` must come to the same list. With it the
+//! library loads, and makes a code object for gfx90a.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -15,11 +16,11 @@ use std::time::Instant;
 use support::Lab;
 
 const LLVM: &str = "/usr/lib/llvm-19";
-/// What LLVM's archives need of the system.
+/// The system libraries that LLVM's archives need.
 const SYSTEM: &str = "-lz -lzstd -lxml2 -ltinfo -lz3 -lffi -lm";
-/// Seeded lists besides those that are broken for a reason; `LINKAUDIT_LISTS` says how many.
+/// Number of seeded lists besides those with a chosen defect; `LINKAUDIT_LISTS` changes it.
 const SEEDS: u64 = 2;
-/// The most of them: each takes a link and a repair.
+/// Upper bound on seeded lists: each takes a link and a repair.
 const MOST_SEEDS: u64 = 50;
 
 fn sh(lab: &Lab, script: &str) -> String {
@@ -30,7 +31,7 @@ fn sh(lab: &Lab, script: &str) -> String {
     text(out)
 }
 
-/// The sources compiled into two archives of our own, which count as rocMLIR's.
+/// Compiles the sources into two archives, which stand for those of rocMLIR.
 fn compile(lab: &Lab) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/rocklab");
     let here = here.to_str().expect("a path in UTF-8");
@@ -56,7 +57,7 @@ fn compile(lab: &Lab) {
     );
 }
 
-/// What lld takes when it may take from every archive: the list as it should be.
+/// The expected list: the archives from which lld extracts members if all are given.
 fn oracle(lab: &Lab) -> BTreeSet<String> {
     sh(
         lab,
@@ -104,7 +105,7 @@ fn build(lab: &Lab, names: &BTreeSet<String>, dir: &str) {
     );
 }
 
-/// `linkaudit fix` with LLVM's archives in `llvm`: its exit status and all it says.
+/// Runs `linkaudit fix` with LLVM's archives in `llvm`; returns the exit status and all output.
 fn fix(lab: &Lab, llvm: &str) -> (Option<i32>, String) {
     let places = ["--lib-path", "b", "--lib-path", "own", "--lib-path", llvm];
     let list = ["--deps-list", "deps.cmake", "--emit", "cmake-deps"];
@@ -114,8 +115,8 @@ fn fix(lab: &Lab, llvm: &str) -> (Option<i32>, String) {
     (run.status.code(), text(&run.stdout) + &text(&run.stderr))
 }
 
-/// With Polly's archives not installed nothing can be proposed for what only they define, and the list
-/// stays as it is.
+/// Without Polly's archives there is no fix for names that only they define, and the list stays as
+/// it is.
 fn not_installed(lab: &Lab, broken: &BTreeSet<String>) {
     build(lab, broken, "b");
     lab.write("deps.cmake", list(broken));
@@ -133,7 +134,8 @@ fn not_installed(lab: &Lab, broken: &BTreeSet<String>) {
     println!("rocklab: {} undefined without a candidate", before.len());
 }
 
-/// Builds from a broken list and repairs it; answers the new list and what was undefined.
+/// Builds from a broken list and repairs it; returns the new list and the number of undefined
+/// names.
 fn repair(lab: &Lab, broken: &BTreeSet<String>) -> (String, usize) {
     build(lab, broken, "b");
     let before = lab.undefined("b/libkernel.so");
@@ -215,7 +217,7 @@ fn lists_of_real_archives() {
     println!("rocklab: {lists} lists of {} archives, 0 differences to lld", good.len());
 }
 
-/// A name without the first of `ends` that it ends with.
+/// A name without the first of `ends` that matches its end.
 fn trimmed<'n>(name: &'n str, ends: &[&str]) -> &'n str {
     ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }

@@ -1,11 +1,11 @@
-//! A root of Debian 12 with the programs that load most plugins, unpacked and never configured, under
-//! `--root`: what is still a finding where programs are not named must be on a list with its reason,
-//! and what is assumed must be there in the programs themselves.
+//! A sysroot of Debian 12 with the programs that load most plugins, unpacked and never configured,
+//! under `--root`. Findings that remain if the programs are not given must be on a list, with
+//! reasons. Symbols that are assumed must exist in the programs.
 //!
-//! The oracle is the root's own loader in a chroot: it preloads each plugin into its program and says
-//! which symbols stay undefined. Debian 12 has had its last point release, so that its packages stay;
-//! `packages.txt` has their versions. What is found in files of packages that moved on nevertheless is
-//! printed and not held against the list; `UPDATE=1` writes the versions anew.
+//! The oracle is the sysroot's own loader in a chroot: it preloads each plugin into its program and
+//! prints the undefined symbols. Debian 12 has had its last point release, so its packages rarely
+//! change; `packages.txt` has their versions. Findings in packages with another version are
+//! printed, and not compared with the list. `UPDATE=1` writes the versions again.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -105,7 +105,7 @@ fn matches(glob: &str, path: &str) -> bool {
     Pattern::path(glob).expect("a glob").matches(path.as_bytes())
 }
 
-/// Plugins of programs that are there, by path below `/usr`, with the programs.
+/// Plugins of installed programs, by path below `/usr`, with the programs.
 fn plugins(report: &Report) -> BTreeMap<String, Vec<&'static str>> {
     let files = report.value["files"].as_array().expect("files");
     let below = |file: &Value| lists::below(file).map(str::to_owned);
@@ -122,8 +122,8 @@ fn plugins(report: &Report) -> BTreeMap<String, Vec<&'static str>> {
     out
 }
 
-/// Findings with the programs at hand that were assumed without them, and that no plugin defines
-/// which is loaded before: the assumption was wrong.
+/// Wrong assumptions: findings with the programs given that were assumed without them, and that no
+/// plugin loaded before defines.
 fn not_there(named: &Report, unnamed: &BTreeSet<Fact>) -> Vec<String> {
     let mut assumed = 0;
     let mut wrong = Vec::new();
@@ -149,7 +149,7 @@ fn not_there(named: &Report, unnamed: &BTreeSet<Fact>) -> Vec<String> {
     wrong
 }
 
-/// Programs load their plugins.
+/// Runs programs that load their plugins.
 fn loads(root: &Path, tables: &[&[&[&str]]]) {
     for command in tables.iter().copied().flatten() {
         let mut chroot = clean("chroot");

@@ -1,10 +1,10 @@
-//! Plugins of a Debian root whose host programs are inferred. The root's own loader preloads each
-//! plugin into the program that was inferred for it, and must find every symbol and library. Then one
-//! symbol that each takes from its program is renamed, and all of them must be findings; so must
-//! ordinary libraries with a lost symbol beside programs that export thousands.
+//! Plugins of a Debian sysroot whose host programs are inferred. The sysroot's own loader preloads
+//! each plugin into its inferred program, and must find every symbol and library. Then one symbol
+//! that each plugin takes from its program is renamed: each must be a finding. So must a lost
+//! symbol of an ordinary library beside programs that export thousands.
 //!
-//! `LINKAUDIT_INFERRED=many` takes more packages, `LINKAUDIT_INFERRED=desktop` those of a desktop (3.6 GB).
-//! `REAL` and `desktop-findings.txt` list the findings that remain, each with its reason.
+//! `LINKAUDIT_INFERRED=many` takes more packages, `LINKAUDIT_INFERRED=desktop` those of a desktop
+//! (3.6 GB). `REAL` and `desktop-findings.txt` list the findings that remain, each with its reason.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -26,10 +26,10 @@ use support::{Lab, clean, skip};
 const SUITE: &str = "bookworm";
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 
-/// Programs with plugins of their own, and what those need.
+/// Programs with plugins, and packages that the plugins need.
 const FEW: &[&str] = &["collectd-core", "coreutils", "frr", "lighttpd", "nbdkit", "rsyslog", "zsh"];
 
-/// More of them.
+/// More programs with plugins.
 const MANY: &[&str] = &[
     "bash-builtins",
     "caca-utils",
@@ -64,7 +64,7 @@ const MANY: &[&str] = &[
     "zsh",
 ];
 
-/// Those of a desktop, and the findings in them below their reasons.
+/// Packages of a desktop, and the findings in them below their reasons.
 const DESKTOP: &str = include_str!("debian_inferred/desktop.txt");
 const DESKTOP_FINDINGS: &str = include_str!("debian_inferred/desktop-findings.txt");
 
@@ -205,7 +205,7 @@ const REAL: &[(&str, &str, &str)] = &[
 const LOST: u8 = b'Q';
 
 struct Root {
-    /// Removes the files at the end.
+    /// Held because its drop removes the files.
     _lab: Lab,
     path: PathBuf,
 }
@@ -283,7 +283,8 @@ impl Known {
     }
 }
 
-/// What the root's loader misses in a plugin when it preloads it into a program; `others` come first.
+/// The libraries and symbols of a plugin that the sysroot's loader does not find when it preloads
+/// the plugin into a program, after `others`.
 fn lacks(
     root: &Path,
     known: &Known,
@@ -313,8 +314,8 @@ fn lacks(
     lines.map(|line| format!("{plugin} in {program}: {}", line.trim())).collect()
 }
 
-/// The same; where a plugin alone lacks something, after the shared objects of its directory, the one
-/// above and those in it.
+/// As `lacks`. If the plugin alone lacks something, the shared objects of its directory, the parent
+/// and the subdirectories are preloaded first.
 fn wrong(
     root: &Path,
     known: &Known,
@@ -429,7 +430,7 @@ fn symbols(report: &Report) -> BTreeMap<String, Vec<String>> {
     out
 }
 
-/// One symbol of each inferred plugin is renamed: it is found.
+/// One symbol of each inferred plugin is renamed, and must become a finding.
 fn renamed(root: &Root, pairs: &BTreeMap<String, String>, open: &BTreeMap<String, Vec<String>>) {
     let mut random = Random::new(number("LINKAUDIT_SEED", 1));
     let mut lost: BTreeMap<&String, String> = BTreeMap::new();

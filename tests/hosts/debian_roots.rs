@@ -1,9 +1,9 @@
-//! Roots of Debian releases, unpacked and never configured, under `--root`: what linkaudit says of
-//! every file against what the release's own loader says in a chroot.
+//! Sysroots of Debian releases, unpacked and never configured, under `--root`. For every file,
+//! linkaudit's output must equal that of the release's own loader in a chroot.
 //!
-//! The audited copy lacks ld.so.cache and the links of a merged `/usr`; the one the loader runs in
-//! has the links. So a library that one side opens below `/lib` the other may open below
-//! `/usr/lib`: the same file, and compared as such.
+//! The audited copy lacks ld.so.cache and the links of a merged `/usr`; the loader's copy has the
+//! links. So one side may open a library below `/lib`, and the other the same library below
+//! `/usr/lib`. The comparison treats both paths as one file.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -18,7 +18,7 @@ use debian::Debian;
 use support::{Lab, Tally, clean, normalise, skip};
 
 const FEW: &[&str] = &["bash", "coreutils", "git", "openssh-client"];
-/// With all they depend on, some 340 packages.
+/// With their dependencies, some 340 packages.
 const MANY: &[&str] = &[
     "bash",
     "coreutils",
@@ -145,7 +145,7 @@ fn theirs(copy: &Path, file: &str) -> String {
     normalise(&String::from_utf8_lossy(&text))
 }
 
-/// The text with every directory that a merged `/usr` holds below `/usr`.
+/// The text with the paths of a merged `/usr`: `/usr/lib` for `/lib`.
 fn merged(text: &str) -> String {
     let mut out = text.to_owned();
     for name in SINGLE {

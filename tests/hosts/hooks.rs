@@ -1,5 +1,6 @@
-//! `linkaudit hook`: what it writes and refuses, scripts that shellcheck and the systems' own parsers
-//! accept, and each system for real where this machine has it, with a broken and a fixed payload.
+//! `linkaudit hook`: the files that it writes and refuses to write, scripts that shellcheck and the
+//! systems' own parsers accept, and runs of each system that this machine has, with a broken and a
+//! fixed payload.
 //!
 //! `--include-ignored` adds systems that are fetched from PyPI and the static binary. `UPDATE=1`
 //! writes the real output into `integrations/*/page.md`, and the pages into `docs/`.

@@ -1,9 +1,9 @@
-//! Plugins under a host: what a program that opens a shared object with dlopen really binds, loads and
-//! says must be what linkaudit reports with `--host`.
+//! Plugins under a host program: the bindings, libraries and errors of a real dlopen must be those
+//! that linkaudit reports with `--host`.
 //!
-//! `kit` opens small plugins of each rule in a small program, `musl` does the same under musl's loader;
-//! `python` imports extension modules of this machine's Python, `programs` lets others of its programs open
-//! theirs; `whole` is about reports as such.
+//! `kit` opens small plugins of each rule in a small program, `musl` does the same under musl's
+//! loader; `python` imports extension modules of this machine's Python, `programs` lets others of
+//! its programs open theirs; `whole` is about reports as such.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -36,8 +36,8 @@ fn opened_plugins() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Gives an object DT_SYMBOLIC in the place of its DT_FINI: a linker that is told to make a symbolic
-/// object binds most of it itself.
+/// Gives an object DT_SYMBOLIC in the place of its DT_FINI: a linker that is told to make a
+/// symbolic object binds most of it itself.
 fn retag_symbolic(lab: &Lab, name: &str) {
     const DT_FINI: u64 = 13;
     const DT_SYMBOLIC: u64 = 16;

@@ -1,5 +1,5 @@
-//! Programs that open the libraries of `dependentlibs.list` one after another: random ones run, and the
-//! loader's bindings must be those of the report, symbol for symbol.
+//! Programs that open the libraries of `dependentlibs.list` one after another: random ones run, and
+//! the loader's bindings must be those of the report, symbol for symbol.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::ld_debug::{Binding, ran};
@@ -145,8 +145,8 @@ fn a_lost_symbol_is_found() {
     assert_eq!(said(&lab).1, ["\"undefined-symbol\" \"libtwo.so\""]);
 }
 
-/// Without a program that reads the list, with another order, or without the library, what the loader
-/// does not find is missing.
+/// Libraries are missing without a program that reads the list, in another order, or if the file is
+/// absent.
 #[test]
 fn a_list_excuses_no_more_than_it_opens() {
     let cases = [

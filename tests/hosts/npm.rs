@@ -1,5 +1,5 @@
-//! Packages of npm that carry their binaries: what linkaudit says of each `.node` file with node as its
-//! host against what `process.dlopen` says. Without the host, nothing that node loads is a finding.
+//! Packages of npm with binaries: findings about each `.node` file, with node as its host program,
+//! are compared with `process.dlopen`. Without the host, no file that node loads has a finding.
 //!
 //! `LINKAUDIT_NPM=N` takes more packages.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -15,8 +15,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use support::{Lab, clean, linkaudit, skip};
 
-/// Of napi-rs, prebuildify and other ways to publish binaries. The first are small, and one of them
-/// has files that node does not load.
+/// Packages of napi-rs, prebuildify and other ways to publish binaries. The first are small, and
+/// one of them has files that node does not load.
 const PACKAGES: &[&str] = &[
     "bufferutil",
     "@node-rs/crc32-linux-x64-gnu",
@@ -88,7 +88,7 @@ const PACKAGES: &[&str] = &[
     "zeromq",
 ];
 
-/// Rules that say why a file cannot be loaded; a file of another system is `undecided`.
+/// Rules about files that cannot be loaded; a file of another system is `undecided`.
 const REFUSALS: [&str; 4] = ["undefined-symbol", "missing-library", "missing-version", "undecided"];
 
 /// The words of errors of the loader.
@@ -108,7 +108,7 @@ fn node() -> Option<PathBuf> {
     output.status.success().then(|| PathBuf::from(path.trim()))
 }
 
-/// Fetches and unpacks a package; nothing if the registry does not have it.
+/// Fetches and unpacks a package; `None` if the registry does not have it.
 fn fetch(lab: &Lab, package: &str) -> Option<PathBuf> {
     let dir = lab.mkdir("unpacked");
     let script =

@@ -1,5 +1,5 @@
-//! Readers of device code, on files that the tests make: every format, version and compression,
-//! cut and damaged; and the same files read by LLVM's own tools.
+//! Readers of device code on generated files: every format, version and compression, truncated and
+//! damaged. LLVM's own tools read the same files.
 
 mod archives;
 mod bombs;

@@ -1,5 +1,5 @@
-//! Files that are not this system's: in a directory they are counted by kind and nothing else is
-//! said, and a file given by name is answered as `undecided`.
+//! Files of other systems: in a directory they are only counted by kind, and a file given by name
+//! has the finding `undecided`.
 //!
 //! Most are built by the C compiler and patched; `foreign/published` has files from packages.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -30,7 +30,7 @@ struct Case {
     path: &'static str,
     /// The key of its count.
     kind: &'static str,
-    /// How it is answered by name.
+    /// The finding for the file if it is given by name.
     answer: &'static str,
     make: fn(&Lab, &str),
 }
@@ -127,7 +127,7 @@ fn the_summary_counts_them_where_nothing_else_is() {
     assert!(says(&["-v", "p"]).contains(line));
 }
 
-/// Objects of this system stay this system's.
+/// Objects that look foreign, but are of this system.
 #[test]
 fn what_only_looks_foreign() {
     let lab = Lab::new();
@@ -146,7 +146,7 @@ fn what_only_looks_foreign() {
     assert_eq!(report.total("audited"), 7);
 }
 
-/// A loader maps what its own checks let pass, and then it is judged.
+/// A file that the loader maps is checked, whatever it looks like.
 #[test]
 fn what_a_program_loads_is_judged_whatever_it_is() {
     let lab = Lab::new();
@@ -174,8 +174,8 @@ fn ldd_asks_the_loader() {
     }
 }
 
-/// Notes that lie: none makes an object foreign that does not name a system within its own bounds,
-/// and none costs time or memory.
+/// Malformed notes: an object is foreign only if a note names a system within its own bounds. None
+/// costs time or memory.
 #[test]
 fn hostile_notes() {
     let lab = Lab::new();
@@ -217,7 +217,7 @@ fn hostile_notes() {
     println!("hostile notes: {} cases", cases.len());
 }
 
-/// A file that was cut off is foreign only if its remaining bytes say so.
+/// A truncated file is foreign only if its remaining bytes show it.
 #[test]
 fn cut_files() {
     let lab = Lab::new();
@@ -301,7 +301,7 @@ fn versioned_bionic(lab: &Lab, path: &str) {
     lab.so(path, GONE, &["-nostdlib", &stub_path(lab, "libc.so")]);
 }
 
-/// The path of the loader is that of old Linux ports too; the libc's name is not.
+/// Old Linux ports have the same loader path, but another name of the libc.
 fn old_solaris(lab: &Lab, path: &str) {
     lab.so("stub/libc.so.1", "int x;", &["-nostdlib", "-Wl,-soname,libc.so.1"]);
     let libc = stub_path(lab, "libc.so.1");
@@ -332,7 +332,7 @@ fn made(path: &Path) -> &Path {
     path
 }
 
-/// The numbers that stand in the cases.
+/// Checks the numbers in the cases.
 #[test]
 fn numbers_are_those_of_the_format() {
     assert_eq!(elf::EM_BPF.0, 247);

@@ -1,9 +1,9 @@
 //! Seeded damage to the libraries of other machines, both byte orders and classes: no mutant may
 //! stop linkaudit, take more memory than promised, or make a reader panic.
 //!
-//! What a mutant holds is compared with readelf for this machine in `mutants`, and for undamaged
-//! files of all machines in `machines`; here survival is at stake. `LINKAUDIT_MUTANTS=5000` (four
-//! times as many are made) and `LINKAUDIT_SEED` work as there.
+//! This test is only about survival. `mutants` compares mutants of this machine with readelf, and
+//! `machines` intact files of all machines. `LINKAUDIT_MUTANTS=5000` (four times as many are made)
+//! and `LINKAUDIT_SEED` work as in `mutants`.
 #![cfg(target_os = "linux")]
 
 use crate::support;
@@ -22,11 +22,11 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use support::Lab;
 
-/// How many mutants one call of linkaudit is given.
+/// Number of mutants in one run of linkaudit.
 const BATCH: usize = 500;
 /// Most files of one machine.
 const EACH: usize = 2;
-/// A base file is so large in bytes: what it costs to write them bounds their number.
+/// Sizes of base files in bytes: the cost of writing mutants bounds their number.
 const SIZES: std::ops::Range<u64> = 6_000..120_000;
 /// Peak memory in kilobytes, and time for a batch.
 const MEMORY: u64 = 256 << 10;
@@ -85,7 +85,7 @@ fn mutants_of_other_machines() {
     assert!(slowest <= TIME, "{slowest:?}");
 }
 
-/// Audits a batch; answers time, peak memory, and how many files are named as damaged.
+/// Audits a batch; returns time, peak memory, and the number of files that are reported as damaged.
 fn audit(lab: &Lab, seed: u64) -> (Duration, u64, usize) {
     let start = Instant::now();
     let (out, err) = (lab.path("out.json"), lab.path("err"));

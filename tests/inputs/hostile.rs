@@ -1,11 +1,11 @@
-//! The hostile generator: seeded, structure-aware cases of every format that linkaudit reads, each
-//! with a label that comes from how it is made. `must be reported`: something that a loader, a linker
-//! or a reader needs is lost. `must stay clean`: nothing is, however strange the file looks.
+//! The generator of hostile files: seeded, structure-aware cases of every format that linkaudit
+//! reads, each with a label. `must be reported`: a part that a loader, a linker or a reader needs
+//! is lost. `must stay clean`: no part is lost, however strange the file looks.
 //!
 //! `cargo test` runs a share; `LINKAUDIT_HOSTILE=100` runs 20,000 ELF files, 5,000 archives, 2,000
 //! caches, 2,000 objects and 1,000 policies and lists. `LINKAUDIT_SEED` picks the cases, and
-//! `LINKAUDIT_KEEP=1` keeps those on which something is wrong. None may be silent, false, slower than
-//! two seconds or larger than 256 MB.
+//! `LINKAUDIT_KEEP=1` keeps those that fail. A case fails if a defect is not reported, a finding is
+//! false, or the run takes more than two seconds or 256 MB.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Percent of the numbers of the whole corpus that `cargo test` runs.
 const SHARE: u64 = 3;
 
-/// How many of `whole` cases this run takes.
+/// Number of cases in this run, of `whole`.
 fn share(whole: usize) -> usize {
     let percent = usize::try_from(number("LINKAUDIT_HOSTILE", SHARE)).expect("a percentage");
     (whole * percent / 100).max(20)
@@ -71,7 +71,7 @@ fn on_all(
     all.into_inner().expect("no worker panicked")
 }
 
-/// Runs the cases of one maker in batches, what must be reported apart from what must stay clean.
+/// Runs the cases of one maker in batches, each with one label.
 fn in_batches(what: &str, whole: usize, args: &[&str], make: fn(usize, &mut Random) -> Case) {
     let tally = on_all(share(whole), BATCH, |numbers| {
         let cases = numbers.map(|number| (format!("{number}"), make(number, &mut random(number))));
@@ -109,7 +109,7 @@ fn policies_and_lists() {
     on_all(share(1_000), 20, |numbers| texts::run(numbers, random)).finish("texts");
 }
 
-/// The labels themselves: the real loader takes what must stay clean, of this machine.
+/// Checks the labels: the real loader accepts the cases for this machine that must stay clean.
 #[test]
 fn the_loader_takes_what_is_clean() {
     let lab = support::Lab::new();
@@ -138,8 +138,8 @@ fn the_loader_takes_what_is_clean() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// The binary seeds of `fuzz/corpus/`, from which the fuzzer begins, are what the generator makes.
-/// `UPDATE=1` writes them anew.
+/// The binary seeds of `fuzz/corpus/`, with which the fuzzer starts, are those that the generator
+/// makes. `UPDATE=1` writes them again.
 #[test]
 fn seeds_for_fuzzing() {
     const MOST: usize = 3000;

@@ -1,4 +1,4 @@
-//! Tests of everything that is read: walks, trees, stages, foreign, damaged and hostile files.
+//! Tests of all readers: walks, trees, stages, foreign, damaged and hostile files.
 #![allow(
     clippy::case_sensitive_file_extension_comparisons,
     clippy::cast_possible_truncation,

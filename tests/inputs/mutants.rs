@@ -1,10 +1,10 @@
-//! Seeded damage to real ELF files: no mutant may stop linkaudit, and none may be passed over.
+//! Seeded damage to real ELF files: no mutant may stop linkaudit, and the damage of none may be
+//! missed.
 //!
-//! Each mutant either has a finding that says it is damaged, or facts in the report that readelf
-//! or the real loader read from the same bytes. Damage to section headers must change nothing.
-//! `cargo test` runs 500 mutants; `LINKAUDIT_MUTANTS=5000` runs more and `LINKAUDIT_SEED` picks
-//! the first. A mutant on which something is wrong is kept for inspection, with
-//! `LINKAUDIT_KEEP=1` every mutant is.
+//! Each mutant either has a finding about its damage, or the facts in the report equal those that
+//! readelf or the real loader reads from the same bytes. Damage to section headers must change
+//! nothing. `cargo test` runs 500 mutants; `LINKAUDIT_MUTANTS=5000` runs more and `LINKAUDIT_SEED`
+//! picks the first. Failed mutants are kept for inspection; `LINKAUDIT_KEEP=1` keeps all.
 
 use crate::support;
 
@@ -30,10 +30,10 @@ use mutate::{CATEGORIES, Category, mutate};
 use random::Random;
 use report::Report;
 
-/// How many mutants one call of linkaudit is given.
+/// Number of mutants in one run of linkaudit.
 const BATCH: usize = 100;
 
-/// A mutant as drawn: which file it comes from and how it was damaged.
+/// A random mutant: its base file and its damage.
 struct Drawn {
     file: String,
     base: usize,
@@ -153,7 +153,7 @@ fn audit(bases: &[Base], batch: &[Drawn]) -> Tally {
     tally
 }
 
-/// One call of linkaudit, which may neither hang nor break whatever the files are.
+/// Runs linkaudit, which must neither hang nor crash on any file.
 fn look(root: &Path, files: &[&str]) -> Result<Report, String> {
     // A file without ELF magic is refused if it is named, and counted if it is listed.
     let mut list = tempfile::NamedTempFile::new().expect("a temporary file");

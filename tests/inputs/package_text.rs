@@ -1,5 +1,6 @@
-//! What text files promise, compared with the programs that read them: pkgconf and the linker for
-//! package files, CMake for CMake packages; Python, ldconfig and GCC for their own text files.
+//! Compares findings about text files with the programs that read these files: pkgconf and the
+//! linker for package files, CMake for CMake packages, and Python, ldconfig and GCC for their own
+//! files.
 
 mod cmake;
 mod headers;
@@ -9,7 +10,7 @@ mod pkg_config;
 use crate::support;
 pub use support::{debian, random, report};
 
-/// Development packages of bookworm with all that they depend on. `LINKAUDIT_TEXTS` takes the long list.
+/// Development packages of bookworm with their dependencies. `LINKAUDIT_TEXTS` takes the long list.
 pub const FEW: &[&str] = &["libgtk-3-dev", "libarchive-dev", "libzmq3-dev"];
 pub const MANY: &[&str] = &[
     "libarchive-dev",

@@ -1,11 +1,11 @@
-//! What linkaudit promises about hostile input, one promise a test; most are shown elsewhere:
+//! Promises of linkaudit about hostile input, one test for each; most tests are elsewhere:
 //!
 //! | promise | shown in |
 //! | --- | --- |
 //! | 1 survival | `mutants`, `second_reader::cross_check_survives_damage`, `fuzz_seeds` |
 //! | 2 time | here, `costs_are_linear` |
 //! | 3 memory | here, `claims_are_not_believed`; `graphs` |
-//! | 4 no silent skip | `mutants` (damage is named), every report read through `support/report.rs` (totals balance) |
+//! | 4 no silent skip | `mutants` (damage is reported), `support/report.rs` (totals add up) |
 //! | 5 no false alarm | `host_sweep`, `mutants` (section headers), `second_reader` |
 //! | 6 nothing executed, written, called | `walk::hands_off` |
 //! | 7 opens stay where the loader looks | `walk::hands_off` |

@@ -1,7 +1,8 @@
-//! Hostile input and small machines: one row of `docs/robustness.md` is at least one test here or in
-//! the file that the row names.
+//! Hostile input and small machines: each row of `docs/robustness.md` has at least one test here or
+//! in the file that the row names.
 //!
-//! One module is one promise. Damaged ELF files and archives are generated in `mutants` and `archives`.
+//! One module is one promise. Damaged ELF files and archives are generated in `mutants` and
+//! `archives`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;

@@ -1,5 +1,5 @@
-//! `--staged`: what linkaudit says of a stage over a sysroot against what the loader says in a chroot
-//! where the stage was unpacked over the root and ldconfig was run.
+//! `--staged`: compares linkaudit's answer for a stage over a sysroot with the loader's answer in a
+//! chroot, where the stage was unpacked over the sysroot and ldconfig was run.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::debian;

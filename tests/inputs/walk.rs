@@ -1,8 +1,7 @@
-//! Trees that are not as they should be: what the walk meets, counts, leaves alone and says, and
-//! what becomes of names that are no text.
+//! Unusual trees: the entries that a walk counts, skips and reports, and names that are not text.
 //!
-//! One module is one theme. What is said of the ELF files themselves is tested elsewhere; here a
-//! library that needs one that exists nowhere stands for something to be found.
+//! One module is one theme. Other tests check the findings about ELF files; here a library with a
+//! missing need stands for any finding.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -24,7 +23,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use support::Lab;
 
-/// What [`broken`] needs and nobody has.
+/// The missing library that [`broken`] needs.
 const ABSENT: &str = "libabsent.so.1";
 
 /// A library with exactly one finding: a `missing-library` of [`ABSENT`].

@@ -1,8 +1,9 @@
-//! The binding queries of this machine's programs and libraries, held against all bindings that the
-//! audit finds (`tests/loader/bindings.rs` holds those against the loader), and for fifty programs against the
-//! loader itself.
+//! Compares the binding queries for this machine's programs and libraries with all bindings of the
+//! audit, and for fifty programs with the loader itself. `tests/loader/bindings.rs` compares all
+//! bindings with the loader.
 //!
-//! `cargo test` compares a sample; `LINKAUDIT_SWEEP=all` compares every file of /usr/bin and /usr/lib.
+//! `cargo test` compares a sample; `LINKAUDIT_SWEEP=all` compares every file of /usr/bin and
+//! /usr/lib.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -20,9 +21,9 @@ use linkaudit::id::{ModuleId, RootId};
 use linkaudit::plan::Plan;
 use queries::{Compared, compare, plan, queried};
 
-/// Files of a sample.
+/// Number of files in a sample.
 const SAMPLE: usize = 100;
-/// Files that are audited together: all bindings of many roots take much memory.
+/// Number of files that are audited together: all bindings of many entry points take much memory.
 const AT_ONCE: usize = 250;
 
 /// ELF files below `dir`, in byte order.
@@ -71,7 +72,7 @@ fn all_bindings_say_the_same() {
     compared.finish(if all { "all of /usr/bin and /usr/lib" } else { "a sample of /usr" });
 }
 
-/// A definition, read by another reader. Versions 0 and 1 are none.
+/// A definition, read by a second reader. Version indices 0 and 1 stand for no version.
 struct Export {
     index: u16,
     version: Option<String>,
@@ -131,7 +132,8 @@ fn answer<'e>(definitions: &'e [Export], version: Option<&str>) -> Option<&'e Ex
     }
 }
 
-/// True if two libraries define a name, and it matters which one; see `support::queries`.
+/// True if two libraries define a name, and the definitions are not interchangeable; see
+/// `support::queries`.
 fn differ(name: &str, definitions: &[&Export], is_libc: bool) -> bool {
     let kinds: BTreeSet<(u8, u64)> = definitions
         .iter()
@@ -218,8 +220,8 @@ fn fifty_programs() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Two libraries with one name of data, one of a function and one of an inline function, and a program
-/// that copies the data.
+/// Two libraries with one name of data, one of a function and one of an inline function, and a
+/// program that copies the data.
 #[test]
 fn two_libraries_of_one_name() {
     let lab = support::Lab::new();

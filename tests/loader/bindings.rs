@@ -1,8 +1,8 @@
 //! Every symbol of fifty programs of this machine: the bindings in linkaudit's JSON must be those
 //! that the loader makes, symbol for symbol and provider for provider.
 //!
-//! The programs are not run: the loader is asked in its trace mode, which binds everything and
-//! ends before the program begins. A few harmless ones do run, to show that the two are the same.
+//! The programs are not run: the loader's trace mode binds everything and ends before the program
+//! starts. A few harmless programs do run, to show that both bind alike.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -35,8 +35,8 @@ fn fifty_programs() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// A run binds what the trace says, and besides what the loader looks up for itself once it really
-/// starts a program: that is the difference between `--as-ldd` and the default.
+/// A run has the bindings of the trace, and those that the loader looks up for itself when it
+/// starts a program. That is the difference between `--as-ldd` and the default.
 #[test]
 fn trace_and_run_agree() {
     let commands: [(&str, &[&str]); 8] = [
@@ -63,7 +63,7 @@ fn trace_and_run_agree() {
     }
 }
 
-/// What linkaudit says of each program, asked in one run.
+/// linkaudit's bindings for each program, from one run.
 fn said(programs: &[&PathBuf], options: &[&str]) -> BTreeMap<PathBuf, BTreeSet<Binding>> {
     let report = Report::of(support::linkaudit().arg("--facts").args(options).args(programs));
     let mut said: BTreeMap<PathBuf, BTreeSet<Binding>> = BTreeMap::new();

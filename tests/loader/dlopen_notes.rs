@@ -1,5 +1,5 @@
-//! `missing-dlopen` against the loader: an object names a library in a note and opens it, and the library
-//! lies in one of many places.
+//! Compares `missing-dlopen` with the loader: an object names a library in a note and opens it, and
+//! the library is in one of many directories.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::report::Report;
@@ -26,7 +26,7 @@ const PLACES: [(&str, &str); 6] = [
     ("lib/libbar.so.1", "directory"),
 ];
 
-/// Link flags of the library that opens, and of the program.
+/// Link flags of the library that calls dlopen, and of the program.
 const FLAGS: [(&[&str], &[&str]); 7] = [
     (&[], &["-Wl,-rpath,$ORIGIN/../lib"]),
     (&[], &["-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib"]),
@@ -77,7 +77,7 @@ fn the_loader_opens_what_notes_require() {
     assert!(cases > 35 && missing > 15 && missing < cases - 8, "{cases} {missing}");
 }
 
-/// Puts a library, or something else of its name.
+/// Writes a library, or another file of its name.
 fn put(lab: &Lab, place: &str, content: &str) {
     match content {
         "" => {}
@@ -96,7 +96,7 @@ fn put(lab: &Lab, place: &str, content: &str) {
     }
 }
 
-/// Notes whose text is no list, and notes beside so many bytes that the segment is not read.
+/// Notes whose text is not a list, and notes in a segment that is too large to be read.
 #[test]
 fn notes_that_cannot_be_read_are_named() {
     let lab = Lab::new();

@@ -1,7 +1,7 @@
-//! Programs that really run: what linkaudit's JSON says a program loads and binds must be what the
-//! loader says, asked with `LD_DEBUG`, while the program runs.
+//! Programs that really run: the libraries and bindings in linkaudit's JSON must be those that the
+//! loader prints with `LD_DEBUG` while the program runs.
 //!
-//! Unlike the other cases these are judged without `--as-ldd`: the loader is the program's own.
+//! Unlike the other cases these run without `--as-ldd`: the loader is the program's own.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -110,7 +110,8 @@ fn unique_symbols_are_shared() {
         let source = format!("{unique} extern int pear; int {name}(void){{return pear;}}");
         so(&lab, &format!("d/lib{name}.so"), &source, &format!("soname=lib{name}.so"));
     }
-    // The symbolic one reaches its own definition first, and relocation begins with the last library.
+    // The symbolic one reaches its own definition first, and relocation begins with the last
+    // library.
     patch::edit(&lab, "d/libtwo.so", |elf| elf.push(DT_SYMBOLIC, 0));
     let main = "int one(void); int two(void); int three(void); int main(void){return one()+two()+three();}";
     exe(&lab, "prog", main, "d/libone.so d/libtwo.so d/libthree.so runpath=$PWD/d");

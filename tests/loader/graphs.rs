@@ -3,7 +3,7 @@
 //! something missing at its end, and must take two seconds at most, little memory, and output that
 //! grows with nodes and edges and not with paths.
 //!
-//! What is said of them is compared with the real loader on small ones of the same shapes.
+//! Small graphs of the same shapes are compared with the real loader.
 #![cfg(target_os = "linux")]
 
 use crate::support;
@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use shapes::{End, FIRST, PathKind, Shape};
 use support::{Lab, Tally};
 
-/// The promise, on two quiet cores in a release build; without optimisation everything takes longer.
+/// Upper bound for a run, on two idle cores in a release build; without optimisation runs take
+/// longer.
 const IN_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
 /// Peak memory in kilobytes.
 const MEMORY: u64 = 200 << 10;
@@ -57,7 +58,7 @@ fn large_graphs_take_little() {
     println!("graphs: {runs} runs, slowest {slowest:?}, at most {largest} KB");
 }
 
-/// One run: how long it took and how much memory.
+/// One run; returns its time and peak memory.
 fn audit(lab: &Lab, shape: &Shape, target: &str) -> (Duration, u64) {
     let start = Instant::now();
     let out = std::fs::File::create(lab.path("report.json")).expect("a file");
@@ -104,8 +105,8 @@ fn small_graphs_are_the_loaders() {
     tally.finish("small graphs");
 }
 
-/// Of libraries that load each other the first in byte order is the root; what loads the circle
-/// from outside comes before it.
+/// If libraries load each other, the entry point is the first in byte order. An object outside of
+/// the circle that loads it comes before.
 #[test]
 fn roots_of_circles() {
     let lab = Lab::new();

@@ -1,9 +1,9 @@
-//! The ELF files of this machine: what linkaudit prints for every file below /usr must be what the
-//! real `ldd -r` prints for it.
+//! The ELF files of this machine: for every file below /usr, linkaudit must print the same as the
+//! real `ldd -r`.
 //!
-//! `cargo test` takes every tenth file, `LINKAUDIT_SWEEP=all` takes all of them. Files that `ldd`
-//! does not call dynamic are compared too, except those of the x32 ABI: whether these are dynamic
-//! depends on the running kernel, and linkaudit asks no kernel.
+//! `cargo test` takes every tenth file, `LINKAUDIT_SWEEP=all` takes all of them. Files that are not
+//! dynamic according to `ldd` are compared too, except those of the x32 ABI. For these the answer
+//! depends on the running kernel, and linkaudit does not ask the kernel.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -19,7 +19,7 @@ use support::{Lab, Tally};
 
 const NOT_DYNAMIC: &str = "\tnot a dynamic executable\n";
 
-/// A loader that crashes on more files than one in this many is no oracle.
+/// The test fails if the loader crashes on more than one in this many files.
 const CRASHES_ONE_IN: usize = 100;
 
 #[test]
@@ -65,7 +65,7 @@ fn every_elf_file_of_usr() {
 
 struct ElfFile {
     path: PathBuf,
-    /// A 32-bit file for the x86-64.
+    /// True for a 32-bit file for x86-64.
     is_x32: bool,
 }
 
@@ -75,7 +75,8 @@ impl ElfFile {
     }
 }
 
-/// Regular ELF files in byte order of their directories. A name with a newline cannot stand in a list.
+/// Regular ELF files in byte order of their directories, without names that have a newline, which a
+/// list cannot hold.
 fn elf_files(top: &Path) -> impl Iterator<Item = ElfFile> {
     walkdir::WalkDir::new(top)
         .sort_by_file_name()
@@ -91,7 +92,7 @@ fn elf_files(top: &Path) -> impl Iterator<Item = ElfFile> {
         })
 }
 
-/// What linkaudit prints for each file, asked in one run.
+/// The text that linkaudit prints for each file, from one run.
 fn linkaudit(files: &[ElfFile]) -> Vec<String> {
     let lab = Lab::new();
     let list: Vec<&[u8]> = files.iter().map(|file| file.path.as_os_str().as_bytes()).collect();
@@ -114,7 +115,7 @@ fn linkaudit(files: &[ElfFile]) -> Vec<String> {
     pages
 }
 
-/// What the real `ldd -r` prints for each file.
+/// The text that the real `ldd -r` prints for each file.
 fn ldd(files: &[ElfFile]) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let pages = Mutex::new(vec![String::new(); files.len()]);
@@ -135,8 +136,8 @@ fn ldd(files: &[ElfFile]) -> Vec<String> {
     pages.into_inner().expect("no thread panicked")
 }
 
-/// How the real loader ended, if it was by a signal. Only asked where the two sides differ: a
-/// loader that crashes has no answer that linkaudit could equal.
+/// The signal that ended the real loader, if any. This runs only if both sides differ: a loader
+/// that crashes gives no answer to compare.
 fn crash(file: &ElfFile, ours: &str, theirs: &str) -> Option<String> {
     support::difference(ours, theirs)?;
     let script = std::fs::read_to_string("/usr/bin/ldd").expect("ldd is a script");

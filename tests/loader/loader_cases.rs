@@ -1,8 +1,8 @@
-//! Differential cases for the glibc rules: each builds a few small files, and what linkaudit prints
-//! for them must be what the real `ldd -r` of this machine prints.
+//! Differential cases for the glibc rules: each builds a few small files, and linkaudit must print
+//! the same for them as the real `ldd -r` of this machine.
 //!
-//! One module is one theme. A case is a function that builds files in a laboratory and answers the
-//! targets to compare; `kit` runs a table of them. The rules themselves are not stated here.
+//! One module is one theme. A case is a function that builds files in a laboratory and returns the
+//! targets to compare; `kit` runs a table of cases. The rules themselves are not stated here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 pub(crate) mod kit;

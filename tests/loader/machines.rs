@@ -1,8 +1,8 @@
-//! Other machines: the C and C++ libraries of Debian's cross compilers are read as `readelf` reads
-//! them, and made-up files ask for the rules that differ between machines.
+//! Other machines: the C and C++ libraries of Debian's cross compilers must be read as by
+//! `readelf`, and generated files test the rules that differ between machines.
 //!
-//! The packages come from the archive with `apt-get download` and are unpacked below `target`;
-//! nothing is installed, and of their programs only loaders are run, by an emulator.
+//! The packages come from `apt-get download` and are unpacked below `target`. Nothing is installed,
+//! and only loaders are run, by an emulator.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod abi;
@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path) -> (Handle, Object) {
     (handle, object.expect("a readable file"))
 }
 
-/// What a comparison of many files came to.
+/// The totals of a comparison of many files.
 #[derive(Default)]
 struct Sum {
     files: usize,

@@ -1,6 +1,6 @@
-//! Differential cases for musl's rules: what linkaudit says with `--loader musl --as-ldd` must be
-//! what the real `ld-musl-x86_64.so.1 --list` says, line by line; and a root that holds another
-//! release of musl must answer under `--root` as that loader does in a chroot.
+//! Differential cases for musl's rules: the output of linkaudit with `--loader musl --as-ldd` must
+//! equal that of the real `ld-musl-x86_64.so.1 --list`, line by line. For a sysroot with another
+//! release of musl, linkaudit with `--root` must give the answer of that loader in a chroot.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -320,7 +320,8 @@ fn preload() {
     );
 }
 
-/// musl maps a library of another machine without a look; that it cannot be relocated is said.
+/// musl maps a library of another machine without a check: the audit reports that it cannot be
+/// relocated.
 #[test]
 fn a_library_of_another_machine_is_no_clean_bill() {
     if !musl::is_there("musl cases: another machine") {
@@ -339,7 +340,7 @@ fn a_library_of_another_machine_is_no_clean_bill() {
     assert!(text.contains("bad-library-file") && text.contains("foreign"), "{text}");
 }
 
-/// What PT_INTERP names is what runs a program, unless `--loader` says otherwise.
+/// The loader in PT_INTERP decides the rules, unless `--loader` names another.
 #[test]
 fn whose_rules_hold() {
     if !musl::is_there("musl cases: whose rules hold") {

@@ -1,8 +1,8 @@
-//! The case this tool was made for, in miniature and in a real Nix store: a library linked from a
-//! merged archive that lacks some parts, and a program that depends on it.
+//! The defect that linkaudit was written for, in miniature and in a real Nix store: a library
+//! linked from a merged archive that lacks some parts, and a program that depends on it.
 //!
-//! The items are built by `nix-build` without sandbox, network or nixpkgs from
-//! `nix_store/birth.nix`; they stay in the store until it is collected.
+//! `nix-build` builds the items from `nix_store/birth.nix` without sandbox, network or nixpkgs.
+//! They stay in the store until it is garbage-collected.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -18,7 +18,7 @@ use support::{Lab, skip};
 
 const EXPRESSIONS: &str = include_str!("nix_store/birth.nix");
 
-/// The order of the report.
+/// The undefined symbols, in the order of the report.
 const LACKING: [&str; 5] = [
     "LLVMInitializeX86AsmParser",
     "LLVMInitializeX86AsmPrinter",
@@ -27,13 +27,13 @@ const LACKING: [&str; 5] = [
     "LLVMInitializeX86TargetMC",
 ];
 
-/// The store, with what a build needs to know of it.
+/// The store, with the facts that a build needs.
 struct Store {
     lab: Lab,
 }
 
 impl Store {
-    /// Nothing where no item can be built here.
+    /// `None` if no item can be built here.
     fn open() -> Option<Self> {
         if !support::has("nix-build") {
             skip("nix_store_without_nix", "there is no nix-build");
@@ -119,8 +119,8 @@ fn nix_store() {
     closure(&store);
 }
 
-/// The closure as Nix lists it. The compiler's archives are no runtime references: with the inputs of
-/// the build as places for providers the archive is named.
+/// The closure as Nix lists it. The compiler's archives are not runtime references: the report
+/// names the archive if the inputs of the build are given with `--lib-path`.
 fn closure(store: &Store) {
     for (options, undefined) in [(&["complete"][..], 0), (&[][..], LACKING.len())] {
         let program = store.build("program", options);
@@ -141,7 +141,7 @@ fn closure(store: &Store) {
     }
 }
 
-/// The library alone: exactly the five symbols, and with the archives at hand where they are.
+/// The library alone: exactly the five symbols, and their archives if these are given.
 fn library(store: &Store) {
     let item = store.build("math", &[]);
     for path in [item.clone(), item.join("lib/libmath.so.1"), item.join("lib")] {
@@ -158,7 +158,7 @@ fn library(store: &Store) {
     candidates(store, &item);
 }
 
-/// The program: the same five facts about the library's own item, and how the program gets there.
+/// The program: the same five findings about the library's item, with the chain from the program.
 fn program(store: &Store) {
     let (item, library) = (store.build("program", &[]), store.build("math", &[]));
     for path in [item.clone(), item.join("bin/program")] {
@@ -177,7 +177,7 @@ fn program(store: &Store) {
     exactly_the_five(&both, &library);
 }
 
-/// With a complete list there is nothing to say.
+/// With a complete list there are no findings.
 fn complete(store: &Store) {
     for name in ["math", "program"] {
         let item = store.build(name, &["complete"]);
@@ -191,8 +191,8 @@ fn complete(store: &Store) {
     assert!(run.success(), "what linkaudit calls good does not run: {run}");
 }
 
-/// One library more is needed and exists nowhere: it might define `ghostly`. The five are known to be
-/// defined elsewhere, by the built-in policy.
+/// A further needed library does not exist: it might define `ghostly`. By the built-in policy,
+/// archives define the five symbols.
 fn ghost(store: &Store) {
     let item = store.build("math", &["ghost"]);
     let report = store.audit(&[], &item);
@@ -212,8 +212,8 @@ fn ghost(store: &Store) {
     candidates(store, &item);
 }
 
-/// With the archives at hand each of the five is an undefined symbol of its own, and the archive
-/// and the member that would define it are named.
+/// With the archives given, each of the five is an undefined symbol of its own, with the archive
+/// and the member that define it.
 fn candidates(store: &Store, item: &Path) {
     let archives = store.build("archives", &[]).join("lib");
     let at_hand = archives.to_str().expect("a store path in UTF-8");

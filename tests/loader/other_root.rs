@@ -1,5 +1,5 @@
-//! `--root`: everything is taken inside one directory, whatever links say, and nothing outside is
-//! opened. What the loader of such a root says is compared in `debian_roots`.
+//! `--root`: all paths are resolved inside one directory, also through links, and no file outside
+//! is opened. `debian_roots` compares with the loaders of such sysroots.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -17,7 +17,7 @@ const APP: &str = "int foo(void); int main(void) { return foo(); }";
 const LOADER: &str = "lib64/ld-linux-x86-64.so.2";
 const LIBC: &str = "lib/x86_64-linux-gnu/libc.so.6";
 
-/// A root with this machine's loader and libc, and `/opt/app`, which needs libfoo.so.1.
+/// A sysroot with this machine's loader and libc, and `/opt/app`, which needs libfoo.so.1.
 fn system(runpath: &str) -> Lab {
     let lab = Lab::new();
     for name in [LOADER, LIBC] {
@@ -45,7 +45,7 @@ fn report(lab: &Lab, args: &[&str]) -> Report {
     )
 }
 
-/// Path and how of what the need for libfoo.so.1 led to.
+/// The path that the need for libfoo.so.1 leads to, and how it was found.
 fn found(report: &Report) -> Option<(String, String)> {
     let needs = list(&report.value["files"]).flat_map(|file| list(&file["needed"]));
     let need = needs.into_iter().find(|need| need["name"] == "libfoo.so.1")?;
@@ -239,8 +239,8 @@ fn nothing_outside_is_opened() {
     assert!(!calls.iter().any(|call| call.starts_with("connect") || call.starts_with("socket")));
 }
 
-/// Guix's loader asks the cache of the program's own package, before RUNPATH. There is no such loader
-/// here to compare with: the rule is that of Guix's patch of `elf/dl-cache.c`.
+/// Guix's loader searches the cache of the program's own package before RUNPATH. The rule comes
+/// from Guix's patch of `elf/dl-cache.c`; no such loader is available for a comparison.
 #[test]
 fn guix_asks_the_cache_of_the_package_first() {
     let lab = system("/srv/runpath");

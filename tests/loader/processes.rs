@@ -1,6 +1,6 @@
-//! Rules about what a process contains, against the loader, readelf and the linker: interposed symbols
-//! symbol for symbol, unused libraries as `ldd -u` names them, libraries that are used without a need as
-//! `ld --no-copy-dt-needed-entries` refuses them, and the program headers.
+//! Compares rules about a process with the loader, readelf and the linker: interposed symbols one
+//! by one, unused libraries with `ldd -u`, libraries that are used without a need with `ld
+//! --no-copy-dt-needed-entries`, and program headers with readelf.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -54,7 +54,7 @@ fn strong(path: &Path) -> BTreeSet<String> {
     names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// Files that have names of each other by design: (begin of the loser's name, begin of the winner's).
+/// Files that define the same names by design: (start of the loser's name, start of the winner's).
 const DECLARED: [(&str, &str); 3] =
     [("lib", "libasan"), ("libgcc_s.", "libc.so"), ("libGL", "libGL")];
 /// Symbols that libraries are meant to replace.
@@ -73,8 +73,8 @@ const REPLACED: [&str; 12] = [
     "_fini",
 ];
 
-/// Every interposed symbol that a report names is bound so by the loader, and every binding of a
-/// library's own strong symbol to another library is named.
+/// The loader binds every interposed symbol as in the report. The report has every binding of a
+/// library's own strong symbol to another library.
 #[test]
 fn interposed_symbols_are_bound_as_the_report_says() {
     let all = programs();
@@ -143,7 +143,7 @@ fn interposed_symbols_are_bound_as_the_report_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The program prints whose function ran.
+/// The program prints the library whose function ran.
 #[test]
 fn the_winner_runs() {
     let helper =
@@ -197,8 +197,8 @@ fn unused_libraries_are_those_of_ldd() {
         let library = report::path(&evidence(finding, "provider")[0]["path"]);
         said.entry(file).or_default().insert(real(&library.to_string_lossy()));
     }
-    // Since 2.34 these define nothing that a program could use; ldd names them, and there is nothing
-    // to repair: the rule must be silent.
+    // Since 2.34 these define nothing that a program could use; ldd names them, and there is
+    // nothing to repair: the rule must be silent.
     let is_empty = |path: &PathBuf| {
         ["libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libanl.so.1"]
             .iter()
@@ -374,8 +374,8 @@ fn hardening_is_what_readelf_shows() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// A libc.so.6 of another release, found by RUNPATH: under the system's ld.so the program does not run,
-/// under the ld.so beside that libc it does.
+/// A libc.so.6 of another release, found by RUNPATH. The program fails under the system's ld.so,
+/// and runs under the ld.so beside that libc.
 #[test]
 fn a_libc_under_the_loader_of_another_build() {
     let fetched = Debian::new("trixie", "amd64").and_then(|debian| debian.fetch(&["libc6"]));

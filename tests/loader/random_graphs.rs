@@ -1,10 +1,10 @@
-//! Random small library graphs, built with the real linker, on which `--format ldd` must say what
-//! the real loader says about every program and every library.
+//! Random small library graphs, built with the real linker. For every program and library,
+//! `--format ldd` must give the answer of the real loader.
 //!
 //! `cargo test` runs 50 graphs; `LINKAUDIT_GRAPHS=1000` runs more and `LINKAUDIT_SEED` picks the
-//! first seed. A graph on which the real loader itself crashes is counted, compared as far as the
-//! loader came, and replaced by the next seed. On a difference the directory of the graph is kept;
-//! with `LINKAUDIT_KEEP=1` every directory is.
+//! first seed. A graph on which the real loader itself crashes is counted, compared up to the
+//! crash, and replaced by the next seed. On a difference the directory of the graph is kept;
+//! `LINKAUDIT_KEEP=1` keeps every directory.
 
 use crate::support;
 
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use compare::{Compared, compare};
 
-/// What the generator draws; each must occur among the graphs of one run.
+/// Features of generated graphs; each must occur among the graphs of one run.
 const FEATURES: &[&str] = &[
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
@@ -133,7 +133,7 @@ const FEATURES: &[&str] = &[
     "versions defined",
 ];
 
-/// What the loader says; each must occur as well, or the graphs are too tame.
+/// Answers of the loader; each must occur too, otherwise the graphs test too little.
 const ANSWERS: &[(&str, &str)] = &[
     ("answer: found", " => "),
     ("answer: missing library", " => not found"),

@@ -1,7 +1,6 @@
-//! What changes between glibc releases, by rule: the same small root under every release from 2.31 to
-//! 2.43, told by its libc alone. The loader's own binary does not say which release it is, as before
-//! 2.33; the libc beside it does. Releases that can be had answer live in `debian_roots`, and with
-//! recorded answers in `loader_cases`.
+//! Changes between glibc releases, by rule: the same small sysroot under every release from 2.31 to
+//! 2.43. Only the libc has the release number, and the loader binary has none, as before 2.33.
+//! Available releases run in `debian_roots`, and `loader_cases` has recorded answers.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -13,7 +12,7 @@ const APP: &str = "int foo(void); int main(void) { return foo(); }";
 const LOADER: &str = "lib64/ld-linux-x86-64.so.2";
 const LIBC: &str = "lib/x86_64-linux-gnu/libc.so.6";
 
-/// A root whose libc says that it is 2.`minor`, and whose loader says nothing.
+/// A sysroot whose libc has the release number 2.`minor`, and whose loader has none.
 fn root(lab: &Lab, minor: u32) {
     let mark = b"release version 2.";
     for (name, put) in [(LOADER, None), (LIBC, Some(minor))] {
@@ -34,13 +33,13 @@ fn root(lab: &Lab, minor: u32) {
     }
 }
 
-/// `--as-ldd --format ldd` of a file inside.
+/// The output of `--as-ldd --format ldd` for a file inside.
 fn ldd(lab: &Lab, file: &str) -> String {
     let args = ["--root", "r", "--cpu", "x86-64-v3", "--as-ldd", "--format", "ldd", file];
     String::from_utf8(lab.linkaudit(&args).stdout).expect("UTF-8")
 }
 
-/// One switch: what the answer holds below a release and what from it on.
+/// One change: texts of the answer before a release, and since it.
 struct Switch {
     what: &'static str,
     since: u32,

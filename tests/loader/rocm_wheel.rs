@@ -1,5 +1,5 @@
-//! A library of half a gigabyte from a published wheel, whose own libraries are elsewhere: what is
-//! missing is named, what that explains is not reported again, and next to nothing is read.
+//! A library of half a gigabyte from a published wheel, without the libraries that it needs:
+//! missing libraries are reported, symbols that these explain are not, and few bytes are read.
 //!
 //! The wheel comes from the package index, pinned by its hash; `LINKAUDIT_WHEEL` names a copy that
 //! is used instead.
@@ -20,7 +20,7 @@ use support::{Lab, skip};
 const REQUIREMENT: &str = "onnxruntime-rocm==1.22.2.post3 \
     --hash=sha256:705596b48933446ae6766921c5c8a46ef42f0c735bf158b6eb44a60bf7f95230\n";
 const LIBRARY: &str = "libonnxruntime_providers_rocm.so";
-/// In byte order.
+/// The missing libraries, in byte order.
 const MISSING: [&str; 6] = [
     "libMIOpen.so.1",
     "libamdhip64.so.7",
@@ -29,10 +29,10 @@ const MISSING: [&str; 6] = [
     "librocm_smi64.so.1",
     "libroctracer64.so.4",
 ];
-/// References of the library that nothing in the wheel defines, as `ldd -r` counts them too.
+/// Number of references that no file of the wheel defines, equal to that of `ldd -r`.
 const EXPLAINED: usize = 130;
-/// Some of these. One with a version is explained by the library to whose table the version belongs
-/// (`readelf -W -V`), one without by the first library that is missing.
+/// Some of these references. A reference with a version is explained by the library of that version
+/// (`readelf -W -V`), one without a version by the first missing library.
 const SOME: [(&str, Option<&str>, &str); 6] = [
     ("hipMemcpyAsync", Some("hip_4.2"), "libamdhip64.so.7"),
     ("hipGraphDestroy", Some("hip_4.3"), "libamdhip64.so.7"),
@@ -42,7 +42,7 @@ const SOME: [(&str, Option<&str>, &str); 6] = [
     ("hipblasCreate", None, "libhipblas.so.3"),
 ];
 const MOST_BYTES: u64 = 2 << 20;
-/// With the notes of 760 code objects, which name their kernels.
+/// Bytes read with the notes of 760 code objects, which name their kernels.
 const MOST_WITH_DEVICE_CODE: u64 = 128 << 20;
 
 #[test]
@@ -107,7 +107,7 @@ fn the_rest_is_explained(report: &Report, library: &Path) {
     }
 }
 
-/// `ldd` knows no explanation: it prints all of them.
+/// `ldd` has no explanations: it prints all references.
 fn as_ldd_counts(library: &Path) {
     let run = support::linkaudit().args(["--as-ldd", "--format", "ldd"]).arg(library).output();
     let ours = run.expect("linkaudit runs").stdout;
@@ -136,7 +136,7 @@ fn little_is_read(lab: &Lab, library: &Path, (more, most): (&[&str], u64)) {
     assert!((4096..most).contains(&read), "{read} bytes read");
 }
 
-/// The wheel, if it is at hand or can be fetched.
+/// The wheel, if it is given or can be fetched.
 fn wheel(lab: &Lab) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("LINKAUDIT_WHEEL") {
         return Some(PathBuf::from(path));

@@ -1,5 +1,5 @@
-//! Independent second readers: goblin reads the same ELF files, the `ar` crate the same archives, and
-//! names, paths and symbols must be the same. The loader comparisons are elsewhere.
+//! Independent second readers: goblin reads the same ELF files, the `ar` crate the same archives,
+//! and names, paths and symbols must be the same. The loader comparisons are elsewhere.
 #![cfg(target_os = "linux")]
 
 use crate::support;
@@ -14,7 +14,7 @@ use goblin::elf::{Elf, section_header::SHN_UNDEF, sym};
 use linkaudit::format::archive::{Names, definitions};
 use linkaudit::tree::{DiskTree, Opened, Tree as _};
 
-/// Every how many files of /usr one is read again.
+/// Every `STEP`th file of /usr is read again.
 const STEP: usize = 12;
 
 fn files(extension: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
@@ -35,7 +35,7 @@ fn is_elf(path: &Path) -> bool {
     read.is_ok() && magic == *b"\x7fELF"
 }
 
-/// One line a fact, as both readers are asked for it.
+/// One line for each fact that both readers have.
 fn ours(file: &serde_json::Value) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
@@ -176,8 +176,8 @@ fn cross_check_of_the_system() {
     assert!(report.get("cross_check").is_none(), "without the option nothing is read again");
 }
 
-/// goblin takes versions from section headers: where these lead two bytes too far, it must be seen
-/// that every version is another one.
+/// goblin reads versions by the section headers: if these are two bytes off, the cross-check must
+/// report that every version differs.
 #[test]
 fn cross_check_holds_versions_against_each_other() {
     let lab = support::Lab::new();
@@ -205,7 +205,7 @@ fn cross_check_holds_versions_against_each_other() {
     assert!(found.iter().any(|text| text.contains("V1") && text.contains("V2")), "{found:?}");
 }
 
-/// Whatever a damaged file makes a second reader do, linkaudit goes on.
+/// linkaudit continues, whatever a second reader does on a damaged file.
 #[test]
 fn cross_check_survives_damage() {
     let lab = support::Lab::new();

@@ -1,5 +1,5 @@
-//! What baselines promise, over everything at hand: two facts never share a line, a baseline fits the
-//! next build of a package in a store, and order changes nothing.
+//! Properties of baselines: two facts never share a line, a baseline fits the next build of a
+//! package in a store, and order changes nothing.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod company;
@@ -17,14 +17,14 @@ use std::path::Path;
 use std::process::Command;
 use support::{Lab, linkaudit};
 
-/// What a finding is about: everything that tells it from others.
+/// The fields that distinguish a finding from all others.
 fn fact(finding: &Value) -> String {
     let keys =
         ["rule", "prefix", "path", "symbol", "version", "library", "target", "member", "detail"];
     keys.map(|key| finding[key].to_string()).join(" ")
 }
 
-/// Fails if two facts of a report have one fingerprint, or one fact is told twice.
+/// Fails if two facts of a report have one fingerprint, or one fact is reported twice.
 fn all_differ(what: &str, report: &Report) -> usize {
     let mut prints: BTreeMap<String, String> = BTreeMap::new();
     let mut facts = BTreeSet::new();
@@ -94,7 +94,8 @@ fn a_baseline_of_every_fixture_waives_all_of_it() {
     println!("baselines of fixtures: {lines} lines, each waives its finding");
 }
 
-/// Whatever a file holds: it is a baseline that comes back byte for byte, or its broken lines are told.
+/// A file of any bytes is a baseline that is written back byte for byte, or its broken lines are
+/// reported.
 #[test]
 fn any_bytes_are_a_baseline_or_broken() {
     use linkaudit::triage::{Baseline, Triage, rewrite};
@@ -153,7 +154,7 @@ struct Build {
 }
 
 impl Build {
-    /// `lacks` are the functions that the library refers to in vain.
+    /// `lacks` are the undefined functions of the library.
     fn new(hash: usize, version: &str, lacks: &[&str]) -> Self {
         let lab = Lab::new();
         let math = format!("nix/store/{}-libmath-{version}", HASHES[hash]);
@@ -265,7 +266,7 @@ fn other_packages_of_a_store_are_out_of_scope() {
     assert!(stale.iter().all(|path| path.starts_with("bin/")), "{stale:?}");
 }
 
-/// Files, policies and the lines of a baseline in any order, with any number of threads, and however much is said.
+/// Files, policies and the lines of a baseline in any order, any number of threads, any verbosity.
 #[test]
 fn order_changes_nothing() {
     let lab = Lab::new();

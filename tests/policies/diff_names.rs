@@ -1,6 +1,6 @@
-//! `linkaudit diff` on files that get other names: which names it calls gone. Each case has two scripts that
-//! run in the directories of the two sides. `so FILE SONAME` makes a library, `so FILE` one without soname,
-//! and `prog FILE` a program.
+//! `linkaudit diff` on renamed files: the names that it reports as gone. Each case has two scripts
+//! that run in the directories of the two sides. `so FILE SONAME` makes a library, `so FILE` one
+//! without soname, and `prog FILE` a program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::Lab;

@@ -1,19 +1,19 @@
-//! `linkaudit diff --against`: for each way in which a library can change, a program that was linked with the
-//! old one runs with the new one, and fails if and only if an error names it.
+//! `linkaudit diff --against`: for each way in which a library can change, a program that was
+//! linked with the old one runs with the new one, and fails if and only if an error names it.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::Lab;
 use serde_json::Value;
 
-/// One change. The scripts run in the directories of the two sides; `so NAME [FLAG...] <SOURCE` makes a
-/// library. The program is linked with `libq.so.1` of the old side.
+/// One change. The scripts run in the directories of the two sides; `so NAME [FLAG...] <SOURCE`
+/// makes a library. The program is linked with `libq.so.1` of the old side.
 struct Case {
     name: &'static str,
     old: &'static str,
     new: &'static str,
     /// The source of the program.
     program: &'static str,
-    /// What the loader does: a case that misses its rule is a fault of the test.
+    /// True if the loader fails with the new library. Another result means that the case is wrong.
     fails: bool,
 }
 
@@ -22,7 +22,7 @@ const DATA: &str = "extern int tab[4]; int main(void) { return tab[0] != 1; }";
 const PLAIN: &str = "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1";
 const V1: &str = "echo 'V1 { global: f; g; local: *; };' >map
     echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map";
-/// The library loads another one.
+/// The library with a library that it needs.
 const WITH_R: &str = "echo 'int f(void) { return 1; }' | so libr.so.1
     echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--no-as-needed ./libr.so.1";
 
@@ -232,7 +232,8 @@ fn build(lab: &Lab, case: &Case) {
     lab.sh(&format!("cd old; {SO}\necho 'int other;' | so libother.so.1; cp libother.so.1 ../new"));
     lab.mkdir("user");
     lab.write("user.c", case.program);
-    // Linkers take no symbol from a library behind another: the program is linked with one that has all.
+    // Linkers take no symbol from a library behind another: the program is linked with one that has
+    // all.
     let dir = if case.old == WITH_R { "stub" } else { "old" };
     lab.mkdir("stub");
     lab.sh(&format!("cd stub; {SO}\n{PLAIN}"));

@@ -1,5 +1,5 @@
-//! `linkaudit diff`: each of its rules on a case and a counter-case, the sets of lost and changed symbols
-//! against readelf, and a release gate as a whole.
+//! `linkaudit diff`: each of its rules on a case and a counter-case, the lost and changed symbols
+//! compared with readelf, and a complete release gate.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -309,7 +309,8 @@ fn a_file_uses_what_it_loads_and_nothing_else_defines() {
     }
 }
 
-/// Exported symbols with version, type, binding, visibility and, for data, size, as readelf prints them.
+/// Exported symbols with version, type, binding, visibility and, for data, size, as readelf prints
+/// them.
 fn exports(library: &Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     let output = support::clean("readelf").args(["-W", "--dyn-syms"]).arg(library).output();
     let text = String::from_utf8(output.expect("readelf runs").stdout).expect("text");

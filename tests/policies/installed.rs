@@ -1,6 +1,6 @@
 //! Libraries of the system that define undefined symbols or have the name of a missing library, and
-//! their Debian packages: as evidence only, against `dpkg -S`, and without a read where nothing is
-//! undefined.
+//! their Debian packages. They are evidence only, equal to those of `dpkg -S`, and not read if
+//! nothing is undefined.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::report::{self, Report, evidence, text};
@@ -182,8 +182,8 @@ fn only_evidence_depends_on_the_system() {
     assert_eq!(names.collect::<Vec<_>>(), ["libfoo.so.1", "liba0.so", "liba1.so"]);
 }
 
-/// An audit without undefined symbols and missing libraries lists no directory of the loader and reads
-/// no list of dpkg.
+/// An audit without undefined symbols and missing libraries lists no directory of the loader and
+/// reads no list of dpkg.
 #[test]
 fn nothing_is_read_without_a_question() {
     if !support::has("strace") {
@@ -210,7 +210,7 @@ fn nothing_is_read_without_a_question() {
     assert!(opened() > 0, "a symbol is undefined");
 }
 
-/// The packages that dpkg names for paths, by path. `database` is another one than the system's.
+/// The packages that dpkg names for paths, by path; `database` replaces that of the system.
 fn dpkg(paths: &BTreeSet<String>, database: Option<&Path>) -> BTreeMap<String, BTreeSet<String>> {
     let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let paths: Vec<&String> = paths.iter().collect();
@@ -239,7 +239,8 @@ fn owners(known: &BTreeMap<String, BTreeSet<String>>, path: &str) -> BTreeSet<St
     [path, unmerged].iter().filter_map(|path| known.get(*path)).flatten().cloned().collect()
 }
 
-/// Shared paths, diverted ones, packages of two architectures and a merged `/usr`, with dpkg's answers.
+/// Shared paths, diverted ones, packages of two architectures and a merged `/usr`, with dpkg's
+/// answers.
 #[test]
 fn packages_as_dpkg_names_them() {
     if !support::has("dpkg-query") {
@@ -335,7 +336,7 @@ fn objects(dir: &Path, below: bool) -> Vec<PathBuf> {
     out
 }
 
-/// Every library of this machine that is named, with the package that `dpkg -S` names.
+/// Every library of this machine in evidence has the package that `dpkg -S` names.
 #[test]
 fn libraries_of_this_machine_as_dpkg_names_them() {
     if !support::has("dpkg-query") || !support::has("nm") || !Path::new(LIBS).exists() {

@@ -1,7 +1,7 @@
-//! `linkaudit diff` of library packages of two Debian releases. The symbols and sonames that it says are
-//! gone, changed or, the other way round, new are those of abidiff and of readelf. Then dependents of the
-//! old library run with the new one: the loader of their release must miss exactly what `diff --against`
-//! says that they lose.
+//! `linkaudit diff` of library packages of two Debian releases. Its lost and changed symbols and
+//! sonames, and with the sides exchanged its new ones, must be those of abidiff and readelf. Then
+//! dependents of the old library run with the new one: the loader of their release must miss
+//! exactly the symbols that `diff --against` reports as lost.
 //!
 //! `LINKAUDIT_PAIRS` is the number of pairs of `PAIRS`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -23,7 +23,8 @@ use support::{Lab, skip};
 const OLD: &str = "bookworm";
 const NEW: &str = "trixie";
 
-/// abidiff compares each lost symbol with each new one: 10,000 of both take it minutes, 40,000 hours.
+/// abidiff compares each lost symbol with each new one: 10,000 of both take it minutes, 40,000
+/// hours.
 const MOST_FOR_ABIDIFF: usize = 10_000;
 
 /// A package of each release with the same library, and packages of the old release that use it.
@@ -37,7 +38,8 @@ const fn pair(old: &'static str, new: &'static str, users: &'static [&'static st
     Pair { old, new, users }
 }
 
-/// The first three are those of CI: nothing lost, a changed soname, and symbols in use that are gone.
+/// The first three are those of CI: nothing lost, a changed soname, and symbols in use that are
+/// gone.
 const PAIRS: &[Pair] = &[
     pair("libssl3", "libssl3t64", &["openssl"]),
     pair("libavutil57", "libavutil59", &["libswscale6"]),
@@ -80,8 +82,8 @@ fn fetched<T>(name: &str, get: impl FnOnce() -> Result<T, String>) -> Option<T> 
     get().map_err(|reason| skip(name, &reason)).ok()
 }
 
-/// What a comparison says of one library: `name@version` of the symbols that are gone or have another
-/// version, those with other data or another binding, and the new soname.
+/// The result for one library: `name@version` of the symbols that are gone or have another version,
+/// those with other data or another binding, and the new soname.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Said {
     lost: BTreeSet<String>,
@@ -167,14 +169,14 @@ fn only(a: &BTreeSet<String>, b: &BTreeSet<String>) -> Vec<String> {
     a.difference(b).cloned().collect()
 }
 
-/// Takes the names out that `is` true for, and counts them.
+/// Removes the names for which `is` is true, and counts them.
 fn explain(names: &mut Vec<String>, is: impl Fn(&str) -> bool) -> usize {
     let before = names.len();
     names.retain(|name| !is(name));
     before - names.len()
 }
 
-/// Compares what is said of each library that both sides have with readelf, and with abidiff.
+/// Compares the results for each library that both sides have with readelf and abidiff.
 fn compare(old: &Path, new: &Path) -> Counts {
     let (before, now) = (oracle::libraries(old), oracle::libraries(new));
     let both: BTreeMap<String, Library> = before
@@ -252,7 +254,7 @@ fn one(stem: &str, library: &Library, now: &BTreeMap<String, Library>, ours: &Sa
     counts
 }
 
-/// Both ways of one pair: what is gone, and, the sides exchanged, what is new.
+/// Both directions of one pair: the lost symbols, and with the sides exchanged the new ones.
 fn both_ways(pair: &Pair, old: &[PathBuf], new: &[PathBuf]) -> Counts {
     let lab = Lab::new();
     let [before, now]: [PathBuf; 2] = [lab.path("old"), lab.path("new")];

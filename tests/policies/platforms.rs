@@ -1,6 +1,6 @@
-//! Platforms of auditwheel as gates, and whitelists of one's own: libraries made by gcc with the
-//! sonames and versions in question, every built-in policy on a good prefix, and real wheels
-//! against `auditwheel show`.
+//! Platforms of auditwheel as gates, and custom whitelists: libraries made by gcc with the relevant
+//! sonames and versions, every built-in policy on a good prefix, and real wheels compared with
+//! `auditwheel show`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod built_in;
@@ -72,7 +72,7 @@ pub(crate) fn audit(lab: &Lab, policy: &str, more: &[&str]) -> Report {
     Report::of(&mut command)
 }
 
-/// Rule, path and what it is about, of every finding.
+/// Rule, path and subject of every finding.
 fn facts(report: &Report) -> Vec<String> {
     let fact = |finding: &Value| {
         let keys = ["symbol", "version", "library", "detail"];
@@ -134,7 +134,7 @@ fn a_symbol_lost_beside_libc_is_undefined() {
     }
 }
 
-/// zlib has versions for newer functions only, and Python brings libdl and libpthread along.
+/// zlib has versions only for newer functions, and Python loads libdl and libpthread.
 #[test]
 fn names_without_version_of_zlib_and_of_python_are_not_lost() {
     let lab = lab();
@@ -193,7 +193,7 @@ fn versions_are_those_that_the_platform_lists() {
     assert_eq!(report.value["platform"][0]["next"], "manylinux_2_41");
 }
 
-/// A library for another machine: only the header says so, and it refers to nothing.
+/// A library for another machine: only its header differs, and it has no references.
 fn foreign(lab: &Lab, machine: u16) {
     library(lab, "a.so", &[], &["libc.so.6", "libgomp.so.1"], &[]);
     let path = lab.path("p/a.so");
@@ -262,7 +262,7 @@ fn a_whitelist_of_one_s_own() {
     assert_eq!(facts(&audit(&lab, "more.toml", &[])), [""; 0]);
 }
 
-/// One prefix under two roots: nothing else there, and a whole system with the library in question.
+/// One prefix in two sysroots: an empty one, and a whole system with the library in question.
 #[test]
 fn the_machine_says_nothing() {
     let lab = lab();
@@ -333,7 +333,7 @@ fn platforms() -> Vec<String> {
     all.map(|platform| platform.name).collect()
 }
 
-/// This machine, with all that is installed here, says what an empty sysroot says.
+/// This machine, with all its packages, gives the same report as an empty sysroot.
 #[test]
 fn this_machine_says_nothing() {
     let lab = lab();

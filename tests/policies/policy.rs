@@ -1,5 +1,6 @@
-//! Policy files: what is right is read, merged and shown again; what is wrong is said, all of it, with
-//! its place. `broken` holds messages, `valid` the other half, `mutants` what lies between.
+//! Policy files: valid ones are read, merged and shown again; all errors of invalid ones are
+//! reported with their place. `broken` has the messages, `valid` the valid files, `mutants` random
+//! changes.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;

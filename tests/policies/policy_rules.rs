@@ -1,5 +1,5 @@
-//! Rules about policies against other tools: `readelf` for versions, symbols, needs and search paths
-//! of this machine's libraries, `find` for required files.
+//! Compares rules about policies with other tools: `readelf` for versions, symbols, needs and
+//! search paths of this machine's libraries, `find` for required files.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -77,7 +77,7 @@ fn is_too_new(version: &str) -> bool {
     parts.as_slice() > *limit
 }
 
-/// What readelf says that the policy is about.
+/// The facts of readelf that concern the policy.
 fn theirs(file: &Path) -> Facts {
     let mut out = Facts::new();
     let name = file.display();
@@ -181,8 +181,8 @@ fn readelf_sees_the_same() {
     assert!(references > 0, "no version has a symbol that needs it");
 }
 
-/// Paths of a tree against the `-path` of `find`, whose `*` crosses slashes: patterns without `*` in
-/// directories mean the same to both.
+/// Paths of a tree against the `-path` of `find`, whose `*` crosses slashes: patterns without `*`
+/// in directories mean the same to both.
 #[test]
 fn find_sees_the_same() {
     let lab = Lab::new();
@@ -224,7 +224,7 @@ fn find_sees_the_same() {
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// What a policy demands of what was not given is never passed over.
+/// A demand about files that were not given is always reported as undecided.
 #[test]
 fn what_cannot_be_answered_is_said() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Every rule on its fixtures: on `bad` exactly that rule fires, on `good` nothing does; and the
-//! folders of `testdata/rules` are those of the rule table. `UPDATE=1` writes `expect` anew.
+//! Every rule on its fixtures: on `bad` only that rule has findings, on `good` none has. The
+//! folders of `testdata/rules` are those of the rule table. `UPDATE=1` writes `expect` again.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::rule_fixtures;
@@ -66,7 +66,7 @@ fn on_bad_exactly_that_rule_fires() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Keys that a finding has and that the catalogue does not know of: waivers by them are refused.
+/// Keys of findings that the catalogue lacks: waivers with these keys would be refused.
 fn unexpected_keys(report: &serde_json::Value) -> impl Iterator<Item = String> {
     let findings = report["findings"].as_array().expect("findings").iter();
     findings.flat_map(|finding| {

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Lab, linkaudit};
 
-/// Directories of the laboratory, of which the search looks into none.
+/// Number of directories of the laboratory, all outside of search paths.
 const DIRECTORIES: usize = 12;
-/// Libraries of this system that are spread over the directories.
+/// Number of libraries of this system that are spread over the directories.
 const LIBRARIES: usize = 60;
 
-/// A root with libraries of this system in directories that no search finds: nearly every need is
-/// missing, and has a candidate somewhere. Archives lie there too.
+/// A sysroot with libraries of this system in directories outside of search paths: nearly every
+/// need is missing and has a candidate somewhere. It has archives too.
 struct Prefix {
     lab: Lab,
     files: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! Shared objects with needs and search paths and nothing else, written byte by byte: thousands of
-//! them cost no compiler. Real loaders take them.
+//! Builds shared objects with only needs and search paths, byte by byte: thousands of them need no
+//! compiler. Real loaders accept them.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use crate::support::Lab;
@@ -11,7 +11,8 @@ const DT_STRSZ: u64 = 10;
 const DT_SONAME: u64 = 14;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
-/// Sizes of the header, of the two program headers, of an entry and of the only symbol.
+/// Sizes of the header with two program headers, a dynamic entry, the only symbol and the hash
+/// table.
 const HEADERS: u64 = 64 + 2 * 56;
 const ENTRY: u64 = 16;
 const SYMBOL: u64 = 24;
@@ -81,7 +82,7 @@ impl Bare {
         for (tag, value) in self.dynamic {
             put(&mut out, 8, &[tag, value]);
         }
-        // The symbol that stands for none, and a hash table of one bucket with it.
+        // The null symbol, and a hash table with one bucket.
         put(&mut out, 8, &[0, 0, 0]);
         put(&mut out, 4, &[1, 1, 0, 0]);
         out.extend(self.strings);

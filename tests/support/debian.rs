@@ -1,5 +1,5 @@
-//! Debian packages of another release or architecture, fetched with apt into a cache of its own
-//! below `target/debian` and unpacked; nothing is installed.
+//! Fetches and unpacks Debian packages of another release or architecture, with apt's cache below
+//! the temporary directory of the tests. Nothing is installed.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;
@@ -11,8 +11,9 @@ use crate::support::clean;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The directories whose lists this process has updated. It is held while apt runs: the tests of one
-/// binary share directories, and apt's locks are off, so an update beside a fetch would take its lists.
+/// The directories whose lists this process has updated. The lock is held while apt runs. The tests
+/// of one binary share directories and apt's own locks are off, so an update could remove the lists
+/// that a fetch reads.
 static UPDATED: LazyLock<Mutex<BTreeSet<PathBuf>>> = LazyLock::new(Mutex::default);
 
 /// One release for one architecture.
@@ -22,7 +23,8 @@ pub struct Debian {
 }
 
 impl Debian {
-    /// The package lists of `suite` for `arch`; an error in words where apt cannot have them.
+    /// Updates the package lists of `suite` for `arch`. The error is a message for
+    /// [`crate::support::skip`].
     pub fn new(suite: &str, arch: &str) -> Result<Self, String> {
         Self::with(suite, arch, "deb")
     }
@@ -51,7 +53,7 @@ impl Debian {
         if done.contains(&debian.dir) {
             return Ok(debian);
         }
-        // Old lists do as well, should the mirror be in the middle of an update.
+        // Old lists suffice if the mirror is in the middle of an update.
         let updated = debian.apt(&["update"]);
         let lists = debian.dir.join("state/lists").read_dir().map_err(|error| error.to_string())?;
         if lists.count() < 3 {
@@ -62,7 +64,8 @@ impl Debian {
         Ok(debian)
     }
 
-    /// Fetches and unpacks a source package into a directory that is empty; answers its directory.
+    /// Fetches and unpacks a source package into an empty directory; returns the directory of its
+    /// sources.
     pub fn source(&self, package: &str, into: &Path) -> Result<PathBuf, String> {
         let _apt = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
         let args = [&*self.options(), &["source".to_owned(), "-qq".to_owned(), package.to_owned()]];
@@ -72,10 +75,10 @@ impl Debian {
         dirs.next().ok_or_else(|| format!("{package}: no sources were unpacked"))
     }
 
-    /// Fetches `packages` and all they depend on; answers the files.
+    /// Fetches `packages` and their dependencies; returns the files.
     pub fn fetch(&self, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
         let _apt = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another list of packages is another set of files.
+        // Each list of packages has a cache of its own.
         let cache = self.cache(packages);
         std::fs::create_dir_all(cache.join("archives/partial")).map_err(|e| e.to_string())?;
         let set = format!("Dir::Cache={}", cache.display());
@@ -89,7 +92,7 @@ impl Debian {
         Ok(files)
     }
 
-    /// Fetches `packages` without what they depend on; answers the files in the same order.
+    /// Fetches `packages` without dependencies; returns the files in the same order.
     pub fn download(&self, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
         let _apt = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
         let options = self.options();
@@ -99,7 +102,7 @@ impl Debian {
                 let dir = self.dir.join("single").join(package);
                 std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
                 let download = ["download".to_owned(), "-qq".to_owned(), (*package).to_owned()];
-                // A newer one may lie beside one of an earlier run.
+                // A newer file may lie beside the file of an earlier run.
                 let before = newest_deb(&dir);
                 let fetched = run(clean("apt-get").current_dir(&dir).args(&options).args(download));
                 match (newest_deb(&dir), before, fetched) {
@@ -142,7 +145,7 @@ impl Debian {
     }
 }
 
-/// The package in a directory that was written last.
+/// The newest package file in a directory.
 fn newest_deb(dir: &Path) -> Option<PathBuf> {
     let files = dir.read_dir().ok()?.flatten().map(|entry| entry.path());
     let packages = files.filter(|path| path.extension().is_some_and(|e| e == "deb"));

@@ -1,6 +1,6 @@
-//! Device code built byte by byte: code objects with notes, plain and compressed bundles, offload
-//! binaries, fat binaries of NVIDIA, and C sources of libraries that register bundles as hipcc's
-//! output does.
+//! Builds device code byte by byte: code objects with notes, plain and compressed bundles, offload
+//! binaries, and fat binaries of NVIDIA. It also writes C sources of libraries that register
+//! bundles as hipcc's output does.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use md5::{Digest as _, Md5};
@@ -28,14 +28,14 @@ const MACHS: &[(&str, u32)] = &[
     ("gfx11-generic", 0x54),
 ];
 
-/// A code object for `target`, such as `gfx90a:xnack+`, of code object version 5, or 6 for a generic
-/// one.
+/// A code object for `target`, such as `gfx90a:xnack+`, of code object version 5, or 6 for a
+/// generic one.
 pub fn code_object(target: &str) -> Vec<u8> {
     code_object_with(target, target, &[Some("kernel")])
 }
 
-/// The same with another target in its notes, and with kernels: `None` is a name that an assembler
-/// read as a boolean.
+/// A code object with the target `noted` in its notes, and with these kernels. `None` stands for a
+/// name that an assembler read as a boolean.
 pub fn code_object_with(target: &str, noted: &str, kernels: &[Option<&str>]) -> Vec<u8> {
     let (processor, settings) = target.split_once(':').unwrap_or((target, ""));
     let mach = MACHS.iter().find(|(name, _)| *name == processor).expect("a known processor").1;
@@ -122,7 +122,7 @@ pub fn bundle(targets: &[&str], align: usize) -> Vec<u8> {
     bundle_of(&objects, align)
 }
 
-/// A bundle of these code objects, by the target in their id.
+/// A bundle of these code objects, each with the target of its id.
 pub fn bundle_of(objects: &[(&str, &[u8])], align: usize) -> Vec<u8> {
     let host = ("host-x86_64-unknown-linux-gnu-".to_owned(), &b""[..]);
     let device = |(target, code): &(&str, _)| (format!("hipv4-amdgcn-amd-amdhsa--{target}"), *code);
@@ -255,8 +255,8 @@ pub fn nv_fatbin(images: &[(u16, u32, usize)]) -> Vec<u8> {
     out
 }
 
-/// C of a library that holds the files `bundles` in `.hip_fatbin` and registers each, as the host code
-/// of hipcc does. It defines `name`.
+/// C source of a library that defines `name`. It embeds the files `bundles` in `.hip_fatbin` and
+/// registers each, as the host code of hipcc does.
 pub fn host_source(name: &str, bundles: &[&str]) -> String {
     let mut out = String::from("void __hipRegisterFatBinary(const void *);\n");
     for (number, file) in bundles.iter().enumerate() {
@@ -298,7 +298,7 @@ fn short(out: &mut Vec<u8>, value: &str) {
     out.extend(value.as_bytes());
 }
 
-/// The reference to kpack files that a wrapper with the magic number `HIPK` leads to.
+/// The reference to kpack files to which a wrapper with the magic number `HIPK` points.
 pub fn kpack_reference(name: &str, paths: &[&str]) -> Vec<u8> {
     let mut out = vec![0x82];
     short(&mut out, "kernel_name");
@@ -311,7 +311,8 @@ pub fn kpack_reference(name: &str, paths: &[&str]) -> Vec<u8> {
     out
 }
 
-/// A kpack file without code, whose table has these pairs of a library and a target. A library is one map.
+/// A kpack file without code. Its table lists the targets of `entries` for one library, that of the
+/// first entry.
 pub fn kpack(entries: &[(&str, &str)]) -> Vec<u8> {
     let mut table = vec![0x83];
     short(&mut table, "format_version");

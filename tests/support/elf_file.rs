@@ -1,8 +1,8 @@
-//! An ELF file held as bytes, with just enough reading to find the words that a test
-//! wants to overwrite: program headers, dynamic entries, and the tables these point to.
+//! Edits an ELF file in memory. It reads only the parts that a test needs to find the words to
+//! overwrite: program headers, dynamic entries, and the tables that they point to.
 //!
-//! It is an editor, not a reader to compare with: it follows the program headers alone and answers
-//! `None` or an empty list for whatever it does not understand.
+//! It is not a second reader: it follows only the program headers, and returns `None` or an empty
+//! list for anything that it cannot read.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 pub const PT_LOAD: u32 = 1;
@@ -33,7 +33,7 @@ pub struct ElfFile {
     big: bool,
 }
 
-/// A program header and where it lies in the file.
+/// A program header, and its offset in the file (`at`).
 pub struct Segment {
     pub at: usize,
     pub kind: u32,
@@ -42,7 +42,7 @@ pub struct Segment {
     pub size: usize,
 }
 
-/// An entry of the dynamic table and where it lies in the file.
+/// An entry of the dynamic table, and its offset in the file (`at`).
 pub struct Entry {
     pub at: usize,
     pub tag: u64,
@@ -77,7 +77,7 @@ impl ElfFile {
         Some(if self.big { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
     }
 
-    /// Overwrites `size` bytes; answers false if they lie outside the file.
+    /// Overwrites `size` bytes; false if they lie outside the file.
     pub fn put(&mut self, at: usize, size: usize, value: u64) -> bool {
         match at.checked_add(size).and_then(|end| self.bytes.get_mut(at..end)) {
             Some(bytes) => {
@@ -116,7 +116,7 @@ impl ElfFile {
         })
     }
 
-    /// Where the byte of this address lies in the file.
+    /// The file offset of the byte at this address.
     pub fn file_offset(&self, address: u64) -> Option<usize> {
         self.segments().iter().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
             let inside = usize::try_from(address.checked_sub(segment.address)?).ok()?;
@@ -199,8 +199,8 @@ impl ElfFile {
     }
 }
 
-/// The library with the first letter of one undefined symbol cut off: nothing defines the rest.
-/// `pick` chooses among a number of them.
+/// The library with the first letter of one undefined symbol removed, so that no object defines it.
+/// `pick` gets the number of undefined symbols and returns the index of one.
 pub fn with_lost_symbol(bytes: Vec<u8>, pick: impl FnOnce(usize) -> usize) -> Vec<u8> {
     let mut file = ElfFile::new(bytes).expect("an ELF file");
     let is_undefined = |at: &usize| {

@@ -1,5 +1,5 @@
-//! What the loader of this machine binds, as LD_DEBUG=bindings prints it. Programs are not run to learn
-//! it: the trace mode binds everything and ends before the program begins.
+//! The bindings of this machine's loader, as LD_DEBUG=bindings prints them. [`traced`] runs no
+//! program: trace mode binds everything and ends before the program starts.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;
@@ -12,13 +12,13 @@ use object::{Endianness, elf};
 
 use crate::support;
 
-/// The interpreter whose trace mode is asked. A program with any other is not started at all.
+/// The interpreter whose trace mode is used. A program with another interpreter is never started.
 pub const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
-/// How many programs a test takes.
+/// Number of programs in a test.
 pub const PROGRAMS: usize = 50;
 const SET_ID: u32 = 0o6000;
 
-/// File that refers, symbol, version it asks for, file that provides: each as the loader names it.
+/// Referring file, symbol, version and defining file, as the loader names them.
 pub type Binding = (String, String, Option<String>, String);
 
 /// [`PROGRAMS`] of `all`, evenly spread.
@@ -26,7 +26,8 @@ pub fn spread(all: &[PathBuf]) -> Vec<PathBuf> {
     (0..PROGRAMS).map(|n| all[n * all.len() / PROGRAMS].clone()).collect()
 }
 
-/// Programs that the glibc of this machine starts, without privileges of their own, in byte order.
+/// Programs in `/usr/bin` that this machine's glibc starts and that have no set-id bit, in byte
+/// order.
 pub fn programs() -> Vec<PathBuf> {
     let entries = Path::new("/usr/bin").read_dir().expect("/usr/bin can be listed");
     let mut paths: Vec<PathBuf> = entries
@@ -57,7 +58,7 @@ fn interpreter(bytes: &[u8]) -> Option<&[u8]> {
     interp.data(endian, bytes).ok()?.strip_suffix(b"\0")
 }
 
-/// What the loader binds in trace mode.
+/// The bindings of the loader in trace mode.
 pub fn traced(program: &Path) -> BTreeSet<Binding> {
     let output = support::clean(program)
         .envs([("LD_TRACE_LOADED_OBJECTS", "1"), ("LD_WARN", "yes")])
@@ -67,7 +68,7 @@ pub fn traced(program: &Path) -> BTreeSet<Binding> {
     bindings(&String::from_utf8_lossy(&output.stderr), "")
 }
 
-/// What the loader binds when it runs the program.
+/// The bindings of the loader when it runs the program.
 pub fn ran(program: &Path, args: &[&str]) -> BTreeSet<Binding> {
     let child = support::clean(program)
         .args(args)
@@ -76,15 +77,15 @@ pub fn ran(program: &Path, args: &[&str]) -> BTreeSet<Binding> {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("the program runs");
-    // Lines begin with the process that wrote them: what a child of the program binds is its own.
+    // Each line begins with a process id: the bindings of child processes are skipped.
     let process = format!("{}:\t", child.id());
     let output = child.wait_with_output().expect("the program ends");
     assert!(output.status.success(), "{}: {}", program.display(), output.status);
     bindings(&String::from_utf8_lossy(&output.stderr), &process)
 }
 
-/// Reads the lines `binding file A [0] to B [0]: normal symbol ...` of one process. Those of the
-/// vdso are the kernel's: it is no file.
+/// Reads the lines `binding file A [0] to B [0]: normal symbol ...` of one process. Lines about the
+/// vdso are skipped: it is not a file.
 pub fn bindings(text: &str, process: &str) -> BTreeSet<Binding> {
     let lines = text.lines().filter(|line| line.trim_start().starts_with(process));
     lines

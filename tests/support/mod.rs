@@ -1,7 +1,7 @@
-//! What the integration tests share: a laboratory directory with a C compiler, the real loader as
-//! an oracle, the comparison of two `ldd` texts, and the one way to skip a test.
+//! Shared code of the integration tests: a laboratory directory with a C compiler, the real loader
+//! as an oracle, the comparison of two `ldd` texts, and the only way to skip a test.
 //!
-//! It holds no expectations of its own; each test file states those.
+//! It has no expectations; each test file states its own.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 #![allow(unreachable_pub, clippy::print_stdout, reason = "tests say what they compared")]
 
@@ -42,7 +42,8 @@ pub const MAY_SKIP: &[(&str, &str)] = &[
     ("emulated_loaders", "needs root to chroot"),
 ];
 
-/// Reports a skipped test. Under `LINKAUDIT_NO_SKIP=1` this panics unless `name` is in [`MAY_SKIP`].
+/// Reports a skipped test. Under `LINKAUDIT_NO_SKIP=1` this panics unless `name` is in
+/// [`MAY_SKIP`].
 pub fn skip(name: &str, reason: &str) {
     let exempt = MAY_SKIP.iter().any(|(test, _)| *test == name);
     println!("SKIPPED {name}: {reason}");
@@ -52,12 +53,12 @@ pub fn skip(name: &str, reason: &str) {
     );
 }
 
-/// The program under test with an environment that holds no LD_* variable.
+/// The program under test, without LD_* variables in its environment.
 pub fn linkaudit() -> Command {
     clean(env!("CARGO_BIN_EXE_linkaudit"))
 }
 
-/// A command with LC_ALL=C and no LD_* variable in its environment.
+/// A command with LC_ALL=C and without LD_* variables in its environment.
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -84,13 +85,13 @@ impl Lab {
         Self { dir: tempfile::tempdir().expect("a temporary directory") }
     }
 
-    /// A laboratory in a directory with a name of ten bytes: lines that hold it wrap alike in every run.
+    /// A laboratory whose path has ten bytes, so that lines with the path wrap alike in every run.
     pub fn with_short_path() -> Self {
         let dir = tempfile::Builder::new().prefix("d").rand_bytes(4).tempdir_in("/tmp");
         Self { dir: dir.expect("a temporary directory") }
     }
 
-    /// The directory with links resolved, so that texts of both sides agree on it.
+    /// The directory with links resolved, so that both programs print the same path.
     pub fn root(&self) -> PathBuf {
         self.dir.path().canonicalize().expect("the laboratory exists")
     }
@@ -157,22 +158,22 @@ impl Lab {
         path
     }
 
-    /// A run of the program under test in the laboratory.
+    /// Runs the program under test in the laboratory.
     pub fn linkaudit(&self, args: &[&str]) -> Output {
         linkaudit().current_dir(self.root()).args(args).output().expect("linkaudit runs")
     }
 
-    /// The real `ldd -r`, both streams as one text, with the version of the answer normalised.
+    /// The output of the real `ldd -r`, without the vdso line and the addresses.
     pub fn ldd_r(&self, file: &str) -> String {
         ldd_r(&self.root(), OsStr::new(file))
     }
 
-    /// Undefined symbols of a file as the real `ldd -r` names them.
+    /// Undefined symbols of a file according to the real `ldd -r`.
     pub fn undefined(&self, file: &str) -> BTreeSet<String> {
         undefined(&self.ldd_r(file))
     }
 
-    /// A script of the shell, run in the laboratory.
+    /// Runs a shell script in the laboratory.
     pub fn sh(&self, script: &str) -> Output {
         let output = clean("sh").current_dir(self.root()).args(["-ec", script]).output();
         output.expect("sh runs")
@@ -185,7 +186,8 @@ pub fn undefined(text: &str) -> BTreeSet<String> {
     names.map(|name| name.split('\t').next().unwrap_or(name).to_owned()).collect()
 }
 
-/// What the real `ldd -r FILE` prints (stdout and stderr), less the vdso line and the addresses.
+/// The output of the real `ldd -r FILE` (stdout and stderr), without the vdso line and the
+/// addresses.
 pub fn ldd_r(cwd: &Path, file: &OsStr) -> String {
     let output = clean("sh")
         .current_dir(cwd)
@@ -213,7 +215,7 @@ pub fn normalise(text: &str) -> String {
     out
 }
 
-/// An `ldd` text split as the comparison needs it: library lines in order, all others as a set.
+/// An `ldd` text split for the comparison: library lines in order, all others as a set.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LddText {
     pub libraries: Vec<String>,
@@ -228,8 +230,8 @@ impl LddText {
     }
 }
 
-/// Compares two `ldd` texts: same library lines in the same order, same set of other lines.
-/// Answers a readable difference, or nothing.
+/// Compares two `ldd` texts: same library lines in the same order, same set of other lines. Returns
+/// both texts if they differ.
 pub fn difference(ours: &str, theirs: &str) -> Option<String> {
     (LddText::parse(ours) != LddText::parse(theirs))
         .then(|| format!("--- linkaudit\n{ours}--- ldd\n{theirs}"))
@@ -258,7 +260,8 @@ impl Tally {
     }
 }
 
-/// A JSON report in which every finding has all of its evidence: what its cause shares comes first.
+/// A JSON report in which every finding has all of its evidence: the shared evidence of its cause
+/// comes first.
 pub fn whole(bytes: &[u8]) -> serde_json::Value {
     use serde_json::Value;
     let mut report: Value = serde_json::from_slice(bytes).unwrap_or_else(|error| {

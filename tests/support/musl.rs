@@ -1,12 +1,12 @@
-//! Files of musl's, built with `musl-gcc`, and its loader.
+//! Builds files for musl with `musl-gcc`; the path of musl's loader.
 
 use crate::support::{self, Lab, clean, skip};
 use std::path::Path;
 
-/// The loader, which is musl's libc as well.
+/// musl's loader, which is also its libc.
 pub(crate) const LOADER: &str = "/lib/ld-musl-x86_64.so.1";
 
-/// True if musl is there; else `test` is skipped.
+/// True if musl is installed; else `test` is skipped.
 pub(crate) fn is_there(test: &str) -> bool {
     let is_there = support::has("musl-gcc") && Path::new(LOADER).exists();
     if !is_there {
@@ -15,13 +15,13 @@ pub(crate) fn is_there(test: &str) -> bool {
     is_there
 }
 
-/// A shared object without libc.
+/// Builds a shared object without libc.
 pub(crate) fn so(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
     let own = ["-nostdlib", "-Wl,--no-as-needed,--allow-shlib-undefined"];
     lab.so(out, source, &[&own, flags].concat());
 }
 
-/// A program of musl's that needs what `flags` name.
+/// Builds a program for musl. `flags` follow the source on the command line.
 pub(crate) fn exe(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
     let here = lab.root();
     let here = here.to_str().expect("a path in UTF-8");

@@ -1,11 +1,11 @@
-//! The short notation in which cases say how a file is linked, and tables of cases.
+//! A short notation for the link options of a file, and tables of cases.
 //!
-//! A flag list is words: `soname=`, `rpath=`, `runpath=`, `map=` (a version script) and `z=` stand
-//! for linker options, every other word is passed on. A blank inside a word is written `%20`.
+//! Flags are words. `soname=`, `rpath=`, `runpath=`, `map=` (a version script) and `z=` stand for
+//! linker options; the compiler gets any other word. A blank inside a word is written `%20`.
 
 use crate::support::Lab;
 
-/// A table of cases, each under the name of its function, of the type that the kit calls `Build`.
+/// A table of cases: functions of the type `kit::Build`, each listed under its name.
 #[allow(unused_macros, reason = "not every test binary has tables of cases")]
 macro_rules! cases {
     ($($case:ident),+ $(,)?) => { &[$((stringify!($case), $case as super::kit::Build)),+] };
@@ -13,13 +13,13 @@ macro_rules! cases {
 #[allow(unused_imports, reason = "the same")]
 pub(crate) use cases;
 
-/// A shared object.
+/// Builds a shared object.
 pub(crate) fn so(lab: &Lab, out: &str, source: &str, flags: &str) {
     let flags = expand(flags);
     lab.so(out, source, &flags.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// A program.
+/// Builds a program.
 pub(crate) fn exe(lab: &Lab, out: &str, source: &str, flags: &str) {
     let flags = expand(flags);
     lab.exe(out, source, &flags.iter().map(String::as_str).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Debian's cross packages: fetched, unpacked below `target`, and their shared objects listed.
+//! Fetches Debian's cross packages, unpacks them below `target`, and lists their shared objects.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use crate::support::{clean, skip};
 
-/// The C library of each machine; two of them are a second ABI.
+/// The C library of each machine, and of some second ABIs.
 const LIBC: &[&str] = &[
     "libc6-arm64-cross",
     "libc6-armel-cross",
@@ -36,7 +36,7 @@ const LIBC: &[&str] = &[
     "libc6.1-alpha-cross",
 ];
 
-/// Architectures whose libraries of GCC are fetched too.
+/// Architectures whose GCC libraries are fetched too.
 const GCC: &[&str] = &[
     "alpha",
     "arc",
@@ -69,7 +69,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The file whose name begins so.
+    /// The file whose name begins with `name`.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         let found = self.files.iter().find(|path| {
             path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
@@ -87,10 +87,11 @@ fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cross-packages")
 }
 
-/// Tests of one run share what one of them has fetched.
+/// Only one test of a process fetches the packages; the others share them.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The shared objects of all packages; nothing if they cannot be had.
+/// The shared objects of all packages. `None` if the packages cannot be fetched; then `test` is
+/// skipped.
 pub(crate) fn files(test: &str) -> Option<Vec<PathBuf>> {
     let guard = ONE_AT_A_TIME.lock();
     let dir = cache();

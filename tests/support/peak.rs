@@ -1,9 +1,9 @@
-//! How much memory another process takes at most, as the kernel counts it.
+//! Measures the peak memory of another process, as the kernel counts it.
 #![allow(unreachable_pub, reason = "every test binary uses its own part of this module")]
 
 use std::time::Duration;
 
-/// The highest VmHWM that is seen until the process ends.
+/// The highest VmHWM in kB that is seen until the process ends.
 pub fn memory(id: u32) -> u64 {
     let mut peak = 0;
     while let Ok(text) = std::fs::read_to_string(format!("/proc/{id}/status")) {

@@ -1,8 +1,8 @@
-//! Holds the binding queries of the library against all bindings (`Plan::facts`, which is held against
-//! the loader itself): under every entry point, each name that two libraries of the scope define differently
-//! must come out with the same winner for each reference of a library, and nothing else; and each object
-//! must bind to the same libraries. Which objects define a name is found here by asking every object of the
-//! scope.
+//! Compares the binding queries with all bindings (`Plan::facts`), which other tests compare with
+//! the loader itself. Under every entry point, the queries must return exactly the names that two
+//! libraries of the scope define differently, with the same winner for each reference of a library.
+//! Each object must bind to the same libraries. Here every object of the scope is searched for the
+//! definitions of a name.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use linkaudit::tree::DiskTree;
 use linkaudit::wants::Wants;
 use object::elf;
 
-/// What was compared.
+/// Counts and differences of a comparison.
 #[derive(Default)]
 pub struct Compared {
     pub roots: usize,
@@ -46,7 +46,7 @@ impl Compared {
         self.differences.extend(other.differences);
     }
 
-    /// Prints the figures; fails where something differs.
+    /// Prints the counts, and fails if anything differs.
     pub fn finish(self, what: &str) {
         println!(
             "binding queries: {what}: {} entry points, {} bindings, {} references to duplicate names, \
@@ -80,7 +80,7 @@ pub fn queried(plan: &Plan) -> Audit {
 }
 
 fn run(plan: &Plan) -> Audit {
-    // Relative paths are below a directory that the process of the tests does not run in.
+    // Relative paths start at `plan.cwd`, which is not the directory of the test process.
     let tree = DiskTree::new().seen_from(plan.cwd.clone());
     let input = audit::read(plan, &tree, &AtomicUsize::new(0));
     audit::audit(plan, &tree, audit::collect(plan, &tree, input))
@@ -91,13 +91,13 @@ pub fn bound(plan: &Plan) -> Audit {
     run(&Plan { facts: true, ..plan.clone() })
 }
 
-/// Audits what `plan` says with all bindings and with the queries, and compares the two.
+/// Audits `plan` with all bindings and with the queries, and compares the two.
 pub fn compare(plan: &Plan) -> Compared {
     compare_with(&bound(plan), plan)
 }
 
-/// All bindings under an entry point as LD_DEBUG=bindings names them: the object that refers, the symbol,
-/// its version, the object that defines.
+/// All bindings under an entry point as LD_DEBUG=bindings names them: referring object, symbol,
+/// version, defining object.
 pub fn bindings(audit: &Audit, root: RootId) -> BTreeSet<(String, String, Option<String>, String)> {
     let under = Under { audit, closure: &audit.closures.roots[root], root };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -218,8 +218,9 @@ impl<'a> Under<'a> {
         out
     }
 
-    /// True if two libraries define the name, and it matters which one: it is not made to be replaced, not
-    /// that of an inline function, a template or class data of one size, and not private to one libc.
+    /// True if two libraries define the name, and the definitions are not interchangeable. Names
+    /// that are often replaced are interchangeable, and so are inline functions, templates, class
+    /// data of one size, and names of parts of one glibc.
     fn differ(&self, name: &[u8], definers: &[(ModuleId, u32)]) -> bool {
         let (mut kinds, mut strong, mut is_libc) = (BTreeSet::new(), 0, true);
         let libraries = definers.iter().filter(|(module, _)| *module != ROOT);
@@ -246,7 +247,8 @@ impl<'a> Under<'a> {
         files.len() > 1 && !excused
     }
 
-    /// The version that a reference asks for, and the modules that define the name for it, with the symbol.
+    /// The version that a reference asks for, and the modules that define the name in that version,
+    /// each with the index of its symbol.
     fn definers(
         &self,
         object: &Object,
@@ -270,7 +272,7 @@ impl<'a> Under<'a> {
             let limit = self.closure.module(module).version_limit;
             let object = self.object(module)?;
             let found = object.find(&query, limit)?;
-            // An undefined thread-local entry of a SysV table is found, and never taken.
+            // A lookup finds an undefined thread-local entry of a SysV table, but never accepts it.
             let symbol = object.tables.as_ref()?.symbol(found.symbol)?;
             let placed = !found.undefined || symbol.value != 0;
             let global = [elf::STB_GLOBAL, elf::STB_WEAK, elf::STB_GNU_UNIQUE];

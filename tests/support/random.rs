@@ -1,7 +1,7 @@
-//! The seeded generator of pseudo-random numbers of the generated tests: splitmix64, so that a
-//! seed means the same graph or the same mutant on every machine and with every crate version.
+//! The seeded pseudo-random generator of the generated tests (splitmix64). A seed gives the same
+//! graph or mutant on every machine and with every crate version.
 //!
-//! It is no source of quality randomness and nothing but tests may use it.
+//! Its randomness is good enough only for tests.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 #[derive(Clone)]
@@ -42,7 +42,7 @@ impl Random {
         &from[index]
     }
 
-    /// One of the values, as often as its weight says.
+    /// One of the values, with a probability in proportion to its weight.
     pub fn weighted<T: Copy>(&mut self, from: &[(usize, T)]) -> T {
         let mut at = self.below(from.iter().map(|(weight, _)| weight).sum());
         for (weight, value) in from {

@@ -1,6 +1,6 @@
-//! A JSON report of a run, as tests ask it: findings by rule, totals, names as bytes.
+//! A JSON report of a run, for tests: findings by rule, totals, names as bytes.
 //!
-//! Whatever is read through here is checked once more: the totals of every report must balance.
+//! The totals of every report that is read here must add up.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ impl Report {
         report
     }
 
-    /// Every entry was counted as exactly one thing.
+    /// Checks that every entry is counted exactly once.
     fn balances(&self) {
         let kinds = ["elf", "archives", "other", "links", "special", "partial"];
         let counted: u64 = kinds.iter().map(|kind| self.total(kind)).sum();
@@ -55,7 +55,7 @@ impl Report {
         totals[name].as_u64().unwrap_or_else(|| panic!("no total {name:?} in {totals}"))
     }
 
-    /// How many entries were left out for `reason`.
+    /// Number of entries that were skipped for `reason`.
     pub fn skipped(&self, reason: &str) -> u64 {
         self.value["totals"]["skipped"][reason].as_u64().unwrap_or(0)
     }
@@ -72,12 +72,12 @@ impl Report {
         self.findings().filter(move |finding| finding["rule"] == rule)
     }
 
-    /// Rules that found something.
+    /// Rules with findings.
     pub fn rules(&self) -> BTreeSet<&str> {
         self.findings().map(|finding| text(&finding["rule"])).collect()
     }
 
-    /// Findings in short, for messages.
+    /// The findings in short, for messages of tests.
     pub fn outline(&self) -> String {
         let mut out = format!("exit {}\n", self.status);
         for finding in self.findings() {
@@ -107,7 +107,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("not a text: {value}"))
 }
 
-/// The bytes of a name, which is a string or, where it is no UTF-8, `{"bytes": BASE64}`.
+/// The bytes of a name: it is a string, or `{"bytes": BASE64}` if it is not UTF-8.
 pub fn bytes(value: &Value) -> Vec<u8> {
     if let Some(text) = value.as_str() {
         return text.as_bytes().to_vec();

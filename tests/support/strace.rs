@@ -1,6 +1,6 @@
-//! A run under strace, and its calls one a line.
+//! Runs the program under strace, and returns its system calls, one per line.
 //!
-//! Threads are traced into files of their own, so that no call is split into two lines.
+//! Each thread is traced into a file of its own, so that no call is split into two lines.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 
 use crate::support;
 
-/// Runs the program under test with `args` in `cwd` and answers the calls of `set` (what strace
-/// takes after `-e trace=`), of all its threads.
+/// Runs the program under test with `args` in `cwd`. Returns the calls of `set` (as in strace's `-e
+/// trace=`) of all its threads.
 pub fn linkaudit(cwd: &Path, args: &[&str], set: &str) -> (Output, Vec<String>) {
     let dir = tempfile::tempdir().expect("a directory for the trace");
     let output = strace(set, dir.path())
@@ -30,7 +30,7 @@ pub fn linkaudit(cwd: &Path, args: &[&str], set: &str) -> (Output, Vec<String>) 
 
 fn strace(set: &str, dir: &Path) -> Command {
     let mut command = support::clean("strace");
-    // Names of descriptors, whole names of files, and no contents of buffers.
+    // Paths of descriptors and whole file names, but no contents of buffers.
     command.args(["-ff", "-y", "-s", "0", "-e"]).arg(format!("trace={set}"));
     command.arg("-o").arg(dir.join("trace"));
     command
@@ -41,7 +41,7 @@ pub fn name(call: &str) -> &str {
     call.split('(').next().unwrap_or_default()
 }
 
-/// What a call answered, if that is a number that is no error.
+/// The result of a call, if it is a number and not an error.
 pub fn result(call: &str) -> Option<u64> {
     call.rsplit_once(") = ")?.1.split([' ', '<']).next()?.parse().ok()
 }

@@ -1,11 +1,11 @@
-//! Tiny shared objects and programs for x86-64, written byte by byte without a compiler: one
-//! PT_LOAD that is the whole file, a dynamic section, symbols with a GNU hash table, and a jump
-//! slot for each reference. Graphs of thousands of them are made in a moment.
+//! Builds tiny shared objects and programs for x86-64, byte by byte without a compiler. Each has
+//! one PT_LOAD with the whole file, a dynamic section, symbols with a GNU hash table, and a jump
+//! slot for each reference. Graphs of thousands of them take a moment.
 //!
-//! The real loader takes them too (`tests/loader/graphs.rs` asks it); what is in one is said by its fields.
+//! The real loader accepts them too (checked by `tests/loader/graphs.rs`).
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of this module")]
 
-/// What an object is to hold.
+/// The content of an object.
 #[derive(Clone, Default)]
 pub struct Tiny {
     pub soname: Option<String>,
@@ -49,7 +49,7 @@ impl Tiny {
         self
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut strings = vec![0];
         let mut string = |text: &str| {
@@ -69,7 +69,7 @@ impl Tiny {
         let phdrs = 2 + usize::from(self.interp.is_some());
         let symbols = 1 + references.len() + definitions.len();
         let jumps = references.len();
-        // Tables in the order in which they lie in the file.
+        // Offsets of the tables, in the order of the file.
         let interp_at = EHDR + phdrs * PHDR;
         let symtab = align(interp_at + self.interp.map_or(0, |text| text.len() + 1));
         let hash = symtab + symbols * SYM;

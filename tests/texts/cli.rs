@@ -1,7 +1,8 @@
-//! The command line from outside: exit status, levels, messages, outputs, and what findings hold.
+//! The command line as users see it: exit status, levels, messages, outputs, and the content of
+//! findings.
 //!
-//! One module is one theme; `kit` runs the program and picks things out of its reports. What a
-//! loader does is not stated here: `loader_cases` compares that with the real one.
+//! One module is one theme; `kit` runs the program and reads its reports. `loader_cases` compares
+//! the rules of the loader with the real one.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::rule_fixtures;

@@ -1,8 +1,8 @@
-//! The same input gives the same bytes: whatever the number of threads, the order in which a file
-//! system lists names, how much is said, and whether answers are used again for another root.
+//! The same input gives the same bytes, for any number of threads, order of directory listings and
+//! verbosity, and with or without reuse of standalone bindings.
 //!
-//! Order is varied twice over: a tree is copied in another order, which changes what inodes and
-//! directories look like, and a preloaded library shuffles what the C library's `readdir` answers.
+//! Two things vary the order: a tree is copied in another order, which changes inodes and
+//! directories, and a preloaded library shuffles the results of `readdir`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -22,7 +22,7 @@ const PROGRAMS: usize = 8;
 const GRAPHS: u64 = 3;
 const SHUFFLES: [&str; 4] = ["1", "2", "3", "reverse"];
 
-/// The outputs in which names, order and counts show.
+/// The outputs that have names, order and counts.
 const OUTPUTS: [&[&str]; 5] = [
     &["--format", "json"],
     &["--format", "json", "--facts"],
@@ -31,8 +31,8 @@ const OUTPUTS: [&[&str]; 5] = [
     &["--format", "ldd", "--as-ldd"],
 ];
 
-/// Libraries and programs below `tree/` that need each other: some needs lead nowhere, some symbols
-/// are defined by nobody or twice, some files have several names.
+/// Libraries and programs below `tree/` that need each other: some needs are missing, some symbols
+/// are undefined or defined twice, some files have several names.
 fn graph(lab: &Lab, seed: u64) {
     let mut random = Random::new(seed);
     let soname = |n: usize| format!("-Wl,-soname,libn{n:02}.so");
@@ -88,7 +88,7 @@ fn graph(lab: &Lab, seed: u64) {
     lab.write("tree/d0/libtext.so", "not ELF\n");
 }
 
-/// Standard output, of a run that ended by itself.
+/// Standard output of a run that no signal ended.
 fn stdout(command: &mut Command) -> Vec<u8> {
     let output = command.output().expect("linkaudit runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -185,7 +185,7 @@ fn order_of_names() {
     }
 }
 
-/// Replaces the tree by a copy of itself whose files were made in another order.
+/// Replaces the tree by a copy whose files were created in another order.
 fn copy_in_another_order(lab: &Lab, seed: u64) {
     let old = lab.path("old");
     std::fs::rename(lab.path("tree"), &old).expect("it can be renamed");
@@ -210,8 +210,8 @@ fn copy_in_another_order(lab: &Lab, seed: u64) {
     std::fs::remove_dir_all(old).expect("it can be removed");
 }
 
-/// `readdir64` that reads a directory to its end first and answers in the order that the
-/// environment asks for. It keeps the few directories that are open at a time.
+/// A `readdir64` that first reads the whole directory, and then returns entries in the order that
+/// an environment variable sets. It has room for the few directories that are open at a time.
 const SHUFFLE: &str = r#"
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -296,7 +296,7 @@ fn threads_on_this_machine() {
     println!("determinism: {files} libraries of this machine");
 }
 
-/// An answer that is used for another root must be what would have been found anew.
+/// A result that is reused for another entry point must equal a newly computed one.
 #[test]
 fn reuse_changes_nothing() {
     for seed in 10..10 + GRAPHS {

@@ -1,6 +1,7 @@
-//! Documentation that is made from the program: the pages of `docs/rules` and the rule table of the
-//! README are what the rules themselves say; console blocks show real output (`console`); the picture of
-//! the modules is drawn from their order (`architecture`). `UPDATE=1 cargo test --test texts docs::` rewrites them.
+//! Documentation that is generated from the program: the pages of `docs/rules` and the rule table
+//! of the README come from the rules themselves. Console blocks show real output (`console`), and
+//! the picture of the modules is drawn from their order (`architecture`). `UPDATE=1 cargo test
+//! --test texts docs::` rewrites them.
 #![cfg(target_os = "linux")]
 
 mod architecture;
@@ -27,7 +28,7 @@ fn update() -> bool {
     std::env::var_os("UPDATE").is_some()
 }
 
-/// What `linkaudit explain` prints.
+/// The output of `linkaudit explain`.
 fn explain(rule: Option<&str>) -> String {
     let output = support::linkaudit().arg("explain").args(rule).output().expect("linkaudit runs");
     assert!(output.status.success() && output.stderr.is_empty(), "explain {rule:?}");
@@ -77,7 +78,7 @@ fn pages_are_markdown_that_renders_everywhere() {
     }
 }
 
-/// The table of the README: one row a rule, in the order of `explain`.
+/// The table of the README: one row per rule, in the order of `explain`.
 fn table() -> String {
     let row = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
     let mut out = row(&["rule", "group", "default", "what it reports"]) + "|---|---|---|---|\n";

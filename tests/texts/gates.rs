@@ -1,5 +1,5 @@
-//! Outputs that other programs read, held against those programs: the SARIF validator with GitHub's
-//! rules, a reader of JUnit, graphviz, and the published limits of GitHub and GitLab.
+//! Checks outputs for other programs with those programs: the SARIF validator with GitHub's rules,
+//! a reader of JUnit, graphviz, and the published limits of GitHub and GitLab.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -118,7 +118,7 @@ for path in sys.argv[1:]:
     print(path, len(cases), *counts)
 "#;
 
-/// Validates every file with the schemas of Jenkins' xUnit plugin, and prints what they refuse.
+/// Validates every file with the schemas of Jenkins' xUnit plugin, and prints the errors.
 const VALIDATE_JUNIT: &str = r#"
 import glob, sys
 from lxml import etree

@@ -1,4 +1,4 @@
-//! Tests of the command line, the reports, views, schemas and docs, and of the house itself.
+//! Tests of the command line, the reports, views, schemas and docs, and of the repository itself.
 #![allow(
     clippy::case_sensitive_file_extension_comparisons,
     clippy::cast_possible_truncation,

@@ -1,8 +1,9 @@
-//! Reports for people in twelve situations, at 80 and 160 columns, as `tests/texts/reports/*.txt` holds
-//! them. `UPDATE=1 cargo test --test texts reports::` writes the files anew; read what it wrote.
+//! Reports for people in twelve situations, at 80 and 160 columns, must equal
+//! `tests/texts/reports/*.txt`. `UPDATE=1 cargo test --test texts reports::` writes the files
+//! again; review them.
 //!
-//! The files are made byte by byte inside a sysroot, so that no report depends on this machine. Each
-//! report is rendered from JSON, which is all that a renderer may need.
+//! The files are made byte by byte inside a sysroot, so that no report depends on this machine.
+//! Each report is rendered from its JSON, because renderers may use only that.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod kit;
@@ -14,7 +15,7 @@ use linkaudit::report::Style;
 use situations::{SITUATIONS, five_thousand, jdk, one_file, rocm, usr};
 use std::path::PathBuf;
 
-/// How a report looks on a terminal of this width.
+/// The style of a report on a terminal of this width.
 fn style(width: usize) -> Style {
     Style { color: false, verbose: false, quiet: false, next_step: true, width: Some(width) }
 }

@@ -1,5 +1,4 @@
-//! `docs/report.schema.json` against real reports, and against broken ones, which it must refuse:
-//! a schema that accepts everything would prove nothing.
+//! Checks `docs/report.schema.json` with real reports, and with broken ones, which it must refuse.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -26,7 +25,7 @@ fn compiled(schema: &Value) -> Validator {
     jsonschema::validator_for(schema).expect("the schema is a schema")
 }
 
-/// The schema for reports of this version: a key that it does not describe is a mistake of ours.
+/// The schema for reports of this version, which refuses keys that it does not describe.
 fn validator() -> Validator {
     let mut schema = schema();
     close(&mut schema);
@@ -58,7 +57,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Everything that is wrong with a report.
+/// All errors of a report.
 fn errors(validator: &Validator, report: &Value) -> Vec<String> {
     let text =
         |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
@@ -125,7 +124,7 @@ fn renders_as_before(what: &str, run: impl Fn(&[&str]) -> Vec<u8>, wrong: &mut V
     }
 }
 
-/// Nothing but the report is needed to render it a month later.
+/// A report alone suffices to render it a month later.
 #[test]
 fn a_report_that_is_read_back_renders_the_same() {
     let mut wrong = Vec::new();

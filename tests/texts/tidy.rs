@@ -1,5 +1,5 @@
-//! Properties of the source tree that no compiler checks: sizes of files, what modules open with,
-//! what is never written, and that tables and disk are in step.
+//! Properties of the source tree that no compiler checks: sizes of files, first lines of modules,
+//! forbidden words, and tables that must fit the files on disk.
 
 mod imports;
 mod prose;
@@ -68,7 +68,7 @@ fn modules_say_what_they_are() {
     none("files that do not open with `//!`", &mute);
 }
 
-/// Places where one of `words` stands as a word of code, not in a comment or a string.
+/// Lines that have one of `words` in code, not in a comment or a string.
 fn uses(words: &[&str], code: impl Fn(&Source) -> String) -> Vec<String> {
     let mut out = Vec::new();
     for source in sources("src") {

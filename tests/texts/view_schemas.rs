@@ -1,5 +1,5 @@
-//! `docs/tree.schema.json` and `docs/why.schema.json` against real answers, and against broken ones,
-//! which they must refuse.
+//! Checks `docs/tree.schema.json` and `docs/why.schema.json` with real answers, and with broken
+//! ones, which they must refuse.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -37,7 +37,8 @@ fn answer(cwd: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// A program, a library that it loads, one that is missing, and symbols with and without definition.
+/// A program, a library that it loads, one that is missing, and symbols with and without
+/// definition.
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.so("p/lib/libgone.so", "int g(void) { return 1; }", &[]);
@@ -97,7 +98,7 @@ fn answers_about_libraries_symbols_and_nothing() {
     }
 }
 
-/// An answer about a symbol of which another edition is defined.
+/// An answer about a symbol that is defined with another parameter list.
 fn near_miss(lab: &Lab) -> Value {
     lab.so("q/libone.so", "int _ZN1A1fEi(int i) { return i; }", &[]);
     let source = "int _ZN1A1fEv(void); int use(void) { return _ZN1A1fEv(); }";

@@ -1,6 +1,6 @@
-//! `tree` and `why` over programs of this machine against the real loader: the libraries that `ldd`
-//! lists, the bindings that LD_DEBUG prints and the files that it searches. The loader is asked in its
-//! trace mode: no program runs.
+//! Compares `tree` and `why` over programs of this machine with the real loader: the libraries that
+//! `ldd` lists, the bindings that LD_DEBUG prints and the files that it searches. The loader runs
+//! in trace mode: no program starts.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The interpreter whose trace mode is asked. A program with any other is not started at all.
+/// The interpreter whose trace mode is used. A program with another interpreter is never started.
 const LOADER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 const SET_ID: u32 = 0o6000;
 const TREES: usize = 80;
@@ -60,7 +60,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("not a list: {value}"))
 }
 
-/// `NAME => PATH` for every library, as `ldd` words it.
+/// `NAME => PATH` for every library, as `ldd` prints it.
 fn libraries(tree: &Value) -> BTreeSet<String> {
     let loader = text(&tree["roots"][0]["loader"]);
     let mut out = BTreeSet::new();
@@ -98,10 +98,10 @@ fn trees_are_what_ldd_lists() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Who refers, the version asked for, who provides: paths with links resolved.
+/// Referring file, requested version, defining file: paths with links resolved.
 type Binding = (PathBuf, Option<String>, PathBuf);
 
-/// What the loader binds in trace mode, by symbol.
+/// The loader's bindings in trace mode, by symbol.
 fn traced(program: &Path) -> BTreeMap<String, BTreeSet<Binding>> {
     let output = support::clean(program)
         .envs([("LD_TRACE_LOADED_OBJECTS", "1"), ("LD_WARN", "yes")])
@@ -128,7 +128,7 @@ fn traced(program: &Path) -> BTreeMap<String, BTreeSet<Binding>> {
     out
 }
 
-/// What `why` says that a symbol binds to.
+/// The bindings of a symbol according to `why`.
 fn said(symbol: &str, program: &str) -> BTreeSet<Binding> {
     let why = json(&["why", symbol, program]);
     assert_eq!(why["kind"], "symbol", "{symbol} {program}");
@@ -178,7 +178,7 @@ fn symbols_bind_to_what_the_loader_binds() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Without filters the loader's list is its scope: a library's place is that of its line.
+/// Without filters the loader's list is its scope: the place of a library is that of its line.
 #[test]
 fn places_in_the_scope_are_those_of_the_list() {
     let (mut cases, mut differences) = (0, Vec::new());

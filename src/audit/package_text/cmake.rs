@@ -1,6 +1,6 @@
-//! CMake packages: the configuration files that `find_package` can find, evaluated as a consumer's
-//! project on the audited system would. A package that another one asks for is evaluated once for each
-//! set of components, and all that ask share the answer.
+//! Evaluates the configuration files that `find_package` can find, as a consumer's project on the
+//! audited system would. A dependency is evaluated once for each set of components and version, and
+//! the result is memoised.
 
 use super::{Texts, read};
 use crate::cmake::{
@@ -32,11 +32,11 @@ pub struct CMakePackage {
 
 /// Largest CMake file that is read.
 const MOST: u64 = 16 << 20;
-/// Packages inside of packages.
+/// Deepest nesting of packages that ask for packages.
 const DEEPEST: usize = 24;
-/// Components of one package that are evaluated.
+/// Most components of one package that are evaluated.
 const MOST_COMPONENTS: usize = 256;
-/// Commands that a run may spend; behind it, packages are unknown.
+/// Most evaluations in a run; further packages are unknown.
 const MOST_PACKAGES: usize = 20_000;
 
 /// Evaluates all configuration files that the walk found where CMake searches. The directories of
@@ -92,9 +92,10 @@ pub fn cmake_package_name(path: &Path) -> Option<&[u8]> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The name of the package that a configuration file is for, with the prefix from which CMake finds it:
-/// `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/`, `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]` and
-/// `PREFIX/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config Mode Search Procedure).
+/// The name of the package that a configuration file is for, with the prefix from which CMake finds
+/// it: `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/`, `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]`
+/// and `PREFIX/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config Mode Search
+/// Procedure).
 fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     let name = cmake_package_name(path)?;
     let is_name = |dir: &Path| {
@@ -127,7 +128,8 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     Some((name.to_vec(), prefix.to_path_buf()))
 }
 
-/// A configuration file, the components and the version of a request, and whether no package asks.
+/// The key of a memoised result: configuration file, components, version, and true if no other
+/// package asked.
 type Asked = (PathBuf, Vec<Vec<u8>>, Option<Vec<u8>>, bool);
 
 /// The files that the evaluator asks for, and packages that were evaluated.
@@ -242,7 +244,8 @@ impl<'a> Files<'a> {
                 }
             }
         }
-        // A package of the walk that lies elsewhere may be found by a directory that the consumer names.
+        // A consumer may name a directory in which CMake finds a walked package that lies
+        // elsewhere.
         let walked = self.configs.get(&lower).cloned().unwrap_or_default();
         out.extend(walked);
         out
@@ -303,7 +306,7 @@ impl Host for Files<'_> {
             Ok(Kind::File) => Entry::File,
             Ok(Kind::Directory) => Entry::Directory,
             Err(Errno::NOENT | Errno::NOTDIR) => {
-                // What another store item would hold, or a system makes when it runs, is not judged.
+                // Files of other store items, and files that a running system creates, are unknown.
                 let volatile = ["/run", "/var", "/tmp", "/proc", "/sys", "/dev"];
                 let is_own = self.prefixes.contain(path);
                 let stores = ["/nix/store", "/gnu/store"];
@@ -382,7 +385,7 @@ impl CMakePackage {
         })
     }
 
-    /// What is certainly wrong, for a consumer without or with components.
+    /// Certain defects, for consumers with and without components.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         let lost = |outcome: &Outcome| self.lost_component(outcome).map(|(event, _)| event.clone());
         let of_components = self.components.iter().flat_map(move |(_, outcome)| {

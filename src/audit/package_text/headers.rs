@@ -1,6 +1,6 @@
-//! Installed headers: the files that they include. A header that the compiler would not find is
-//! reported only if its name shows that this prefix should have it, if no file at hand has that name
-//! in any directory, and if all packages are known that could bring it.
+//! Checks the files that installed headers include. A header that the compiler would not find is
+//! reported only under three conditions. Its name shows that this prefix should have it, the path
+//! of no walked file ends with its name, and all packages that could install it are known.
 
 use super::{CMakePackage, PkgConfigFile, Texts, read};
 use crate::cmake::{EventKind, Found};
@@ -23,23 +23,24 @@ pub struct MissingHeader {
     pub file: PathBuf,
     /// The directive.
     pub include: Include,
-    /// A file at hand with the same name in another directory.
+    /// A walked file with the same file name in another directory.
     pub elsewhere: Option<PathBuf>,
 }
 
-/// What package files say about the headers at hand.
+/// Facts from package files about the walked headers.
 pub(super) struct Interfaces<'a> {
     /// Directories that package files of any kind name.
     pub(super) dirs: Vec<PathBuf>,
     pub(super) pkg_config: &'a [PkgConfigFile],
     pub(super) cmake: &'a [CMakePackage],
-    /// False if directories of the audited system were not walked, such as that under a stage.
+    /// False if the walk did not cover the system, such as the one under a stage.
     pub(super) sees_system: bool,
 }
 
-/// Ends of the names of headers that users include; others are parts of headers.
+/// Extensions of headers that users include; files with others are parts of headers.
 const ENDS: [&[u8]; 6] = [b"h", b"hh", b"hpp", b"hxx", b"h++", b"cuh"];
-/// Directories of headers of the C library, of Linux and of the C++ library, which many packages share.
+/// Directories of headers of the C library, of Linux and of the C++ library, which many packages
+/// share.
 const SHARED: [&str; 29] = [
     "arpa",
     "asm",
@@ -72,7 +73,7 @@ const SHARED: [&str; 29] = [
     "xen",
 ];
 
-/// Judges the headers that the walk found in directories of headers.
+/// Checks the headers that the walk found in include directories.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -105,7 +106,8 @@ pub(super) fn find(
     out
 }
 
-/// The certain includes of a header that no file in the index satisfies.
+/// The includes that every compiler reaches (`header::certain`) and that no file in the index
+/// satisfies.
 fn wanting(tree: &dyn Tree, path: &Path, index: &Index<'_>) -> Result<Vec<Include>, String> {
     let text = read(tree, path, MOST)?;
     let may_lack = |name: &[u8]| !index.has(&plain(name));
@@ -139,8 +141,8 @@ fn last(path: &[u8]) -> &[u8] {
     memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..])
 }
 
-/// The walked files that may be included, by the ends of their paths. Those below `--lib-path` are only
-/// candidates: a build directory given there has the header that was not installed.
+/// The walked files that may be included, by the ends of their paths. Those below `--lib-path` are
+/// only candidates: a build directory there may have a header that was not installed.
 struct Index<'a> {
     by_end: FastMap<&'a [u8], Vec<&'a [u8]>>,
     by_name: FastMap<&'a [u8], &'a [u8]>,
@@ -191,9 +193,9 @@ struct World<'a> {
     prefixes: &'a Prefixes,
     interfaces: &'a Interfaces<'a>,
     named: FastSet<&'a Path>,
-    /// Directories by whether headers in their `include` directory are public.
+    /// True for a directory whose `include` directory has public headers.
     roots: FastMap<PathBuf, bool>,
-    /// Prefixes by whether all that they require is at hand.
+    /// True for a prefix whose requirements are all known.
     closed: FastMap<Option<PathBuf>, bool>,
     /// Directories that a compiler or user may search, listed on first use.
     searched: Option<Vec<PathBuf>>,
@@ -273,9 +275,10 @@ impl<'a> World<'a> {
         is_likely && !self.is_found(dir, name)
     }
 
-    /// True if a name is like those of the packages at hand: its first directory lies in a directory that
-    /// users of the header search. A name without a directory must begin as the file or its directory
-    /// does; on a system that is not known whole, as its directory.
+    /// True if the included name is like those of the known packages. The first directory of the
+    /// name must exist in a directory that users of the header search. A name without a directory
+    /// must start like the including file or its directory. If the system is not known as a whole,
+    /// it must start with the name of the directory.
     fn resembles(&self, file: &Path, include: &Include, is_whole: bool) -> bool {
         let name = plain(&include.name);
         let dir = file.parent().unwrap_or(file);
@@ -305,7 +308,7 @@ impl<'a> World<'a> {
         include.quoted && dir.len() >= 3 && start.is_some() && matches!(next, Some(b'_' | b'-'))
     }
 
-    /// True if all packages are at hand that the headers of a prefix may include.
+    /// True if all packages whose headers this prefix may include are known.
     fn is_closed(&mut self, file: &Path) -> bool {
         if self.is_whole_system && file.starts_with("/usr") {
             return true;
@@ -325,7 +328,7 @@ impl<'a> World<'a> {
         is_closed
     }
 
-    /// True if a directory that may be searched has the header, or if that cannot be told.
+    /// True if a directory that may be searched has the header, or may have it.
     fn is_found(&mut self, dir: &Path, name: &[u8]) -> bool {
         let relative = Path::new(OsStr::from_bytes(name));
         let is_there = |tree: &dyn Tree, dir: &Path| {
@@ -344,8 +347,8 @@ impl<'a> World<'a> {
         is_found
     }
 
-    /// Directories of headers: of package files, of prefixes, of the system and of its compilers, each
-    /// with the directories in it, which users may name.
+    /// Include directories of package files, prefixes, the system and its compilers. The
+    /// directories in them are added, because users may name these in `-I`.
     fn searched(&mut self) -> &[PathBuf] {
         if self.searched.is_none() {
             let mut dirs = self.interfaces.dirs.clone();
@@ -390,7 +393,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// True if a CMake package names no package that is absent, as far as that is known.
+/// True if the evaluation of a CMake package was completed and found no absent dependency.
 fn is_met(package: &CMakePackage) -> bool {
     let outcomes =
         [&package.outcome].into_iter().chain(package.components.iter().map(|(_, one)| one));

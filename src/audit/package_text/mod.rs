@@ -1,6 +1,6 @@
-//! What the text files of a package promise: files that they name and other packages that they require.
-//! The walk lists these files; this module reads them, only for rules that want them, and each within a
-//! bound. Unlike the facts of linkage they are not in the corpus: no loader reads them.
+//! Checks the text files of packages: the files that they name, and the packages that they require.
+//! The walk lists the text files. This module reads them up to a bound, and only for rules that
+//! want them. They are not in the corpus, because no loader reads them.
 
 mod cmake;
 mod headers;
@@ -22,14 +22,14 @@ use crate::tree::{Handle, Kind, Opened, Tree};
 use crate::wants::Wants;
 use std::path::{Path, PathBuf};
 
-/// Text files of the walk, by their places.
+/// Text files that the walk listed, by the option that gave their directory.
 #[derive(Default)]
 pub(super) struct Texts {
     /// Below the audited paths.
     pub(super) audited: Vec<WalkedText>,
     /// Below the `--lib-path` directories.
     pub(super) beside: Vec<WalkedText>,
-    /// Files that were given by name: they are judged in any directory.
+    /// Files that were given by name: they are checked in any directory.
     pub(super) given: FastSet<PathBuf>,
 }
 
@@ -44,14 +44,15 @@ impl Texts {
         files.map(|given| given.path.clone()).collect()
     }
 
-    /// Text files are not in the corpus; a given one belongs to its directory, like any given file.
+    /// Adds the directories of given text files. Text files are not in the corpus, so
+    /// `collected::prefixes` does not see them.
     pub(super) fn add_given(&self, prefixes: &mut Prefixes) {
         for text in self.audited.iter().filter(|text| self.given.contains(&text.path)) {
             prefixes.add_dir_of(&text.path);
         }
     }
 
-    /// Audited files of a class, sorted. A link to another audited file is left out.
+    /// Audited files of a class, sorted. A link to a file in an audited prefix is skipped.
     fn judged(&self, class: Class, tree: &dyn Tree, prefixes: &Prefixes) -> Vec<PathBuf> {
         let is_other = |text: &WalkedText| {
             text.is_link && tree.real_path(&text.path).is_ok_and(|real| prefixes.contain(&real))
@@ -63,14 +64,14 @@ impl Texts {
         own
     }
 
-    /// All files of a class, those of `--lib-path` too.
+    /// All files of a class, including those of `--lib-path`.
     pub(super) fn all(&self, class: Class) -> impl Iterator<Item = &Path> {
         let all = self.audited.iter().chain(&self.beside);
         all.filter(move |text| text.class == class).map(|text| text.path.as_path())
     }
 }
 
-/// The promises of all text files that rules want.
+/// The results for all text files that rules want.
 #[derive(Default)]
 pub struct PackageText {
     /// Package files of pkg-config.
@@ -117,7 +118,8 @@ pub(super) fn find(
     out
 }
 
-/// The content of a text file of at most `most` bytes; an error in words for all others.
+/// The content of a text file. The error is a reason for the report: the file has more than `most`
+/// bytes, or cannot be read.
 fn read(tree: &dyn Tree, path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = open(tree, path)?;
     let len = handle.stat().len;

@@ -1,6 +1,6 @@
 //! Package files of pkg-config: the packages that they require, and the files and directories that
-//! their flags name. A flag is judged once, in the file that has it. What the compiler or another
-//! prefix may bring is not judged.
+//! their flags name. Each flag is checked once, in the file that has it. Files that the compiler or
+//! another prefix may provide are not checked.
 
 use super::{Texts, read};
 use crate::format::pkg_config::{self, Flag, FlagKind, MOST, PkgConfig, Requirement};
@@ -21,7 +21,7 @@ pub struct PkgConfigFile {
     pub path: PathBuf,
     /// Its content.
     pub content: Arc<PkgConfig>,
-    /// Requirements that no package at hand satisfies.
+    /// Requirements that no known package satisfies.
     pub unmet: Vec<Unmet>,
     /// Flags that name a file or directory that does not exist.
     pub missing: Vec<MissingFlag>,
@@ -33,7 +33,7 @@ pub struct Unmet {
     pub requirement: Requirement,
     /// A package of that name with another version.
     pub found: Option<(PathBuf, Vec<u8>)>,
-    /// True if the consumer of a store item may bring the package itself.
+    /// True if the package file is in a store: then its consumer may bring the required package.
     pub may_come: bool,
 }
 
@@ -57,7 +57,7 @@ const TRIPLETS: [&str; 8] = [
     "loongarch64-linux-gnu",
 ];
 
-/// Libraries of the compiler and of the C library, which no prefix has to hold.
+/// Libraries of the compiler and of the C library; a prefix need not have them.
 const OF_COMPILER: [&str; 26] = [
     "c", "m", "dl", "rt", "pthread", "util", "resolv", "crypt", "nsl", "anl", "gcc", "gcc_s",
     "gcc_eh", "stdc++", "stdc++fs", "supc++", "gomp", "quadmath", "gfortran", "atomic", "asan",
@@ -66,13 +66,13 @@ const OF_COMPILER: [&str; 26] = [
 
 /// Directories below which packages are built.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
-/// Directories whose content is made when a system runs.
+/// Directories whose content a running system creates.
 const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
-/// Requirements that are followed from one file.
+/// Most package files that are followed from one file.
 const MOST_FOLLOWED: usize = 4096;
 
-/// Judges all package files that the walk found in directories named `pkgconfig`. The directories of
-/// headers that they and their requirements name join `dirs`.
+/// Checks all package files that were given or that the walk found in directories named
+/// `pkgconfig`. The directories of headers that they and their requirements name join `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -128,13 +128,14 @@ struct Known<'a> {
     by_name: FastMap<Vec<u8>, Vec<PathBuf>>,
     files: FastMap<PathBuf, Result<Arc<PkgConfig>, String>>,
     kinds: FastMap<PathBuf, Result<Kind, Errno>>,
-    /// Names that walked packages provide besides their own, with the file, listed on first use.
+    /// Names that walked packages provide besides their own, each with its file. Listed on first
+    /// use.
     provided: Option<Vec<(Requirement, PathBuf)>>,
 }
 
-/// Where the flags of one file lead.
+/// Directories by which the flags of one file are checked.
 struct Place {
-    /// The directory in which absolute paths are looked up, if the tree around the file was moved.
+    /// The directory that stands for `/`, if the tree around the file was moved.
     base: Option<PathBuf>,
     /// Directories that hold the package: paths below them are its own.
     own: Vec<PathBuf>,
@@ -143,7 +144,7 @@ struct Place {
 }
 
 impl Place {
-    /// `path` where the file lies: below the directory that stands for `/`, if the tree was moved.
+    /// The paths at which `path` may be: below `base`, if the tree was moved, and `path` itself.
     fn paths(&self, path: &Path) -> Vec<PathBuf> {
         let moved =
             self.base.as_ref().and_then(|base| Some(base.join(path.strip_prefix("/").ok()?)));
@@ -173,7 +174,7 @@ impl Known<'_> {
     }
 
     fn is_file(&mut self, path: &Path) -> bool {
-        // An entry that cannot be looked at may be one.
+        // An entry that cannot be examined may be a file.
         !matches!(
             self.kind(path),
             Ok(Kind::Directory | Kind::Special(_)) | Err(Errno::NOENT | Errno::NOTDIR)
@@ -231,14 +232,15 @@ impl Known<'_> {
         PkgConfigFile { path, content, unmet, missing }
     }
 
-    /// The file that satisfies a requirement; else the package of another version, if any.
+    /// The file that satisfies a requirement: `Ok(None)` if it is pkgconf itself or cannot be read.
+    /// The error is the package of another version, if any.
     fn requirement(
         &mut self,
         from: &Path,
         place: &Place,
         wanted: &Requirement,
     ) -> Result<Option<PathBuf>, Option<(PathBuf, Vec<u8>)>> {
-        // Packages that pkgconf itself stands for.
+        // Packages that pkgconf itself provides.
         if [b"pkg-config".as_slice(), b"pkgconf"].contains(&wanted.name.as_slice()) {
             return Ok(None);
         }
@@ -258,7 +260,7 @@ impl Known<'_> {
         provider.map(Some).ok_or(other)
     }
 
-    /// Package files of a name, those that pkg-config would find first.
+    /// Package files of a name, in the order in which pkg-config would find them.
     fn packages_named(&mut self, from: &Path, place: &Place, name: &[u8]) -> Vec<PathBuf> {
         let file = [name, b".pc"].concat();
         let file = Path::new(OsStr::from_bytes(&file));
@@ -286,7 +288,7 @@ impl Known<'_> {
         out
     }
 
-    /// Directories of packages that a store item propagates, with what these propagate.
+    /// Package file directories of a store item and of all that it propagates, directly or not.
     fn propagated(&mut self, own: &[PathBuf]) -> Vec<PathBuf> {
         let (mut out, mut met, mut todo) = (Vec::new(), FastSet::default(), own.to_vec());
         while let Some(item) = todo.pop().filter(|_| met.len() < MOST_FOLLOWED) {
@@ -337,8 +339,8 @@ impl Known<'_> {
         dirs.flat_map(|dir| place.paths(&without_dots(dir))).collect()
     }
 
-    /// Directories of `-L` flags of a file and of all that it requires publicly; nothing if not all of
-    /// them are known.
+    /// Directories of `-L` flags of a file and of all its public requirements; `None` if any of
+    /// these is unknown.
     fn library_dirs(&mut self, path: &Path, content: &Arc<PkgConfig>) -> Option<Vec<PathBuf>> {
         let (mut out, mut met) = (Vec::new(), FastSet::default());
         let mut todo = vec![(path.to_path_buf(), Arc::clone(content))];
@@ -399,7 +401,7 @@ impl Known<'_> {
         out
     }
 
-    /// True if a path that the package must bring itself does not exist, or leads to where it was built.
+    /// True if a path does not exist, and the package must install it itself or was built there.
     fn is_missing_path(&mut self, place: &Place, path: &Path) -> bool {
         let is_own = place.own.iter().any(|own| path.starts_with(own)) || place.base.is_some();
         let is_judged = is_build(place, path)
@@ -433,16 +435,16 @@ impl Known<'_> {
         if dirs.iter().chain(&system).any(|dir| is_there(self, dir)) {
             return false;
         }
-        // A system that can link a program holds its libraries; elsewhere a name may come from the
-        // consumer's own search path, and only the package's own library is judged.
+        // A system that can link a program has its libraries. Elsewhere a name may come from the
+        // consumer's own search path, so only the package's own library is checked.
         let can_link = system.iter().any(|dir| self.is_file(&dir.join("libc.so")));
         let all_own = dirs.iter().any(|dir| place.own.iter().any(|own| dir.starts_with(own)));
         can_link || all_own && resembles(name, package)
     }
 }
 
-/// The directory that stands for `/` if the tree around `dir` was moved there: what is left of `dir`
-/// without the stated prefix and what follows it.
+/// The directory that stands for `/` if the tree around `dir` was moved: `/x` for
+/// `/x/usr/lib/pkgconfig` with the stated prefix `/usr`.
 fn moved_base(dir: &Path, stated: Option<&Path>) -> Option<PathBuf> {
     let stated = stated?.strip_prefix("/").ok().filter(|stated| stated.file_name().is_some())?;
     let above = dir.ancestors().find(|above| above.ends_with(stated))?;

@@ -1,12 +1,12 @@
-//! Definitions of one name that may stand for each other, so that it does not matter which one a
-//! reference gets.
+//! Recognises interchangeable definitions of one name: it does not matter which one a reference
+//! gets.
 
 use crate::format::elf::Object;
 use crate::format::elf::tables::Symbol;
 use object::elf;
 
-/// Names that programs and libraries may replace (the replacement of malloc in glibc's manual), and names
-/// that every linker or start file defines.
+/// Names that programs and libraries may replace (the replacement of malloc in glibc's manual), and
+/// names that every linker or start file defines.
 const REPLACEABLE: [&[u8]; 42] = [
     b"malloc",
     b"free",
@@ -26,14 +26,14 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"malloc_trim",
     b"malloc_stats",
     b"__libc_memalign",
-    // What allocators wrap to see the pages that the program takes (tcmalloc's `malloc_hook.cc`).
+    // Allocators wrap these to see the pages that the program takes (tcmalloc's `malloc_hook.cc`).
     b"mmap",
     b"mmap64",
     b"munmap",
     b"mremap",
     b"sbrk",
-    // The error handler of BLAS and LAPACK, which a program or its runtime may replace (Level 3 BLAS,
-    // section 8; `xerbla.f`). R and Octave do.
+    // The error handler of BLAS and LAPACK, which a program or its runtime may replace (Level 3
+    // BLAS, section 8; `xerbla.f`). R and Octave do.
     b"xerbla_",
     b"main",
     b"_start",
@@ -55,19 +55,19 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"_DYNAMIC",
 ];
 
-/// True for a name whose replacement is normal: those above, `operator new` and `operator delete` in all
-/// forms, which programs may replace ([new.delete]), and the functions of CBLAS: GSL has them so that any
-/// other library of that interface may take their place (GSL manual, section 13).
+/// True for a name that is often replaced. These are the names above, all forms of `operator new`
+/// and `operator delete` ([new.delete]), and the functions of CBLAS. GSL has its own CBLAS, which
+/// any other library of that interface may replace (GSL manual, section 13).
 pub fn is_replaceable(name: &[u8]) -> bool {
     let is_operator =
         || [&b"_Znw"[..], b"_Zna", b"_Zdl", b"_Zda"].iter().any(|b| name.starts_with(b));
     REPLACEABLE.contains(&name) || is_operator() || name.starts_with(b"cblas_")
 }
 
-/// True if any of these definitions of a name may stand for any other. The compiler emits inline
-/// functions, templates, class data and their variables in each object that uses them (Itanium C++ ABI
-/// 5.2). They are weak or unique, but optimisation at link time makes some of them strong. All must have
-/// one type, and one size unless they are functions, which each object may optimise differently.
+/// True if these definitions of a name are interchangeable. The compiler emits inline functions,
+/// templates, class data and their variables in each object that uses them (Itanium C++ ABI 5.2).
+/// They are weak or unique, but link-time optimisation makes some of them strong. All must have one
+/// type and one size. C++ functions may differ in size, because each object optimises its own copy.
 pub fn are_alike<'s>(symbols: &(impl Iterator<Item = &'s Symbol<'s>> + Clone)) -> bool {
     let Some(first) = symbols.clone().next() else { return true };
     let is_cxx = symbols.clone().all(|symbol| symbol.name.starts_with(b"_Z"));
@@ -87,12 +87,13 @@ fn is_weak(symbol: &Symbol<'_>) -> bool {
     matches!(elf::SymbolBind(symbol.bind), elf::STB_WEAK | elf::STB_GNU_UNIQUE)
 }
 
-/// True for type information, type names and vtables, and for variables of functions.
+/// True for type information, type names, vtables and VTTs, and for local variables of functions.
 fn is_class_data(name: &[u8]) -> bool {
     [&b"_ZTI"[..], b"_ZTS", b"_ZTV", b"_ZTT", b"_ZZ"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// True for a part of glibc. Its parts define names for each other: libpthread, libc, libm and the loader.
+/// True for a part of glibc. Its parts define names for each other: libpthread, libc, libm and the
+/// loader.
 pub fn is_part_of_libc(object: &Object) -> bool {
     object.versions.defs.iter().any(|def| object.str(def.name) == b"GLIBC_PRIVATE")
 }

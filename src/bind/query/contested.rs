@@ -1,12 +1,12 @@
-//! Names that two libraries of one scope define, where it matters which definition a reference gets.
-//! Most names with several definitions are inline functions and templates, for which any definition
-//! will do; few are left. [`Contested::find`] finds these names and the libraries that define or use
-//! them, from the hash tables and references of libraries. [`Contested::take`] reads the relocations
-//! of these libraries only. `answer` binds these relocations, under the entry points that
-//! load two definitions.
+//! Names that two libraries of one scope define, where it matters which definition a reference
+//! gets. Most names with several definitions are inline functions and templates, for which any
+//! definition will do; few are left. [`Contested::find`] finds these names and the libraries that
+//! define or use them, from the hash tables and references of libraries. [`Contested::take`] reads
+//! the relocations of these libraries only. `answer` binds these relocations, under the entry
+//! points that load two definitions.
 //!
-//! The program's own references are left out: its scope is in the order of its own needs, so no other
-//! library precedes the one that it would get alone.
+//! The program's own references are skipped: its scope is its own closure, so each gets the same
+//! definition as in the program's standalone binding.
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
 use super::met::Met;
@@ -47,7 +47,7 @@ pub struct Contested {
     by_word: FastMap<Word, Name>,
     /// By name: its GNU hash without the lowest bit.
     hashes: Vec<u32>,
-    /// By file: names of its versions, which are symbols too and no definitions.
+    /// By file: names of its versions. Linkers make symbols for them, which are not definitions.
     versions: FastMap<FileId, Vec<Name>>,
 }
 
@@ -95,8 +95,8 @@ fn shared_definitions<'a>(
 }
 
 impl Contested {
-    /// Finds the names under the entry points that glibc's loader starts, or returns the tables that
-    /// are missing.
+    /// Finds the names under the entry points that glibc's loader starts, or returns missing tables
+    /// as needs.
     pub fn find(source: Source<'_>) -> Result<Self, Vec<Need>> {
         let roots: Vec<&Closure> =
             source.closures.roots.iter().filter(|closure| is_glibc(source, closure)).collect();
@@ -167,7 +167,8 @@ impl Contested {
         definers
     }
 
-    /// Lists the symbols of `libraries` that refer to the names, where two definitions may be loaded.
+    /// Lists the symbols of `libraries` that refer to the names, where two definitions may be
+    /// loaded.
     fn note_used(
         &mut self,
         view: View<'_>,
@@ -206,7 +207,7 @@ impl Contested {
         if self.defined.contains_key(&file) {
             tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
         }
-        // A definition that no hash table lists is bound to another object's.
+        // If the hash table does not list a definition, a lookup finds that of another object.
         let unhashed = (1..tables.unhashed_end()).filter_map(|index| tables.symbol(index));
         for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
             note(symbol.index, salt.word(hash::gnu(symbol.name)));
@@ -214,7 +215,7 @@ impl Contested {
         used
     }
 
-    /// Takes over the relocations that use the names, or returns those that are missing.
+    /// Stores the relocations that use the names, or returns missing ones as needs.
     pub fn take(&mut self, view: View<'_>) -> Result<(), Vec<Need>> {
         let needs = self.used.keys().filter_map(|file| view.relocations(*file).err());
         let mut needs: Vec<Need> = needs.collect();
@@ -239,8 +240,8 @@ impl Contested {
         Ok(())
     }
 
-    /// The names that two libraries under the entry point of `closure` define and relocations use, by
-    /// name and version.
+    /// The names that two libraries under the entry point of `closure` define and relocations use,
+    /// by name and version.
     pub(super) fn answer(
         &self,
         source: Source<'_>,
@@ -272,7 +273,7 @@ impl Contested {
         Ok(duplicates(closure, &scope, release >= EXACT_FIRST, &bindings))
     }
 
-    /// The names that two files in the scope of `closure` define, its program not counted.
+    /// The names that two files in the scope of `closure` define, without its entry point.
     fn twice(&self, closure: &Closure, met: &mut Met) -> FastSet<Name> {
         met.start(self.hashes.len());
         let files = closure.in_scope().filter(|(module, _)| *module != ROOT);
@@ -455,8 +456,8 @@ fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
     object.tables.as_ref()?.symbol(winner.candidate.symbol)
 }
 
-/// True if an answer is a definition. An undefined entry counts only if it has a value; relocations of
-/// thread-local names accept only defined entries (`elf_machine_type_class`).
+/// True if an answer is a definition. An undefined entry counts only if it has a value; relocations
+/// of thread-local names accept only defined entries (`elf_machine_type_class`).
 fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
     !winner.candidate.undefined || symbol.value != 0
 }

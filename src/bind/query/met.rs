@@ -1,11 +1,11 @@
 //! A set of numbers that a worker fills anew for each entry point.
 
-/// The numbers that were met in one round. It is never cleared: a round has a number, and an item is in
-/// the set if it bears that number.
+/// The numbers of the current round. The set empties in constant time: each round has a number, and
+/// an item is present if it was last inserted in the current round.
 #[derive(Default)]
 pub(super) struct Met {
     round: u32,
-    /// By item: the last round that met it.
+    /// By item: the last round in which it was inserted.
     last: Vec<u32>,
 }
 

@@ -1,13 +1,14 @@
-//! Two binding queries: the names that two libraries of a scope define differently, and the libraries
-//! that each object binds to. Neither binds every reference.
+//! Two binding queries: the names that two libraries of a scope define differently, and the
+//! libraries that each object binds to. Neither binds every reference.
 //!
 //! Both give the same answers as `relocation_pass`, which binds every relocation
-//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both find names
-//! that objects of one scope share by the words of their hash tables (`words`, `together`).
-//! [`contested`] answers the first query. For the second, `names` has the names, and `standalone` starts
-//! from the binding of each object in its own closure. Under each entry point, `scope` repeats the
-//! lookup only where another object can change that binding, once for each `question`. `audit` runs
-//! [`Answers::find_duplicates`] and [`Answers::find_bound`], and reads the missing facts.
+//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both find
+//! names that objects of one scope share by the words of their hash tables (`words`, `together`).
+//! [`contested`] answers the first query. For the second, `names` finds the shared names, and
+//! `standalone` starts from the binding of each object in its own closure. Under each entry point,
+//! `scope` repeats the lookup only where another object can change that binding, once for each
+//! `question`. `audit` runs [`Answers::find_duplicates`] and [`Answers::find_bound`], and reads the
+//! missing facts.
 
 pub mod alike;
 pub mod contested;
@@ -90,13 +91,13 @@ fn is_glibc(source: Source<'_>, closure: &Closure) -> bool {
 #[derive(Debug, Default)]
 pub struct Answers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
-    /// The answers to the first query that are known while other entry points lack facts.
+    /// Answers to the first query, kept while other entry points lack facts.
     duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
 
-/// A name with definitions of one version in at least two libraries of a scope. A relocation of a library uses
-/// the name, and the definitions are not interchangeable.
+/// A name with definitions of one version in at least two libraries of a scope. A relocation of a
+/// library uses the name, and the definitions are not interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateName {
     /// The name.
@@ -124,7 +125,7 @@ pub struct Definition {
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
     pub symbol: u32,
-    /// True for the address of a function that the program fixes without defining it (a canonical PLT
+    /// True if the program fixes the address of the function without defining it (a canonical PLT
     /// entry).
     pub is_address: bool,
 }
@@ -154,13 +155,13 @@ pub struct Referrer {
 pub struct BoundLibrary {
     /// The referring module.
     pub module: ModuleId,
-    /// The module that defines.
+    /// The module with the definition.
     pub provider: ModuleId,
 }
 
 impl Answers {
-    /// The names that two libraries under `root` define differently, by name and version; none if the
-    /// loader stops.
+    /// The names that two libraries under `root` define differently, by name and version; none if
+    /// the loader stops.
     pub fn duplicates(&self, root: RootId) -> &[DuplicateName] {
         self.duplicates.iter().nth(root.index()).map_or(&[], |list| list)
     }

@@ -1,5 +1,6 @@
-//! The libraries that each object binds to under one entry point: the standalone bindings of the
-//! objects, with new answers to each question that another object of this scope can change.
+//! Finds the libraries that each object binds to under one entry point. It starts from the
+//! standalone bindings, and looks up again each question whose answer another object of this scope
+//! can change.
 //!
 //! A standalone binding does not hold if a library is missing or the loader stops while it
 //! relocates. Then every relocation of the object is looked up.
@@ -56,7 +57,7 @@ struct Bound<'w, 'a> {
     winners: Vec<Winner>,
     /// By name: index in [`Self::found`] of its last question.
     by_name: &'w mut [Stamped<usize>],
-    /// The same by question, if any name may be defined twice.
+    /// Index in [`Self::found`] by question, used if any name may be defined twice.
     by_key: FastMap<Key<'a>, usize>,
     /// Scratch space.
     files: Vec<FileId>,
@@ -89,7 +90,7 @@ struct Found<'a> {
     next: Option<usize>,
     /// In scope order.
     winners: Range<usize>,
-    /// True if references get the first answer.
+    /// True if the first answer always wins; else the relocation pass decides.
     first_wins: bool,
 }
 
@@ -100,7 +101,7 @@ struct Referring<'a> {
     object: &'a Object,
 }
 
-/// Answers the queries under the entry point of `closure`.
+/// The libraries that each object binds to under the entry point of `closure`.
 pub(super) fn answer<'a>(
     shared: &'a Shared<'a>,
     closure: &'a Closure,
@@ -121,7 +122,8 @@ pub(super) fn answer<'a>(
     under.answer(by_name)
 }
 
-/// True if the scope has objects for two machines. Hash words do not distinguish machines there.
+/// True if the scope has objects for two machines. Their hash words for one name differ, so the
+/// words do not show all names that are defined twice.
 fn is_mixed(view: View<'_>, present: &Present) -> bool {
     let mut salts = present.files.iter().filter_map(|file| view.object(*file)).map(Salt::of);
     let first = salts.next();
@@ -184,7 +186,7 @@ impl<'a> Under<'_, 'a> {
         standalone.files?.iter().all(here).then_some(standalone)
     }
 
-    /// Finds the libraries that each module binds to, and the names that two objects may define.
+    /// Finds the libraries that each module binds to.
     fn bind(&self, bound: &mut Bound<'_, 'a>) -> Result<(), Vec<Need>> {
         let mut unique = self.unique_of_host()?;
         let mut exact: Option<Exact<'_, 'a>> = None;

@@ -3,8 +3,8 @@
 //! references that need another lookup there.
 //!
 //! If only one object of a scope defines a name, every lookup finds that definition, in any order.
-//! Only undefined references are looked up there. References to the object's own definitions matter
-//! only if another object defines the name too.
+//! Only undefined references are looked up in the object's own closure. References to its own
+//! definitions matter only if another object defines the name too.
 
 use super::Source;
 use super::names::{Name, Names, Words};
@@ -22,7 +22,8 @@ use crate::resolve::Closure;
 pub(super) struct Standalone<'a> {
     /// The files that its references bind to under every entry point.
     pub(super) sure: Vec<FileId>,
-    /// The relocations whose binding may depend on the entry point, in the loader's order, each once.
+    /// The relocations whose binding may depend on the entry point, in the loader's order, each
+    /// once.
     pub(super) varying: Vec<Varying>,
     /// The files of its own closure; none if the object was not bound there.
     pub(super) files: Option<&'a [FileId]>,
@@ -101,7 +102,7 @@ pub(super) fn bind<'a>(
         let word = salt.word(hash);
         let is_twice = words.note_used(word);
         match alone {
-            // No query uses this relocation.
+            // Without standalone bindings, `scope` looks up all relocations.
             _ if own.is_none() => continue,
             Alone::Known if !is_twice => continue,
             Alone::Bound(provider) if !is_twice => {

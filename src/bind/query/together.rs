@@ -1,4 +1,4 @@
-//! Which files share the scope of an entry point.
+//! Finds the files that share the scope of an entry point.
 
 use super::words::Defined;
 use crate::id::{FastSet, FileId, Id as _, IdSet};
@@ -10,7 +10,7 @@ const FEW: usize = 6;
 
 /// Pairs of files that share a scope: one bit for each pair of a file and a library.
 pub(super) struct Together {
-    /// Row of each file that was asked for.
+    /// Row of each of the given files.
     rows: Vec<Option<usize>>,
     /// Column of each library, by file. Programs have none: no two are loaded together.
     columns: Vec<Option<usize>>,
@@ -20,7 +20,7 @@ pub(super) struct Together {
 }
 
 impl Together {
-    /// The files of the scopes of `roots` that are among `files`.
+    /// Records which of `files` share the scope of one of `roots`.
     pub(super) fn new(files: &[FileId], roots: &[&Closure]) -> Self {
         let last = files.iter().map(|file| file.index() + 1).max().unwrap_or(0);
         let (mut rows, mut columns) = (vec![None; last], vec![None; last]);
@@ -47,7 +47,7 @@ impl Together {
         for closure in roots {
             let scope = || closure.in_scope().map(|(_, file)| file).filter(is_known);
             out.set_row(&mut row, scope());
-            // The libraries of shared links are already marked.
+            // The libraries of a shared link map are marked only once.
             let others = known.insert(closure.links_id()).then(scope).into_iter().flatten();
             let root = Some(closure.root.file).filter(is_known);
             for file in root.into_iter().chain(others) {
@@ -77,7 +77,7 @@ impl Together {
         }
     }
 
-    /// True if `library` shares a scope with `file`, in which it is not the first object.
+    /// True if `library` shares a scope with `file`, and is not the entry point there.
     pub(super) fn knows(&self, file: FileId, library: FileId) -> bool {
         self.columns[library.index()].is_some_and(|column| {
             let word = self.bits[self.range(file)].get(column / 64);

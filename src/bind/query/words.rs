@@ -1,6 +1,6 @@
-//! Hash words of the GNU tables: sets of them, and lists of the files that have each. A word stands for a
-//! name without its text. If two names share a word, a later lookup distinguishes them; such a collision
-//! costs only time.
+//! Hash words of the GNU tables: sets of words, and the files whose tables have each word. A word
+//! stands for a name without its text. If two names share a word, a later lookup distinguishes
+//! them; such a collision costs only time.
 
 use crate::facts::View;
 use crate::format::elf::{Object, Tables};
@@ -48,7 +48,8 @@ impl WordSet {
         Self { bits: (0..len).map(|_| AtomicU64::new(0)).collect(), words }
     }
 
-    /// The lowest bit is the same in all words of a machine.
+    /// The index in `bits`, and the bit there. The lowest bit of a word does not count: it is the
+    /// same in all words of a machine.
     fn place(&self, Word(word): Word) -> (usize, u64) {
         let at = (word >> 1) as usize;
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))

@@ -1,11 +1,11 @@
-//! `check` and archives: an undefined symbol is traced to the member that refers to it, to where that
-//! came from and to who defines it; reports have a line for each archive.
+//! `check` and archives: an undefined symbol is traced to the member that refers to it, to the
+//! member's origin, and to the archives that define it. Reports have a line for each archive.
 
 use super::kit::{ar, object};
 use crate::support::Lab;
 use serde_json::{Value, json};
 
-/// A library whose merged archive lacks one of the archives it should be merged from.
+/// A library whose merged archive lacks one of its parts.
 fn lab() -> Lab {
     let lab = Lab::new();
     object(&lab, "driver.o", ".globl drive\ndrive: .quad Init_x\n");
@@ -48,7 +48,7 @@ fn an_undefined_symbol_is_traced() {
     assert!(text.contains("used by    libfat.a(driver.o) from libdriver.a"), "{text}");
 }
 
-/// Candidates of the only undefined symbol, with what is said of each.
+/// Candidates for the only undefined symbol, with the evidence for each.
 fn candidates(report: &Value) -> Vec<(&str, &Value)> {
     let findings = report["findings"].as_array().expect("findings").iter();
     let mut undefined = findings.filter(|finding| finding["rule"] == "undefined-symbol");
@@ -126,7 +126,7 @@ fn damage_names_archive_member_and_reason() {
     assert!(message.contains("section headers at 0x"), "{message}");
 }
 
-/// A plain audit does not read the members of many large archives, and says so.
+/// A plain audit does not read the members of many large archives, and the report has their number.
 #[test]
 fn what_is_not_read_to_its_members_is_said() {
     let lab = lab();

@@ -1,5 +1,5 @@
-//! `--gc-sections`: undefined names of sections that a linker drops are not reported. Random links with
-//! every kind of section that keeps others, made by lld 19, GNU ld and mold.
+//! `--gc-sections`: undefined names of sections that a linker drops are not reported. Random links
+//! with every kind of section that keeps others, made by lld 19, GNU ld and mold.
 
 use super::kit::{ar, archive, object, undefined};
 use super::links::undefined_name;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 const LINKERS: &[(&str, &str)] = &[("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
-/// The undefined names of a link that does not end at them.
+/// The undefined names of a link that continues after them.
 fn theirs(lab: &Lab, program: &str, args: &[&str]) -> Option<BTreeSet<String>> {
     let mut command = clean(program);
     command.current_dir(lab.root()).args(["-o", "/dev/null", "--gc-sections", "-z", "defs"]);

@@ -1,7 +1,7 @@
-//! Random graphs of archives: members that define and refer to a few names in every way there is,
-//! packed into archives of every kind. With `--order` both tables must be lld 19's to the byte; lld
-//! 14 must extract the same members; and where every name has one strong definition, GNU ld with a
-//! group and the answer without order must agree too.
+//! Random graphs of archives: members that define and refer to a few names in every possible way,
+//! in archives of every kind. With `--order` both tables must equal lld 19's byte by byte, and lld
+//! 14 must extract the same members. If every name has one strong definition, GNU ld with a group
+//! must agree with the order-independent answer.
 
 use super::kit::{ar, archive, extracted, included, members, object, run};
 use super::random::{Random, number};
@@ -71,14 +71,14 @@ fn define(name: &str, way: Way) -> String {
     }
 }
 
-/// True if a source says something of a name: an assembler takes one definition, and no common symbol
-/// that is weak.
+/// True if a source mentions a name: an assembler accepts only one definition, and no weak common
+/// symbol.
 fn mentions(source: &str, name: &str) -> bool {
     let word = |b: Option<char>| b.is_some_and(|c| c.is_ascii_digit());
     source.match_indices(name).any(|(at, _)| !word(source[at + name.len()..].chars().next()))
 }
 
-/// One graph: its laboratory, the root objects and the archives in the order of the link.
+/// One graph: its laboratory, and the root objects and archives in link order.
 struct Graph {
     lab: Lab,
     roots: Vec<String>,
@@ -170,7 +170,7 @@ impl Graph {
         list.iter().map(String::as_str).collect()
     }
 
-    /// What lld writes: the reasons and the counts.
+    /// The tables that lld writes: the reasons and the counts.
     fn lld(&self, program: &str) -> (String, String) {
         let mut command = clean(program);
         command.current_dir(self.lab.root()).args(["-shared", "-o", "/dev/null"]).args([
@@ -192,7 +192,7 @@ impl Graph {
         (why, read("stats.lld").expect(&error))
     }
 
-    /// What the program under test writes for the same, and its answer.
+    /// The tables that linkaudit writes for the same link, and its answer.
     fn ours(&self, order: bool) -> (String, String, serde_json::Value) {
         let (first, rest) = self.archives.split_at(1);
         let mut args = Self::texts(first);

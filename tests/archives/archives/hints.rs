@@ -1,5 +1,5 @@
-//! Hints beside an answer of `linkaudit archive`: the packages of archives that are added, against dpkg,
-//! pkg-config and CMake; and definitions that nearly fit undefined names, against `nm` and `c++filt`.
+//! Hints of `linkaudit archive`: the packages of added archives, compared with dpkg, pkg-config and
+//! CMake, and definitions that nearly fit undefined names, compared with `nm` and `c++filt`.
 
 use super::kit::{ar, archive, object, run, undefined};
 use crate::support::{Lab, clean, has, linkaudit, skip};
@@ -33,7 +33,7 @@ fn archives(dir: &str) -> Vec<String> {
     out
 }
 
-/// A symbol that each archive defines, and none before it.
+/// For each archive, a symbol that it defines and no archive before it does.
 fn symbols(archives: &[String]) -> Vec<String> {
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut out = Vec::new();
@@ -69,8 +69,8 @@ fn owners(lab: &Lab, dirs: &[&str], symbols: &[String]) -> BTreeMap<String, Valu
         .collect()
 }
 
-/// Every static archive of this machine: the packages that dpkg names for it, pkg-config packages that
-/// link it from its directory, and CMake targets with its path.
+/// Every static archive of this machine: the packages that dpkg names for it, pkg-config packages
+/// that link it from its directory, and CMake targets with its path.
 #[test]
 fn owners_of_the_archives_of_this_machine() {
     let tools = ["dpkg-query", "pkg-config", "cmake", "nm"];
@@ -225,7 +225,7 @@ fn other_parameter_lists_of_real_functions() {
     assert!(cases > 100, "{answer}");
 }
 
-/// The near misses of each undefined name, in words.
+/// The near misses of each undefined name, as text.
 fn near(answer: &Value) -> BTreeMap<String, Vec<String>> {
     let list = answer["undefined"].as_array().expect("undefined").iter();
     let word =
@@ -399,8 +399,8 @@ fn a_near_miss_of_an_uncovered_symbol() {
     assert!(words.contains(near), "{text}");
 }
 
-/// A linker script in a directory of `--from` stands for the archives that it names, wherever they lie:
-/// GNU ld links the same with `-l`.
+/// A linker script in a directory of `--from` stands for the archives that it names, wherever they
+/// lie: GNU ld links the same with `-l`.
 #[test]
 fn scripts_in_directories_name_archives() {
     let lab = Lab::new();

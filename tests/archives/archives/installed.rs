@@ -1,6 +1,7 @@
-//! `linkaudit archive --self`: which archives of a prefix cannot be linked with what lies there. A
-//! laboratory with every reason why a name is defined or not, and archives of this system. lld links
-//! each archive whole, with all others and all shared libraries behind it, and names what is undefined.
+//! `linkaudit archive --self`: the archives of a prefix that cannot be linked with the files there.
+//! It is tested on a laboratory with every reason why a name is defined or undefined, and on
+//! archives of this system. lld links each archive as a whole, followed by all other archives and
+//! shared libraries, and prints the undefined names.
 
 use super::kit::{ar, archive, object, run, undefined};
 use crate::support::{Lab, clean, has, linkaudit, skip};
@@ -10,7 +11,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 const LLD: &str = "ld.lld-19";
-/// Every so many archives of the system are asked of lld, which takes more than a second for each.
+/// Every `STEP`th archive of the system is linked with lld, which takes more than a second for
+/// each.
 const STEP: usize = 12;
 
 type Names = BTreeSet<String>;
@@ -41,7 +43,7 @@ const USE: &str = ".globl use\nuse:\n.quad gone\n.quad def\n.quad shared_fn\n.qu
     .quad main\n.quad __dso_handle\n.section own,\"aw\"\n.quad 0\n";
 /// No shared library satisfies a hidden reference.
 const HID: &str = ".globl hid\n.hidden shared_fn\nhid: .quad shared_fn\n";
-/// A linker discards this section's reference, or says nothing of it.
+/// Linkers discard the reference of this section, or do not report it.
 const DEBUG: &str =
     ".globl debug\ndebug: .quad 0\n.section .note1,\"\",@progbits\n.quad only_debug\n";
 /// A section of the program decides.

@@ -59,7 +59,7 @@ pub fn members(answer: &Value) -> Vec<String> {
     out
 }
 
-/// Names of what stays undefined.
+/// The names that stay undefined.
 pub fn undefined(answer: &Value) -> BTreeSet<String> {
     let list = answer["undefined"].as_array().expect("undefined").iter();
     list.map(|entry| entry["symbol"].as_str().expect("a symbol").to_owned()).collect()

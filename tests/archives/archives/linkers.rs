@@ -1,6 +1,6 @@
-//! Names that stay undefined, one case after the other, as lld 19, GNU ld and mold see them: visibility,
-//! versions, names that linkers define, sections that are discarded, and members that cannot be read.
-//! Each case links the same files with `-z defs` and asks linkaudit.
+//! Names that stay undefined according to lld 19, GNU ld and mold: visibility, versions,
+//! linker-defined names, discarded sections, and unreadable members. Each case links the same files
+//! with `-z defs` and compares linkaudit's answer.
 
 use super::kit::{ar, archive, object, run, undefined};
 use crate::support::{Lab, clean, has};
@@ -30,7 +30,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// The undefined names in the words of a linker.
+/// The undefined names in the messages of a linker.
 fn theirs(lab: &Lab, linker: &str, files: &[&str]) -> BTreeSet<String> {
     let mut command = clean(linker);
     command.current_dir(lab.root()).args(["-shared", "-z", "defs", "-o", "/dev/null"]);
@@ -51,8 +51,9 @@ fn theirs(lab: &Lab, linker: &str, files: &[&str]) -> BTreeSet<String> {
     out
 }
 
-/// A case: the source, what is linked with it, and the linkers that see it differently: mold takes a
-/// weak hidden reference as an error, names no versions, and defines `__rela_iplt_start` everywhere.
+/// A case: the source, what is linked with it, and the linkers that see it differently: mold takes
+/// a weak hidden reference as an error, names no versions, and defines `__rela_iplt_start`
+/// everywhere.
 struct Case {
     source: &'static str,
     with: &'static [&'static str],
@@ -181,7 +182,7 @@ fn unread_members_leave_names_unknown() {
     assert_eq!((status, &answer["unknown"][0]["symbol"]), (Some(3), &"bar".into()), "{answer}");
 }
 
-/// Bitcode members say what they define and refer to, with an index and without one.
+/// The definitions and references of bitcode members are read, with an index and without one.
 #[test]
 fn bitcode_members_are_read() {
     if !has("llvm-as-19") || !has("ld.lld-19") {

@@ -1,6 +1,6 @@
-//! Small links in a compact notation, each made by lld 19, GNU ld and mold and answered by `linkaudit
-//! archive --linker`: the extracted members and the undefined names must be the same. `cases` has
-//! cases by hand, `random` makes others.
+//! Small links in a compact notation, each made by lld 19, GNU ld and mold and answered by
+//! `linkaudit archive --linker`: the extracted members and the undefined names must be the same.
+//! `cases` has cases by hand, `random` makes others.
 //!
 //! Objects are `NAME: WORDS`, separated by `|`. A word is a definition or a reference:
 //!
@@ -13,8 +13,9 @@
 //! | `!f` `?f` | a strong and a weak reference |
 //! | `!f.h` `?f.h` `!f@V0` | references with hidden visibility, and to a version |
 //!
-//! Names that begin with `t` are thread-local. A line has names of objects, `[a b]` for an archive of
-//! them, `(a)` for a shared object, and options; `pie` and `exe` say that no shared object is linked.
+//! Names that begin with `t` are thread-local. A line has names of objects, `[a b]` for an archive
+//! of them, `(a)` for a shared object, and options; `pie` and `exe` say that no shared object is
+//! linked.
 
 mod cases;
 mod random;
@@ -202,7 +203,7 @@ impl Files {
     }
 }
 
-/// What a linker or linkaudit says of a link: members, and undefined names.
+/// The result of a link by a linker or linkaudit: members, and undefined names.
 type Answer = (BTreeSet<String>, BTreeSet<String>);
 
 fn kind(line: &[String]) -> (Vec<&str>, &str) {
@@ -211,7 +212,7 @@ fn kind(line: &[String]) -> (Vec<&str>, &str) {
     (line.iter().filter(|word| !is_kind(word)).map(String::as_str).collect(), kind)
 }
 
-/// The answer of a linker; nothing if it crashed.
+/// The answer of a linker; `None` if it crashed.
 fn theirs(lab: &Lab, program: &str, line: &[String], map: &str) -> Option<Answer> {
     let (words, kind) = kind(line);
     let mut command = clean(program);
@@ -293,7 +294,7 @@ fn ours(lab: &Lab, linker: &str, line: &[String]) -> Answer {
     (members.map(plain).collect(), names.collect())
 }
 
-/// Makes all links with all linkers; answers the number of comparisons and the differences.
+/// Makes all links with all linkers; returns the number of comparisons and the differences.
 fn compare(links: &[Link]) -> (usize, Vec<String>) {
     let lab = Lab::new();
     let mut files = Files::default();

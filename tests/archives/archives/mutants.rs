@@ -1,5 +1,5 @@
-//! Damaged archives: whatever bytes an archive has, it is read to an end without a panic, and what it
-//! says of its members lies inside of it.
+//! Damaged archives: an archive of any bytes is read without a panic, and the ranges of its members
+//! lie inside of it.
 
 use super::kit::{ar, object};
 use super::random::{Random, number};

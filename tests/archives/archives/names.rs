@@ -1,5 +1,6 @@
-//! A run that compares members with nothing but each other stores no name that is only defined: the same
-//! archives read with all names say which definitions must have one, and that texts decide it.
+//! A run that compares members only with each other stores no name that is defined but never
+//! referred to. The same archives, read with all names, show which definitions must have a name,
+//! and that only its text decides.
 
 use super::real::{OTHERS, STEP, archives};
 use crate::support::skip;
@@ -75,7 +76,7 @@ fn definitions_that_somebody_refers_to_have_names() {
     assert!(wrong.is_empty(), "{}", wrong[..wrong.len().min(20)].join("\n"));
 }
 
-/// Two names with one hash cannot be had; the archive is changed between the two looks instead.
+/// Two names with one hash cannot be made: instead the archive is changed between the two reads.
 #[test]
 fn a_name_is_taken_by_its_text_alone() {
     let Some(path) = OTHERS.iter().map(PathBuf::from).find(|path| path.is_file()) else {

@@ -1,4 +1,4 @@
-//! Odd kinds of archives, one by one: what they hold is known whatever they are written like.
+//! Unusual kinds of archives, one by one: their content is read in every spelling of the format.
 
 use super::kit::{ar, archive, members, object, run, undefined};
 use crate::support::{Lab, clean};
@@ -12,7 +12,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// Asks `archive` for `use`, with nothing else at hand.
+/// Asks `archive` for `use`, without other files.
 #[track_caller]
 fn ask(lab: &Lab, name: &str) -> Value {
     archive(&lab.root(), &[name, "--root-symbol", "use"]).0

@@ -1,5 +1,5 @@
-//! The archives of LLVM, MLIR, lld and Polly as Debian ships them: the symbols of members as `nm` lists
-//! them, and the members that lld extracts from all of them at once.
+//! The archives of LLVM, MLIR, lld and Polly as Debian ships them: the symbols of members as `nm`
+//! lists them, and the members that lld extracts from all of them at once.
 
 use super::kit::{archive, extracted, members as needed};
 use crate::support::{Lab, clean, has, skip};
@@ -17,7 +17,7 @@ pub(crate) const OTHERS: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/libm-2.36.a",
     "/usr/lib/gcc/x86_64-linux-gnu/12/libstdc++.a",
 ];
-/// Every so many archives are asked of `nm`, which takes a second for all.
+/// Every `STEP`th archive is read with `nm`, which takes a second for all.
 pub(crate) const STEP: usize = 8;
 const ROOTS: [&str; 3] =
     ["LLVMInitializeX86Target", "LLVMInitializeAMDGPUAsmParser", "mlirContextCreate"];
@@ -36,8 +36,8 @@ pub(crate) fn archives() -> Vec<PathBuf> {
 /// Symbols by member, name and class, each with how often it is there.
 type Table = BTreeMap<(String, String, char), usize>;
 
-/// `nm`'s letters: `U` and `w` for references, `W`, `C` and `u` for definitions that are not strong,
-/// `T` for all others.
+/// `nm`'s letters: `U` and `w` for references, `W`, `C` and `u` for definitions that are not
+/// strong, `T` for all others.
 fn nm(path: &Path) -> Table {
     let output = clean("nm").arg("-gA").arg(path).output().expect("nm runs");
     let mut out = Table::new();
@@ -167,7 +167,7 @@ fn members_of_all_archives_as_lld_extracts_them() {
     assert!(total > 100);
 }
 
-/// Names get their ids in the order in which threads meet them: no answer may show it.
+/// The ids of names depend on the order of threads: no answer may depend on them.
 #[test]
 fn ids_of_names_do_not_show() {
     let archives = archives();

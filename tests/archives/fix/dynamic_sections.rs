@@ -1,7 +1,8 @@
-//! Changes of needs and of the tag of search paths that `fix` verifies, written into the files by patchelf.
-//! Random trees of libraries have needs that nothing uses, needs that name a file of a build, libraries
-//! whose link is not there, symbols of indirect needs, constructors, and search paths of both kinds under a
-//! policy that wants one. The real loader must then find more, and the program must print the same.
+//! Changes of needs and of the search path tag that `fix` verifies and patchelf writes. Random
+//! trees of libraries have unused needs, needs with a path of a build, missing links for sonames,
+//! symbols of indirect needs, constructors, and search paths of both kinds under a policy that
+//! requires one. After the change the real loader must find more, and the program must print the
+//! same.
 //!
 //! `LINKAUDIT_PATCHES=300` runs more trees; `LINKAUDIT_SEED` picks the first.
 
@@ -18,7 +19,7 @@ const INTENTS: [&str; 4] = ["drop-need", "rename-need", "set-search-tag", "link-
 #[derive(Default)]
 struct Compared {
     trees: usize,
-    /// Verified fixes, by intent.
+    /// Number of verified fixes, by intent.
     verified: BTreeMap<String, usize>,
     /// Programs that ran before and after.
     ran: usize,
@@ -58,8 +59,8 @@ fn verified_needs_and_tags_change_what_they_should() {
     assert!(compared.differences.is_empty(), "{}", compared.differences.join("\n"));
 }
 
-/// A need whose versions are needed stays, although another library wins its symbols: the loader stops at
-/// the versions of a file that is not needed.
+/// A need whose versions are needed stays, although another library wins its symbols: the loader
+/// stops at the versions of a file that is not needed.
 #[test]
 fn a_need_whose_versions_are_needed_stays() {
     if !has("patchelf") {
@@ -86,8 +87,8 @@ fn a_need_whose_versions_are_needed_stays() {
     assert!(text(&less.stderr).contains("dl-version.c"), "{}", text(&less.stderr));
 }
 
-/// A plugin finds its libraries through the DT_RPATH of its program: with DT_RUNPATH it would not. The
-/// change is refused if the plugin is audited under the program.
+/// A plugin finds its libraries through the DT_RPATH of its program: with DT_RUNPATH it would not.
+/// The change is refused if the plugin is audited under the program.
 #[test]
 fn plugins_are_bound_again_under_their_changed_program() {
     let lab = Lab::new();
@@ -184,7 +185,7 @@ fn compare(seed: u64, out: &mut Compared) {
     }
 }
 
-/// What a patched file has against the fix that it was given.
+/// A difference between a patched file and its fix.
 fn contradiction(lab: &Lab, seed: u64, finding: &Value, intent: &str) -> Option<String> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (path, library) = (word(&finding["path"]), word(&finding["library"]));
@@ -270,7 +271,7 @@ fn tree(lab: &Lab, random: &mut Random) {
     move_away(lab);
 }
 
-/// A constructor that says that it ran.
+/// A constructor that prints that it ran.
 fn hello(number: usize) -> String {
     format!(
         "#include <unistd.h>\n__attribute__((constructor)) static void hello(void) {{ \
@@ -294,7 +295,7 @@ fn move_away(lab: &Lab) {
     }
 }
 
-/// A program that opens plugins keeps a library that it does not use: a plugin may take it from the program.
+/// A program that opens plugins keeps a library that it does not use, because a plugin may use it.
 /// A plugin that is audited with its program is bound again.
 #[test]
 fn a_need_that_plugins_may_use_stays() {

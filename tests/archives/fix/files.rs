@@ -1,5 +1,6 @@
-//! Missing files that installed text names: `cmake-install` writes commands that a real CMake runs, after
-//! which the package is found and the findings are gone. `checklist` has a box for each cause.
+//! Missing files that installed text names: `cmake-install` writes commands that a real CMake runs,
+//! after which the package is found and the findings are gone. `checklist` has a box for each
+//! cause.
 
 use super::kit::{text, tool};
 use crate::support::{self, Lab};
@@ -115,7 +116,7 @@ fn names_that_install_cannot_hold_are_refused() {
     assert_eq!(text(&run.stdout), "");
 }
 
-/// Without the file at hand the list of things to do is all that can be said.
+/// Without a candidate for the file, only `checklist` has an entry for it.
 #[test]
 fn a_file_that_is_nowhere_is_only_named() {
     let lab = package();

@@ -1,4 +1,5 @@
-//! Names that mean something to the tools that emitted files are for: quoted, or refused by name.
+//! Names that are special to the tools that read emitted files: they are quoted, or refused by
+//! name.
 
 use super::kit::{archive, fix, object, text, tool};
 use super::tiny::Tiny;
@@ -8,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Output;
 
-/// Names that mean something to a shell, CMake, `ar -M`, TOML or a linker.
+/// Names that are special to a shell, CMake, `ar -M`, TOML or a linker.
 const HOSTILE: &[&[u8]] = &[
     b"a b",
     b"semi;colon",
@@ -31,7 +32,7 @@ const HOSTILE: &[&[u8]] = &[
     b"plain",
 ];
 
-/// A library that lacks one function from each of so many archives of hostile names.
+/// A library that lacks one function of each archive with a hostile name.
 fn hostile() -> Lab {
     let lab = Lab::new();
     let mut calls = String::from("int user(void) { return 0");
@@ -76,7 +77,7 @@ fn hostile_names_as_flags_of_a_link() {
     println!("ldflags: {} names, 2 ways, 0 differences", HOSTILE.len());
 }
 
-/// Names that the run says it left out.
+/// The number of names that the run reports as left out.
 fn refused(run: &Output, emitter: &str) -> usize {
     let start = format!("warning: {emitter}: ");
     text(&run.stderr).lines().filter(|line| line.starts_with(&start)).count()

@@ -1,4 +1,4 @@
-//! Objects, archives and libraries of a laboratory, and what the real tools say of them.
+//! Builds objects, archives and libraries in a laboratory, and runs the real tools on them.
 
 use crate::support::{self, Lab};
 use std::ffi::OsStr;
@@ -29,8 +29,8 @@ pub(crate) fn archive(lab: &Lab, name: &OsStr, members: &[&str]) {
     assert!(ar.status().expect("ar runs").success(), "ar {}", name.display());
 }
 
-/// A library linked from `libfat.a`, which was merged from `user` and `base`; `one` needs `two`, which
-/// lies in another archive and needs `base` again.
+/// A library linked from `libfat.a`, which was merged from `user` and `base`; `one` needs `two`,
+/// which lies in another archive and needs `base` again.
 pub(crate) fn three() -> Lab {
     let lab = Lab::new();
     object(&lab, "user.o", "int one(void), base(void); int user(void) { return one() + base(); }");

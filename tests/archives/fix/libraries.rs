@@ -1,5 +1,5 @@
-//! Libraries that a fix links, and archives that it never does: a library that was linked without another
-//! one gets that one alone, and not the C library's archive.
+//! Libraries that a fix links, and archives that it never links. A library that was linked without
+//! another library gets only that library, and not the archive of the C library.
 
 use super::kit::{archive, object, text, tool};
 use crate::support::{Lab, skip};

@@ -1,5 +1,6 @@
-//! A fix is verified only if a link takes it: each case is linked with GNU ld and lld as a shared object
-//! and as a position-independent program, and `ldd -r` looks at the result of a verified one.
+//! A fix is verified only if a linker accepts it. Each case is linked with GNU ld and lld as a
+//! shared object and as a position-independent program, and `ldd -r` checks the result of a
+//! verified fix.
 
 use super::kit::{archive, text, tool};
 use crate::support::{Lab, has};
@@ -12,7 +13,7 @@ fn member(lab: &Lab, name: &str, source: &str) {
     tool(lab, &format!("as -o {name}.o {name}.s"));
 }
 
-/// True if every fix of every undefined symbol is verified; and the doubts.
+/// True if every fix of every undefined symbol is verified; and the reasons for doubt.
 fn verified(lab: &Lab, file: &str) -> (bool, String) {
     let run = lab.linkaudit(&["fix", file, "--lib-path", "parts", "--format", "json"]);
     let report: Value = serde_json::from_slice(&run.stdout)
@@ -29,7 +30,7 @@ fn verified(lab: &Lab, file: &str) -> (bool, String) {
     (!fixes.is_empty() && doubts.is_empty(), doubts.join(", "))
 }
 
-/// What defines `g` in an archive, and whether a shared object takes it.
+/// Members that define `g`, each with true if a shared object can link it.
 const MEMBERS: &[(&str, bool)] = &[
     (".text\n.globl g\ng: ret\n", true),
     (".text\n.globl g\ng: movl $d, %eax\nret\n.data\nd: .long 0\n", false),
@@ -83,7 +84,8 @@ fn verified_fixes_link() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A member further down refuses too, and two copies of a COMDAT group do not.
+/// A member that another member needs can also prevent the fix; two copies of a COMDAT group
+/// cannot.
 #[test]
 fn members_that_are_taken_along_count() {
     let lab = Lab::new();

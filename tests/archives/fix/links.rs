@@ -1,11 +1,11 @@
-//! Fixes as words and lists for a linker that reads archives once: GNU ld takes them as they are written.
+//! Fixes as words and lists for a linker that reads archives once: GNU ld accepts them as written.
 
 use super::kit::{archive, object, text, tool};
 use super::support::{self, Lab};
 use std::ffi::OsStr;
 
 /// `user.so` lacks `za`, which needs `yb`, which needs a circle of `p` and `q`, which needs `xc`.
-/// Byte order is the wrong way round.
+/// Sorted by name, the archives would be in the wrong order.
 fn chain() -> Lab {
     let lab = Lab::new();
     object(&lab, "user.o", "int za(void); int user(void) { return za(); }");

@@ -1,11 +1,11 @@
-//! Where the archive comes from that a finding lacks, and the other way out: to build without the members
-//! that refer to it. The linker takes that way, and nothing stays undefined.
+//! The package of the archive that a finding lacks, and the alternative: a build without the
+//! members that refer to it. The linker accepts that build, and no name stays undefined.
 
 use super::kit::{fix, object, text, three, tool};
 use super::support::{Lab, linkaudit};
 use std::collections::BTreeSet;
 
-/// A library that lacks an archive which only an installed package has.
+/// A library that lacks an archive of an installed package.
 fn lacking() -> Lab {
     let lab = Lab::new();
     object(

@@ -1,4 +1,5 @@
-//! What a fix is proven by is its own: another one that opens something does not touch it.
+//! Each fix is verified on its own: another fix that leaves references undefined does not affect
+//! it.
 
 use super::kit::{archive, object, text, tool};
 use crate::support::Lab;
@@ -6,8 +7,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 
-/// Of every undefined symbol that has fixes whether all are proven, or what is unknown; and the
-/// exit status.
+/// The exit status, and for every undefined symbol with fixes: true if all are verified, or the
+/// unknown fact.
 fn proofs(lab: &Lab, args: &[&str]) -> (Option<i32>, BTreeMap<String, Result<(), String>>) {
     let run = lab.linkaudit(&[&["fix"], args, &["--format", "json"]].concat());
     let report: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|error| {
@@ -125,7 +126,7 @@ fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
     }
 }
 
-/// A member that defines what the library wants, and something that is defined already.
+/// A member that defines the wanted name, and a name that is defined already.
 #[test]
 fn what_no_linker_takes_is_not_proven() {
     let lab = Lab::new();

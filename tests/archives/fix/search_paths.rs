@@ -1,7 +1,7 @@
-//! Search paths and needs that `fix` verifies, written into the files by patchelf: the real loader must then
-//! find the libraries and symbols, and have no new problem. Random trees of libraries lack entries of their
-//! search paths and needs, have wrong and dead entries, have links for sonames, and hold second files of a
-//! name without the function that is needed.
+//! Search paths and needs that `fix` verifies, written into the files by patchelf: the real loader
+//! must then find the libraries and symbols, and have no new problem. Random trees of libraries
+//! lack entries of their search paths and needs, have wrong and dead entries, have links for
+//! sonames, and hold second files of a name without the function that is needed.
 //!
 //! `LINKAUDIT_PATCHES=300` runs more trees; `LINKAUDIT_SEED` picks the first.
 
@@ -15,7 +15,7 @@ use std::path::Path;
 /// A file and a needed name.
 type Pair = (String, String);
 
-/// Where libraries may lie.
+/// Directories of libraries.
 const PLACES: [&str; 5] = ["lib", "lib64", "opt/a b/lib", "plugins", "share/x/y"];
 
 #[derive(Default)]
@@ -68,7 +68,7 @@ fn a_link_with_the_needed_name_is_the_candidate() {
     assert!(fixed.contains("1 of 1 finding"), "{fixed}");
 }
 
-/// What another package may bring, or dlopen may open, is not certain to be of no use.
+/// Entries stay if another package may install the directory, or dlopen may use it.
 #[test]
 fn entries_that_may_find_something_stay() {
     let lab = Lab::new();
@@ -174,7 +174,7 @@ fn compare(seed: u64, out: &mut Compared) {
     }
 }
 
-/// The files that no other one loads.
+/// The files that no other file loads.
 pub(super) fn entry_points(report: &Value) -> Vec<String> {
     let files = report["files"].as_array().expect("files").iter();
     let by_itself = files.filter(|file| file["root"] == file["path"] && !file["root"].is_null());
@@ -253,8 +253,8 @@ fn dead_entries(report: &Value) -> BTreeSet<Pair> {
     verified.map(|finding| (word(&finding["path"]), word(&finding["detail"]))).collect()
 }
 
-/// Runs the script on a copy of the tree, which it changes once and then leaves, and on one whose files
-/// are others, which it refuses. Returns the script; without changes there is none.
+/// Runs the script on a copy of the tree twice: the second run changes nothing. On a tree with
+/// different files the script must refuse. Returns the script, which is empty without changes.
 pub(super) fn patch_copy(lab: &Lab, seed: u64) -> String {
     tool(lab, "cp -a tree copy; cp -a tree other");
     let script = std::fs::read_to_string(lab.path("fix.sh")).unwrap_or_default();
@@ -372,8 +372,8 @@ fn build(
         flags.push(&rpath);
         flags.push(*random.pick(&["-Wl,--enable-new-dtags", "-Wl,--disable-new-dtags"]));
     }
-    // A link that leaves a library out leaves its function undefined. In a program, the linker would turn
-    // its relocation into R_X86_64_NONE, at which the loader stops.
+    // A link that leaves a library out leaves its function undefined. In a program, the linker
+    // would turn its relocation into R_X86_64_NONE, at which the loader stops.
     let linked = needs.iter().filter(|_| library.is_none() || !random.chance(15));
     let linked: Vec<String> =
         linked.map(|need| lab.path(&objects[*need]).display().to_string()).collect();

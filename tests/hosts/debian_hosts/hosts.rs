@@ -1,7 +1,7 @@
-//! Data of the Debian root: what is installed, which program loads which files, and what those find
-//! in each other.
+//! Data of the Debian sysroot: the packages, the files that each program loads, and the symbols
+//! that these files take from each other.
 
-/// With what they depend on, some hundred packages.
+/// With their dependencies, some hundred packages.
 pub const FEW: &[&str] = &[
     "apache2",
     "coreutils",
@@ -17,7 +17,7 @@ pub const FEW: &[&str] = &[
     "trace-cmd",
 ];
 
-/// With what they depend on, the packages of `packages.txt`.
+/// With their dependencies, the packages of `packages.txt`.
 pub const MANY: &str = "\
     coreutils \
     python3 python3-numpy python3-lxml python3-cryptography python3-pil python3-gi python3-gi-cairo \
@@ -57,7 +57,7 @@ pub const LINKS: &[(&str, &str)] = &[
     ("usr/lib/x86_64-linux-gnu/liblapack.so.3", "lapack/liblapack.so.3"),
 ];
 
-/// A program below `/usr`, and globs over paths below `/usr`: what it loads.
+/// A program below `/usr`, and globs of the files below `/usr` that it loads.
 pub const HOSTS: &[(&str, &str)] = &[
     ("bin/python3.11", "lib/python3*/**/*.so"),
     ("bin/perl", "lib/x86_64-linux-gnu/{perl,perl-base}/**/*.so"),
@@ -83,8 +83,8 @@ pub const HOSTS: &[(&str, &str)] = &[
     ("libexec/packagekitd", "lib/x86_64-linux-gnu/packagekit-backend/*.so"),
 ];
 
-/// What a plugin finds in another one that its program must have loaded before. Both are globs over
-/// paths below `/usr`.
+/// A plugin, and another plugin that its program must have loaded before. Both are globs of paths
+/// below `/usr`.
 pub const AFTER: &[(&str, &str)] = &[
     // LoadModule in the order of mods-enabled, whose files say `Depends:`.
     ("lib/apache2/modules/mod_proxy_*.so", "lib/apache2/modules/mod_proxy.so"),

@@ -1,4 +1,4 @@
-//! The lists of the Debian root: findings with their reasons, packages with their versions.
+//! The lists of the Debian sysroot: findings with their reasons, packages with their versions.
 
 use super::report::Report;
 use crate::support::clean;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const FINDINGS: &str = include_str!("findings.txt");
 const PACKAGES: &str = include_str!("packages.txt");
 
-/// What one finding says.
+/// The facts of one finding.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fact {
     pub rule: String,
@@ -55,8 +55,8 @@ pub fn below(file: &Value) -> Option<&str> {
     file["path"].as_str().expect("a path in UTF-8").strip_prefix("/usr/")
 }
 
-/// `findings.txt`: `RULE PATH NAME…` a line, below a comment with the reason. Lines that begin with `many` count
-/// only for all packages.
+/// Reads `findings.txt`: one `RULE PATH NAME…` per line, below a comment with the reason. Lines
+/// that begin with `many` count only for all packages.
 fn expected(many: bool) -> BTreeSet<Fact> {
     let mut out = BTreeSet::new();
     let mut reason = false;
@@ -81,7 +81,7 @@ fn expected(many: bool) -> BTreeSet<Fact> {
     out
 }
 
-/// How findings differ from the list. What is not installed need not be found.
+/// Compares findings with the list. Lines about packages that are not installed are skipped.
 pub fn held_against_the_list(
     root: &Path,
     found: &BTreeSet<Fact>,
@@ -103,7 +103,7 @@ pub fn held_against_the_list(
     wrong.into_iter().map(|(fact, what)| format!("{what}: {fact}")).collect()
 }
 
-/// Packages that are not those of `packages.txt` any more.
+/// Packages whose version differs from `packages.txt`.
 pub struct Moved {
     packages: Vec<String>,
     /// Below `/usr`.

@@ -1,5 +1,5 @@
-//! The root's own loader in a chroot: which symbols of a file stay undefined, alone and preloaded
-//! into a program.
+//! The sysroot's own loader in a chroot: the undefined symbols of a file, alone and preloaded into
+//! a program.
 
 use super::lists::{Fact, facts};
 use super::report::Report;
@@ -11,7 +11,7 @@ use std::path::Path;
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 const UNDEFINED: &str = "undefined symbol: ";
 
-/// What the loader prints of a file as `ldd -r` asks it.
+/// The output of the loader for a file, as for `ldd -r`.
 fn trace(root: &Path, preload: Option<&str>, file: &str) -> String {
     let mut command = clean("chroot");
     command.arg(root).args(["/usr/bin/env", "-i"]);
@@ -34,14 +34,14 @@ fn undefined(text: &str) -> BTreeSet<(String, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// How many undefined symbols are printed for each of these files, all told.
+/// Total number of undefined symbols that the loader prints for these files.
 pub fn undefined_lines(root: &Path, files: &[String]) -> usize {
     let count = |file: &String| trace(root, None, file).matches(UNDEFINED).count();
     files.par_iter().map(count).sum()
 }
 
-/// Every undefined symbol that the loader sees with a plugin in its program, or with a file alone that
-/// no program loads, is one that linkaudit sees, and the other way round.
+/// Compares the undefined symbols of linkaudit and the loader, in both directions. The loader gets
+/// each plugin with its program, and all other files alone.
 pub fn compare(root: &Path, plugins: &BTreeMap<String, Vec<&str>>, named: &Report) {
     let found: BTreeSet<(String, String)> = facts(named)
         .into_iter()

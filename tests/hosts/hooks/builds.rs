@@ -78,7 +78,7 @@ fn meson() {
     with("meson", Payload::Fixed, &test).expect(0);
 }
 
-/// The parts of `(guix build utils)` that the phase uses, written anew.
+/// The parts of `(guix build utils)` that the phase uses, reimplemented.
 const UTILS: &str = "(define-module (guix build utils) #:export (invoke))
 (define (invoke program . arguments)
   (let ((status (apply system* program arguments)))
@@ -125,7 +125,7 @@ fn guix_phase() {
     }
 }
 
-/// The parts of Spack that the mixin uses, restated.
+/// The parts of Spack that the mixin uses, reimplemented.
 const SPACK: &str = r#"
 import subprocess, sys, types
 package = types.ModuleType("spack.package")

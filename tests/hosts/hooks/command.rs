@@ -140,7 +140,7 @@ fn links_and_directories_are_left() {
     assert_eq!(std::fs::read(lab.path("elsewhere")).expect("it is there"), b"");
 }
 
-/// The diff is what `diff -u` says, for texts that differ in one place and in several.
+/// The diff equals that of `diff -u`, for texts that differ in one place and in several.
 #[test]
 fn differences_are_those_of_diff() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! A laboratory with a small package in `src`, linkaudit on the PATH, and the files of one system in
-//! `hook`. The library of the package lacks two functions, unless the payload is the fixed one.
+//! A laboratory with a small package in `src`, linkaudit on the PATH, and the files of one system
+//! in `hook`. The library of the package lacks two functions, unless the payload is the fixed one.
 
 use std::path::{Path, PathBuf};
 
@@ -90,8 +90,8 @@ impl Ran {
         self
     }
 
-    /// Fails unless the log names the symbol that the broken payload lacks, in its last ten lines the
-    /// library, and after that no command to run.
+    /// Fails unless the log has the symbol that the broken payload lacks, and its last ten lines
+    /// have the library and no command to run after it.
     #[track_caller]
     pub fn tells(self) -> Self {
         assert!(self.log.contains("LLVMInitializeX86TargetInfo"), "{}", self.log);

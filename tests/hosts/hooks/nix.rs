@@ -12,7 +12,8 @@ use crate::support::{has, skip};
 const CONFIG: &str = "build-users-group =\nsandbox = false\nsubstitute = false\nsubstituters =\n\
     experimental-features = nix-command flakes\n";
 
-/// Tests of one process take turns: a Nix without daemon ends what another one runs for the same user.
+/// Tests of one process take turns: a Nix without daemon kills the builds of another one of the
+/// same user.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// The turn of a test, if items can be built here.
@@ -50,7 +51,7 @@ fn kit(payload: Payload) -> Kit {
     kit
 }
 
-/// Hashes of store items are others in every run.
+/// Replaces the hashes of store items, which differ in every run.
 fn shown(ran: &Ran) -> Ran {
     let mut parts = ran.log.split("/nix/store/");
     let mut log = parts.next().unwrap_or_default().to_owned();

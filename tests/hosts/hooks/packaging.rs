@@ -1,5 +1,6 @@
-//! Packages of linkaudit itself: the Debian directory and the RPM spec package the program under test.
-//! Compiling it again in each would take minutes and show nothing more. They run with `--include-ignored`.
+//! Packages of linkaudit itself: the Debian directory and the RPM spec package the program under
+//! test. A build of linkaudit in each package would take minutes and test nothing more. They run
+//! with `--include-ignored`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The pages of the systems: the output in each is what a run printed, and `docs/` holds them all.
+//! The pages of the systems: each shows the output of a real run, and `docs/` has all of them.
 
 use linkaudit::hooks::SYSTEMS;
 use std::path::{Path, PathBuf};

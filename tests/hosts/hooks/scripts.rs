@@ -1,5 +1,5 @@
-//! The files themselves: tables and disk are in step, all gates pass `--isolated`, and shellcheck and
-//! the parsers of the languages accept every file.
+//! The files themselves: tables and disk are in step, all gates pass `--isolated`, and shellcheck
+//! and the parsers of the languages accept every file.
 
 use linkaudit::hooks::SYSTEMS;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{clean, has, skip};
 
-/// Files that build linkaudit itself, or are made of other files here.
+/// Files that build linkaudit itself, or are generated from other files here.
 const NOT_INSTALLED: &[&str] = &["package.nix", "flake.nix", "page.md"];
 
 fn integrations() -> PathBuf {

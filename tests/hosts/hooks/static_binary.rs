@@ -1,6 +1,6 @@
-//! The static program of docs/static.md: how it is linked, that it runs where nothing else is, and that
-//! it says the same as the dynamic one. It runs with `--include-ignored`; `LINKAUDIT_STATIC` names a
-//! program that is built already. One of another machine is run by QEMU.
+//! The static program of docs/static.md: how it is linked, that it runs in an empty root, and that
+//! its output equals that of the dynamic one. It runs with `--include-ignored`; `LINKAUDIT_STATIC`
+//! names a program that is built already. QEMU runs a program of another machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,7 +52,7 @@ fn static_program() {
     }
 }
 
-/// What runs the program, if it is one of another machine.
+/// The emulator for a program of another machine; `None` for this machine's.
 fn emulator(program: &Path) -> Option<&'static str> {
     let headers = output(clean("readelf").arg("-hW").arg(program));
     let machine = headers.lines().find_map(|line| line.trim().strip_prefix("Machine:"));

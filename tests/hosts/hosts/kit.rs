@@ -1,30 +1,30 @@
-//! Runs a table of cases: a small program opens a plugin with dlopen, and what the real loader binds,
-//! loads and says must be what linkaudit reports of that plugin with `--host`.
+//! Runs a table of cases: a small program opens a plugin with dlopen. The real loader's bindings,
+//! libraries and errors must be those that linkaudit reports for the plugin with `--host`.
 //!
-//! How a file is linked is said in `notation`, as in the loader cases.
+//! `notation` describes how files are linked, as in the loader cases.
 
 pub(crate) use super::notation::{cases, exe, so};
 use crate::support::{Lab, clean};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// File that refers, symbol, version it asks for, file that provides: each as the loader names it.
+/// Referring file, symbol, version and defining file, as the loader names them.
 pub(crate) type Binding = (String, String, Option<String>, String);
 /// Makes the files of a case.
 pub(crate) type Build = fn(&Lab) -> Vec<Target>;
 pub(crate) type Case = (&'static str, Build);
 
-/// A plugin to open, and everything that is to be said of it: rules with what each is about.
+/// A plugin to open, and all expected findings: the rule and the subject of each.
 pub(crate) struct Target {
     plugin: &'static str,
     findings: BTreeSet<(&'static str, &'static str)>,
     options: Vec<(&'static str, &'static str)>,
     must_bind: Vec<(&'static str, &'static str)>,
-    /// What `--host` is given.
+    /// The argument of `--host`.
     host: &'static str,
 }
 
-/// The program that every case but few is about.
+/// The program of most cases.
 pub(crate) const HOST: &str = "./app";
 const OPENING: &str = "==== opening";
 const OPENED: &str = "==== opened";
@@ -116,7 +116,7 @@ pub(crate) fn binding((_, line): (&str, &str)) -> Binding {
     read().unwrap_or_else(|| panic!("cannot be read: {line}"))
 }
 
-/// A policy without the rules about what works, but not as intended: the laboratories are made of that.
+/// A policy with only errors: the laboratories have many things that work, but not as intended.
 pub(crate) const ONLY_ERRORS: &str = "schema = 1\n\n[levels]\nsearch-path = \"allow\"\n\
     link-hygiene = \"allow\"\ninterposed-symbol = \"allow\"\nlibrary-twice = \"allow\"\n";
 
@@ -207,7 +207,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().map_or(&[][..], Vec::as_slice).iter()
 }
 
-/// What dlerror's text comes to: a rule, and what it is about.
+/// The rule and the subject for a text of dlerror.
 fn error(text: &str) -> (String, String) {
     let own = |rule: &str, name: &str| (rule.to_owned(), name.to_owned());
     if let Some((_, name)) = text.split_once("undefined symbol: ") {

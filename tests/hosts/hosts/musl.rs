@@ -1,5 +1,5 @@
-//! dlopen under musl's loader, which says nothing of what it binds: the number that a plugin answers
-//! tells whose function it called. What it says of a plugin it cannot open is compared too.
+//! dlopen under musl's loader, which prints no bindings: the number that a plugin returns shows
+//! whose function it called. The error for a plugin that cannot be opened is compared too.
 
 use super::kit::bound;
 use super::musl_files::{exe, is_there, so};

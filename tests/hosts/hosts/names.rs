@@ -1,5 +1,5 @@
-//! Which files a plugin brings: names that the host has loaded, search paths of the program and of
-//! the plugin, what cannot be loaded.
+//! The files that a plugin loads: names that the host program has loaded, search paths of the
+//! program and of the plugin, files that cannot be loaded.
 
 use super::kit::{Case, Target, app, cases, fails, opens, so};
 use crate::support::Lab;

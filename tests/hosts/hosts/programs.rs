@@ -1,6 +1,6 @@
-//! Plugins of this machine's programs, opened by those programs: what the loader binds for each is what
-//! linkaudit reports with `--host`, and what the profile in `policies/default.toml` assumes without it
-//! the program does define.
+//! Plugins of this machine's programs, opened by those programs. The loader's bindings must be
+//! those that linkaudit reports with `--host`. The programs must define all symbols that the
+//! profile in `policies/default.toml` assumes.
 
 use super::kit::{Binding, binding, bound};
 use crate::support::{self, Lab, clean, linkaudit};
@@ -166,8 +166,8 @@ fn report(args: &[&str], plugin: &str) -> Value {
         .unwrap_or_else(|_| panic!("no report: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// What the loader leaves undefined of the plugin alone. The profile assumes all of it, and nothing
-/// else is wrong.
+/// The undefined symbols of the plugin alone according to the loader. The profile must assume all
+/// of them, and there must be no other finding.
 fn alone(opening: &Opening) -> BTreeSet<String> {
     let text = support::ldd_r(Path::new("/"), OsStr::new(opening.plugin));
     let undefined = support::undefined(&text);

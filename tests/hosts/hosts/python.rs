@@ -1,5 +1,5 @@
-//! Extension modules of this machine's Python, imported: what the loader binds for each and for the
-//! libraries it brings is what linkaudit reports with `--host /usr/bin/python3`.
+//! Imports extension modules of this machine's Python. The loader's bindings of each module and of
+//! its libraries must be those that linkaudit reports with `--host /usr/bin/python3`.
 
 use super::kit::{Binding, binding, bound};
 use crate::support::{clean, linkaudit};
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 const PYTHON: &str = "/usr/bin/python3";
 /// Modules that must at least be compared.
 const MODULES: usize = 50;
-/// Prints the directories of extension modules, and behind a blank line the names of their suffixes.
+/// Prints the directories of extension modules, and behind a blank line the names of their
+/// suffixes.
 const DIRS: &str = "\
 import sysconfig, importlib.machinery as m
 print(sysconfig.get_config_var('DESTSHARED'))
@@ -99,7 +100,7 @@ struct Real {
     needs: BTreeSet<(String, String)>,
 }
 
-/// Imports a module; nothing if that does not come to open its file.
+/// Imports a module; `None` if the import does not open its file.
 fn import(name: &str, file: &str) -> Option<Real> {
     let output = clean(PYTHON)
         .args(["-I", "-c", &format!("import {name}")])
@@ -120,8 +121,8 @@ fn import(name: &str, file: &str) -> Option<Real> {
     bound.iter().any(|binding| binding.0 == file).then(|| Real { needs: needs.collect(), bound })
 }
 
-/// Compares what concerns the module and the libraries it brings. What another module of the same
-/// process has brought before was bound in that one's scope.
+/// Compares the bindings of the module and of its libraries. Libraries that another module of the
+/// process has loaded before were bound in the scope of that module.
 fn difference(file: &str, real: &Real, said: &BTreeSet<Binding>) -> Vec<String> {
     let files: BTreeSet<&str> = said.iter().map(|binding| &*binding.0).collect();
     let brought = brought(file, real, &files);
@@ -153,7 +154,7 @@ fn is_called(file: &str, need: &str) -> bool {
     file.rsplit('/').next() == Some(need)
 }
 
-/// Of `files`, those that the loader opened for `module` or for what that brought.
+/// Those of `files` that the loader opened for `module` or for the libraries that it brings.
 fn brought<'f>(module: &'f str, real: &Real, files: &BTreeSet<&'f str>) -> BTreeSet<&'f str> {
     let mut out = BTreeSet::from([module]);
     loop {

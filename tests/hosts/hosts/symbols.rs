@@ -1,5 +1,5 @@
-//! Which definitions a plugin gets: the program and its libraries first, then the plugin and what it
-//! brings, breadth first; and what stays without one.
+//! The definitions that a plugin gets: those of the program and its libraries first, then those of
+//! the plugin and its libraries, breadth first. And the references that stay undefined.
 
 use super::kit::{Case, Target, app, cases, fails, opens, so};
 use crate::support::Lab;

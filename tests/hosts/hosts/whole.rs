@@ -1,5 +1,5 @@
-//! Reports about many plugins at once: valid by their schemas, and the same bytes whatever threads
-//! work and whether answers are used again for another root.
+//! Reports about many plugins at once: valid by their schemas, and the same bytes for any number of
+//! threads, and with and without reuse of standalone bindings.
 
 use crate::support::linkaudit;
 use jsonschema::Validator;

@@ -1,5 +1,5 @@
-//! Device code in members of static archives: the same as in the members themselves, as LLVM's tools list
-//! it, and the members' names in the output.
+//! Device code in members of static archives: it equals that of the members alone, which LLVM's
+//! tools list. The output has the names of the members.
 
 use super::oracle::{bundler, llvm};
 use super::{DEEP, LISTING, device, read, targets};
@@ -16,8 +16,9 @@ fn read_archive(bytes: &[u8]) -> DeviceCode {
     gpu::read_archive(&handle, DEEP).expect("memory can be read")
 }
 
-/// Objects as compilers write them: without device code, with bundles in `.hip_fatbin`, with an offload
-/// binary (`-fgpu-rdc`, new driver), and with a section for each entry (`-fgpu-rdc`, old driver).
+/// Objects as compilers write them: without device code, with bundles in `.hip_fatbin`, with an
+/// offload binary (`-fgpu-rdc`, new driver), and with a section for each entry (`-fgpu-rdc`, old
+/// driver).
 fn members(lab: &Lab) -> Vec<(&'static str, PathBuf, &'static [&'static str])> {
     let plain = lab.write("plain.bundle", device::bundle(&["gfx90a", "gfx1030"], 4096));
     let small = device::ccob(&device::bundle(&["gfx1100"], 4096), 2, "zstd");
@@ -195,7 +196,8 @@ fn every_form_of_archive() {
     println!("archives: {cuts} cuts, {between} of them between members, the others named");
 }
 
-/// The command names members, counts the archive in the matrix, and the policy's targets hold for it.
+/// The command names members, counts the archive in the matrix, and the policy's targets hold for
+/// it.
 #[test]
 fn archives_in_the_outputs() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Bombs under `gpu --deep`: small files that inflate to gigabytes, or state such sizes. The run names each
-//! and takes bounded memory, whatever the number of threads.
+//! Bombs under `gpu --deep`: small files that inflate to gigabytes, or state such sizes. The run
+//! reports each, in bounded memory for any number of threads.
 
 use super::device;
 use crate::support::{Lab, linkaudit, peak};
@@ -12,7 +12,8 @@ use std::process::Stdio;
 const GIB: u64 = 1 << 30;
 /// The size of one block of zstd.
 const BLOCK: u64 = 128 << 10;
-/// The most that a run may take: the room for all bundles that are inflated at once, and the program.
+/// Upper bound for the memory of a run: the buffers of all bundles that are inflated at once, and
+/// the program.
 const MOST_KB: u64 = 704 << 10;
 
 /// The first bytes of a bundle with one entry, which has `size` bytes.
@@ -63,7 +64,7 @@ fn bundle(method: u16, size: u64, payload: &[u8]) -> Vec<u8> {
     device::ccob_of(3, method, size, &[0; 8], payload)
 }
 
-/// The answer in JSON, all messages for people, and the peak memory in kilobytes.
+/// The answer in JSON, all messages, and the peak memory in kilobytes.
 fn deep(lab: &Lab, threads: &str) -> (Value, String, u64) {
     let mut command = linkaudit();
     command.current_dir(lab.root()).args(["gpu", "p", "--deep", "-j", threads]);
@@ -78,7 +79,7 @@ fn deep(lab: &Lab, threads: &str) -> (Value, String, u64) {
     (json, human, peak)
 }
 
-/// What is said about each file, by its name.
+/// The reason that the answer gives for each file, by the file's name.
 fn told(answer: &Value) -> Vec<(String, String)> {
     let files = answer["files"].as_array().expect("files").iter();
     let text = |file: &Value| {
@@ -91,7 +92,8 @@ fn told(answer: &Value) -> Vec<(String, String)> {
     files.map(text).collect()
 }
 
-/// Bundles that are what they state: too large for a bundle, and large enough to fill the memory.
+/// Bundles of the size that they state: one too large for a bundle, others large enough to fill the
+/// memory.
 #[test]
 fn bundles_that_inflate_to_gigabytes() {
     let lab = Lab::new();

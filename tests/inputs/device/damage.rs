@@ -1,5 +1,6 @@
-//! Damaged device code: cut at every byte of headers and tables, with sizes that lie, bombs, and random
-//! mutants. Each has a named fault or reads as the sound file, and none takes time or memory.
+//! Damaged device code: truncated at every byte of headers and tables, wrong sizes, bombs, and
+//! random mutants. Each has a reported defect or reads as the intact file, in bounded time and
+//! memory.
 
 use super::{DEEP, LISTING, device, read, samples};
 use crate::support::random::{self, Random};
@@ -18,7 +19,8 @@ fn cut_files_are_named() {
             let is_told = !found.faults.is_empty() || codes.into_iter().any(|c| c.defect.is_some());
             cuts += 1;
             named += usize::from(is_told);
-            // A file whose magic number is cut is of no kind; a note may be followed by padding only.
+            // A file whose magic number is cut is of no kind; a note may be followed by padding
+            // only.
             let is_whole = len + 4 > bytes.len();
             let has_no_magic = found.containers.is_empty();
             assert!(is_told || is_whole || has_no_magic, "{name} cut at {len}: {found:?}");

@@ -1,12 +1,13 @@
-//! Databases of MIOpen and rocFFT: their headers against SQLite itself, whole and cut, and the list that
-//! `gpu` prints.
+//! Databases of MIOpen and rocFFT: their headers compared with SQLite itself, whole and truncated,
+//! and the list that `gpu` prints.
 
 use crate::support::{Lab, clean, has, linkaudit, skip};
 use linkaudit::format::gpu::database::{Database, parse};
 use serde_json::Value;
 
-/// Makes databases of all page sizes, cuts them, and prints what SQLite says: name, then page size and
-/// pages, or the error. Version-valid-for is set to another number in one file, as old writers leave it.
+/// Makes databases of all page sizes, truncates them, and prints SQLite's answer: name, then page
+/// size and pages, or the error. Version-valid-for is set to another number in one file, as old
+/// writers leave it.
 const SCRIPT: &str = r"
 import os, sqlite3, sys
 os.chdir(sys.argv[1])

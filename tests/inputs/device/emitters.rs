@@ -1,5 +1,6 @@
-//! `fix --emit` for device code: lists of targets for build systems, and the order in which libraries are
-//! built again. The lines are evaluated by the tools that they are for, where these are here.
+//! `fix --emit` for device code: lists of targets for build systems, and the order in which
+//! libraries are built again. The tools for which the lines are written evaluate them, if they are
+//! installed.
 
 use super::device;
 use super::rows::{library, policy, runtime};

@@ -1,5 +1,5 @@
-//! What is read of sound files: containers, entries, targets, notes, and the bundles of libraries that a
-//! compiler and a linker made.
+//! The content of intact files: containers, entries, targets, notes, and the bundles of libraries
+//! from a compiler and a linker.
 
 use super::{DEEP, LISTING, device, read, samples, targets};
 use crate::support::Lab;
@@ -79,7 +79,7 @@ fn bundles_lie_one_behind_the_other() {
     assert_eq!(targets(&found), ["gfx900", "gfx906", "gfx908", "gfx1100"]);
 }
 
-/// A magic number in a payload is told and does not end the bundle.
+/// A magic number in a payload is reported and does not end the bundle.
 #[test]
 fn a_magic_number_in_a_payload_is_no_bundle() {
     let mut code = device::code_object("gfx90a");
@@ -110,8 +110,8 @@ fn adler(bytes: &[u8]) -> u32 {
     b << 16 | a
 }
 
-/// Libraries and programs as compiler and linker make them: position-independent, with packed relative
-/// relocations, at fixed addresses, relocatable, and without section headers.
+/// Libraries and programs as compiler and linker make them: position-independent, with packed
+/// relative relocations, at fixed addresses, relocatable, and without section headers.
 #[test]
 fn wrappers_lead_to_bundles() {
     let lab = Lab::new();

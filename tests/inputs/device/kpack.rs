@@ -1,5 +1,5 @@
-//! kpack files: a library whose wrapper has the magic number `HIPK`, the files that it names, and their
-//! tables of contents, as `rocm-kpack` documents them.
+//! kpack files: a library whose wrapper has the magic number `HIPK`, the files that it names, and
+//! their tables of contents, as `rocm-kpack` documents them.
 
 use super::{DEEP, device, read, targets};
 use crate::support::{Lab, linkaudit};
@@ -119,7 +119,7 @@ fn libraries_and_kpack_files_in_the_matrix() {
     assert_eq!(run.status.code(), Some(0), "{text}");
 }
 
-/// What cannot be followed is said, and is not an alarm.
+/// A reference that cannot be followed is reported, and is not an error.
 #[test]
 fn references_that_cannot_be_followed() {
     let lab = Lab::new();

@@ -20,7 +20,7 @@ pub(super) fn bundler(lab: &Lab) -> Result<PathBuf, String> {
     if run.status.success() { Ok(tool) } else { Err("it does not start".to_owned()) }
 }
 
-/// Version 3 of the compressed form is newer than this release.
+/// True if this release of LLVM reads the file: version 3 of the compressed form is newer.
 fn is_old(name: &str) -> bool {
     name == "bundle" || name == "packed" || name.starts_with("ccob-1") || name.starts_with("ccob-2")
 }

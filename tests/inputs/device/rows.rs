@@ -1,13 +1,14 @@
-//! Real failures of ROCm packages, each as a small prefix that has it and one that has not: the rows of
-//! `docs/rocm.md` that can be seen in an install prefix. The page must name the rule of each row.
+//! Real failures of ROCm packages, each as a small prefix with the failure and one without: the
+//! rows of `docs/rocm.md` that are visible in an install prefix. The page must name the rule of
+//! each row.
 
 use super::device;
 use crate::support::{self, Lab};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A row: its number, the rule, and the two prefixes. `build` gets true for the bad one and returns the
-/// options of linkaudit.
+/// A row: its number, the rule, and the two prefixes. `build` gets true for the bad one and returns
+/// the options of linkaudit.
 struct Row {
     number: u32,
     rule: &'static str,

@@ -1,5 +1,5 @@
-//! What `image-span` says of large objects, against `readelf -S`: the largest sections, and how far code and
-//! data are apart. Data that the file does not hold makes them large.
+//! Compares `image-span` on large objects with `readelf -S`: the largest sections, and the distance
+//! between code and data. The objects are large because of data that takes no space in the file.
 
 use crate::support::{self, Lab};
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn sections_and_distances_equal_those_of_readelf() {
     assert!(sections == 3 * cases.len() && differences.is_empty(), "{differences:#?}");
 }
 
-/// Without section headers the segments are named.
+/// Without section headers the message has the segments.
 #[test]
 fn segments_stand_for_sections_that_are_not_there() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Objects of a machine whose loader the system does not have: an empty root stands for it. What the
-//! files and the policy decide is decided, and the rest is one cause.
+//! Objects of a machine whose loader the system lacks, here an empty sysroot. Facts that the files
+//! and the policy decide are reported, and the rest has one cause.
 
 use super::report::{Report, text};
 use crate::support::{self, Lab};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const POLICY: &str = "schema = 1\n[provided]\nlibraries = [\"libc.so.6\", \"libone.so\"]\n";
 
-/// `p/lib` with libraries that need each other and the C library, in a root that holds nothing else.
+/// `p/lib` with libraries that need each other and the C library, in an otherwise empty sysroot.
 fn root() -> Lab {
     let lab = Lab::new();
     lab.so("p/lib/libtwo.so", "int two(void) { return 0; }", &[]);
@@ -61,7 +61,7 @@ fn a_policy_that_provides_the_rest_leaves_nothing_open() {
     assert!(report.complete());
 }
 
-/// An unversioned symbol may come from a library that is not there.
+/// An absent library may define an unversioned symbol.
 #[test]
 fn libraries_that_are_not_there_define_what_they_may() {
     let lab = Lab::new();
@@ -102,7 +102,7 @@ fn musl_that_is_not_here() {
     assert_eq!((report.status, report.total("assumed")), (0, 1), "{}", report.outline());
 }
 
-/// A program's loader is not missed where nothing of its system is there.
+/// A program's missing loader is not a finding if all of its system is absent.
 #[test]
 fn a_program_of_that_machine() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Files of other systems as they are published: npm packages for Android, the BSDs and illumos, and
-//! Guile's compiled files from a Debian package.
+//! Published files of other systems: npm packages for Android, the BSDs and illumos, and Guile's
+//! compiled files from a Debian package.
 
 use super::debian::{Debian, unpack};
 use super::report::{Report, text};

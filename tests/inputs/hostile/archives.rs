@@ -1,5 +1,5 @@
-//! Archives in all their forms (GNU, BSD and thin ones, with and without index, nested), and what is
-//! lost or not lost in them.
+//! Archives in all forms (GNU, BSD and thin ones, with and without index, nested), with harmful and
+//! harmless changes.
 
 use super::case::{Case, Expected, Label};
 use super::objects::{self, Object};
@@ -26,14 +26,14 @@ struct Member {
     defined: Vec<String>,
 }
 
-/// An archive and where its headers lie.
+/// An archive, and the offsets of its headers.
 struct Archive {
     bytes: Vec<u8>,
     form: Form,
     index: Index,
     /// Offsets of the headers of members, with the end of each.
     members: Vec<(usize, usize)>,
-    /// Where the data of the index and of the table of long names lie.
+    /// Ranges of the index and of the table of long names.
     index_at: Option<(usize, usize)>,
     names_at: Option<(usize, usize)>,
     /// Files of a thin archive.
@@ -309,7 +309,7 @@ const HARM: &[(&str, Operation)] = &[
     }),
 ];
 
-/// False where it does not apply.
+/// Returns false if the change does not apply.
 type Change = fn(&mut Random, &mut Archive) -> bool;
 
 const ODD: &[(&str, Change)] = &[
@@ -339,7 +339,7 @@ const ODD: &[(&str, Change)] = &[
     }),
 ];
 
-/// An archive with damage of its own, with a member that is damaged, or with neither.
+/// An archive that is damaged itself, has a damaged member, or is intact.
 pub fn case(number: usize, random: &mut Random) -> Case {
     loop {
         let machine = *random.pick(&MACHINES);

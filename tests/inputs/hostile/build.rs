@@ -1,23 +1,24 @@
-//! The bytes of a generated ELF file, and where each of its parts lies.
+//! The bytes of a generated ELF file, and the range of each part.
 
 use super::elf_file::ElfFile;
 use super::shape::{Hash, Part, Shape};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What lies between addresses and offsets of the second PT_LOAD: a multiple of every page size.
+/// The difference between addresses and offsets in the second PT_LOAD: a multiple of every page
+/// size.
 const SHIFT: u64 = 0x20_0000;
 
 pub struct Built {
     pub shape: Shape,
     pub bytes: Vec<u8>,
     parts: BTreeMap<Part, Range<usize>>,
-    /// Where the second PT_LOAD begins, or the end.
+    /// Start of the second PT_LOAD; the end of the file if there is none.
     middle: usize,
     loaded: usize,
 }
 
-/// Text offsets by what they are of.
+/// Offsets in the string table, by use.
 struct Strings {
     bytes: Vec<u8>,
     known: BTreeMap<String, usize>,
@@ -36,7 +37,7 @@ impl Strings {
     }
 }
 
-/// Bytes in the making, in one class and byte order.
+/// A buffer for bytes of one class and byte order.
 pub struct Out {
     pub bytes: Vec<u8>,
     pub wide: bool,
@@ -76,7 +77,7 @@ impl Out {
         }
     }
 
-    /// A symbol with a value in `section`; one in none is undefined and has no size.
+    /// A symbol with a value in `section`. In section 0 it is undefined and has no size.
     pub fn symbol(&mut self, name: usize, info: u8, section: usize, value: u64) {
         let size = if section > 0 { 4 } else { 0 };
         self.word(name);
@@ -100,7 +101,7 @@ impl Out {
     }
 }
 
-/// Writes the file, again and again until everything knows where everything else lies.
+/// Writes the file repeatedly until all offsets are final.
 pub fn build(shape: &Shape) -> Built {
     let mut built = Built {
         shape: shape.clone(),
@@ -117,7 +118,7 @@ pub fn build(shape: &Shape) -> Built {
 }
 
 impl Built {
-    /// Where a part lies; nothing if the file has none.
+    /// The range of a part; `None` if the file lacks it.
     pub fn part(&self, part: Part) -> Option<Range<usize>> {
         self.parts.get(&part).filter(|range| !range.is_empty()).cloned()
     }
@@ -126,17 +127,17 @@ impl Built {
         self.parts.iter().filter(|(_, range)| !range.is_empty()).map(|(p, r)| (*p, r.clone()))
     }
 
-    /// The bytes to be changed.
+    /// The file for an edit.
     pub fn edit(&self) -> ElfFile {
         ElfFile::new(self.bytes.clone()).expect("an ELF file")
     }
 
-    /// The end of what is loaded.
+    /// The end of the loaded bytes.
     pub fn loaded(&self) -> usize {
         self.loaded
     }
 
-    /// The number of symbols with the first, which stands for none.
+    /// The number of symbols, with the null symbol.
     pub fn symbol_count(&self) -> usize {
         1 + self.shape.references.len() + self.shape.definitions.len()
     }
@@ -460,7 +461,7 @@ impl Built {
         }
     }
 
-    /// The section that is none, the dynamic string table, the names of sections.
+    /// The null section, the dynamic string table, the names of sections.
     fn section_headers(&self, out: &mut Out) {
         out.bytes.resize(out.bytes.len() + if out.wide { 64 } else { 40 }, 0);
         for (name, part) in [(1, Part::Strings), (9, Part::SectionNames)] {

@@ -1,5 +1,5 @@
-//! Caches of ld.so in both formats, with and without the extension, by which the only program of a
-//! root finds its library; and what the loader loses or does not lose in them.
+//! Caches of ld.so in both formats, with and without the extension, with harmful and harmless
+//! changes. The only program of a sysroot finds its library through the cache.
 
 use super::build::build;
 use super::case::{Case, Expected, Label};
@@ -13,18 +13,18 @@ const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0\0";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
-/// The library that is found through the cache, and where it lies.
+/// The library that is found through the cache, and its directory.
 const LIBRARY: &str = "libother.so.2";
 const PLACE: &str = "/opt/other/libother.so.2";
 
-/// A cache and where its parts lie.
+/// A cache, and the offsets of its parts.
 struct Cache {
     bytes: Vec<u8>,
-    /// Where the new format begins.
+    /// Offset of the new format.
     base: usize,
     count: usize,
     strings: (usize, usize),
-    /// Where the extension begins.
+    /// Offset of the extension.
     extension: Option<usize>,
     /// The entry with a subdirectory of glibc-hwcaps.
     hwcaps: Option<usize>,
@@ -220,7 +220,7 @@ pub fn case(number: usize, random: &mut Random) -> (Case, Vec<u8>) {
     }
 }
 
-/// A root with a program that finds its library through the cache alone.
+/// A sysroot with a program that finds its library only through the cache.
 fn root(dir: &Path) {
     let write = |name: &str, bytes: &[u8]| {
         let path = dir.join(name.trim_start_matches('/'));

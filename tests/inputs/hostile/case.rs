@@ -1,12 +1,12 @@
-//! A case: files in a directory of their own, and what must be said of the first of them.
+//! A case: files in a directory of their own, and the expected answer for the first.
 
 pub use super::harm::Expected;
 
 #[derive(Clone, Debug)]
 pub enum Label {
-    /// Something is lost, and must be said.
+    /// A needed part is lost, and must be reported.
     Reported(Expected),
-    /// Nothing is.
+    /// No needed part is lost.
     Clean,
 }
 

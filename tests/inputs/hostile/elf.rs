@@ -1,4 +1,4 @@
-//! Cases of ELF files: a sound file, perhaps with the library that it needs, and one operation.
+//! Cases of ELF files: an intact file, perhaps with the library that it needs, and one operation.
 
 use super::build::build;
 use super::case::{Case, Label};

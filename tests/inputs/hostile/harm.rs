@@ -1,5 +1,5 @@
-//! Damage by which a loader loses something that it needs. Each operation knows that from how the
-//! file is made, and where it is plain also the place that must be named.
+//! Damage by which a loader loses a part that it needs. Each operation knows this from the
+//! structure of the file. If the place of the damage is clear, the report must have it.
 
 use super::build::Built;
 use super::elf_file::{
@@ -12,14 +12,14 @@ use super::shape::{Hash, Part};
 /// The answer that a file must get.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// Nothing where any rule about damage will do.
+    /// The expected rule; `None` if any rule about damage will do.
     pub rule: Option<&'static str>,
-    /// A place in the file that must be named.
+    /// An offset in the file that must be in the message.
     pub at: Option<usize>,
 }
 
 pub type Outcome = Option<Expected>;
-/// Nothing where the file has no such part.
+/// Returns nothing if the file has no such part.
 pub type Operation = fn(&mut Random, &Built, &mut ElfFile) -> Outcome;
 
 const DT_RELA_SIZES: [u64; 1] = [2];
@@ -100,7 +100,7 @@ fn malformed_at(at: usize) -> Outcome {
     Some(Expected { rule: Some("malformed"), at: Some(at) })
 }
 
-/// A field of the header by its place in a wide and in a narrow file.
+/// Offset of a field of the header, given those of 64-bit and 32-bit files.
 fn field(elf: &ElfFile, wide: usize, narrow: usize) -> usize {
     if elf.wide() { wide } else { narrow }
 }
@@ -136,14 +136,14 @@ fn ehdr_class(random: &mut Random, _: &Built, elf: &mut ElfFile) -> Outcome {
     malformed()
 }
 
-/// ET_NONE and numbers that stand for nothing.
+/// ET_NONE and unassigned numbers.
 fn ehdr_type(random: &mut Random, _: &Built, elf: &mut ElfFile) -> Outcome {
     elf.put(16, 2, *random.pick(&[0, 5, 77, 0x7fff]));
     any()
 }
 
-/// The version in the identification or behind it, or bytes of it that must be zero. The kernel looks at
-/// none of that in a program.
+/// The version in the identification or behind it, or bytes of it that must be zero. The kernel
+/// looks at none of that in a program.
 fn ehdr_version(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     if built.shape.interp.is_some() {
         return None;
@@ -164,7 +164,7 @@ fn segments(elf: &ElfFile, kind: u32) -> Vec<Segment> {
     elf.segments().into_iter().filter(|segment| segment.kind == kind).collect()
 }
 
-/// The places of p_offset, p_vaddr, p_filesz and p_memsz in a program header.
+/// The offsets of p_offset, p_vaddr, p_filesz and p_memsz of a program header.
 fn places(elf: &ElfFile, at: usize) -> [usize; 4] {
     let places = if elf.wide() { [8, 16, 32, 40] } else { [4, 8, 16, 20] };
     places.map(|place| at + place)
@@ -223,7 +223,7 @@ fn dynamic_beyond(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outc
     malformed()
 }
 
-/// It is longer than the file and has no end.
+/// The dynamic section is longer than the file and has no DT_NULL.
 fn dynamic_long(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     let dynamic = segments(elf, PT_DYNAMIC);
     let [_, _, filesz, memsz] = places(elf, dynamic.first()?.at);
@@ -310,21 +310,21 @@ fn tag_reloc_size(random: &mut Random, _: &Built, elf: &mut ElfFile) -> Outcome 
     malformed()
 }
 
-/// A GNU hash table with definitions in it: where it begins.
+/// Offset of a GNU hash table with definitions.
 fn gnu(built: &Built) -> Option<usize> {
     let used = matches!(built.shape.hash, Hash::Gnu | Hash::Both);
     let range = built.part(Part::GnuHash).filter(|_| used && !built.shape.definitions.is_empty());
     range.map(|range| range.start)
 }
 
-/// Where the buckets of the GNU hash table lie.
+/// Offset and number of the buckets of the GNU hash table.
 fn buckets(built: &Built, elf: &ElfFile) -> Option<(usize, usize)> {
     let at = gnu(built)?;
     let words = usize::try_from(elf.get(at + 8, 4)?).ok()?;
     Some((at + 16 + words * elf.word_size(), built.shape.buckets))
 }
 
-/// One of the buckets that hold something.
+/// One of the buckets that are not empty.
 fn full_bucket(random: &mut Random, built: &Built, elf: &ElfFile) -> Option<usize> {
     let (start, count) = buckets(built, elf)?;
     let all = (0..count).map(|at| start + 4 * at);
@@ -377,7 +377,7 @@ fn gnu_no_end(_: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     malformed_at(built.part(Part::GnuHash)?.start)
 }
 
-/// A bucket that names a symbol which the table does not list: its word lies before the table.
+/// A bucket with a symbol that the table does not list: its word would be before the table.
 fn gnu_bucket_low(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     let first = built.first_definition();
     let at = full_bucket(random, built, elf)?;
@@ -400,7 +400,7 @@ fn gnu_symoffset(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outco
     malformed_at(at)
 }
 
-/// A SysV hash table that is the only one and has definitions in it.
+/// Offset of a SysV hash table with definitions, if it is the only hash table.
 fn sysv(built: &Built) -> Option<usize> {
     let used = built.shape.hash == Hash::Sysv && !built.shape.definitions.is_empty();
     built.part(Part::SysvHash).filter(|_| used).map(|range| range.start)
@@ -431,7 +431,7 @@ fn sysv_chains_few(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Out
     malformed_at(at)
 }
 
-/// The word of a symbol in the chains.
+/// Offset of the word of a symbol in the chains.
 fn chain(built: &Built, at: usize, symbol: usize) -> usize {
     at + 8 + 4 * (built.shape.buckets + symbol)
 }
@@ -511,7 +511,7 @@ fn verneed_walk(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcom
     malformed()
 }
 
-/// Versions are needed of a file that is not needed: the loader aborts.
+/// Versions of a file that is not among the needs: the loader aborts.
 fn verneed_stranger(_: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     let at = built.part(Part::Verneed)?.start;
     let version = elf.get(at + 16 + 8, 4)?;
@@ -561,7 +561,7 @@ fn cut(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     malformed()
 }
 
-/// Where a part begins or ends, or a byte beside that.
+/// Truncates the file at the start or end of a part, or a byte beside it.
 fn cut_at_edge(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     let parts: Vec<_> = built.parts().collect();
     let (_, range) = random.pick(&parts);
@@ -573,7 +573,7 @@ fn cut_at_edge(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome
     malformed()
 }
 
-/// Everything that is loaded is there, section headers are not.
+/// Cuts off the section headers, and no loaded byte.
 fn cut_sections(random: &mut Random, built: &Built, elf: &mut ElfFile) -> Outcome {
     let range = built.part(Part::SectionHeaders)?;
     elf.bytes.truncate(random.between(built.loaded(), range.end - 1));

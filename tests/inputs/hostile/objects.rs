@@ -1,12 +1,12 @@
-//! Relocatable objects of any class, byte order and machine, and what a linker loses or does not
-//! lose in them. An object is a case alone and as a member of an archive.
+//! Relocatable objects of any class, byte order and machine, with harmful and harmless changes. An
+//! object is a case alone and as a member of an archive.
 
 use super::build::Out;
 use super::case::{Case, Expected, Label};
 use super::random::Random;
 use super::shape::{MACHINES, Machine};
 
-/// An object and where its tables lie.
+/// An object, and the offsets of its tables.
 pub struct Object {
     pub bytes: Vec<u8>,
     pub machine: Machine,
@@ -117,7 +117,8 @@ impl Object {
         self.bytes[at..at + size].copy_from_slice(&raw[..size]);
     }
 
-    /// A field of the symbol table's section header, by its place in a wide and in a narrow one.
+    /// Offset of a field of the symbol table's section header, given those of 64-bit and 32-bit
+    /// files.
     fn table_field(&self, wide: usize, narrow: usize) -> usize {
         if self.machine.wide {
             self.headers + self.table * 64 + wide
@@ -137,7 +138,7 @@ impl Object {
 
 type Operation = fn(&mut Random, &mut Object) -> bool;
 
-/// Operations by which a linker loses something.
+/// Operations by which a linker loses a part that it needs.
 pub const HARM: &[(&str, Operation)] = &[
     ("object-symbols-beyond", |random, object| {
         let (at, size) = (object.table_field(24, 16), object.word());
@@ -196,7 +197,7 @@ pub const HARM: &[(&str, Operation)] = &[
     }),
 ];
 
-/// Operations by which it loses nothing.
+/// Operations by which a linker loses no part that it needs.
 pub const ODD: &[(&str, Operation)] = &[
     ("object", |_, _| true),
     ("object-text-size", |random, object| {

@@ -1,11 +1,11 @@
-//! Changes that a loader does not notice: what it reads stays as it was.
+//! Changes that a loader does not notice: the bytes that it reads keep their meaning.
 
 use super::build::Built;
 use super::elf_file::{DT_NEEDED, DT_NULL, ElfFile, PT_LOAD};
 use super::random::Random;
 use super::shape::Part;
 
-/// False where the file has no such part.
+/// Returns false if the file has no such part.
 pub type Operation = fn(&mut Random, &Built, &mut ElfFile) -> bool;
 
 pub const OPERATIONS: &[(&str, Operation)] = &[
@@ -31,8 +31,8 @@ fn nothing(_: &mut Random, _: &Built, _: &mut ElfFile) -> bool {
     true
 }
 
-/// e_shoff, e_shentsize, e_shnum, e_shstrndx. Sections that would lie beyond the end are another
-/// matter: `truncated-file` says so, and here they do not.
+/// e_shoff, e_shentsize, e_shnum, e_shstrndx. Section headers beyond the end are excluded, because
+/// `truncated-file` reports them.
 fn section_fields(random: &mut Random, built: &Built, elf: &mut ElfFile) -> bool {
     let (at, end) = (if elf.wide() { 58 } else { 46 }, built.bytes.len() as u64);
     elf.put(if elf.wide() { 40 } else { 32 }, elf.word_size(), 1 + random.next() % (end / 2));
@@ -118,7 +118,7 @@ fn tag_twice(random: &mut Random, built: &Built, elf: &mut ElfFile) -> bool {
     elf.put(at + elf.word_size(), elf.word_size(), entry.value)
 }
 
-/// Of an entry that stands twice the last one counts.
+/// If an entry occurs twice, the last one counts.
 fn tag_wrong_first(random: &mut Random, built: &Built, elf: &mut ElfFile) -> bool {
     let Some(at) = spare(built, elf) else { return false };
     let entries = elf.dynamic();
@@ -154,7 +154,7 @@ fn symbol_fields(random: &mut Random, built: &Built, elf: &mut ElfFile) -> bool 
     elf.put(size, elf.word_size(), random.next() & 0xff_ffff)
 }
 
-/// The symbol that stands for none has a value and a size.
+/// The null symbol has a value and a size.
 fn first_symbol(random: &mut Random, built: &Built, elf: &mut ElfFile) -> bool {
     let Some(range) = built.part(Part::Symbols) else { return false };
     let place = if elf.wide() { 8 } else { 4 };

@@ -1,5 +1,5 @@
-//! Runs the program on many cases at once, in directories of their own, and holds what it says
-//! against their labels. Where a batch breaks a bound, its cases are run one by one.
+//! Runs the program on many cases at once, each in its own directory, and compares the findings
+//! with the labels. If a batch exceeds a bound, its cases run one by one.
 
 use super::case::{Case, Label};
 use super::peak;
@@ -10,12 +10,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How many cases one run is given.
+/// Number of cases in one run.
 pub const BATCH: usize = 100;
 const MOST_MEMORY_KB: u64 = 256 << 10;
 const MOST_TIME: Duration = Duration::from_secs(2);
 
-/// The results of cases; the lists hold those that are wrong.
+/// The results of cases; the lists have the failed cases.
 #[derive(Default)]
 pub struct Tally {
     pub cases: usize,
@@ -28,7 +28,7 @@ pub struct Tally {
     pub slow: Vec<String>,
     pub big: Vec<String>,
     pub broken: Vec<String>,
-    /// How many cases of each operation there were, and how many of them went wrong.
+    /// Number of cases of each operation, and of those that failed.
     pub operations: BTreeMap<&'static str, (usize, usize)>,
 }
 
@@ -54,7 +54,7 @@ impl Tally {
         *known = (known.0 + cases, known.1 + wrong);
     }
 
-    /// Counts a case, with what is wrong with the answer to it.
+    /// Counts a case; `wrong` is the reason if it failed.
     pub fn judge(&mut self, case: &Case, place: &str, wrong: Option<String>) {
         self.cases += 1;
         self.count(case.operation, 1, usize::from(wrong.is_some()));
@@ -71,7 +71,7 @@ impl Tally {
         }
     }
 
-    /// Holds one run against the bounds of time and memory.
+    /// Checks the bounds of time and memory for one run.
     pub fn bound(&mut self, place: &str, run: &Run) {
         self.runs += 1;
         self.highest_kb = self.highest_kb.max(run.peak_kb);
@@ -158,13 +158,13 @@ fn findings(report: &Value) -> Findings {
     out
 }
 
-/// All findings of a report, whatever they are about; nothing where there is no report.
+/// All findings of a report; empty without a report.
 pub fn all_findings(report: &[u8]) -> Vec<(String, String)> {
     let report: Value = serde_json::from_slice(report).unwrap_or_default();
     findings(&report).into_values().flatten().collect()
 }
 
-/// Rules that say that a file, or a part of it, is damaged or could not be read.
+/// Rules for files, or parts of files, that are damaged or cannot be read.
 const DAMAGE: [&str; 7] = [
     "malformed",
     "unreadable",
@@ -175,7 +175,7 @@ const DAMAGE: [&str; 7] = [
     "stale-archive-index",
 ];
 
-/// The fault in the findings of a case, given its label.
+/// The reason why the findings of a case do not fit its label; `None` if they do.
 pub fn wrong(label: &Label, found: &[(String, String)]) -> Option<String> {
     match label {
         Label::Clean => (!found.is_empty()).then(|| format!("{found:?}")),
@@ -189,7 +189,7 @@ pub fn wrong(label: &Label, found: &[(String, String)]) -> Option<String> {
     }
 }
 
-/// True if a text names this offset.
+/// True if a text has this offset.
 fn names(text: &str, at: usize) -> bool {
     let at = format!("{at:#x}");
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == at)
@@ -246,7 +246,7 @@ pub fn batch(cases: &[(String, Case)], args: &[&str]) -> Tally {
     tally
 }
 
-/// `LINKAUDIT_KEEP=1` keeps the directories of batches in which something is wrong.
+/// `LINKAUDIT_KEEP=1` keeps the directories of batches with failures.
 fn kept() -> bool {
     std::env::var_os("LINKAUDIT_KEEP").is_some()
 }

@@ -1,9 +1,9 @@
-//! What a generated ELF file holds, drawn at random: sound files of many machines, in forms that
-//! linkers seldom or never write and loaders take. `build` writes the bytes.
+//! The random content of a generated ELF file: intact files of many machines, in forms that linkers
+//! seldom or never write and that loaders accept. `build` writes the bytes.
 
 use super::random::Random;
 
-/// A machine that files are written for.
+/// A machine for which files are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// e_machine
@@ -24,7 +24,8 @@ const fn machine(number: u16, wide: bool, big: bool, flags: u32, rela: bool, slo
 
 pub const X86_64: Machine = machine(62, true, false, 0, true, 7);
 
-/// Machines whose tables have the common form: no MIPS, and none with hash words of 64 bits.
+/// Machines whose tables have the common form: without MIPS, and without those with 64-bit hash
+/// words.
 pub const MACHINES: [Machine; 12] = [
     X86_64,
     machine(3, false, false, 0, false, 7),
@@ -106,24 +107,24 @@ pub struct Shape {
     pub needed_versions: Vec<String>,
     pub hash: Hash,
     pub buckets: usize,
-    /// Parts in their order in the file, and how many bytes lie before each.
+    /// Parts in file order, each with the number of padding bytes before it.
     pub order: Vec<(Part, usize)>,
     /// The address of the first byte.
     pub base: u64,
-    /// From this part of `order` on, a second PT_LOAD holds them.
+    /// Index in `order` of the first part in the second PT_LOAD.
     pub split: Option<usize>,
     pub sections: bool,
-    /// Tags that mean nothing to a loader, with their values, at the begin or the end.
+    /// Tags that a loader ignores, with their values, at the start or the end.
     pub tags: Vec<(u64, u64)>,
     pub tags_first: bool,
     /// Entries of DT_NULL at the end.
     pub nulls: usize,
-    /// PT_NOTE headers, and whether other headers that a loader passes over stand first.
+    /// Number of PT_NOTE headers, and true if other headers that a loader skips come first.
     pub notes: usize,
     pub others: Vec<u32>,
     /// Bytes behind the last part.
     pub tail: usize,
-    /// Bytes at the end of the string table that nothing names.
+    /// Unused bytes at the end of the string table.
     pub loose: Vec<u8>,
     pub osabi: u8,
 }
@@ -148,7 +149,7 @@ const PARTS: [Part; 13] = [
 ];
 
 impl Shape {
-    /// A plain library of a machine, which holds nothing but its name.
+    /// A plain library of a machine, with only its name.
     pub fn library(machine: Machine, soname: &str) -> Self {
         Self {
             machine,
@@ -179,7 +180,7 @@ impl Shape {
         }
     }
 
-    /// A sound file, and the library beside it that it needs.
+    /// An intact file, and the library beside it that it needs.
     pub fn draw(random: &mut Random) -> (Self, Option<Self>) {
         let machine = if random.chance(50) { X86_64 } else { *random.pick(&MACHINES) };
         let mut shape = Self::library(machine, "libsubject.so.1");
@@ -220,7 +221,7 @@ impl Shape {
             .collect();
     }
 
-    /// The library that is needed: it defines all that is referred to.
+    /// The needed library: it defines all symbols to which the file refers.
     fn draw_need(&mut self, random: &mut Random) -> Self {
         let mut other = Self::library(self.machine, "libother.so.2");
         self.needs.push("libother.so.2".to_owned());

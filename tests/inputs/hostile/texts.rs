@@ -1,5 +1,5 @@
-//! Policies and lists that options name: texts that are right in unusual forms, and texts of which
-//! something cannot be meant. The first end with status 0, the others with status 2 or a finding.
+//! Policies and lists of options: valid texts in unusual forms, and invalid texts. The valid ones
+//! end with status 0, the invalid ones with status 2 or a finding.
 
 use super::build::build;
 use super::case::{Case, Expected, Label};
@@ -7,7 +7,7 @@ use super::random::Random;
 use super::run::{self, Run, Tally};
 use super::shape::{Shape, X86_64};
 
-/// A kind of text: how the program is given it, a sound one, and what destroys any.
+/// A kind of text: the option for it, a valid text, and changes that make it invalid.
 struct Kind {
     name: &'static str,
     args: &'static [&'static str],
@@ -15,7 +15,7 @@ struct Kind {
     harm: &'static [&'static [u8]],
 }
 
-/// Text that is added to the end of a sound text.
+/// Lines that make a valid text invalid.
 const KINDS: [Kind; 4] = [
     Kind {
         name: "policy",
@@ -150,7 +150,8 @@ fn text(number: usize, random: &mut Random) -> (&'static Kind, Label, Vec<u8>) {
     (kind, Label::Reported(Expected::default()), bytes)
 }
 
-/// What is wrong with the end of a run: of a text that is refused the line or the file is named.
+/// The reason why a run has the wrong result. A message about an invalid text must have its line or
+/// file.
 fn wrong(kind: &Kind, label: &Label, run: &Run) -> Option<String> {
     let is_short = run.stderr.len() < 8192;
     let ended = match (label, kind.name) {

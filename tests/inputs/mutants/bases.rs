@@ -1,7 +1,7 @@
-//! The files that are mutated: a handful built here, one for each kind of table the reader must
-//! follow, and a few small ones of this machine.
+//! The files that are mutated: a few built here, one for each kind of table that the reader
+//! follows, and a few small ones of this machine.
 //!
-//! They need nothing but libc and libm, so that a finding about a mutant is about its damage.
+//! They need only libc and libm, so that a finding about a mutant is about its damage.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Runs a program with a limit of time and of memory and says how it ended.
+//! Runs a program with limits of time and memory, and returns how it ended.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::clean;
 
 pub struct Outcome {
-    /// Nothing if the time was up.
+    /// `None` if the time was up.
     pub status: Option<ExitStatus>,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,

@@ -1,7 +1,7 @@
-//! What a file says of itself, as linkaudit and as readelf tell it.
+//! The facts of a file, as linkaudit and readelf print them.
 //!
-//! readelf trusts section headers where there are any, which the loader never looks at; so it is
-//! shown a copy without them.
+//! readelf trusts section headers if there are any, and the loader never reads them. So readelf
+//! gets a copy without section headers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,14 +18,14 @@ pub struct Facts {
     pub soname: Option<Name>,
     pub rpath: Option<Name>,
     pub runpath: Option<Name>,
-    /// Defined symbols that others can bind to, with their versions; nothing if it is not said.
+    /// Defined symbols to which others can bind, with their versions; `None` if unknown.
     pub exports: Option<BTreeSet<Symbol>>,
     /// Names of `DT_AUXILIARY` and `DT_FILTER`, which linkaudit may list among the needs.
     pub filters: Vec<Name>,
 }
 
-/// A defined symbol as readelf shows it: control characters as `^X`, and without its version the
-/// symbol that stands for one.
+/// A defined symbol as readelf prints it: control characters as `^X`, and the symbol of a version
+/// without that version.
 pub fn exported(name: &[u8], version: Option<Name>) -> Symbol {
     let version = version.filter(|version| version != name);
     let mut shown = Vec::new();
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Facts {
 }
 
 impl Facts {
-    /// What differs in the part that decides which files are loaded.
+    /// The first difference in the facts that decide which files are loaded.
     pub fn difference(&self, theirs: &Facts) -> Option<&'static str> {
         let needed = |facts: &Facts| -> Vec<Name> {
             facts.needed.iter().filter(|name| !theirs.filters.contains(name)).cloned().collect()
@@ -79,7 +79,7 @@ impl Facts {
     }
 }
 
-/// The copy that readelf is shown.
+/// The copy for readelf.
 fn without_sections(bytes: &[u8]) -> Vec<u8> {
     let Some(mut elf) = ElfFile::new(bytes.to_vec()) else { return bytes.to_vec() };
     let (offset, counts) = if elf.wide() { (40, 60) } else { (32, 48) };
@@ -104,7 +104,8 @@ fn goes_its_own_way(bytes: &[u8]) -> bool {
         || tables.iter().all(|entry| entry.tag != DT_STRSZ)
 }
 
-/// The facts as readelf reads them, or nothing if it complains or dies, or goes its own way.
+/// The facts as readelf reads them. `None` if readelf reports a problem, crashes, or reads the file
+/// in another way than the loader.
 pub fn readelf(dir: &Path, bytes: &[u8]) -> Option<Facts> {
     if goes_its_own_way(bytes) {
         return None;
@@ -146,8 +147,7 @@ fn dynamic(line: &[u8]) -> Option<(u64, Name)> {
     Some((tag, text.get(start..end)?.to_vec()))
 }
 
-/// The export that this line of a symbol table shows, if it shows one; nothing at all if the
-/// line cannot be taken apart.
+/// The export in this line of a symbol table, if any; `None` if the line cannot be parsed.
 #[allow(clippy::option_option, reason = "no line, a line of no export, an export")]
 fn export(line: &[u8]) -> Option<Option<Symbol>> {
     let words: Vec<&[u8]> =

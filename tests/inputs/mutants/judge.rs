@@ -1,5 +1,5 @@
-//! The verdict on one mutant, from what linkaudit said of it, what readelf reads, and, where
-//! these do not settle it, what the real loader does.
+//! The verdict on one mutant, from linkaudit's report, readelf's facts, and, if these do not decide
+//! it, the real loader.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,15 +16,16 @@ use crate::support::{LddText, normalise};
 pub enum Verdict {
     /// The facts are those that readelf reads.
     Equal,
-    /// The facts are those of the file before the damage, which lies in no place the loader reads.
+    /// The facts are those of the intact file: the loader does not read the damaged bytes.
     Unharmed,
     /// The library list is the loader's own.
     AsLoader,
     /// A finding says that the file is damaged.
     Reported,
-    /// No file that could be loaded: not ELF, relocatable, without a dynamic section.
+    /// The file cannot be loaded: it is not ELF, is relocatable, or has no dynamic section.
     OtherKind,
-    /// readelf complains, the loader breaks, linkaudit has facts: nobody to ask.
+    /// linkaudit has facts, but there is no oracle: readelf reports a problem, and the loader
+    /// crashes.
     Unjudged,
     Different(String),
 }
@@ -101,7 +102,7 @@ pub fn judge(
     }
 }
 
-/// What differs in the exports, as far as readelf can be held against the loader there.
+/// A difference in the exports, if readelf and the loader agree about them.
 fn exports(ours: &Facts, theirs: &Facts, mutant: &Mutant<'_>) -> Option<String> {
     let (Some(mut ours), Some(mut theirs)) = (ours.exports.clone(), theirs.exports.clone()) else {
         return None;
@@ -149,8 +150,8 @@ fn unclear_versions(bytes: &[u8]) -> bool {
         || defined.iter().any(|at| elf.get(at + 8, 4) == Some(0))
 }
 
-/// True of what is not for the loader at all, by its magic, its type, its machine (device code)
-/// or its program headers.
+/// True for a file that is not for the loader, by its magic, type, machine (device code) or program
+/// headers.
 fn other_kind(bytes: &[u8]) -> bool {
     if !bytes.starts_with(b"\x7fELF") {
         return true;
@@ -164,7 +165,7 @@ fn other_kind(bytes: &[u8]) -> bool {
     !loadable || !elf.segments().iter().any(dynamic)
 }
 
-/// The library lines that the real loader prints, or nothing if it refuses the file or breaks.
+/// The library lines of the real loader; `None` if it refuses the file or crashes.
 fn loader(dir: &Path, file: &str) -> Option<String> {
     let file = format!("./{file}");
     for loader in ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2"] {
@@ -185,7 +186,7 @@ fn ours(dir: &Path, file: &str) -> String {
     library_lines(&run(dir, 20, &[program, "--as-ldd", "--format", "ldd", file]).stdout)
 }
 
-/// The lines about libraries, with other bytes than text written as linkaudit writes them.
+/// The lines about libraries, with non-text bytes escaped as in linkaudit.
 fn library_lines(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

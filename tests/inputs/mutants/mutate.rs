@@ -1,4 +1,4 @@
-//! The mutations: one kind of table at a time, so that a difference says where to look.
+//! The mutations: one kind of table at a time, so that a difference shows the table.
 
 use super::elf_file::{
     self, DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERNEED,
@@ -34,7 +34,7 @@ pub const CATEGORIES: [Category; 9] = [
 /// A place in the file: offset and size.
 type Place = (usize, usize);
 
-/// A damaged copy, or nothing if the file has no such table.
+/// A damaged copy; `None` if the file has no such table.
 pub fn mutate(random: &mut Random, base: &[u8], category: Category) -> Option<Vec<u8>> {
     let original = ElfFile::new(base.to_vec())?;
     for _ in 0..20 {
@@ -70,7 +70,7 @@ fn once(random: &mut Random, elf: &mut ElfFile, category: Category) -> Option<()
     Some(())
 }
 
-/// A value that a careless reader trips over.
+/// A value on which a careless reader fails.
 fn value(random: &mut Random, old: u64, length: usize) -> u64 {
     let length = length.max(1) as u64;
     let some = random.next();
@@ -150,8 +150,8 @@ fn segment(random: &mut Random, elf: &ElfFile) -> Option<Place> {
 }
 
 fn dynamic(random: &mut Random, elf: &mut ElfFile) -> Option<()> {
-    /// Tags of which one more, or one of the wrong value, matters. None that names an auditor,
-    /// which the real loader would start.
+    /// Tags for which one more entry, or a wrong value, matters. Tags for audit libraries are
+    /// excluded, because the real loader would run these libraries.
     const TAGS: [u64; 24] = [
         0,
         1,

@@ -1,4 +1,4 @@
-//! The JSON report of linkaudit, reduced to what the mutants are judged by.
+//! The JSON report of linkaudit, reduced to the facts by which mutants are checked.
 //!
 //! Every key of the report that this test depends on is named here and nowhere else.
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::facts::{Facts, Name, exported};
 
-/// Rules that say a file, or a part of it, could not be read or decided.
+/// Rules for files, or parts of files, that could not be read or decided.
 const DAMAGE: [&str; 5] =
     ["unreadable", "malformed", "undecided", "bad-library-file", "readers-disagree"];
 

@@ -1,5 +1,6 @@
-//! CMake packages of Debian: a real CMake in a chroot says of each one whether `find_package` finds it,
-//! and which file or package it misses. Then files that the packages name are removed, one at a time.
+//! CMake packages of Debian. For each, a real CMake in a chroot shows if `find_package` finds it,
+//! and which file or package is missing. Then files that the packages name are removed, one at a
+//! time.
 
 use super::debian::{Debian, unpack_merged};
 use super::random::{Random, number};
@@ -45,7 +46,7 @@ struct System {
     root: PathBuf,
 }
 
-/// What CMake says.
+/// CMake's result for a package.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Found,
@@ -152,7 +153,7 @@ fn ours(found: Option<Truth>) -> Verdict {
     }
 }
 
-/// What differs between CMake's answer and ours, if something does.
+/// The difference between CMake's answer and ours, if any.
 fn difference(package: &CMakePackage, answer: &Answer) -> Option<String> {
     let outcome = &package.outcome;
     let ours = ours(outcome.found);

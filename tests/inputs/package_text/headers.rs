@@ -1,6 +1,6 @@
-//! Headers of Debian's packages: a real compiler in a chroot reads each of them, with the flags of the
-//! packages' own pkg-config files, and says which file it does not find. Then headers are removed, one at
-//! a time.
+//! Headers of Debian's packages. A real compiler in a chroot reads each, with the flags of the
+//! packages' own pkg-config files, and reports files that it does not find. Then headers are
+//! removed, one at a time.
 
 use super::debian::{Debian, unpack_merged};
 use super::random::{Random, number};
@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicUsize;
 const TOOLS: [&str; 3] = ["g++", "gcc", "pkgconf"];
 /// Headers that are compiled in one run of the test.
 const SAMPLE: usize = 200;
-/// Findings about one deleted header that the compiler is asked about.
+/// Findings about one deleted header that the compiler checks.
 const AGAIN: usize = 4;
 
 struct System {
@@ -33,7 +33,7 @@ struct System {
 struct Compiled {
     /// The file, the line and the name of the fatal error.
     fatal: Option<(PathBuf, u32, String)>,
-    /// Names that the compiler could not find, if it was asked to go on.
+    /// Names that the compiler did not find, if it was told to continue.
     needs: BTreeSet<String>,
     /// True for any other error.
     failed: bool,
@@ -139,7 +139,8 @@ impl System {
         out
     }
 
-    /// Why linkaudit is silent about an error of the compiler, if that is right.
+    /// The reason why linkaudit is right not to report an error of the compiler; `None` if it is
+    /// wrong.
     fn reason(&self, file: &Path, line: u32, name: &str) -> Option<&'static str> {
         let ends = |path: &Path| path.ends_with(name.trim_start_matches("../"));
         let mut all = walkdir::WalkDir::new(self.root.join("usr")).into_iter().flatten();
@@ -273,8 +274,8 @@ fn removed_headers_are_noticed() {
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
-/// A build directory given with `--lib-path` hides no missing header. The headers of a package that is found
-/// there count, as for the compiler, which gets the flags of both package files.
+/// A build directory given with `--lib-path` hides no missing header. The headers of a package that
+/// is found there count, as for the compiler, which gets the flags of both package files.
 #[test]
 fn headers_below_lib_path_are_candidates() {
     let lab = Lab::new();

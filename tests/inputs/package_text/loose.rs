@@ -1,5 +1,5 @@
-//! Text files that Python, ldconfig and GCC read, with random lines: the program says what it looked for in
-//! vain, or what it adds to every link.
+//! Text files with random lines that Python, ldconfig and GCC read: each program shows the paths
+//! that it does not find, or the options that it adds to every link.
 
 use super::random::{Random, number};
 use super::report::{Report, text};
@@ -7,7 +7,7 @@ use crate::support::{Lab, clean, has, linkaudit, skip};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Paths and flags that findings of a rule name; those of a file in the prefix are whole.
+/// Paths and flags in findings of a rule; paths in the prefix are absolute.
 fn details(report: &Report, rule: &str) -> BTreeSet<String> {
     let details = report.of_rule(rule).map(|finding| {
         let detail = text(&finding["detail"]);
@@ -35,7 +35,7 @@ fn finish(what: &str, cases: u64, seen: usize, differences: &[String]) {
     assert!(seen > 0, "nothing was compared");
 }
 
-/// A name that is there (`d0` to `d3`) or not.
+/// A name that exists (`d0` to `d3`) or does not.
 fn name(random: &mut Random) -> String {
     let letter = if random.chance(50) { "d" } else { "gone" };
     format!("{letter}{}", random.below(4))

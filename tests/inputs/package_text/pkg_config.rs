@@ -1,5 +1,5 @@
-//! Package files of Debian: pkgconf says which flags they have and which requirements hold, and the
-//! linker which libraries it finds. Then files that they name are removed, one at a time.
+//! Package files of Debian: pkgconf prints their flags and unmet requirements, and the linker shows
+//! the libraries that it finds. Then files that the package files name are removed, one at a time.
 
 use super::debian::{Debian, unpack_merged};
 use super::random::{Random, number};
@@ -79,7 +79,7 @@ fn flags(content: &PkgConfig) -> BTreeSet<String> {
     written.collect()
 }
 
-/// The same of what pkgconf prints.
+/// The directories, libraries and files in the output of pkgconf, each written as one word.
 fn printed(line: &str) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let mut words = words(line).into_iter();
@@ -165,7 +165,7 @@ impl System {
         out
     }
 
-    /// What pkgconf and the linker say against a package.
+    /// The defects of a package according to pkgconf and the linker.
     fn oracle(&self, name: &str) -> (bool, BTreeSet<String>) {
         let (exists, ..) = pkgconf(&self.root, &["--exists", name]);
         let (known, libs, _) = pkgconf(&self.root, &["--libs", name]);
@@ -200,7 +200,7 @@ impl System {
         (exists, lost.collect())
     }
 
-    /// The same by linkaudit.
+    /// The defects of the package according to linkaudit.
     fn ours(
         &self,
         name: &str,
@@ -234,7 +234,7 @@ impl System {
         (exists, public.iter().filter(is_library).map(|what| (*what).clone()).collect())
     }
 
-    /// Compares the verdicts about some packages; the differences in words.
+    /// Compares the results for some packages; returns the differences.
     fn compare(&self, names: &[&String]) -> Vec<String> {
         let findings = self.findings();
         let differs = |name: &&&String| self.oracle(name) != self.ours(name, &findings);

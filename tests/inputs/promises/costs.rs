@@ -1,5 +1,5 @@
-//! Time and memory: twice as much of something takes about twice as long, what a header claims is
-//! not allocated, and many small files are walked quickly.
+//! Time and memory: twice the input takes about twice the time, sizes in headers are not allocated,
+//! and many small files are walked quickly.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use super::report::Report;
 use super::tiny::Tiny;
 use crate::support::{self, Lab};
 
-/// Twice the input may take this much longer, in percent; below [`SHORT`] nothing is said.
+/// Upper bound for the time of twice the input, in percent. Times below [`SHORT`] are not compared.
 const TWICE: u32 = 300;
 const SHORT: Duration = Duration::from_millis(40);
 const FILES: usize = 100_000;
 const IN_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 15 } else { 3 });
 
-/// The quickest of some runs: what else the machine does only adds.
+/// The quickest of some runs: other load only adds time.
 fn quickest(lab: &Lab, path: &str, runs: usize) -> Duration {
     let run = || {
         let start = Instant::now();
@@ -52,7 +52,7 @@ fn costs_are_linear() {
 }
 
 /// Sizes and counts of four gigabytes in a file of some hundred bytes, under a limit of address
-/// space that one such allocation would pass.
+/// space that one such allocation would exceed.
 #[test]
 fn claims_are_not_believed() {
     let lab = Lab::new();
@@ -75,7 +75,7 @@ fn claims_are_not_believed() {
     assert_eq!(report.total("entries"), number);
 }
 
-/// A file with holes may claim tables that no memory holds.
+/// A sparse file may have tables that do not fit into memory.
 #[test]
 fn holes_are_not_read() {
     const PLACE: usize = 0x2000;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::tiny::Tiny;
 use crate::support::Lab;
 
-/// Forty kinds of them.
+/// Forty kinds of such names.
 const NAMES: [&[u8]; 40] = [
     b"a b",
     b" ",

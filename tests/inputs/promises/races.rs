@@ -1,5 +1,6 @@
-//! Files that are cut, grown and replaced while they are read. No run ends by a signal or a panic,
-//! and what is said of a file is true of one of its versions, or says that it changed.
+//! Files that are truncated, extended and replaced while they are read. No run ends by a signal or
+//! a panic. The report on a file is true for one of its versions, or has the finding that it
+//! changed.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ fn version(file: usize, number: usize) -> Vec<u8> {
     Tiny::library(&format!("lib{file}.so"), needs).bytes()
 }
 
-/// Ends the writer, whatever became of the reader.
+/// Ends the writer when the reader returns or panics.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -99,8 +100,8 @@ fn races() {
     assert!(whole > SCANS && reported > 0);
 }
 
-/// Names in large string tables are read as they are asked for. That the file is touched meanwhile, gets
-/// another name or mode, or that a copy takes its name, makes nothing undefined.
+/// Names in large string tables are read on demand. No symbol becomes undefined if the file is
+/// touched meanwhile, gets another name or mode, or a copy takes its name.
 #[test]
 fn a_large_library_that_is_touched() {
     let lab = Lab::new();

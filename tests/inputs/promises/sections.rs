@@ -1,5 +1,5 @@
-//! Section headers are nobody's business: whatever they say, the answer is the same. Where the file ends
-//! before them, `truncated-file` says so, and nothing else changes.
+//! Section headers do not matter: their content does not change the report. If the file ends before
+//! them, the only new finding is `truncated-file`.
 
 use super::random::Random;
 use crate::support::Lab;

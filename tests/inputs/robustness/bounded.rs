@@ -1,5 +1,5 @@
-//! Files that options name: FIFOs, devices and endless files are refused before they are read, and
-//! messages show no lines of files that are none of ours.
+//! Files that options name: FIFOs, devices and endless files are refused before they are read.
+//! Messages show no lines of files that are not policies or lists.
 
 use super::tiny::Tiny;
 use super::{ended, limited};

@@ -1,5 +1,5 @@
-//! An ld.so.cache that cannot be used: it is named, and libraries are found without it, as the loader
-//! finds them. One that is absent is not missed.
+//! An unusable ld.so.cache is reported, and libraries are found without it, as by the loader. An
+//! absent cache is not reported.
 
 use super::report::Report;
 use crate::support::{self, Lab};

@@ -1,11 +1,11 @@
-//! System calls that fail: one call of a run is made to fail with an error, and the run must end with
-//! the same answer, with a finding, or with an error message.
+//! System calls that fail: one call of a run is made to fail with an error, and the run must end
+//! with the same answer, with a finding, or with an error message.
 //!
-//! ENOENT is no fault: what is absent is another tree. getdents answers it for a directory that was
-//! removed, which then has no entries (POSIX, readdir).
+//! ENOENT is not tried: an absent file makes another tree. getdents returns it for a removed
+//! directory, which then has no entries (POSIX, readdir).
 //!
-//! strace counts the calls of each thread by itself, so that one point may fail once in each of them.
-//! `LINKAUDIT_FAULTS` is how many points are tried; without it 250.
+//! strace counts the calls of each thread separately, so one point may fail once in each thread.
+//! `LINKAUDIT_FAULTS` is the number of points that are tried, 250 by default.
 
 use super::random::{Random, number};
 use crate::support::{self, Lab, linkaudit};
@@ -50,11 +50,11 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("madvise", &["ENOMEM"]),
 ];
 
-/// Calls with which memory is had. Without memory a process may be ended by a signal.
+/// Calls that allocate memory. Without memory a signal may end the process.
 const MEMORY: [&str; 4] = ["mmap", "brk", "mprotect", "madvise"];
 
-/// A tree without findings: programs, libraries in two directories, a link, an archive; and a sysroot
-/// with a cache that holds a copy of it.
+/// A tree without findings: programs, libraries in two directories, a link, an archive; and a
+/// sysroot with a cache that holds a copy of it.
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.so("p/lib/libb.so", "int b(void) { return 1; }", &[]);
@@ -87,9 +87,9 @@ impl End {
         Self { status: output.status.code(), stdout: output.stdout, report, error }
     }
 
-    /// True if the reports differ only in where libraries were found. The loader passes over a directory
-    /// that it may not search and searches on (`elf/dl-load.c`, `open_path`), so that another file of
-    /// the name is the right answer.
+    /// True if the reports differ only in where libraries were found. The loader skips a directory
+    /// that it may not search and continues (`elf/dl-load.c`, `open_path`), so another file of the
+    /// name is the right answer.
     fn differs_in_found(&self, sound: &Self) -> bool {
         let needed = |end: &Self| {
             let mut report: Value = serde_json::from_slice(end.report.as_deref()?).ok()?;
@@ -173,7 +173,7 @@ fn run(lab: &Lab, run: &[&str], fault: Option<Fault>, name: usize) -> (End, bool
     (end, String::from_utf8_lossy(&trace).contains("(INJECTED)"))
 }
 
-/// How often one run makes each call.
+/// Number of times that one run makes each call.
 fn counts(lab: &Lab, run: &[&str]) -> BTreeMap<&'static str, usize> {
     let dir = lab.mkdir("counted");
     let trace = dir.join("trace");

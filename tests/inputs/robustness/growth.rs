@@ -1,5 +1,5 @@
-//! Inputs that once took the square of their size, each within seconds of the processor that a square
-//! does not fit into, also without optimisation. `benches/growth.sh` measures slopes.
+//! Inputs that once took quadratic time. Each must end within a few seconds of processor time, too
+//! few for quadratic time, also without optimisation. `benches/growth.sh` measures slopes.
 
 use super::tiny::Tiny;
 use super::{ended, limited};
@@ -89,7 +89,8 @@ fn archives_of_equal_members() {
     quick(&lab, 30, &["p", "--policy", "policy.toml", "--fail-on", "never"], 0);
 }
 
-/// Each library refers to a symbol of the next, the last to one of the first, and to one that nothing defines.
+/// Each library refers to a symbol of the next, the last to one of the first, and to an undefined
+/// one.
 #[test]
 fn a_chain_of_libraries() {
     let lab = Lab::new();

@@ -1,4 +1,4 @@
-//! A million of something in one file: the run ends with a report that says how many there are, in a
+//! A million items of one kind in one file: the run ends with a report that has their number, in a
 //! bounded address space. `benches/growth.sh` measures the same in a release build.
 
 use super::limited;
@@ -7,7 +7,7 @@ use super::tiny::Tiny;
 use crate::support::Lab;
 use std::process::Stdio;
 
-/// Needs and unbound symbols of one file that are judged.
+/// Most needs and unbound symbols of one file that are checked.
 const MOST: usize = 100_000;
 const MILLION: usize = 1_000_000;
 
@@ -53,7 +53,7 @@ fn a_million_undefined_symbols_in_300_megabytes() {
     println!("a million undefined symbols: {MOST} findings, {peak} KB");
 }
 
-/// As many as are judged are judged whole, and one more is said to be left out.
+/// At the bound all are checked; one more is reported as left out.
 #[test]
 fn the_bound_itself() {
     let lab = Lab::new();

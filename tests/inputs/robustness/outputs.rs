@@ -1,4 +1,4 @@
-//! Files that are written: whole or not there, and never over what is audited.
+//! Files that are written: they are complete or absent, and never overwrite audited files.
 
 use super::tiny::Tiny;
 use super::{ended, limited};

@@ -1,5 +1,5 @@
-//! Needs and search paths that lead to the process that looks: they are undecided, and the report is the
-//! same in whatever process and directory linkaudit runs.
+//! Needs and search paths that lead into `/proc/self`: they are undecided, and the report is the
+//! same for any process and directory of linkaudit.
 
 use super::report::Report;
 use super::tiny::Tiny;
@@ -79,7 +79,7 @@ fn the_own_process_is_never_looked_into() {
     println!("own process: {} ways, {runs} runs, 0 differences", WAYS.len());
 }
 
-/// The same inside a root that is this machine's.
+/// The same inside a sysroot with this machine's processes.
 #[test]
 fn a_sysroot_with_processes() {
     let lab = lab();

@@ -1,4 +1,4 @@
-//! The sandbox comes before threads and before what is audited, and changes no answer.
+//! The sandbox starts before threads and before audited files are read, and changes no answer.
 
 use super::ended;
 use super::strace::{self, name};

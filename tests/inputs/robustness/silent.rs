@@ -149,7 +149,7 @@ fn members_of_thin_archives_that_are_no_files() {
     }
 }
 
-/// Every length at which the section headers are cut and nothing else.
+/// Every length that cuts off only section headers.
 #[test]
 fn files_that_end_before_their_section_headers() {
     let lab = Lab::new();
@@ -165,8 +165,8 @@ fn files_that_end_before_their_section_headers() {
     assert_eq!(audit(&lab, &["cut"]).of_rule("truncated-file").count(), 0);
 }
 
-/// What a link leads to is unknown if a directory on its way may not be searched. Root may search every
-/// directory, so that it audits as another user.
+/// The target of a link is unknown if a directory on its path may not be searched. Root may search
+/// every directory, so the audit runs as another user.
 #[test]
 fn links_into_a_closed_directory() {
     let lab = Lab::new();

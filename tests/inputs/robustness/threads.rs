@@ -1,4 +1,5 @@
-//! Threads that the system does not grant: the run takes those it gets, and gives the same report.
+//! Threads that the system does not grant: the run uses those that it gets, and gives the same
+//! report.
 
 use super::report::Report;
 use super::tiny::Tiny;
@@ -36,7 +37,7 @@ fn a_limit_of_address_space_takes_threads_and_nothing_else() {
     println!("limits of address space: {cases} runs, 0 differences");
 }
 
-/// Root may have any number of processes, so that the run belongs to another user, who has none.
+/// Root may have any number of processes, so the run belongs to another user without processes.
 #[test]
 fn no_thread_at_all() {
     const USER: &str = "61234";

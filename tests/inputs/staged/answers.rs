@@ -1,5 +1,5 @@
 //! Named cases: the layouts of distributions, upgrades, links, and a stage that brings its own C
-//! library. The loader is asked after the real installation.
+//! library. The loader runs after the real installation.
 
 use super::installed::Case;
 use super::report::{Report, list, text};

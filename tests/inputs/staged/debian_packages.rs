@@ -1,5 +1,5 @@
-//! Packages of Debian as stages over a system with all others: each is unpacked as `dpkg -x` does, and
-//! the loader of the system with the package installed says what it loads.
+//! Packages of Debian as stages over a system with all others: each is unpacked as by `dpkg -x`.
+//! The oracle is the loader of the system with the package installed.
 
 use super::debian::{Debian, unpack, unpack_merged};
 use super::elf_file::with_lost_symbol;
@@ -28,7 +28,7 @@ const MANY: &[&str] = &[
 /// Packages that are staged without the switch.
 const FEW_STAGES: usize = 12;
 
-/// Packages without which nothing runs in the chroot that is compared.
+/// Packages that every chroot needs to run a program.
 const BASE: [&str; 3] = ["libc6_", "libc-bin_", "coreutils_"];
 
 /// Installed paths of the 64-bit programs and libraries below a stage.

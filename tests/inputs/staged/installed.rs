@@ -1,5 +1,5 @@
-//! A system with stages, as linkaudit sees it and as it becomes. A case is a directory of the
-//! laboratory with `root`, `stage0`, `stage1` and `replaces`.
+//! A system with stages, as linkaudit sees it and after the installation. A case is a directory of
+//! the laboratory with `root`, `stage0`, `stage1` and `replaces`.
 
 use super::system::{ldconfig, sh, traced};
 use crate::support::{Lab, Tally, linkaudit};
@@ -12,7 +12,7 @@ pub struct Case {
     pub stages: usize,
     /// The system has a cache.
     pub caches: bool,
-    /// Installed paths of the files that are asked about.
+    /// Installed paths of the compared files.
     pub files: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Options: directories that are no stages, paths inside and outside of them, shared files, outputs, and
-//! the line for a directory that looks like a stage.
+//! Options: directories that are not stages, paths inside and outside of stages, shared files,
+//! outputs, and the line for a directory that looks like a stage.
 
 use super::report::Report;
 use super::system::bare;
@@ -119,7 +119,7 @@ fn other_commands_know_the_stage() {
     assert!(flat.join(" ").contains("--staged is for staging directories"), "{words}");
 }
 
-/// Under a whitelist the system below the stage is not looked at.
+/// Under a whitelist the system below the stage is not read.
 #[test]
 fn a_whitelist_sees_the_stage_alone() {
     let lab = Lab::new();

@@ -1,8 +1,9 @@
-//! Small source packages of Debian that carry a `configure` script, built, staged with
-//! `make install DESTDIR=` and audited: against the loader of a system in which dpkg installed the
+//! Small source packages of Debian with a `configure` script, which are built, staged with `make
+//! install DESTDIR=` and audited. The oracle is the loader of a system in which dpkg installed the
 //! package.
 //!
-//! `LINKAUDIT_SOURCES=N` builds N packages; one that cannot be had or built is replaced by the next.
+//! `LINKAUDIT_SOURCES=N` builds N packages; the next one replaces a package that cannot be fetched
+//! or built.
 
 use super::debian::Debian;
 use super::debian_packages::elf_files;
@@ -29,8 +30,8 @@ const PACKAGES: [&str; 13] = [
     "zlib",
 ];
 
-/// Builds the package and installs it into `stage`. Tools that make the build system anew are not
-/// needed, and patches may look as if they were.
+/// Builds the package and installs it into `stage`. Tools that regenerate the build system are
+/// replaced, because patches may make them seem necessary.
 fn build(source: &Path, stage: &Path) -> Result<(), String> {
     let no_tools = "ACLOCAL=: AUTOCONF=: AUTOHEADER=: AUTOMAKE=: MAKEINFO=true";
     let script = format!(

@@ -1,4 +1,4 @@
-//! Random stages over random systems, and what they become once they are installed.
+//! Random stages over random systems, compared with the installed systems.
 
 use super::installed::Case;
 use super::random::{Random, number};

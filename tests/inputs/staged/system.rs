@@ -16,7 +16,7 @@ pub const PROGRAMS: usize = 6;
 /// Symbols of each library.
 const SYMBOLS: usize = 3;
 
-/// The directory of a system with a merged `/usr` and nothing but its loader.
+/// The directory of a system with a merged `/usr` and only its loader.
 pub fn bare(lab: &Lab, name: &str) -> PathBuf {
     let root = lab.mkdir(name);
     for dir in [MULTIARCH, "usr/lib64", "usr/bin", "etc/ld.so.conf.d", "sbin", "var/cache/ldconfig"]

@@ -1,4 +1,4 @@
-//! What a tree answers of a path, and what the kernel does.
+//! The answers of a tree and of the kernel about a path.
 
 use linkaudit::tree::{Errno, Kind, Node, Opened, Special, Tree};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat, openat2};
@@ -19,7 +19,7 @@ pub struct Answers {
     pub list: Result<Vec<(OsString, Node)>, Errno>,
 }
 
-/// What `tree` answers of `path`; paths that come out are taken without `top`.
+/// The answers of `tree` about `path`; paths in them are relative to `top`.
 pub fn of_tree(tree: &dyn Tree, path: &Path, top: &Path) -> Answers {
     let open = tree.open(path).map(|opened| match opened {
         Opened::File(handle) => {
@@ -74,7 +74,7 @@ impl Kernel {
         openat2(&self.fd, path, OFlags::PATH | OFlags::CLOEXEC | more, Mode::empty(), how)
     }
 
-    /// True if the path, taken below the directory without it as `/`, leads out.
+    /// True if the path leads out of the directory when the directory is not treated as `/`.
     pub fn climbs(&self, path: &Path) -> bool {
         let path = path.strip_prefix("/").expect("an absolute path");
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };

@@ -1,5 +1,4 @@
-//! An audit of a stage over a system says what an audit of the system says once the stage is really
-//! installed there.
+//! An audit of a stage over a system equals an audit of the system after the real installation.
 
 use super::content::{Content, Item};
 use super::layouts::Layout;
@@ -22,7 +21,7 @@ fn audited(plan: &Plan, tree: &dyn Tree) -> Audit {
     audit::audit(plan, tree, audit::collect(plan, tree, input))
 }
 
-/// All findings with their evidence, and what each file needs and gets.
+/// All findings with their evidence, and the needs of each file with their files.
 pub fn told(tree: &dyn Tree, paths: &[&str]) -> String {
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let plan = Plan { threads: 2, cross_check: true, ..Plan::new(paths, "/".into()) };

@@ -1,4 +1,4 @@
-//! Which files a walk hands to its reader, and that what goes wrong in a reader surfaces.
+//! The files that a walk passes to its reader, and errors of the reader.
 
 use linkaudit::sniff::{Class, Classes};
 use linkaudit::tree::MemTree;
@@ -18,7 +18,7 @@ fn tree() -> MemTree {
     tree
 }
 
-/// What the reader got, with sizes; the counts; the names of text files.
+/// The files that the reader got, with sizes; the counts; the names of text files.
 type Seen = (Vec<(Class, u64)>, Totals, Vec<(Class, String)>);
 
 fn read(classes: Classes, given: &[&str]) -> Seen {

@@ -1,5 +1,5 @@
-//! Random content of a tree: directories, files, links and special files by absolute path, put on disk,
-//! into memory, or split into two layers that give it back when one is laid over the other.
+//! Random content of a tree: directories, files, links and special files by absolute path. It is
+//! written to disk, into memory, or split into two layers that give the same content as an overlay.
 
 use super::random::Random;
 use linkaudit::tree::{Kind, MemTree, Special, Tree as _};
@@ -16,7 +16,7 @@ pub enum Item {
     Socket,
 }
 
-/// Items by absolute path. The directories above an item are items too; `/` is none.
+/// Items by absolute path. The directories above an item are items too, except `/`.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
     pub items: BTreeMap<PathBuf, Item>,
@@ -24,7 +24,7 @@ pub struct Content {
 
 const NAMES: [&str; 8] = ["a", "b", "lib", "opt", "x.so", "y z", "\u{e9}", "..."];
 
-/// A name in a directory. Few are long, as long as the kernel lets names be.
+/// A name in a directory. A few names are as long as the kernel permits.
 fn name(random: &mut Random) -> String {
     if random.chance(3) { "n".repeat(255) } else { (*random.pick(&NAMES)).to_owned() }
 }
@@ -67,7 +67,7 @@ impl Content {
         content
     }
 
-    /// Links that lead one to the next, around as many as the kernel follows.
+    /// A chain of links, about as long as the kernel follows.
     fn chain(&mut self, length: usize) {
         self.items.insert("/end".into(), Item::File(b"\x7fELF".to_vec()));
         for at in 0..length {
@@ -98,7 +98,7 @@ impl Content {
         if target.is_empty() { ".".to_owned() } else { target }
     }
 
-    /// Puts everything below `top`, a directory that is not there yet.
+    /// Writes everything below `top`, a directory that does not exist yet.
     pub fn on_disk(&self, top: &Path) {
         std::fs::create_dir_all(top).expect("a directory");
         for (path, item) in &self.items {
@@ -197,8 +197,8 @@ impl Content {
     }
 }
 
-/// Something that an item of an upper layer hides. Below a directory no link that leads to one: the
-/// directory would not hide that.
+/// A random item that an item of an upper layer hides. Its links are dangling, because an upper
+/// directory does not hide a link to a directory.
 fn hidden_item(random: &mut Random, item: &Item) -> Item {
     match random.below(4) {
         0 => Item::File(b"\x7fELF hidden".to_vec()),

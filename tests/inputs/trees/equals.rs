@@ -1,5 +1,5 @@
-//! The same content on disk, under a sysroot, in memory and split over two layers is listed, opened,
-//! resolved and walked with the same answers.
+//! The same content on disk, under a sysroot, in memory and split over two layers is listed,
+//! opened, resolved and walked with the same answers.
 
 use super::answers::{Kernel, of_tree, without};
 use super::content::Content;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicUsize;
 
 const CASES: u64 = 150;
 
-/// One content in all the trees that there are. The first is the sysroot.
+/// One content in all kinds of trees. The first is the sysroot.
 struct Trees {
     all: Vec<(&'static str, Box<dyn Tree>)>,
     kernel: Kernel,
@@ -45,7 +45,7 @@ impl Trees {
     }
 }
 
-/// A tree of which everything lies in the prefix. It lives as long as the tests.
+/// A tree whose prefix has everything. It lives as long as the tests.
 fn all_inside(tree: Box<dyn Tree>) -> Box<dyn Tree> {
     let mut prefixes = Prefixes::default();
     prefixes.add_dir(PathBuf::from("/"));
@@ -115,7 +115,7 @@ fn every_tree_answers_as_the_kernel_does() {
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     entries: Vec<(PathBuf, bool, bool, bool)>,
-    /// Contents, one for each inode: which of its names was read is a matter of timing.
+    /// Contents, one for each inode: the name by which it was read depends on timing.
     read: Vec<Vec<u8>>,
     totals: Totals,
     problems: BTreeSet<(PathBuf, String)>,

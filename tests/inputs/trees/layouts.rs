@@ -11,7 +11,7 @@ pub const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 const LIBC: &str = "/lib/x86_64-linux-gnu/libc.so.6";
 const LIBRARIES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// A system and what is staged for it.
+/// A system and a stage for it.
 pub struct Layout {
     pub system: Content,
     pub stage: Content,
@@ -58,7 +58,7 @@ impl Layout {
     }
 }
 
-/// Puts libraries and programs into the directories where they are looked for.
+/// Adds libraries and programs to the directories in which they are searched.
 fn fill(content: &mut Content, random: &mut Random, usr: &str, count: usize) {
     let near = format!("{usr}/lib");
     let far = format!("{usr}/lib/x86_64-linux-gnu");

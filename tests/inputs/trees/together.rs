@@ -1,4 +1,4 @@
-//! Two audits in one process, at once and one after the other: each says what it says alone.
+//! Two audits in one process, at once and one after the other: each gives the same report as alone.
 
 use super::audits::told;
 use super::layouts::Layout;
@@ -53,7 +53,7 @@ fn two_audits_at_once_say_what_each_says_alone() {
     println!("together: {ROUNDS} rounds of two audits, {lines} lines, 0 differences");
 }
 
-/// A directory whose path no call takes.
+/// A directory whose path is too long for system calls.
 fn deep(lab: &Lab) -> (OwnedFd, PathBuf) {
     let mut path = lab.mkdir("deep");
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,4 +1,4 @@
-//! Much of something: levels, bytes in a path, files.
+//! Large numbers: levels of directories, bytes in a path, files.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,8 +20,8 @@ const IN_TIME: Duration = Duration::from_secs(5);
 /// A walk that keeps a directory open for each level needs more than these.
 const DESCRIPTORS: u32 = 64;
 
-/// A chain of directories below `top`, each called `name`, made from its end to its end because
-/// no call takes so long a path. Answers the last one.
+/// A chain of directories below `top`, each called `name`. It is made level by level, because the
+/// path is too long for system calls. Returns the last directory.
 fn deep(lab: &Lab, top: &str, name: &str, levels: usize) -> (OwnedFd, PathBuf) {
     let mut path = lab.mkdir(top);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -60,7 +60,7 @@ fn five_thousand_levels() {
     one_file_at_the_end_of(LEVELS);
 }
 
-/// Nothing may recurse once for each level, and the time must not grow with the square of them.
+/// No code may recurse once per level, and the time must not be quadratic.
 #[test]
 fn twenty_thousand_levels() {
     one_file_at_the_end_of(VERY_MANY_LEVELS);

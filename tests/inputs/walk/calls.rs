@@ -1,5 +1,5 @@
-//! What reading costs, in system calls: a file that is given is looked at, opened and read in as few
-//! calls as tell the truth about it. Times are the machine's; these are not.
+//! The cost of reading in system calls: a given file is opened and read with the fewest calls that
+//! give correct facts. Unlike times, the number of calls does not depend on the machine.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ fn name(i: usize) -> String {
     format!("libgiven{i}.so")
 }
 
-/// How many calls of each kind name each of a few given libraries.
+/// Number of calls of each kind for each of a few given libraries.
 fn calls(options: &[&str]) -> Vec<BTreeMap<String, usize>> {
     let lab = Lab::new();
     let mut list = String::new();
@@ -37,8 +37,8 @@ fn calls(options: &[&str]) -> Vec<BTreeMap<String, usize>> {
 
 #[test]
 fn a_given_file_is_read_in_two_calls() {
-    // What it is, without links; once open what it is and, at the end, whether it still is that; the
-    // head with all tables, and the dynamic section at the end of the file.
+    // What it is, without links; once open what it is and, at the end, whether it still is that;
+    // the head with all tables, and the dynamic section at the end of the file.
     let expected = [("newfstatat", 1), ("openat", 1), ("fstat", 2), ("pread64", 2)];
     let expected: BTreeMap<String, usize> = expected.map(|(name, n)| (name.to_owned(), n)).into();
     for (i, found) in calls(&[]).into_iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Looking is all that is done: no program is started, no file is changed, nobody is called.
+//! An audit only reads: it starts no program, changes no file, and uses no network.
 //!
-//! The tree holds what other tools have been made to run: an interpreter and an audit library that
+//! The tree has files that attacks made other tools run: an interpreter and an audit library that
 //! leave a mark, and programs named like the tools that a script would call.
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ fn executable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("chmod");
 }
 
-/// Everything about a tree that a write would change.
+/// All properties of a tree that a write would change.
 fn state(top: &Path) -> BTreeSet<String> {
     let entries = walkdir::WalkDir::new(top).into_iter().filter_map(Result::ok);
     entries
@@ -82,7 +82,7 @@ fn nothing_is_executed_written_or_called() {
     assert!(!lab.path("MARK").exists(), "code of the tree has run");
 }
 
-/// Fails unless the call only looks, or makes a thread.
+/// Fails unless the call only reads, or creates a thread.
 fn harmless(call: &str) {
     let name = strace::name(call);
     match name {
@@ -100,8 +100,8 @@ fn harmless(call: &str) {
     }
 }
 
-/// What is opened outside the tree is what the loader would open, and never a file of a device
-/// or of somebody's home.
+/// Files opened outside of the tree are those that the loader would open, and never devices or
+/// files of a home directory.
 #[test]
 fn opens_stay_where_the_loader_looks() {
     if !support::has("strace") {

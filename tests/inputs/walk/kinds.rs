@@ -1,4 +1,4 @@
-//! Entries that are no regular files: they are recognised, named and never opened.
+//! Entries other than regular files: they are recognised, reported and never opened.
 
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use super::report::{Report, text, whole_path};
 use super::{audit, broken, found_broken, is_root, strace};
 use crate::support::{self, Lab};
 
-/// An open of a FIFO that nobody writes to would wait for ever; this is far below for ever.
+/// Upper bound for a run: an open of a FIFO without a writer would wait for ever.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
-/// A tree with one of each kind that can be made here, and how many they are.
+/// A tree with one entry of each kind that can be made here; returns their number.
 fn tree_of_specials(lab: &Lab) -> u64 {
     broken(lab, "tree/lib/libbroken.so");
     let mode = Mode::from_raw_mode(0o644);
@@ -81,7 +81,7 @@ fn a_given_device_or_fifo_is_never_opened() {
     assert!(start.elapsed() < AT_ONCE, "it took {:?}", start.elapsed());
 }
 
-/// What the loader would meet: a search path that leads to a FIFO or a device.
+/// A search path that leads the loader to a FIFO or a device.
 #[test]
 fn a_needed_fifo_or_device_is_never_opened() {
     let lab = Lab::new();

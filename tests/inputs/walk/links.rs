@@ -36,7 +36,7 @@ fn loops_and_ancestors_are_walked_once() {
     assert!(report.complete());
 }
 
-/// Twelve directories, each with links to all others: paths through them are without number.
+/// Twelve directories, each with links to all others: there are endless paths through them.
 #[test]
 fn directories_linked_to_each_other() {
     const N: usize = 12;
@@ -91,7 +91,7 @@ fn a_link_out_to_a_directory_is_walked_once() {
     assert_eq!(report.total("roots"), 1);
 }
 
-/// The tree is named twice, by a link and by its parts: facts stay facts.
+/// The tree is given twice, by a link and by its parts: the findings stay the same.
 #[test]
 fn paths_that_overlap() {
     let lab = Lab::new();
@@ -132,7 +132,7 @@ fn hard_links_are_one_file_with_several_names() {
     assert_eq!(report.total("roots"), 1);
 }
 
-/// A hard link across what is given: still one file.
+/// A hard link between two given prefixes is one file.
 #[test]
 fn hard_links_in_two_prefixes() {
     let lab = Lab::new();
@@ -175,7 +175,7 @@ fn a_link_upwards_is_not_followed() {
     assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));
 }
 
-/// A special file of two names on the command line is one.
+/// A special file with two names on the command line counts once.
 #[test]
 fn a_special_file_under_two_names() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Names that are no plain text, of files and inside of them: nothing that is printed acts on a
-//! terminal or breaks a line, and the report that machines read gives every byte back.
+//! Names that are not plain text, of files and inside of files: no output acts on a terminal or
+//! breaks a line, and the JSON report keeps every byte.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -89,7 +89,7 @@ fn text_has_no_control_characters() {
     }
 }
 
-/// Messages about what was typed come from outside as well.
+/// Messages about arguments: these come from outside, too.
 #[test]
 fn messages_have_no_control_characters() {
     let lab = Lab::new();
@@ -160,7 +160,7 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A directory whose name is no text is a prefix like any other.
+/// A directory whose name is not text is a prefix like any other.
 #[test]
 fn a_prefix_that_is_no_text() {
     let lab = Lab::new();

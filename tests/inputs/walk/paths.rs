@@ -1,5 +1,5 @@
-//! What is typed: paths that do not exist, lists of paths, prefixes with nothing in them, and the
-//! exit status of each.
+//! Paths on the command line: paths that do not exist, lists of paths, empty prefixes, and the exit
+//! status for each.
 
 use std::io::Write as _;
 use std::process::{Output, Stdio};

@@ -1,4 +1,4 @@
-//! What may not be read: named, counted, and never taken for something without faults.
+//! Files that may not be read are reported and counted, and never treated as clean.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::support::{self, Lab};
 
 const NOBODY: &str = "65534";
 
-/// The program under test as a user whom permissions stop. Root becomes another user; the program
-/// is copied to where that user can reach it.
+/// The program under test as a user without permissions. Root becomes another user, and the program
+/// is copied to a directory that this user can reach.
 fn unprivileged(lab: &Lab) -> Command {
     if !is_root() {
         return support::linkaudit();
@@ -70,7 +70,8 @@ fn only_unreadable_files_are_no_clean_bill() {
     assert_eq!(never, Some(3), "--fail-on never is about findings, not about what was not read");
 }
 
-/// The loader of such a user skips what it may not read; it does not call it absent by accident.
+/// The loader of such a user skips a file that it may not read: the report must not call the file
+/// absent.
 #[test]
 fn a_needed_library_that_may_not_be_read() {
     let lab = Lab::new();

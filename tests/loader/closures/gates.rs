@@ -1,5 +1,5 @@
-//! The policies of distributions and of ROCm as gates: a good prefix passes, and each seeded fault of
-//! a line of the policy fails. Good prefixes of all policies are in `platforms`.
+//! The policies of distributions and of ROCm as gates: a good prefix passes, and each violation of
+//! a line of the policy fails. Good prefixes for all policies are in `platforms`.
 
 use super::report::{Report, text};
 use super::store::{LOADER, Store, item};
@@ -26,7 +26,7 @@ fn rules(lab: &Lab, policy: &str, dir: &str) -> Vec<String> {
     rules
 }
 
-/// A library with a search path, and what each policy says.
+/// A library with a search path, under each policy.
 #[test]
 fn search_paths() {
     let good = [
@@ -71,7 +71,7 @@ fn search_paths() {
     println!("search paths of policies: {count} cases, 0 differences");
 }
 
-/// Parts of a driver are on the machine alone, and no finding.
+/// Parts of a driver exist only on the machine with the GPU, and are not findings.
 #[test]
 fn libraries_of_drivers() {
     let store = Store::new();
@@ -90,7 +90,7 @@ fn libraries_of_drivers() {
     }
 }
 
-/// Files of a ROCm prefix that `rocm` asks for.
+/// Files that the policy `rocm` requires in a prefix.
 const ROCM: [&str; 5] = [
     "lib/llvm/lib/clang/17/lib/amdgcn/bitcode/ocml.bc",
     "lib/llvm/lib/clang/17/lib/amdgcn/bitcode/ockl.bc",

@@ -1,4 +1,4 @@
-//! `--nix-closure`: items as Nix lists them, in all layouts, and lists that are none.
+//! `--nix-closure`: items as Nix lists them, in all layouts, and invalid lists.
 
 use super::report::{Report, text};
 use super::store::{LOADER, Store, item};

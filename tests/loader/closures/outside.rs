@@ -87,7 +87,7 @@ fn a_library_of_the_closure_is_judged_too() {
     assert_eq!(outside(&report), [found("libz.so.1", "/usr/lib", "error")], "{}", report.outline());
 }
 
-/// Optimised stores link equal files of items together.
+/// Optimised stores hard-link identical files of items.
 #[test]
 fn hard_linked_items_and_allowed_directories() {
     let store = Store::new();
@@ -136,7 +136,7 @@ fn a_prefix_whose_own_library_is_not_searched() {
     assert_eq!(found.findings().count(), 0, "{}", found.outline());
 }
 
-/// The machine's own directories raise nothing.
+/// The machine's own directories have no findings.
 #[test]
 fn the_system_itself() {
     let mut command = linkaudit();

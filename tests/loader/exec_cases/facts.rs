@@ -1,4 +1,4 @@
-//! What a program loads and binds, as the loader does it and as linkaudit says it.
+//! The libraries and bindings of a program, according to the loader and to linkaudit.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::support::{self, Lab};
 
-/// One binding: the file that refers, the symbol, the version asked for, the file that provides.
+/// One binding: referring file, symbol, version, defining file.
 type Binding = (PathBuf, String, Option<String>, PathBuf);
 
-/// What was loaded and bound, with all links resolved.
+/// The loaded files and the bindings, with all links resolved.
 #[derive(Default)]
 struct Facts {
     /// Files of the laboratory that the program loads.
@@ -20,10 +20,10 @@ struct Facts {
     bindings: BTreeSet<Binding>,
 }
 
-/// The loader looks these up for itself, in the name of the program.
+/// Symbols that the loader looks up for itself in the program's scope.
 const OWN_LOOKUPS: &[&str] = &["malloc", "calloc", "realloc", "free"];
 
-/// What the loader does when it runs `program`, typed as given, in the laboratory.
+/// The loader's facts from a run of `program` in the laboratory, with the path as given.
 fn real(lab: &Lab, program: &str) -> Facts {
     let output = support::clean(lab.path(program))
         .current_dir(lab.root())
@@ -75,7 +75,7 @@ fn binding(lab: &Lab, text: &str) -> Option<Binding> {
     Some((from, symbol.to_owned(), version.map(str::to_owned), resolve(lab, to)))
 }
 
-/// The path as seen from the laboratory, links resolved; a path that is none stays as it is.
+/// The path as seen from the laboratory, with links resolved; unchanged if it does not exist.
 fn resolve(lab: &Lab, path: &str) -> PathBuf {
     let path = lab.root().join(path);
     path.canonicalize().unwrap_or(path)
@@ -85,7 +85,7 @@ fn inside(lab: &Lab, path: &str) -> Option<PathBuf> {
     Some(resolve(lab, path)).filter(|path| path.starts_with(lab.root()) && path.is_file())
 }
 
-/// What linkaudit says of `program`.
+/// linkaudit's facts about `program`.
 fn said(lab: &Lab, program: &str) -> Facts {
     let output = lab.linkaudit(&["--facts", "--format", "json", program]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
@@ -139,8 +139,8 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("not a text: {value}"))
 }
 
-/// Runs and asks about `program`; `shows` are bindings (symbol, file name of the provider) that the
-/// real run must have, else the case does not exercise its rule.
+/// Runs `program` and compares the facts. `shows` are bindings (symbol, file name of the provider)
+/// that the real run must have; otherwise the case does not test its rule.
 pub(crate) fn same(lab: &Lab, program: &str, shows: &[(&str, &str)]) {
     let (real, said) = (real(lab, program), said(lab, program));
     for (symbol, provider) in shows {

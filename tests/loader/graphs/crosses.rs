@@ -1,12 +1,12 @@
-//! Many needs times many directories: a small file may ask for millions of paths. None of them must
-//! stay in memory, and what is found among them must be what the real loader finds.
+//! Many needs times many directories: a small file may need probes of millions of paths. None of
+//! these paths may stay in memory, and the files found must be those that the real loader finds.
 
 use super::peak;
 use super::tiny::Tiny;
 use crate::support::{self, Lab, Tally};
 use std::process::Stdio;
 
-/// What one hostile file may take, in kilobytes.
+/// Peak memory for one hostile file, in kilobytes.
 const MEMORY: u64 = 256 << 10;
 
 fn joined(count: usize, dir: impl Fn(usize) -> String) -> String {
@@ -50,10 +50,10 @@ fn a_small_file_takes_little() {
     }
 }
 
-/// How many directories there are: more than are asked for in two portions.
+/// Number of directories: more than two probe batches.
 const DIRS: usize = 1_300;
 
-/// What is left out of the evidence is counted.
+/// Omitted evidence is counted.
 #[test]
 fn what_is_left_out_is_said() {
     let lab = Lab::new();

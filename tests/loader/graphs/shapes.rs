@@ -1,19 +1,19 @@
-//! The shapes of graphs, and what is wrong at their ends.
+//! The shapes of graphs, and the defects at their ends.
 
 use super::tiny::Tiny;
 use crate::support::Lab;
 
-/// What is wrong.
+/// The defect of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Complete,
     /// The last library needs one that does not exist.
     Missing,
-    /// So does every library, each another one.
+    /// Every library needs another one that does not exist.
     MissingEverywhere,
-    /// The last library refers to a symbol that nothing defines.
+    /// The last library refers to an undefined symbol.
     Undefined,
-    /// Every library does.
+    /// Every library refers to an undefined symbol.
     UndefinedEverywhere,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum End {
 pub(crate) enum PathKind {
     Runpath,
     Rpath,
-    /// Only the first library has a path, which holds for all below it.
+    /// Only the first library has a path, which applies to all libraries below it.
     RpathOfFirst,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Shape {
     libraries: Vec<Tiny>,
     pub(crate) nodes: usize,
     pub(crate) edges: usize,
-    /// Findings about every node take more words.
+    /// Further bytes of JSON that a node may take, for findings about every node.
     pub(crate) bytes_a_node: usize,
 }
 

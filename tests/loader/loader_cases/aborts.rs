@@ -1,5 +1,5 @@
-//! Files at which the real loader itself gives up: by a failed assertion, or by a crash after it has
-//! printed the libraries. Nothing can be equal there, so less is asked of linkaudit.
+//! Files on which the real loader itself fails: by an assertion, or by a crash after it has printed
+//! the libraries. The outputs cannot be equal, so the comparison is weaker.
 
 use object::elf::{DT_AUDIT, DT_AUXILIARY, DT_FILTER, DT_NEEDED};
 
@@ -10,7 +10,7 @@ use crate::support::{Lab, LddText, Tally};
 const INCONSISTENT: &str = "Inconsistency detected by ld.so: ";
 
 /// The loader asserts that a version's file has been loaded and, before 2.41, that it has versions.
-/// linkaudit says so in a line of its own that begins as the loader's does.
+/// linkaudit reports this in a line that begins like the loader's.
 #[test]
 fn failed_assertions() {
     let old: &[Case] = cases![library_lost_its_versions, library_of_a_need_lost_its_versions];
@@ -38,7 +38,7 @@ fn failed_assertions() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// From 2.41 on these are answered as any other.
+/// Since 2.41 the loader gives a normal answer for these.
 #[test]
 fn assertions_that_newer_loaders_lack() {
     if glibc_minor() < 41 {
@@ -50,8 +50,8 @@ fn assertions_that_newer_loaders_lack() {
     );
 }
 
-/// The loader crashes while it relocates: it prints the libraries, and of the reports those of the
-/// objects that come before the crash, at most.
+/// The loader crashes while it relocates: it prints the libraries, and at most the reports of
+/// objects before the crash.
 #[test]
 fn crashes() {
     let mut tally = Tally::default();
@@ -80,7 +80,7 @@ const CRASHES: &[Case] = cases![
     size_of_an_undefined_symbol,
 ];
 
-/// Builds the cases and asks the real loader.
+/// Builds the cases and runs the real loader.
 fn answers<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Vec<(&'a str, Lab, Target, String)> {
     let mut out = Vec::new();
     for (name, build) in cases {
@@ -103,7 +103,7 @@ fn versioned(lab: &Lab, out: &str, flags: &str) {
     so(lab, out, VERSIONED, &format!("map=map {flags}"));
 }
 
-/// Makes the need of `libpear.so.1` one of `libpear.so`; the versions still name the former.
+/// Changes the need of `libpear.so.1` to `libpear.so`; the versions still name `libpear.so.1`.
 fn rename_need(elf: &mut Elf) {
     elf.point(DT_NEEDED, "libpear.so.1", "libpear.so");
     elf.retag(DT_AUDIT, UNUSED_TAG);

@@ -1,4 +1,4 @@
-//! Candidates the loader passes over, and candidates at which it stops for good.
+//! Files that the loader skips in its search, and files at which it stops with an error.
 
 use object::LittleEndian as Le;
 use object::elf::{
@@ -38,7 +38,8 @@ const CASES: &[Case] = cases![
     programs_as_libraries,
 ];
 
-/// Puts `bad/NAME/libpear.so`, a good library changed by `change`, before a good one.
+/// Writes `bad/NAME/libpear.so`, a good library changed by `change`, which is searched before a
+/// good one.
 pub(crate) fn before_a_good_one(lab: &Lab, name: &str, change: impl FnOnce(&mut Elf)) {
     if !lab.path("good/libpear.so").exists() {
         lib(lab, "good/libpear.so", &[], "");

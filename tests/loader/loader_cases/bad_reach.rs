@@ -1,4 +1,4 @@
-//! Bad files again: which of their faults is told, whether they are reached at all, and bad main files.
+//! Bad files with several defects, bad files that the search does not reach, and bad main files.
 
 use object::LittleEndian as Le;
 use object::elf::{EM_AARCH64, ET_CORE, ET_REL};

@@ -1,4 +1,4 @@
-//! Copy relocations, and addresses of functions that a program keeps for itself.
+//! Copy relocations, and canonical addresses of functions in a program.
 
 use super::kit::{Case, Targets, cases, exe, lib, run, see, so};
 use super::patch::edit;

@@ -1,4 +1,4 @@
-//! When a need is answered by an object that is already loaded: by name, SONAME or file identity.
+//! Needs that an already loaded object satisfies: by name, SONAME or file identity.
 
 use object::elf::{DT_AUXILIARY, DT_NEEDED};
 

@@ -1,4 +1,4 @@
-//! Which references are looked up, and which definitions are accepted for them.
+//! References that are looked up, and definitions that are accepted for them.
 
 use object::LittleEndian as Le;
 use object::elf::{
@@ -145,7 +145,8 @@ fn definition_values(lab: &Lab) -> Targets {
     ]
 }
 
-/// Libraries that define `size` at different lengths: the copy relocation's warning tells which was taken.
+/// Libraries that define `size` with different sizes: the warning about the copy relocation shows
+/// which one was used.
 fn sizes(lab: &Lab) {
     so(lab, "d/libtwo.so", "int size[2]={1}; int two(void){return 2;}", "soname=libtwo.so");
     so(lab, "d/libfour.so", "int size[4]={1}; int four(void){return 4;}", "soname=libfour.so");

@@ -1,5 +1,5 @@
-//! What is probed below and beside each directory: capability subdirectories, directories and
-//! candidates that cannot be opened, and requesters that forgo the default directories.
+//! Probes below and beside each directory: hwcap subdirectories, directories and files that cannot
+//! be opened, and objects that exclude the default directories.
 
 use std::os::unix::net::UnixListener;
 

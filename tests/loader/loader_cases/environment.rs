@@ -1,12 +1,13 @@
-//! LD_LIBRARY_PATH and LD_PRELOAD: what the loader makes of them, against what linkaudit makes of
-//! `--ld-library-path` and `--ld-preload`.
+//! Compares LD_LIBRARY_PATH and LD_PRELOAD in the loader with `--ld-library-path` and
+//! `--ld-preload` in linkaudit.
 //!
-//! The loader is called directly: `ldd` is a script, and its shell would load what is preloaded.
+//! The loader is called directly: `ldd` is a script, and its shell would load the preloaded
+//! libraries.
 
 use super::kit::{guard, lib, prog, see, so};
 use crate::support::{Lab, Tally, clean, normalise};
 
-/// A file, LD_LIBRARY_PATH, LD_PRELOAD, and texts that the real answer must hold.
+/// A file, LD_LIBRARY_PATH, LD_PRELOAD, and texts that the real answer must contain.
 type Asked = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 /// A library that was found in the current directory.

@@ -1,4 +1,4 @@
-//! DT_AUXILIARY and DT_FILTER, and tags that look as if they brought libraries in.
+//! DT_AUXILIARY and DT_FILTER, and tags that seem to load libraries.
 
 use object::elf::{
     DT_AUDIT, DT_AUXILIARY, DT_CONFIG, DT_DEPAUDIT, DT_FILTER, DT_NEEDED, DT_NULL, DynamicTag,
@@ -13,8 +13,8 @@ fn filters_and_auxiliaries() {
     run("filters", CASES);
 }
 
-/// The real loader ends by a signal, or when no memory is left: nobody asks it for the library that
-/// is mapped again and again.
+/// The real loader maps the library again and again, until a signal ends it or memory runs out: it
+/// is not run.
 #[test]
 fn filters_of_themselves_come_to_an_end() {
     let lab = Lab::new();
@@ -34,8 +34,8 @@ fn filters_of_themselves_come_to_an_end() {
     }
 }
 
-/// The filtee of a program is in its search scope and not in the loader's list, where needed versions
-/// are looked up first. Opened by another program the library is no program.
+/// The filtee of a program is in its search scope, but not in the loader's list, where needed
+/// versions are looked up first. If another program opens the library, it is not the program.
 #[test]
 fn versions_of_the_roots_own_filtee() {
     let lab = Lab::new();
@@ -84,7 +84,7 @@ const CASES: &[Case] = cases![
     tags_that_load_nothing,
 ];
 
-/// A library that names filtees by the linker's own options.
+/// A library whose filtees come from linker options.
 fn filters(lab: &Lab, out: &str, options: &str) {
     lib(lab, out, &[], options);
 }
@@ -300,7 +300,8 @@ fn auxiliary_of_the_wrong_class(lab: &Lab) -> Targets {
 }
 
 fn missing_filtee_of_the_main_file(lab: &Lab) -> Targets {
-    // What the main file itself filters would stand before it, and the printed list begins behind it.
+    // What the main file itself filters would stand before it, and the printed list begins behind
+    // it.
     lib(lab, "d/libfig.so", &[], "");
     for (out, tag) in [("auxiliary", DT_AUXILIARY), ("filter", DT_FILTER)] {
         prog(lab, out, &["d/libfig.so"], "runpath=$PWD/d -Wl,--audit=libgone.so");

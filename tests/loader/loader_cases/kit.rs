@@ -1,4 +1,4 @@
-//! Runs a table of cases, which say in `notation` how a file is linked.
+//! Runs a table of cases; `notation` describes how their files are linked.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
@@ -6,21 +6,22 @@ use std::sync::OnceLock;
 pub(crate) use super::notation::{cases, exe, so};
 use crate::support::{self, Lab, Tally};
 
-/// What one case answers: files to ask about, each with texts the real answer must hold.
+/// The files of a case to compare, each with texts that the real answer must contain.
 pub(crate) type Targets = Vec<Target>;
 /// Makes the files of a case.
 pub(crate) type Build = fn(&Lab) -> Targets;
 pub(crate) type Case = (&'static str, Build);
 
-/// A file to ask both sides about. `shows` guards the case itself: if the real loader's answer
-/// lacks one of these texts the case does not exercise its rule.
+/// A file to compare. `shows` guards the case itself: if the real loader's answer lacks one of
+/// these texts, the case does not test its rule.
 pub(crate) struct Target {
     pub(crate) file: String,
     shows: Vec<&'static str>,
 }
 
 /// `file` as typed after `ldd -r`. Of the texts, one that begins with `!` must be absent, one that
-/// begins with `<2.N ` or `>2.N ` counts only below or from that glibc version on; `$PWD` is the laboratory.
+/// begins with `<2.N ` or `>2.N ` counts only below or from that glibc version on; `$PWD` is the
+/// laboratory.
 pub(crate) fn see(file: &str, shows: &[&'static str]) -> Target {
     Target { file: file.to_owned(), shows: shows.to_vec() }
 }
@@ -50,13 +51,13 @@ pub(crate) fn run(theme: &str, cases: &[Case]) {
     assert!(other_releases.is_empty(), "{}", other_releases.join("\n"));
 }
 
-/// What linkaudit prints for `file`, asked from inside the laboratory.
+/// The text that linkaudit prints for `file`, run inside the laboratory.
 pub(crate) fn ours(lab: &Lab, file: &str) -> String {
     let output = lab.linkaudit(&["check", "--as-ldd", "--format", "ldd", file]);
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Says which of a target's texts the real answer lacks (or holds and should not).
+/// The texts of a target that the real answer lacks, or has and should not have.
 pub(crate) fn guard(case: &str, target: &Target, lab: &Lab, theirs: &str) -> Vec<String> {
     let here = lab.root();
     let here = here.to_str().expect("a laboratory path in UTF-8");
@@ -85,7 +86,7 @@ fn applies(text: &str) -> Option<&str> {
     Some(text)
 }
 
-/// The N of this machine's glibc 2.N, as `ldd --version` says.
+/// The N of this machine's glibc 2.N, from `ldd --version`.
 pub(crate) fn glibc_minor() -> u32 {
     static MINOR: OnceLock<u32> = OnceLock::new();
     *MINOR.get_or_init(|| {
@@ -126,7 +127,7 @@ fn sum(needs: &[&str]) -> String {
     needs.iter().map(|need| format!("+{}()", stem(need))).collect()
 }
 
-/// A relocatable object that the execute bit makes acceptable to `ldd` without a warning.
+/// A relocatable object with the execute bit, so that `ldd` prints no warning.
 pub(crate) fn relocatable(lab: &Lab, out: &str, source: &str) {
     lab.cc(out, source, &["-c", "-fPIC"], &[]);
     executable(lab, out);

@@ -1,5 +1,5 @@
-//! Objects so large that they are read in another way: string tables of megabytes, which stay in their
-//! file, and programs that show others hundreds of names.
+//! Objects so large that they are read in another way: string tables of megabytes, which stay in
+//! their file, and programs that export hundreds of names.
 
 use std::fmt::Write as _;
 
@@ -18,14 +18,14 @@ const CASES: &[Case] = cases![
     program_that_shows_much_and_relocates_much,
 ];
 
-/// Names of all lengths up to 200 and a few that are longer than a page, or than sixteen.
+/// Names of all lengths up to 200, and a few longer than a page or than sixteen pages.
 fn names() -> Vec<String> {
     let long = [4_000, 5_000, 70_000].map(|len| format!("long_{len}_{}", "x".repeat(len)));
     let name = |n: usize| format!("fig_{n}_{}", "y".repeat(n * 7 % 190));
     (0..12_000).map(name).chain(long).collect()
 }
 
-/// `asm` in which every name is a function, or is pointed to.
+/// `asm` text that `each` makes of every name, such as a function or a pointer.
 fn assembler(names: impl Iterator<Item = String>, each: impl Fn(&str) -> String) -> String {
     let mut text = names.fold(String::from("__asm__("), |mut text, name| {
         let _ = writeln!(text, "\"{}\\n\"", each(&name));
@@ -47,7 +47,7 @@ fn pointer(name: &str) -> String {
     format!(".data; .dc.a {name}")
 }
 
-/// Every third name is asked for, and some that begin or end like one that is there.
+/// Every third name, and some undefined names that begin or end like a defined one.
 fn asked() -> impl Iterator<Item = String> {
     let other = |name: &String| {
         let shorter = name[..name.len() - 1].to_owned();
@@ -72,7 +72,7 @@ fn large_string_table(lab: &Lab) -> Targets {
     vec![see("libuser.so", &shows), see("prog", &shows), see("libfig.so", &["!undefined"])]
 }
 
-/// The names that a program lacks lie among a megabyte of its own.
+/// The undefined names of a program are among a megabyte of its own names.
 fn large_program(lab: &Lab) -> Targets {
     let own = assembler(names().into_iter(), function);
     let lacks = assembler((0..40).map(|n| format!("plum_{n}")), pointer);
@@ -81,7 +81,7 @@ fn large_program(lab: &Lab) -> Targets {
     vec![see("prog", &["undefined symbol: plum_0\t", "undefined symbol: plum_39\t", "!fig_"])]
 }
 
-/// Data of its own, of which a library defines some too, besides what it copies.
+/// A program that exports data, some of which a library defines too, besides copied data.
 fn shows_much(lab: &Lab, also: &str) -> Targets {
     let stub = "int a[4]={1}; int b[4]={1}; int c[4]={1}; int d[4]={1};";
     so(lab, "stub/libfig.so", stub, "soname=libfig.so");

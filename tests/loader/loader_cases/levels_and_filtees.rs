@@ -1,4 +1,5 @@
-//! Several rules at once: capability subdirectories, filtees, word sizes and abandoned lists.
+//! Several rules at once: hwcap subdirectories, filtees, word sizes and search lists that end
+//! early.
 
 use super::kit::{Case, Targets, cases, copy, exe, hard_link, lib, prog, run, see, so};
 use crate::support::Lab;

@@ -1,4 +1,4 @@
-//! Several rules at once: versions, symbols, relocations and what is missing.
+//! Several rules at once: versions, symbols, relocations and missing libraries.
 
 use object::LittleEndian as Le;
 use object::elf::VER_FLG_WEAK;

@@ -1,14 +1,15 @@
-//! What lies in `/etc`: a library that only `ld.so.cache` knows, and `ld.so.preload`.
+//! Files in `/etc`: a library that is only in `ld.so.cache`, and `ld.so.preload`.
 //!
-//! Both sides run in a mount namespace whose `/etc` holds only the loader's files, as copies. The real loader is
-//! asked directly, because a preload list also speaks through the shell that `ldd` is.
+//! Both sides run in a mount namespace whose `/etc` holds only the loader's files, as copies. The
+//! real loader is called directly, because a preload list also applies to the shell that runs
+//! `ldd`.
 
 use std::path::Path;
 
 use super::kit::{Target, Targets, copy, exe, guard, lib, prog, see, so};
 use crate::support::{self, Lab, Tally};
 
-/// Builds files, answers what is to be done in the namespace, and the targets.
+/// Builds files; returns a script to run in the namespace, and the targets.
 type Case = (&'static str, fn(&Lab) -> (&'static str, Targets));
 
 #[test]
@@ -100,7 +101,7 @@ fn run(theme: &str, cases: &[Case]) {
     tally.finish(&format!("loader cases: {theme}"));
 }
 
-/// The flag with which `unshare` works here, as root or with a user namespace.
+/// The option with which `unshare` works here: as root, or with a user namespace.
 fn namespace() -> Option<&'static str> {
     ["-m", "-rm"].into_iter().find(|flag| {
         let output = support::clean("unshare").args([flag, "true"]).output();
@@ -112,7 +113,7 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(path).expect("an answer of the namespace")).into_owned()
 }
 
-/// Writes the cache anew with the directory `only` of the laboratory before the system's own.
+/// Writes the cache with the directory `only` of the laboratory before the system's own.
 const CACHE: &str = "mkdir -p only; echo $PWD/only >etc/first.conf; cat etc/ld.so.conf >>etc/first.conf; ldconfig -X -f /etc/first.conf 2>/dev/null";
 
 fn only_in_the_cache(lab: &Lab) -> (&'static str, Targets) {
@@ -171,7 +172,7 @@ fn levels_in_the_cache(lab: &Lab) -> (&'static str, Targets) {
     )
 }
 
-/// Each library lies in the subdirectories of one combination of old names.
+/// Each library is in the subdirectories of one combination of old names.
 fn old_names_in_the_cache(lab: &Lab) -> (&'static str, Targets) {
     const PLACES: [(&str, &[&str]); 8] = [
         ("features", &["sse2", "x86_64", "avx512_1"]),
@@ -358,8 +359,8 @@ fn preload_list(lab: &Lab) -> (&'static str, Targets) {
     )
 }
 
-/// The loader looks for each comment from the beginning of the file again, over no more bytes than
-/// are left after the one before; so it misses a later one that lies behind a long remainder.
+/// The loader searches for each comment from the start of the file, over as many bytes as are left
+/// after the comment before. So it misses a comment whose offset in the file is larger than that.
 fn preload_with_two_comments(lab: &Lab) -> (&'static str, Targets) {
     preloads(lab);
     lab.write("late", "# one\nlibm.so.6 # two three\n");

@@ -1,7 +1,7 @@
-//! Changes bytes of a linked ELF file to what no linker writes.
+//! Changes bytes of a linked ELF file to values that no linker writes.
 //!
-//! Only for 64-bit little-endian files made by the laboratory's compiler; anything unexpected is a
-//! panic. Everything is found through PT_DYNAMIC, so a file without section headers will do.
+//! It takes only 64-bit little-endian files from the laboratory's compiler, and panics on anything
+//! else. It finds all tables through PT_DYNAMIC, so a file without section headers works too.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ impl Elf {
         slice_from_bytes_mut(&mut self.bytes[at..], count).expect("the program headers").0
     }
 
-    /// The dynamic entries, the closing and spare DT_NULLs included.
+    /// The dynamic entries, including the last and spare DT_NULLs.
     pub(crate) fn dynamic(&mut self) -> &mut [Dyn64<Le>] {
         let segment = self.segments().iter().find(|s| s.p_type.get(Le) == PT_DYNAMIC);
         let segment = segment.expect("a PT_DYNAMIC");
@@ -93,7 +93,7 @@ impl Elf {
         entries[end].d_val.set(Le, value);
     }
 
-    /// Sets bits in an entry of flags, which is appended where the file has none.
+    /// Sets bits in an entry of flags; appends the entry if the file has none.
     pub(crate) fn set_flag(&mut self, tag: DynamicTag, bits: u64) {
         match self.entry(tag) {
             Some(entry) => entry.d_val.set(Le, entry.d_val.get(Le) | bits),
@@ -121,7 +121,7 @@ impl Elf {
         self.bytes[offset..].split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
-    /// Where `text` stands in the dynamic string table, as a string of its own or the end of one.
+    /// Offset of `text` in the dynamic string table, as a whole string or the end of one.
     pub(crate) fn text(&mut self, text: &str) -> u64 {
         let (start, size) = (self.table(DT_STRTAB), self.value(DT_STRSZ) as usize);
         let with_end = [text.as_bytes(), &[0]].concat();
@@ -130,7 +130,8 @@ impl Elf {
         found.unwrap_or_else(|| panic!("no string {text:?}")) as u64
     }
 
-    /// Overwrites a string of the dynamic string table by one of the same length, wherever it is used.
+    /// Overwrites a string of the dynamic string table by one of the same length, wherever it is
+    /// used.
     pub(crate) fn respell(&mut self, old: &str, new: &[u8]) {
         assert_eq!(old.len(), new.len(), "a string keeps its length");
         let at = self.table(DT_STRTAB) + self.text(old) as usize;
@@ -250,7 +251,7 @@ impl Elf {
         u32::try_from(self.symbol_index(name)).expect("a symbol index")
     }
 
-    /// Forgets the section headers.
+    /// Removes the section headers from the ELF header.
     pub(crate) fn drop_sections(&mut self) {
         let header = self.header();
         header.e_shoff.set(Le, 0);

@@ -1,4 +1,5 @@
-//! The text of a search list: how it is split, what is kept verbatim, what `$` words become.
+//! The text of a search list: how it is split, parts that are kept verbatim, and the expansion of
+//! `$` words.
 
 use super::kit::{Case, Targets, cases, lib, prog, run, see, so};
 use crate::support::Lab;

@@ -1,9 +1,10 @@
-//! Processors whose answers are recorded, and how a real loader is made to answer as on each of them.
+//! Processors with recorded answers, and the way to make a real loader answer as on each of them.
 //!
 //! glibc reads CPUID. Tunables take features away from it, so that a machine with all of x86-64-v4
 //! can be any lower level. The vendor decides `$PLATFORM` and the old subdirectory `avx512_1`
 //! (`sysdeps/x86/cpu-features.c`); no tunable changes it, so a copy of the loader is made in which
-//! the two vendors' names have changed places: that copy runs glibc's own code for the other vendor.
+//! the two vendors' names have changed places: that copy runs glibc's own code for the other
+//! vendor.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,17 +14,17 @@ use linkaudit::plan::Cpu;
 
 use crate::support::clean;
 
-/// A processor of which answers are recorded.
+/// A processor with recorded answers.
 pub(crate) struct Processor {
     /// As `--cpu` names it.
     pub(crate) name: &'static str,
-    /// What it has not, for `GLIBC_TUNABLES`.
+    /// The features that it lacks, for `GLIBC_TUNABLES`.
     pub(crate) lacks: &'static str,
-    /// glibc takes it for Intel's.
+    /// True if glibc treats it as Intel's.
     is_intel: bool,
 }
 
-/// Every level with a difference, of both vendors. x86-64-v4 comes without what is taken away.
+/// Every level with a difference, for both vendors. x86-64-v4 lacks nothing.
 pub(crate) const PROCESSORS: &[Processor] = &[
     Processor { name: "x86-64", lacks: "-AVX2,-AVX512F,-SSSE3", is_intel: false },
     Processor { name: "x86-64-v3", lacks: NO_AVX512, is_intel: false },
@@ -38,8 +39,8 @@ impl Processor {
         Cpu::named(self.name).expect("a processor that --cpu knows")
     }
 
-    /// A copy of the `real` loader that answers as on this processor when it runs on this machine
-    /// with what `lacks` takes away. Copies stay until the machine clears its temporary files.
+    /// A copy of the `real` loader that answers as on this processor, when it runs on this machine
+    /// without the features in `lacks`. Copies stay until the machine clears its temporary files.
     pub(crate) fn loader(&self, real: &Path) -> PathBuf {
         static COPIES: Mutex<BTreeMap<(PathBuf, bool), PathBuf>> = Mutex::new(BTreeMap::new());
         let mut copies = COPIES.lock().expect("no thread failed");

@@ -1,4 +1,4 @@
-//! Which references are looked up and reported.
+//! References that are looked up and reported.
 
 use super::kit::{Case, Targets, cases, exe, lib, prog, run, see, so};
 use super::patch::edit;

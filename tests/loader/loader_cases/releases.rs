@@ -1,12 +1,14 @@
-//! Other glibc releases than this machine's: the same cases, asked of linkaudit with a loader binary
-//! that calls itself another release, against answers recorded from the real loaders.
+//! Other glibc releases than this machine's. linkaudit runs the same cases with a loader binary
+//! whose version string is that of another release. Its answers are compared with answers recorded
+//! from the real loaders.
 //!
 //! `testdata/loader/glibc-2.N.txt` holds the answers that depend on the processor, one for each of
-//! `processors` under `=== THEME: CASE: TARGET @ PROCESSOR`, and answers that do not and differ from
-//! those of 2.36, under `=== THEME: CASE: TARGET`. All others must be as this machine's loader gives
-//! them, if it is a 2.36. Nothing here depends on the machine's own processor.
-//! To record, on a machine with x86-64-v4 of either vendor:
-//! `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2,2.43=... cargo test --test loader loader_cases::`.
+//! `processors` under `=== THEME: CASE: TARGET @ PROCESSOR`, and answers that do not and differ
+//! from those of 2.36, under `=== THEME: CASE: TARGET`. All others must be as this machine's loader
+//! gives them, if it is a 2.36. Nothing here depends on the machine's own processor. To record, on
+//! a machine with x86-64-v4 of either vendor:
+//! `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2,2.43=... cargo test --test loader
+//! loader_cases::`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,7 +27,7 @@ use crate::support::{Lab, clean, difference, normalise};
 /// Releases with recorded answers.
 const RECORDED: &[u32] = &[36, 41, 43];
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
-/// The release that the answers are recorded as differences from.
+/// The release to which recorded answers are differences.
 const BASE: u32 = 36;
 
 /// The disk below a laboratory, with another file at the loader's path.
@@ -35,7 +37,7 @@ struct Overlay {
 }
 
 impl Overlay {
-    /// The loader of this machine, calling itself glibc 2.`minor`.
+    /// The loader of this machine, with the version string of glibc 2.`minor`.
     fn new(cwd: &Path, minor: u32) -> Self {
         static OWN: OnceLock<Vec<u8>> = OnceLock::new();
         let own = OWN.get_or_init(|| std::fs::read(LOADER).expect("a loader"));
@@ -95,7 +97,7 @@ impl Tree for Overlay {
     }
 }
 
-/// What linkaudit answers on a processor where the system's loader is of glibc 2.`minor`.
+/// linkaudit's answer on a processor, with a system loader of glibc 2.`minor`.
 fn ours(lab: &Lab, file: &str, minor: u32, processor: &Processor) -> String {
     let tree = Overlay::new(&lab.root(), minor);
     let plan = Plan {
@@ -113,7 +115,7 @@ fn ours(lab: &Lab, file: &str, minor: u32, processor: &Processor) -> String {
     String::from_utf8(out).expect("reports are UTF-8")
 }
 
-/// What `ldd -r` does; the variables must not reach the shell itself.
+/// The steps of `ldd -r`; the variables must not reach the shell itself.
 const TRACE: &str =
     "export LD_TRACE_LOADED_OBJECTS=1 LD_WARN=yes LD_BIND_NOW=yes; exec \"$0\" \"$1\" 2>&1";
 
@@ -132,7 +134,8 @@ fn real(lab: &Lab, file: &str, loader: &Path, processor: &Processor) -> String {
         .args(["-c", TRACE, loader, &typed])
         .output()
         .expect("a shell");
-    // This machine's libc misses symbols of another release's loader; that is not the case's matter.
+    // This machine's libc misses symbols of another release's loader; that is not the case's
+    // matter.
     let text: String = normalise(&String::from_utf8_lossy(&trace.stdout))
         .replace(loader, LOADER)
         .lines()
@@ -160,7 +163,7 @@ fn recorded(minor: u32) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Cases whose recorded answer would be of the recording, with the reason.
+/// Cases whose recorded answer would depend on the recording machine, with the reason.
 const EXEMPT: &[(&str, &str)] = &[
     ("loader_under_its_path: lib.so", "the recorded loader lies at another path than the need's"),
     (
@@ -169,13 +172,13 @@ const EXEMPT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Where the loader crashes or a 32-bit loader answers there is nothing to record.
+/// False if the loader crashes or a 32-bit loader answers: then there is nothing to record.
 fn comparable(lab: &Lab, file: &str, theirs: &str) -> bool {
     let head = std::fs::read(lab.path(file)).unwrap_or_default();
     head.get(4) != Some(&1) && !theirs.starts_with("Inconsistency") && !theirs.is_empty()
 }
 
-/// Compares one target under every recorded release; answers the differences.
+/// Compares one target under every recorded release; returns the differences.
 pub(crate) fn compare(name: &str, lab: &Lab, file: &str, theirs: &str) -> Vec<String> {
     if !comparable(lab, file, theirs) || EXEMPT.iter().any(|(case, _)| name.contains(case)) {
         return Vec::new();

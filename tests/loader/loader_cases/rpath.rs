@@ -1,4 +1,4 @@
-//! DT_RPATH and DT_RUNPATH: whose list is searched for whose needs.
+//! DT_RPATH and DT_RUNPATH: the objects whose lists are searched for a need.
 
 use object::elf::{DT_AUDIT, DT_AUXILIARY, DT_RPATH, DT_RUNPATH, DT_SONAME};
 
@@ -219,7 +219,8 @@ fn lists_beat_the_system(lab: &Lab) -> Targets {
     prog(lab, "old", &["d/libutil.so.1"], "rpath=$PWD/d");
     prog(lab, "new", &["d/libutil.so.1"], "runpath=$PWD/d");
     prog(lab, "none", &["d/libutil.so.1"], "");
-    // The program's own need comes first and answers the library's, whose RUNPATH holds another copy.
+    // The program's own need comes first and answers the library's, whose RUNPATH holds another
+    // copy.
     prog(lab, "shared", &["d/libutil.so.1", "e/libfig.so"], "runpath=$PWD/d:$PWD/e");
     vec![
         see("old", &["libutil.so.1 => $PWD/d/"]),

@@ -1,4 +1,4 @@
-//! Symbol versions: the check at load time, and which definitions a reference accepts.
+//! Symbol versions: the check at load time, and the definitions that a reference accepts.
 
 use object::LittleEndian as Le;
 use object::elf::VER_FLG_WEAK;
@@ -183,7 +183,8 @@ fn library_of_the_version_is_missing(lab: &Lab) -> Targets {
 }
 
 fn library_of_the_version_under_its_soname(lab: &Lab) -> Targets {
-    // Loaded under a file name, but another need has matched the SONAME, which the check then knows.
+    // Loaded under a file name, but another need has matched the SONAME, which the check then
+    // knows.
     one_and_two(lab);
     so(lab, "stub/file.so", "", "soname=file.so");
     lab.link("libpear.so", "d/file.so");
@@ -215,8 +216,8 @@ fn symbol_moved_to_another_version(lab: &Lab) -> Targets {
     )]
 }
 
-/// A library whose symbols carry the versions that `symver` lines say, and a program that refers to
-/// `names` without any version.
+/// A library whose symbols have the versions of `symvers`, and a program that refers to `names`
+/// without a version.
 fn plain_reference(lab: &Lab, versions: &str, symvers: &[(&str, &str)], names: &[&str]) {
     lab.write("map", versions);
     let mut source = String::new();

@@ -1,5 +1,5 @@
-//! Which objects the loader of a machine and ABI takes, passes over or stops at: each by its e_ident
-//! and e_flags, and whole runs over made-up trees.
+//! Objects that the loader of a machine and ABI loads, skips or stops at, by their e_ident and
+//! e_flags, and whole runs over generated trees.
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ const INTERNAL: Verdict = Verdict::Fatal("internal error");
 const TAKEN: Verdict = Verdict::Accepted;
 const PASSED: Verdict = Verdict::WrongMachine;
 
-/// The loader's machine, the candidate's, and what becomes of it by `elf_machine_matches_host` and
-/// `VALID_ELF_HEADER`.
+/// The loader's machine, the file's machine, and the result for the file by
+/// `elf_machine_matches_host` and `VALID_ELF_HEADER`.
 const CASES: &[(Shape, Shape, Verdict)] = &[
     (riscv(4), riscv(5), TAKEN),
     (riscv(4), riscv(0), PASSED),
@@ -129,8 +129,8 @@ fn identification_of_candidates() {
     }
 }
 
-/// A tree with a program of `shape`, its loader, and `libpear.so` of other shapes in directories that
-/// are searched in this order.
+/// A tree with a program of `shape`, its loader, and `libpear.so` of other shapes in directories
+/// that are searched in this order.
 fn tree(lab: &Lab, shape: Shape, loader: &str, candidates: &[(&str, Shape)]) {
     let at = |name: &str| lab.path(name).to_str().expect("a path in UTF-8").to_owned();
     let interp = at(loader);

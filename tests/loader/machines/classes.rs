@@ -1,5 +1,6 @@
-//! Relocation types by the names that `readelf` gives them, stated a second time from glibc's
-//! `sysdeps/**/dl-machine.h` (`elf_machine_type_class`), and what `readelf` lists in these words.
+//! Relocation classes by the type names of `readelf`, independently derived from glibc's
+//! `sysdeps/**/dl-machine.h` (`elf_machine_type_class`), and the lookups of a file according to
+//! `readelf`.
 
 use std::path::Path;
 
@@ -13,11 +14,11 @@ use super::readelf;
 /// The types of one machine, without its prefix.
 struct Names {
     prefix: &'static str,
-    /// Looks nothing up.
+    /// Types without a lookup.
     nothing: &'static str,
     slot: &'static str,
     plt: &'static str,
-    /// Any definition. The last of the lists, so that a type in none of them is noticed.
+    /// Types that accept any definition. They are listed too, so that an unknown type is noticed.
     plain: &'static str,
 }
 
@@ -130,7 +131,7 @@ const NAMES: &[Names] = &[
     names("R_ARC_", "NONE RELATIVE", "JMP_SLOT", "TLS_DTPMOD TLS_DTPOFF TLS_TPOFF", "32 GLOB_DAT"),
 ];
 
-/// What a type does by its name; nothing if the name is not known.
+/// The effect of a type by its name; `None` if the name is unknown.
 fn effect(kind: &str, machine: &str) -> Option<Effect> {
     let (row, kind) = NAMES.iter().find_map(|row| Some((row, kind.strip_prefix(row.prefix)?)))?;
     let among = |list: &str| list.split(' ').any(|name| name == kind);
@@ -156,7 +157,7 @@ pub(crate) fn line(symbol: u32, class: LookupClass) -> String {
     format!("symbol {symbol} {class:?}")
 }
 
-/// The lookups of a file in the loader's order, and types of relocations that are not known here.
+/// The lookups of a file in the loader's order, and unknown relocation types.
 pub(crate) fn expected(path: &Path, machine: &str) -> (Vec<String>, Vec<String>) {
     let (mut out, mut unknown) = (Vec::new(), Vec::new());
     let wide = readelf::run(&["-hW"], path).contains("ELF64");

@@ -1,8 +1,8 @@
-//! The real loaders of other machines, run by qemu's emulators of user programs inside roots made of
-//! the cross packages, beside linkaudit inside the same roots: the text of `ldd -r` and every
-//! binding must be the same.
+//! The real loaders of other machines, run by qemu's user-mode emulators in sysroots of the cross
+//! packages. linkaudit runs in the same sysroots: the text of `ldd -r` and every binding must be
+//! the same.
 //!
-//! chroot asks for root. Emulators and packages are unpacked below `target`, never installed.
+//! chroot requires root. Emulators and packages are unpacked below `target`, never installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use super::packages::Machine;
 use super::{label, packages, read};
 use crate::support::{Lab, Tally, clean, normalise};
 
-/// The emulator of each machine. That of sh4 crashes in the loader, there is none of arc; x32 and
-/// i386 run elsewhere.
+/// The emulator of each machine. The emulator of sh4 crashes in the loader, and there is none for
+/// arc. Other tests run x32 and i386.
 const EMULATORS: &[(&str, &str)] = &[
     ("aarch64", "aarch64"),
     ("alpha", "alpha"),
@@ -40,7 +40,7 @@ const EMULATORS: &[(&str, &str)] = &[
     ("sparc64", "sparc64"),
 ];
 
-/// One binding: the file that refers, the symbol, its version, the file that provides.
+/// One binding: referring file, symbol, version, defining file.
 type Binding = (String, String, Option<String>, String);
 
 /// A root for one machine, with the emulator, linkaudit and the host's libraries for it.
@@ -51,8 +51,8 @@ struct Root {
 }
 
 impl Root {
-    /// `libraries` go where the loader among them searches first; the loader itself lies where the
-    /// C library's PT_INTERP says.
+    /// Puts `libraries` into the directory that their loader searches first, and the loader at the
+    /// path of the C library's PT_INTERP.
     fn new(machine: &Machine, emulator: &Path) -> Self {
         let lab = Lab::new();
         let libc = machine.file("libc.so.6");
@@ -95,7 +95,7 @@ impl Root {
         command
     }
 
-    /// What the loader prints for `ldd -r FILE`, and what it binds.
+    /// The loader's text for `ldd -r FILE`, and its bindings.
     fn real(&self, file: &str) -> (String, BTreeSet<Binding>) {
         let mut command = self.chroot();
         command.arg("/emulator");
@@ -118,7 +118,7 @@ impl Root {
         (normalise(&text), bindings)
     }
 
-    /// The same as linkaudit says it.
+    /// linkaudit's text for `ldd -r FILE`, and its bindings.
     fn said(&self, file: &str) -> (String, BTreeSet<Binding>) {
         let loader = "/host/ld-linux-x86-64.so.2";
         let output = self
@@ -143,7 +143,7 @@ impl Root {
         (String::from_utf8_lossy(&output.stdout).into_owned(), bindings)
     }
 
-    /// Compares what both say of `files`; answers the number of bindings.
+    /// Compares both answers for `files`; returns the number of bindings.
     fn compare(&self, files: &[String], name: &str, tally: &mut Tally) -> usize {
         let mut count = 0;
         for file in files {
@@ -214,8 +214,8 @@ fn emulated_loaders() {
         let step = if all { 1 } else { 5 };
         let chosen: Vec<String> = root.files.iter().step_by(step).cloned().collect();
         bindings += root.compare(&chosen, machine, &mut tally);
-        // The stub of a missing library has no PT_MIPS_ABIFLAGS, and beside it this machine's loader
-        // takes no object at all; linkaudit does not look at them.
+        // The stub of a missing library has no PT_MIPS_ABIFLAGS, and beside it this machine's
+        // loader takes no object at all; linkaudit does not look at them.
         if *machine == "mips-nan2008" {
             continue;
         }

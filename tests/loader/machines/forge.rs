@@ -1,9 +1,9 @@
-//! Shared objects of any class and byte order, made byte by byte: one PT_LOAD in which addresses are
-//! offsets, a dynamic section, symbols, one hash table, relocations.
+//! Builds shared objects of any class and byte order, byte by byte: one PT_LOAD in which addresses
+//! are offsets, a dynamic section, symbols, one hash table, relocations.
 
 use linkaudit::format::elf::hash;
 
-/// What makes an object one of a machine and ABI.
+/// The header fields of a machine and ABI.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) machine: u16,
@@ -43,7 +43,7 @@ pub(crate) struct Forge {
     pub(crate) shape: Shape,
     pub(crate) os_abi: u8,
     pub(crate) abi_version: u8,
-    /// Address less offset of the PT_LOAD that holds everything.
+    /// Address minus offset of the only PT_LOAD.
     pub(crate) skew: u64,
     pub(crate) interp: Option<String>,
     pub(crate) soname: Option<&'static str>,
@@ -56,7 +56,7 @@ pub(crate) struct Forge {
     pub(crate) addends: bool,
     /// MIPS: the first symbol of the global offset table and the entries of the table.
     pub(crate) got: Option<(u64, Vec<u64>)>,
-    /// Whatever else lies in the file.
+    /// Bytes at the end of the file.
     pub(crate) tail: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ impl Forge {
         }
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub(crate) fn build(&self) -> Vec<u8> {
         let mut out = Writer { bytes: Vec::new(), shape: self.shape };
         let (header, entry) = if self.shape.wide { (64, 56) } else { (52, 32) };

@@ -1,4 +1,4 @@
-//! What `readelf` says of a file, as lines that `facts` and `classes` write too.
+//! The output of `readelf` for a file, as lines that `facts` and `classes` write too.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn dynamic(text: &str) -> Vec<String> {
     words.into_iter().flat_map(lines).collect()
 }
 
-/// Of every symbol its entry of the version table.
+/// The entry of the version table for every symbol.
 fn versions(text: &str) -> Vec<String> {
     let table = text.split("Version symbols section").nth(1).unwrap_or_default();
     let table = table.split("\nVersion ").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Hash tables, symbols and relocations that only some machines have, in made-up files.
+//! Hash tables, symbols and relocations that only some machines have, in generated files.
 
 use std::path::Path;
 

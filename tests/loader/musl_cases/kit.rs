@@ -1,4 +1,4 @@
-//! Compares what both sides say of files of musl's.
+//! Compares the answers of musl's loader and linkaudit.
 
 use linkaudit::plan::{LoaderRules, Plan};
 
@@ -7,7 +7,7 @@ pub(crate) use super::musl::{LOADER, exe, so};
 use super::queries;
 use crate::support::{Lab, Tally, clean, normalise};
 
-/// A file, LD_LIBRARY_PATH, LD_PRELOAD, and a text that the real answer must hold.
+/// A file, LD_LIBRARY_PATH, LD_PRELOAD, and a text that the real answer must contain.
 pub(crate) type Asked = (&'static str, &'static str, &'static str, &'static str);
 
 /// A library without libc that defines the function of its name.
@@ -66,7 +66,7 @@ pub(crate) fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
     compared.finish(&format!("musl cases: {theme}"));
 }
 
-/// The text with each line once, where it stands first.
+/// The text with each line once, at its first place.
 pub(crate) fn distinct(text: &str) -> String {
     let mut seen = std::collections::BTreeSet::new();
     let lines: Vec<&str> = text.lines().filter(|line| seen.insert(*line)).collect();

@@ -3,7 +3,7 @@
 use super::kit::{MAIN, compare, exe, lib};
 use crate::support::Lab;
 
-/// More directories than are asked for in one go.
+/// More directories than one probe batch has.
 #[test]
 fn long_paths() {
     let build = |lab: &Lab| {

@@ -1,5 +1,5 @@
-//! What happens to a drawn graph after the links: libraries lose symbols and versions, vanish or
-//! are replaced, links and decoys appear in other directories, and the question is put.
+//! Changes to a random graph after linking: libraries lose symbols and versions, vanish or are
+//! replaced, links and decoys appear in other directories. Selects the files to compare.
 
 use super::choose::relative;
 use super::model::{Arch, Def, Extra, Fate, Graph, Need, Patch, ROOT};
@@ -38,7 +38,7 @@ pub fn add(random: &mut Random, graph: &mut Graph) {
     files(random, graph);
 }
 
-/// The library as the loader finds it, where it differs from what was linked against.
+/// Makes the library that the loader finds differ from the one at link time.
 fn replace(random: &mut Random, graph: &mut Graph, index: usize) {
     let object = &graph.objects[index];
     let versioned = !object.versions.is_empty();
@@ -103,7 +103,7 @@ fn replace(random: &mut Random, graph: &mut Graph, index: usize) {
     (object.final_versions, object.final_defs, object.fate) = (versions, defs, fate);
 }
 
-/// Other things that answer to the name of this library.
+/// Adds other files with the name of this library.
 fn decoys(random: &mut Random, graph: &mut Graph, index: usize) {
     let (wanted, target) = (graph.objects[index].wanted.clone(), graph.objects[index].path());
     let own = graph.objects[index].dir.clone();
@@ -167,7 +167,7 @@ fn decoys(random: &mut Random, graph: &mut Graph, index: usize) {
     }
 }
 
-/// A second name under which somebody needs a library.
+/// Adds a second name by which objects need a library.
 pub fn alias(random: &mut Random, graph: &mut Graph, index: usize, name: &str) {
     let object = &graph.objects[index];
     let path = object.path().replace(&object.file, name);
@@ -198,7 +198,7 @@ fn patches(random: &mut Random, graph: &mut Graph, index: usize) {
     }
 }
 
-/// What both sides are asked about: every object that is there, each as typed in some way.
+/// Selects the files to compare: every object that exists, each with a random spelling of its path.
 fn files(random: &mut Random, graph: &mut Graph) {
     let mut files = Vec::new();
     for index in 0..graph.objects.len() {

@@ -1,8 +1,8 @@
-//! Turns a drawn graph into files with `as` and `ld`, called directly because a compiler driver
-//! costs more than both; `cc` is asked once where libc lies.
+//! Builds the files of a random graph with `as` and `ld`, called directly because a compiler driver
+//! costs more than both. `cc` is run once for the path of libc.
 //!
-//! Every library is linked twice: a stub with its definitions only, which the others link
-//! against whatever the order and the cycles are, and the file itself.
+//! Every library is linked twice: as a stub with only its definitions, and as the file itself. The
+//! others link against the stub, so order and cycles do not matter.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::emit;
 use super::model::{Arch, Extra, Fate, Graph, LIBC, Need, Object, Patch, ROOT, Visibility};
 use crate::support::{clean, linkaudit};
 
-/// What all graphs of a run share.
+/// Facts that all graphs of a run share.
 pub struct Tools {
     pub libc: PathBuf,
     /// The 32-bit libc, if 32-bit files can be built and loaded.
@@ -51,7 +51,7 @@ impl Tools {
     }
 }
 
-/// The file that `cc` names, if there is such a file.
+/// The file that `cc` prints, if it exists.
 fn asked(words: &[&str]) -> Option<PathBuf> {
     let output = clean("cc").args(words).output().expect("a C compiler named cc");
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());

@@ -1,8 +1,8 @@
-//! Draws a graph from a seed: its directories, the names and places of its objects, who needs
-//! whom, search paths, linker flags, and the decoys and accidents that come after the links.
+//! Draws a graph from a seed: its directories, the names and directories of its objects, their
+//! needs, search paths, linker flags, and the decoys and changes after linking.
 //!
-//! Which symbols there are is drawn in `symbols`. Chances are set so that most needs are found
-//! and the real loader seldom crashes; the reasons stand where they are set.
+//! `symbols` draws the symbols. Chances are set so that most needs are found and the real loader
+//! seldom crashes; comments beside them have the reasons.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::model::{Arch, Graph, LIBC, Need, Object, Program, ROOT};
 use super::random::Random;
 use super::symbols;
 
-/// The graph of this seed. `biarch` says whether 32-bit files can be built and loaded here.
+/// The graph of this seed. `biarch` is true if 32-bit files can be built and loaded here.
 pub fn choose(seed: u64, biarch: bool) -> Graph {
     let random = &mut Random::new(seed);
     let narrow = random.chance(12);
@@ -346,11 +346,11 @@ fn flags(random: &mut Random, graph: &mut Graph, index: usize) {
     graph.objects[index].flags = flags;
 }
 
-/// A library to filter, or none for one that does not exist.
+/// A library to filter; `None` for one that does not exist.
 ///
-/// The real loader loses sight of the filtee of the file it is asked about: it neither sets up its
-/// versions nor its thread-local block, and crashes on either. So most filtees have none. One that
-/// filters itself sends it round in a circle.
+/// For the filtee of the main file, the real loader sets up neither the versions nor the
+/// thread-local block, and crashes on both. So most filtees have neither. A library that filters
+/// itself makes the loader run in a circle.
 fn filtee(random: &mut Random, graph: &Graph, index: usize) -> Option<String> {
     if random.chance(25) {
         return None;

@@ -1,5 +1,5 @@
-//! One graph from seed to verdict: built, put to the loader file by file and to linkaudit in one
-//! call, and compared.
+//! Compares one graph: builds it, runs the loader on each file and linkaudit once, and compares the
+//! answers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub struct Compared {
     pub differences: Vec<String>,
     /// The binding queries against all bindings.
     pub queries: queries::Compared,
-    /// Bindings that the loader's own list was compared for.
+    /// Number of bindings that were compared with the loader's list.
     pub traced: usize,
     /// The crashes of the real loader, each with the file and the seed.
     pub crashes: Vec<String>,
@@ -88,7 +88,7 @@ pub fn compare(tools: &Tools, seed: u64) -> Compared {
     compared
 }
 
-/// Holds the bindings of all files against the loader's, and the binding queries against the bindings.
+/// Compares the bindings of all files with the loader's, and the binding queries with the bindings.
 fn compare_bindings(
     root: &Path,
     files: &[String],
@@ -117,8 +117,7 @@ fn compare_bindings(
     }
 }
 
-/// The difference of two answers. Of a loader that crashed only the library lines count, if it
-/// came so far.
+/// The difference of two answers. If the loader crashed, only its library lines count, if any.
 fn judge(ours: &str, theirs: &Answer) -> Option<String> {
     if theirs.crash.is_none() {
         return difference(ours, &theirs.text);

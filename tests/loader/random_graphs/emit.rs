@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::model::{Arch, Def, Kind, Object, Ref, Use, Visibility};
 
-/// The definitions alone: what a link against the object needs.
+/// The assembly text with only the definitions, as a link against the object needs them.
 pub fn stub(object: &Object) -> String {
     let mut text = String::new();
     for def in &object.defs {
@@ -13,7 +13,7 @@ pub fn stub(object: &Object) -> String {
     text + END
 }
 
-/// The object as it will be loaded.
+/// The assembly text of the object that is loaded.
 pub fn whole(arch: Arch, object: &Object) -> String {
     let mut text = String::new();
     for def in &object.final_defs {
@@ -30,7 +30,7 @@ pub fn whole(arch: Arch, object: &Object) -> String {
 
 const END: &str = ".section .note.GNU-stack,\"\",@progbits\n";
 
-/// The version script, or nothing for an object without versions.
+/// The version script; `None` for an object without versions.
 pub fn version_script(defs: &[Def], versions: &[String]) -> Option<String> {
     let mut text = String::new();
     for (index, version) in versions.iter().enumerate() {

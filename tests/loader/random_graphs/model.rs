@@ -1,8 +1,8 @@
-//! A library graph as it was drawn: which objects there are, what each defines, uses and needs,
-//! how it is searched for, and what happens to it after the links.
+//! A random library graph: its objects, their definitions, references and needs, their search
+//! paths, and changes after linking.
 //!
-//! Plain data. `choose` and `symbols` fill it in, `emit` and `build` turn it into files. Every text
-//! may hold [`ROOT`], which stands for the directory of the graph.
+//! Plain data. `choose` and `symbols` fill it in, `emit` and `build` make files of it. In any text,
+//! [`ROOT`] stands for the directory of the graph.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub struct Def {
     pub old: Vec<usize>,
 }
 
-/// How machine code or data uses a symbol, and so which relocation comes of it.
+/// The use of a symbol in machine code or data, which decides the relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     Call,
@@ -66,7 +66,7 @@ pub struct Ref {
     pub name: String,
     pub uses: Vec<Use>,
     pub weak: bool,
-    /// A version asked for by name; without one the linker takes the default.
+    /// The requested version; without one the linker uses the default.
     pub version: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub enum Need {
         index: usize,
         alias: Option<String>,
     },
-    /// A library that exists only while linking.
+    /// A library that exists only at link time.
     Gone(String),
     Libc,
 }
@@ -89,7 +89,7 @@ pub struct Program {
     pub export_all: bool,
 }
 
-/// What has become of the file when the loader looks at it.
+/// The state of the file when the loader reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Present,
@@ -111,7 +111,7 @@ pub struct Object {
     pub dir: String,
     pub file: String,
     pub program: Option<Program>,
-    /// What others record as `DT_NEEDED`.
+    /// The name that others record as `DT_NEEDED`.
     pub wanted: String,
     pub soname: Option<String>,
     pub versions: Vec<String>,
@@ -139,7 +139,7 @@ impl Object {
     }
 }
 
-/// Another thing in the tree, made after all objects, before the fates.
+/// A further entry of the tree, made after all objects and before their fates.
 #[derive(Debug, Clone)]
 pub enum Extra {
     Symlink { target: String, path: String },
@@ -160,7 +160,7 @@ pub struct Graph {
     pub dirs: Vec<String>,
     pub objects: Vec<Object>,
     pub extras: Vec<Extra>,
-    /// What both sides are asked about, as typed.
+    /// The files to compare, with their paths as on the command line.
     pub files: Vec<String>,
     pub library_path: Option<String>,
     pub preload: Option<String>,

@@ -1,8 +1,7 @@
 //! The real loader's answer about one file, as `ldd -r` would print it.
 //!
-//! `ldd` is a shell script around two calls of the loader; these are made directly, which is
-//! several times faster. The script itself is asked about a sample, so that a difference between
-//! the two would show.
+//! `ldd` is a shell script around two calls of the loader; direct calls are several times faster.
+//! The script itself runs on a sample, to show that both answers are equal.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -18,11 +17,11 @@ const LOADERS: [(&str, u8); 2] = [("/lib/ld-linux.so.2", 1), ("/lib64/ld-linux-x
 
 pub struct Answer {
     pub text: String,
-    /// How the loader broke down, if it did.
+    /// The signal or message of the loader's crash, if any.
     pub crash: Option<String>,
 }
 
-/// The environment that both sides are told about.
+/// The environment for both sides.
 #[derive(Default, Clone, Copy)]
 pub struct Environment<'a> {
     pub library_path: Option<&'a str>,
@@ -51,7 +50,7 @@ pub fn ask(cwd: &Path, typed: &str, environment: Environment<'_>) -> Answer {
     Answer { text: normalise(&text), crash }
 }
 
-/// What the loader binds for a file; nothing where it breaks down or takes no such file.
+/// The loader's bindings for a file; nothing if it crashes or refuses the file.
 pub fn bindings(
     cwd: &Path,
     file: &str,
@@ -63,7 +62,7 @@ pub fn bindings(
     crash(&output).is_none().then(|| ld_debug::bindings(&text, ""))
 }
 
-/// The loader's trace mode for a file; nothing if no loader takes it.
+/// The loader's trace mode for a file; `None` if no loader accepts it.
 fn trace(cwd: &Path, typed: &str, environment: Environment<'_>) -> Option<Command> {
     let file = if typed.contains('/') { typed.to_owned() } else { format!("./{typed}") };
     let class = class(&cwd.join(&file));

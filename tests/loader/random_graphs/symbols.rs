@@ -1,8 +1,8 @@
-//! Draws the symbols of a graph: one small universe of names, so that libraries interpose each
-//! other, what every object defines of it, in which versions, and what it refers to.
+//! Draws the symbols of a graph: the definitions of every object, their versions, and its
+//! references. Names come from one small set, so that libraries interpose each other.
 //!
-//! A name has one kind throughout the graph: a reference of a thread-local kind that meets a
-//! plain definition is no case of the loader's rules but damage.
+//! A name has one kind throughout the graph: a thread-local reference to a plain definition would
+//! test damage, not the loader's rules.
 
 use super::model::{Def, Graph, Kind, Need, Object, Ref, Use, Visibility};
 use super::random::Random;
@@ -124,8 +124,8 @@ pub fn refer(random: &mut Random, graph: &mut Graph) {
     }
 }
 
-/// The names that a link of this object sees defined, each with the library that comes first.
-/// A second library of one soname is not looked into.
+/// The names that are defined in a link of this object, each with the first library that defines
+/// it. A second library of one soname is not read.
 fn visible(graph: &Graph, index: usize) -> Vec<(String, usize)> {
     let mut names: Vec<(String, usize)> = Vec::new();
     let mut known: Vec<&String> = Vec::new();
@@ -193,8 +193,9 @@ fn reference(
     Some(Ref { name, uses, weak, version })
 }
 
-/// An object with version needs also needs libc: if all files of them were missing, as is common
-/// in these graphs, the real loader would crash. A few are left to do so.
+/// An object with version needs also needs libc. If all files of its version needs were missing,
+/// which is common in these graphs, the real loader would crash. A few objects are left without
+/// libc.
 fn anchor(random: &mut Random, graph: &mut Graph, index: usize) {
     let versioned = |need: &Need| match need {
         Need::Library { index, .. } => !graph.objects[*index].versions.is_empty(),

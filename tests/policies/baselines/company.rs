@@ -1,5 +1,5 @@
-//! Fingerprints and baselines of a part of a tree, held against those of the whole tree: what else is
-//! audited changes no fingerprint, and a baseline of a part holds for the whole.
+//! Compares fingerprints and baselines of a part of a tree with those of the whole tree. Other
+//! audited files change no fingerprint, and a baseline of a part holds for the whole.
 
 use super::random::{Random, number};
 use super::report::{Report, list, text};
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a finding is about. The `detail` of a missing library is left out: it is compared.
+/// The subject of a finding, without the `detail` of a missing library, which is compared.
 fn fact(finding: &Value) -> String {
     let keys = ["rule", "prefix", "path", "symbol", "version", "library", "target", "member"];
     let detail = match (text(&finding["rule"]), finding["detail"].as_str()) {
@@ -55,7 +55,8 @@ impl Tree {
         Report::of(&mut command)
     }
 
-    /// Audits `count` random parts; of each `every`th a baseline is written and held against all.
+    /// Audits `count` random parts. For each `every`th, writes a baseline and compares it with the
+    /// whole.
     fn compare(&self, seed: u64, count: usize, every: usize, tally: &mut Tally) {
         let mut random = Random::new(seed);
         let all: Vec<&PathBuf> = self.files.iter().collect();
@@ -122,7 +123,7 @@ fn in_both(one: &Report, other: &Report) -> BTreeSet<String> {
     &facts_of(one, "findings") & &facts_of(other, "findings")
 }
 
-/// What must not change in company.
+/// The parts of a finding that must not depend on other audited files.
 fn identity(finding: &Value) -> (Value, Value) {
     (finding["fingerprint"].clone(), finding["detail"].clone())
 }
@@ -152,8 +153,8 @@ fn elf_files(below: &Path) -> Vec<PathBuf> {
 
 const HASHES: [&str; 2] = ["0123456789abcdfghijklmnpqrsvwxyz", "zyxwvsrqpnmlkjihgfdcba9876543210"];
 
-/// Libraries that lack symbols and libraries, some of which lie where no search comes; copies of
-/// them, and two versions of an item of a store.
+/// Libraries that lack symbols and libraries, some of which are outside of all search paths. Copies
+/// of them, and two versions of a store item.
 fn prefix() -> Lab {
     let lab = Lab::new();
     for name in ["near", "gone"] {

@@ -1,5 +1,5 @@
-//! Dependents of an old library with the new one: what `diff --against` says that each file loses, and
-//! what the loader of their release misses in a chroot, beyond what it missed before.
+//! Dependents of an old library with the new one: the losses of each file in `diff --against`,
+//! compared with the names that the loader of their release newly misses in a chroot.
 
 use super::oracle::dynamic;
 use super::{NEW, OLD, Pair, fetched, is_data, pairs};
@@ -14,7 +14,7 @@ use support::{Lab, clean, skip};
 
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 
-/// What a file loses: libraries that it needs, and symbols.
+/// The losses of each file: libraries that it needs, and symbols.
 type Losses = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
@@ -124,8 +124,8 @@ impl Case {
         Self { _lab: lab, without, with_old, with_new, old: before, new: now, files }
     }
 
-    /// The dependents in the evidence of each finding, with what they lose. Data of another size is no
-    /// error for the loader.
+    /// The dependents in the evidence of each finding, with what they lose. Data of another size is
+    /// no error for the loader.
     fn ours(&self) -> Losses {
         let mut command = support::linkaudit();
         command.args(["diff", "--isolated", "--format", "json", "--stages", "--root"]);
@@ -153,7 +153,7 @@ impl Case {
         out
     }
 
-    /// What the loader misses with the new library and found with the old one.
+    /// Names that the loader finds with the old library and misses with the new one.
     fn theirs(&self) -> Losses {
         let sonames = self.sonames();
         let one = |file: &String| {
@@ -201,8 +201,8 @@ fn elf_files(root: &Path) -> Vec<String> {
     out
 }
 
-/// The needs of a file that its loader does not find, and the symbols that it finds nowhere. If one of
-/// `sonames` is absent, the symbols are not counted: those of that library are among them.
+/// The needs of a file that its loader does not find, and its undefined symbols. If one of
+/// `sonames` is absent, symbols are not counted, because those of that library are among them.
 fn misses(root: &Path, file: &str, sonames: &BTreeSet<String>) -> BTreeSet<String> {
     let variables = ["-i", "LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes", "LD_BIND_NOW=yes"];
     let mut command = clean("chroot");

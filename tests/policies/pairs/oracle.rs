@@ -69,7 +69,7 @@ pub(super) struct Export {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) kind: String,
-    /// Of data.
+    /// The size, for data only.
     size: String,
     binding: String,
     visibility: String,
@@ -114,7 +114,8 @@ pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
     out
 }
 
-/// Symbols that other libraries of the new side define which the library needs: no reference breaks.
+/// Symbols that other libraries of the new side define which the library needs: no reference
+/// breaks.
 pub(super) struct Moved(BTreeSet<String>);
 
 impl Moved {
@@ -159,9 +160,10 @@ pub(super) fn readelf(old: &BTreeSet<Export>, new: &BTreeSet<Export>, moved: &Mo
     out
 }
 
-/// The symbols and the soname that abidiff says the second library lacks.
+/// The symbols and the soname that the second library lacks, according to abidiff.
 pub(super) fn abidiff(old: &Path, new: &Path) -> Said {
-    // Debug information that the machine has of one side would hide symbols: there is none in this place.
+    // Debug information that the machine has of one side would hide symbols: there is none in this
+    // place.
     let nowhere = old.parent().expect("a directory");
     let mut command = clean("abidiff");
     command.arg("--d1").arg(nowhere).arg("--d2").arg(nowhere).args([old, new]);

@@ -1,7 +1,7 @@
-//! Real wheels against `auditwheel show`: the tightest platform is the same, and each platform of
-//! the architecture is passed or failed alike. auditwheel searches no directory of this machine
-//! (`--ldpaths=`), so that its answer depends on the wheel alone. It does not look at symbols: a
-//! finding about one is no difference.
+//! Compares real wheels with `auditwheel show`: the tightest platform must be the same, and each
+//! platform of the architecture must pass or fail alike. auditwheel searches no directory of this
+//! machine (`--ldpaths=`), so that its answer depends on the wheel alone. It does not look at
+//! symbols: a finding about one is no difference.
 //!
 //! `LINKAUDIT_WHEELS=N` compares the first N packages (2 if not set), each for all architectures
 //! that it is published for; the first two for x86-64 only unless more are asked for.
@@ -67,7 +67,7 @@ const TAGS: [&str; 12] = [
 
 const MUSL_TAGS: [&str; 2] = ["musllinux_1_1", "musllinux_1_2"];
 
-/// Rules that say what auditwheel says: a library, version or symbol is not on the platform.
+/// Rules for auditwheel's errors: a library, version or symbol is not on the platform.
 const GATES: [&str; 6] = [
     "outside-closure",
     "missing-library",
@@ -77,7 +77,8 @@ const GATES: [&str; 6] = [
     "forbidden-symbol",
 ];
 
-/// Wheels on which the two differ, by the begin of the file name, with who is right and why.
+/// Wheels with different results, by the start of the file name, with the right result and the
+/// reason.
 const KNOWN: &[(&str, &str)] = &[];
 
 /// Fetches the wheel of a package for one family and architecture, if there is one.
@@ -117,7 +118,7 @@ fn audit(dir: &Path, policy: &str) -> Report {
     Report::of(&mut command)
 }
 
-/// Whether each platform of the family holds the wheel: platform, ours, auditwheel's.
+/// The verdicts for each platform of the family: platform, ours, auditwheel's.
 fn verdicts(dir: &Path, libc: Libc, arch: &str, tightest: &str) -> Vec<(String, bool, bool)> {
     let mut reached = false;
     let mut out = Vec::new();

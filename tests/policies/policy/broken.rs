@@ -1,6 +1,6 @@
-//! Broken policies and their messages, word for word. The cases are in `broken/*.txt`: a title behind
-//! `==`, the policy, further files behind `-- file NAME`, and behind `-- says` what is shown.
-//! `UPDATE=1 cargo test --test policies policy::` writes the last parts anew; read what it wrote.
+//! Broken policies and their exact messages. The cases are in `broken/*.txt`: a title behind `==`,
+//! the policy, further files behind `-- file NAME`, and the messages behind `-- says`. `UPDATE=1
+//! cargo test --test policies policy::` writes the messages again; review them.
 
 use super::kit::{Memory, file};
 use linkaudit::policy::load;
@@ -29,7 +29,7 @@ struct Case {
     title: String,
     /// The policy `p.toml`, and further files.
     files: Vec<(String, String)>,
-    /// What is shown.
+    /// The expected messages.
     says: String,
 }
 
@@ -113,7 +113,7 @@ fn every_broken_policy_says_what_is_wrong_where_and_what_would_be_right() {
     assert!(all >= 150, "only {all} cases");
 }
 
-/// Every mistake has a line that is shown, marks below it, and a word of help.
+/// Every error shows its line, with marks below it, and a help.
 fn placed(case: &Case, part: &str) {
     let place = part.lines().find_map(|line| line.trim().strip_prefix("--> "));
     let place = place.unwrap_or_else(|| panic!("{}: no place in {part}", case.title));

@@ -1,5 +1,5 @@
-//! Policies at the command line: which are read, what they do to a run, and `policy check`, `show`,
-//! `init` and `schema`.
+//! Policies at the command line: the files that are read, their effect on a run, and `policy
+//! check`, `show`, `init` and `schema`.
 
 use super::tiny::Tiny;
 use crate::support::{Lab, has, skip};
@@ -24,7 +24,7 @@ fn report(lab: &Lab, args: &[&str]) -> Value {
     serde_json::from_str(&run.out).unwrap_or_else(|_| panic!("no report: {}", run.err))
 }
 
-/// `p/liba.so`, which needs a library that is nowhere and refers to a symbol of it.
+/// `p/liba.so`, which needs a library that does not exist and refers to a symbol of it.
 fn lab() -> Lab {
     let lab = Lab::new();
     let library = Tiny::library("liba.so", ["libnone.so.1"]).refers("f");

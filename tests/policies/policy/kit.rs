@@ -30,7 +30,7 @@ impl Memory {
         self
     }
 
-    /// The merged policy, or all that is wrong as it is shown.
+    /// The merged policy, or the text of all errors.
     pub(crate) fn load(&self, named: &[&str]) -> Result<Policy, String> {
         load(named.iter().map(OsStr::new), self, catalogue())
             .map_err(|mistakes| mistakes.render(false))
@@ -59,7 +59,7 @@ pub(crate) fn template() -> String {
     linkaudit::policy::TEMPLATE.lines().map(|line| set(line) + "\n").collect::<String>()
 }
 
-/// Policies that are right, by name: fixtures, built-ins, the template.
+/// Valid policies, by name: fixtures, built-ins, the template.
 pub(crate) fn right() -> Vec<(String, String)> {
     let fixtures = ["design.toml", "everything.toml", "forms.toml", "nothing.toml"];
     let fixtures = fixtures.map(|name| (name.to_owned(), file(&format!("valid/{name}"))));
@@ -92,7 +92,7 @@ fn value(from: &DeValue<'_>) -> Value {
     }
 }
 
-/// What a policy says, without where it says so.
+/// The content of a policy, without the positions of its keys.
 pub(crate) fn bare(mut policy: Policy) -> Policy {
     let clear = |origin: &mut Origin| *origin = Origin { source: "".into(), line: 0 };
     policy.sources.clear();

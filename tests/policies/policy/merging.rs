@@ -1,5 +1,5 @@
-//! What several policies come to: order, tables by key, lists, and that order decides nothing where
-//! they do not contradict each other.
+//! The result of several policies: order, tables by key, lists. Order changes nothing if they do
+//! not contradict each other.
 
 use super::kit::{Memory, bare};
 use super::random::Random;
@@ -7,7 +7,7 @@ use linkaudit::catalogue::Level;
 use linkaudit::policy::Policy;
 use linkaudit::rules::RULES;
 
-/// Policies of which no two say different things about one key.
+/// Policies that do not contradict each other.
 const APART: [(&str, &str); 6] = [
     ("a.toml", "schema = 1\n[levels]\nsymbol = \"deny\"\n[require]\nfiles = [\"a\", \"b\"]\n"),
     ("b.toml", "schema = 1\nextends = [\"nix\"]\n[levels]\nundefined-symbol = \"warn\"\n"),
@@ -26,7 +26,7 @@ const APART: [(&str, &str); 6] = [
     ),
 ];
 
-/// What a policy demands as a set, and the levels that it comes to.
+/// The demands of a policy as a set, and the resulting levels.
 fn meaning(policy: &Policy) -> (Vec<String>, Vec<Level>) {
     let bare = bare(policy.clone());
     let mut said: Vec<String> = Vec::new();

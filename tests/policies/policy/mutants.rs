@@ -1,5 +1,5 @@
-//! Policies that were right, changed at random: nothing panics, every mistake has a place, and what
-//! still loads fits the schema and reads back from what `show` writes.
+//! Valid policies with random changes: nothing panics, and every error has a place. A policy that
+//! still loads fits the schema, and reads back from the output of `show`.
 
 use super::broken::PLATFORMS;
 use super::kit::{Memory, bare, json, one, right};
@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 
 const MUTANTS: u64 = 5000;
 
-/// Text that means something in policies.
+/// Text that is special in policies.
 const PIECES: [&str; 24] = [
     "=",
     "\"",

@@ -1,5 +1,5 @@
-//! Policies that are right: they load, fit the schema that editors read, and read back from what
-//! `policy show` writes as the same policy.
+//! Valid policies: they load, fit the schema that editors read, and read back as the same policy
+//! from the output of `policy show`.
 
 use super::kit::{Memory, bare, file, json, one, right};
 use linkaudit::policy::{builtin, schema};

@@ -1,5 +1,5 @@
-//! auditwheel's policies: a small one for each thing that they say, and, where pip can fetch it, the
-//! real file with every platform and architecture in it.
+//! auditwheel's policies: a small one for each of their features, and, if pip can fetch it, the
+//! real file with all platforms and architectures.
 
 use super::broken::PLATFORMS;
 use super::kit::{Memory, bare, one};

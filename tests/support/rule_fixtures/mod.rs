@@ -1,7 +1,7 @@
-//! Builds the fixtures of `testdata/rules`: one laboratory a fixture, made from the lines of its
-//! `build` file. The format is described in `testdata/rules/README.md`.
+//! Builds the fixtures of `testdata/rules`: one laboratory per fixture, from the lines of its
+//! `build` file. `testdata/rules/README.md` describes the format.
 //!
-//! It builds and runs; what a fixture must lead to is stated by the tests that use it.
+//! It only builds and runs fixtures: the tests state the expected findings.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use crate::support::elf_file::ElfFile;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the fixtures lie.
+/// The directory of the fixtures.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/rules")
 }
@@ -213,12 +213,12 @@ fn words(line: &str, place: &str) -> Vec<String> {
 /// A fixture on disk.
 pub struct Built {
     pub lab: Lab,
-    /// Arguments of `linkaudit`: the paths to audit, options where a fixture needs them.
+    /// Arguments of `linkaudit`: the paths to audit, and the options of the fixture.
     pub audit: Vec<String>,
 }
 
 impl Built {
-    /// The JSON report and the exit status, with further options.
+    /// Runs the audit with further options; returns the JSON report and the exit status.
     pub fn report(&self, options: &[&str]) -> (Value, Option<i32>) {
         let mut args: Vec<&str> = self.audit.iter().map(String::as_str).collect();
         args.extend(["--format", "json"]);

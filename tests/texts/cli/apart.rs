@@ -1,5 +1,5 @@
-//! Nothing is written over what is read: an output that is, or lies below, what a run reads is refused
-//! before anything runs, and so are two outputs to one file.
+//! Outputs never overwrite inputs: an output that is an input of the run, or is below one, is
+//! refused before the run. So are two outputs to one file.
 
 use super::kit::{Run, fifo, run, three_trees};
 use crate::support::Lab;

@@ -1,5 +1,5 @@
-//! Static archives at hand: which member of which archive defines a missing symbol, whatever kind
-//! of archive it is.
+//! Static archives as candidates: the archive and member that define a missing symbol, for every
+//! kind of archive.
 
 use super::kit::{BROKEN, FOO, at, evidence, object, only, report, run, run_ar, text};
 use crate::support::Lab;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 const SHORT: &str = "gone.o";
 const LONG: &str = "a_member_with_a_rather_long_name.o";
 
-/// `p/libbroken.so` lacks `gone`; `objects` has a member that defines it, by a short or a long name,
-/// between two others.
+/// `p/libbroken.so` lacks `gone`; `objects` has a member that defines it, by a short or a long
+/// name, between two others.
 fn lab(member: &str) -> Lab {
     let lab = Lab::new();
     lab.so("p/libbroken.so", BROKEN, &[]);
@@ -32,8 +32,8 @@ fn archive(lab: &Lab, options: &[&str], member: &str) {
     run_ar(lab, &[options, &["more/libmore.a"], &members].concat());
 }
 
-/// The one candidate for `gone`, with the archive beside the prefix and in it. Members of thin archives
-/// are only opened in places that were named.
+/// The only candidate for `gone`, with the archive beside the prefix and in it. Members of thin
+/// archives are opened only below given paths.
 #[track_caller]
 fn candidate(lab: &Lab) -> Value {
     let beside = report(lab, &["p", "--lib-path", "more", "--lib-path", "objects"]);

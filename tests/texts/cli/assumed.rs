@@ -1,5 +1,5 @@
-//! What plugins take from programs that are not at hand: assumed and counted by name, and never more
-//! than a profile of the policy says.
+//! Symbols that plugins take from programs that are not given: they are assumed and counted by
+//! host, only as far as a profile of the policy permits.
 
 use super::kit::{FOO, each, of_rule, only, report, run, text};
 use crate::support::Lab;

@@ -1,12 +1,12 @@
-//! `bad-library-file`: the loader stops, and nothing more is said of that root; and a file that was
-//! cut off, of which only that is said, once.
+//! `bad-library-file`: the loader stops, and the entry point has no further findings. A truncated
+//! file has one finding, and no others.
 
 use super::kit::{CALLS_FOO, FOO, at, each, findings, of_rule, only, report, summary, text};
 use super::tiny::Tiny;
 use crate::support::{self, Lab};
 use std::collections::BTreeMap;
 
-/// `bin/app` is led to `lib/libfoo.so`; what that is the test decides.
+/// `bin/app` finds `lib/libfoo.so`, whose content the test decides.
 fn led_to(flags: &[&str]) -> Lab {
     let lab = Lab::new();
     lab.write("versions", "FOO_1 { global: foo; };\n");
@@ -87,7 +87,7 @@ fn a_cut_file_is_not_blamed_for_what_the_missing_part_names() {
     assert!(!message.contains("is not named"), "{message}");
 }
 
-/// Offset, end and the words for every PT_LOAD and the dynamic section, as readelf reads them.
+/// Offset, end and name of every PT_LOAD and of the dynamic section, as readelf reads them.
 fn extents(lab: &Lab, file: &str) -> Vec<(u64, u64, String)> {
     let readelf = support::clean("readelf").current_dir(lab.root()).args(["-lW", file]).output();
     let out = String::from_utf8(readelf.expect("readelf runs").stdout).expect("text");
@@ -145,7 +145,7 @@ fn a_file_cut_anywhere_is_one_finding_that_names_all_that_is_lost() {
     println!("cut files: {} sizes, one finding each, 0 differences from readelf", found.len());
 }
 
-/// Here names lie behind the dynamic section that speaks of them.
+/// Here the string table lies behind the dynamic section.
 #[test]
 fn what_follows_from_a_lost_table_is_not_said() {
     let lab = Lab::new();
@@ -166,10 +166,10 @@ fn what_follows_from_a_lost_table_is_not_said() {
     assert_eq!(found.len(), sizes.len());
 }
 
-/// Relocation types at which the real loader stops are found where relocations are read.
+/// Relocation types at which the real loader stops are found if relocations are read.
 #[test]
 fn types_of_relocations_that_no_loader_knows() {
-    /// R_X86_64_IRELATIVE: the loader would call what it points to.
+    /// R_X86_64_IRELATIVE: the loader would call the function to which it points.
     const CALLS: u32 = 37;
     let lab = Lab::new();
     let plain = Tiny::library("libx.so", [] as [&str; 0]).refers("gone").bytes();

@@ -1,5 +1,5 @@
-//! Baselines: known findings are waived, new ones are not, what is gone is stale, and what a human wrote
-//! into the file stays.
+//! Baselines: known findings are waived, new ones are not, lines without a finding are stale, and
+//! text that a user wrote into the file stays.
 
 use super::kit::{BROKEN, FOO, Run, findings, report, run, text};
 use crate::support::Lab;
@@ -13,7 +13,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// The libraries of these laboratories lie without the links that an installation makes.
+/// The libraries of these laboratories lack the links that an installation makes.
 const NO_LINKS: &str = "schema = 1\n\n[levels]\nlink-hygiene = \"allow\"\n";
 
 fn written(lab: &Lab, file: &str) -> String {
@@ -114,7 +114,7 @@ fn report_with_stderr(lab: &Lab) -> Value {
     serde_json::from_str(&run.out).expect("a JSON report")
 }
 
-/// A file that is gone is told from one that was repaired, and from the next version of a library.
+/// A deleted file is distinguished from a repaired one, and from the next version of a library.
 #[test]
 fn gone_is_not_fixed() {
     let lab = Lab::new();
@@ -190,7 +190,7 @@ fn a_deleted_file_is_fixed_and_an_unread_one_is_not() {
     assert_eq!(run.status, 3, "it is a finding that it is damaged");
 }
 
-/// Comments, reasons and an order of one's own.
+/// A baseline with comments, reasons and another order.
 fn annotated(lab: &Lab) -> String {
     let lines: Vec<String> = write(lab).lines().map(str::to_owned).collect();
     let text = format!(
@@ -315,7 +315,7 @@ fn copies(names: &[&str]) -> Lab {
     lab
 }
 
-/// Paths of what is open and of what is waived, and the number of stale lines.
+/// Paths of open and of waived findings, and the number of stale lines.
 fn outcome(report: &Value) -> (Vec<String>, Vec<String>, usize) {
     let paths = |key: &str| -> Vec<String> {
         let list = report[key].as_array().expect("findings");

@@ -1,4 +1,4 @@
-//! Ids of causes: the same wherever the tree and the policies lie.
+//! Ids of causes do not depend on the directories of the tree and the policies.
 
 use super::kit::{findings, report, text};
 use crate::support::Lab;

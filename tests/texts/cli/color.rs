@@ -7,7 +7,7 @@ fn coloured(text: &str) -> bool {
     text.contains('\x1b')
 }
 
-/// The text less its colours.
+/// The text without its colours.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut parts = text.split("\x1b[");
@@ -73,7 +73,7 @@ fn words_of_the_environment() {
     }
 }
 
-/// The output on a terminal, which `script` makes.
+/// The output on a terminal, which `script` provides.
 fn on_terminal(lab: &Lab, environment: &[(&str, &str)], options: &str) -> String {
     let program = env!("CARGO_BIN_EXE_linkaudit");
     let mut command = clean("script");

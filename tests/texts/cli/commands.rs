@@ -1,5 +1,5 @@
-//! Commands, paths and mistakes: what is taken for what, and the one message about a
-//! mistake. Every mistake is found before anything is audited or written.
+//! Commands, paths and usage errors: how arguments are read, and the single message about an error.
+//! Every error is found before a file is audited or written.
 
 use super::kit::{report, run, summary, three_trees};
 use crate::support::{Lab, linkaudit};

@@ -1,10 +1,10 @@
-//! What options say of the place where programs will run: libraries found through it, questions
-//! decided by it, mistakes in it refused.
+//! Options about the environment of programs: they find libraries and decide questions, and errors
+//! in them are refused.
 
 use super::kit::{FOO, evidence, findings, only, report, run, text};
 use crate::support::Lab;
 
-/// `app` needs libfoo.so.1, which lies in `d`, where no search path leads.
+/// `app` needs libfoo.so.1, which is in `d`, outside of all search paths.
 fn app(flags: &[&str]) -> Lab {
     let lab = Lab::new();
     lab.so("d/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);

@@ -1,4 +1,4 @@
-//! The exit status: 0 clean, 1 findings, 2 usage, 3 incomplete, and what moves it.
+//! The exit status: 0 clean, 1 findings, 2 usage, 3 incomplete, and the options that change it.
 
 use super::kit::{BROKEN, fifo, report, run, three_trees};
 use crate::support::Lab;

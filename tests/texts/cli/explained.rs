@@ -1,4 +1,5 @@
-//! References that a missing library explains: evidence of that finding, none of their own.
+//! References that a missing library explains are evidence of its finding, and have no findings of
+//! their own.
 
 use super::kit::{FOO, at, each, evidence, of_rule, only, report, run, text};
 use crate::support::Lab;

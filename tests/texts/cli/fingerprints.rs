@@ -1,5 +1,5 @@
-//! Fingerprints: what a baseline keeps. They survive a rebuild, a new version and another place, and
-//! depend on their own findings alone.
+//! Fingerprints, which baselines store. They survive a rebuild, a new version and another
+//! directory, and depend only on their own findings.
 
 use super::kit::{BROKEN, at, report, run, text};
 use super::rule_fixtures::Fixture;
@@ -112,7 +112,7 @@ fn two_versions_beside_each_other_have_what_each_has_alone() {
     assert_eq!(versioned(&["libm.so.1.0", "libm.so.1.1"]), [&alone[..], &alone].concat());
 }
 
-/// The fingerprint of the need for a library that is nowhere.
+/// The fingerprint of the need for a library that does not exist.
 fn missing(library: &str) -> String {
     let lab = Lab::new();
     lab.so("libgone.so", "int gone;", &[&format!("-Wl,-soname,{library}")]);
@@ -136,7 +136,7 @@ fn store_items_count_by_their_packages() {
     assert_eq!(missing(&item(0, "foo-1").replace("/nix", "/gnu")), expected, "another store");
 }
 
-/// The fingerprints of findings that no file is needed for.
+/// The fingerprints of findings that need no file.
 fn judged(findings: Findings) -> Vec<String> {
     let files: Vec<PathBuf> = findings.iter().map(|finding| finding.full_path()).collect();
     let sonames = Sonames::new(files.iter().map(|path| (path.as_path(), None)));
@@ -175,7 +175,7 @@ fn two_versions_of_one_package_in_one_report_share_them() {
     assert_eq!(both, [&alone[..], &alone].concat());
 }
 
-/// A library that the search misses is another fact than one that is gone.
+/// A library that the search misses is another fact than an absent one.
 #[test]
 fn a_candidate_in_the_prefix_counts() {
     let lab = Lab::new();

@@ -1,4 +1,5 @@
-//! `linkaudit gpu`: its list, its matrix at two widths, its JSON, `--target`, `--deep` and exit status.
+//! `linkaudit gpu`: its list, its matrix at two widths, its JSON, `--target`, `--deep` and exit
+//! status.
 
 use super::kit::{Run, run};
 use crate::support::{self, Lab, device};
@@ -120,7 +121,7 @@ fn its_json_fits_the_schema() {
     assert_eq!(app["libraries"][1]["targets"]["gfx11-generic"], "exact");
 }
 
-/// Damage is named by `gpu`, and by `check` too; `--deep` finds what is inside compressed bundles.
+/// `gpu` and `check` report damage; `--deep` finds damage inside compressed bundles.
 #[test]
 fn damage_is_named() {
     let lab = lab();
@@ -141,8 +142,8 @@ fn damage_is_named() {
     }
 }
 
-/// A prefix whose matrix is wider than 80 columns: 20 directories of code objects, an archive, and a target
-/// with settings.
+/// A prefix whose matrix is wider than 80 columns: 20 directories of code objects, an archive, and
+/// a target with settings.
 fn wide() -> Lab {
     let lab = Lab::new();
     let all = ["gfx90a:sramecc+:xnack-", "gfx1030", "gfx10-3-generic", "gfx1201"];
@@ -178,8 +179,8 @@ fn on_terminal(lab: &Lab, width: usize, options: &str) -> String {
     String::from_utf8_lossy(&output.stdout).replace('\r', "")
 }
 
-/// What a terminal shows at 80 and 160 columns, as `gpu.80.txt` and `gpu.160.txt` have it.
-/// `UPDATE=1 cargo test --test texts cli::gpu::` writes the files anew; read what it wrote.
+/// The output on a terminal of 80 and 160 columns must equal `gpu.80.txt` and `gpu.160.txt`.
+/// `UPDATE=1 cargo test --test texts cli::gpu::` writes the files again; review them.
 #[test]
 fn the_matrix_at_two_widths() {
     if !support::has("script") {

@@ -1,11 +1,11 @@
-//! `--help`, `--version`, `explain`: they list what works, and nothing that does not.
+//! `--help`, `--version`, `explain`: they list exactly what works.
 
 use super::kit::{run, three_trees};
 use crate::support::{Lab, clean};
 use linkaudit::rules::{HEADINGS, RULES};
 use std::collections::BTreeMap;
 
-/// A value for each option, so that every option that the help lists is tried out.
+/// A value for each option, so that every option of the help is tried.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("as-ldd", &[]),
     ("lib-path", &["fine"]),
@@ -134,7 +134,8 @@ fn every_command_of_the_help_works() {
     }
 }
 
-/// Commands that audit nothing show no options of audits, and those that audit show them all in sections.
+/// Commands that audit nothing show no options of audits, and those that audit show them all in
+/// sections.
 #[test]
 fn commands_show_their_own_options() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! `--host` and `[[host]]` entries with a program: what becomes a plugin, what is said of it, and the
-//! mistakes that are refused. What a plugin binds to is compared with the real loader in `hosts`.
+//! `--host` and `[[host]]` entries with a program: the objects that become plugins, their findings,
+//! and errors that are refused. `hosts` compares the bindings of plugins with the real loader.
 
 use super::kit::{Run, findings, of_rule, only, report, run, summary, text};
 use crate::support::Lab;

@@ -1,13 +1,13 @@
-//! Host programs that are inferred: what makes an object a plugin of an audited program, and each
-//! condition that keeps a lost symbol a finding. The real `dlopen` is the judge of every plugin that is
-//! excused.
+//! Host programs that are inferred: the conditions for an object to be a plugin of an audited
+//! program, and each condition that keeps a lost symbol a finding. The real `dlopen` must open
+//! every plugin without findings.
 
 use super::kit::{at, of_rule, only, report, run, summary, text};
 use crate::support::{Lab, clean};
 use serde_json::{Value, json};
 
 const HEAD: &str = "#include <dlfcn.h>\n#include <stdio.h>\n";
-/// Opens its argument, and says why it cannot.
+/// Opens its argument, and prints the error if it cannot.
 const OPENS: &str = "int main(int n, char **v) { if (n < 2) return 3; \
     if (!dlopen(v[1], RTLD_NOW)) { puts(dlerror()); return 1; } return 0; }";
 const PLUGIN: &str = "int host_call(void); int plugin(void) { return host_call(); }";
@@ -35,7 +35,7 @@ fn inferred(report: &Value) -> Vec<(String, Vec<String>)> {
     hosts.map(|host| (text(&host["name"]).to_owned(), paths(host))).collect()
 }
 
-/// Fails unless the plugin is excused for this program, and the program can really open it.
+/// Fails unless this program is inferred for the plugin, and can really open it.
 #[track_caller]
 fn excused(lab: &Lab, args: &[&str], program: &str, plugin: &str) {
     let report = report(lab, args);
@@ -121,7 +121,7 @@ fn a_program_that_opens_nothing_is_no_host() {
     found(&lab, &["app"], "host_call");
 }
 
-/// As Debian 11's perl: modules use functions of a library that many programs load.
+/// As in Debian 11's perl, modules use functions of a library that many programs load.
 #[test]
 fn names_of_a_host_in_the_policy_are_evidence() {
     let lab = Lab::new();
@@ -270,7 +270,8 @@ fn a_library_of_a_program_is_judged_by_itself() {
     assert!(undefined.iter().all(|finding| finding["path"] != "lib/daemon/cpu.so"));
 }
 
-/// A system with the libc of this machine below `sys`, in which `libkit` opens plugins for five programs.
+/// A system with the libc of this machine below `sys`, in which `libkit` opens plugins for five
+/// programs.
 fn system() -> Lab {
     let lab = Lab::new();
     let libc = "/lib/x86_64-linux-gnu";
@@ -378,7 +379,8 @@ fn a_plugin_of_a_known_program_takes_symbols_of_its_neighbour() {
     found(&lab, &["app"], "mbfl_x");
 }
 
-/// A Java home in miniature: a library that needs the virtual machine, which no search finds.
+/// A Java home in miniature: a library that needs the virtual machine, which is outside of all
+/// search paths.
 fn java_home() -> Lab {
     let lab = Lab::new();
     let machine = "int JVM_Go(void) { return 1; }";

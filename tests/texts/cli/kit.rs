@@ -1,10 +1,10 @@
-//! Runs the program in a laboratory and picks findings and evidence out of its JSON reports.
+//! Runs the program in a laboratory and reads findings and evidence from its JSON reports.
 
 use crate::support::{self, Lab};
 use serde_json::Value;
 use std::process::Output;
 
-/// What a run came to.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) status: i32,
     pub(crate) out: String,
@@ -20,7 +20,7 @@ impl Run {
         }
     }
 
-    /// Fails unless the run was refused: status 2, nothing on stdout, and `parts` of the message.
+    /// Fails unless the run was refused: status 2, no output on stdout, and `parts` in the message.
     pub(crate) fn refused(&self, parts: &[&str]) -> &Self {
         assert_eq!(self.status, 2, "{}{}", self.out, self.err);
         assert_eq!(self.out, "");
@@ -30,7 +30,8 @@ impl Run {
         self
     }
 
-    /// Fails unless stderr holds one error and at most one help, each on one line without a full stop.
+    /// Fails unless stderr holds one error and at most one help, each on one line without a full
+    /// stop.
     pub(crate) fn in_style(&self) -> &Self {
         let lines: Vec<&str> = self.err.lines().collect();
         let is_plain = |line: &str, kind: &str| line.starts_with(kind) && !line.ends_with('.');
@@ -49,7 +50,7 @@ pub(crate) fn run(lab: &Lab, args: &[&str]) -> Run {
     Run::new(&lab.linkaudit(args))
 }
 
-/// The JSON report of a run that says nothing on stderr. Rules about search paths and sonames are off:
+/// The JSON report of a run without output on stderr. Rules about search paths and sonames are off:
 /// the libraries of laboratories have few of the links that installed ones have.
 pub(crate) fn report(lab: &Lab, args: &[&str]) -> Value {
     let run = run(
@@ -116,15 +117,15 @@ pub(crate) fn at(lab: &Lab, name: &str) -> String {
     lab.path(name).into_os_string().into_string().expect("a laboratory path in UTF-8")
 }
 
-/// C text of a function that calls a function nobody defines.
+/// C text of a function that calls an undefined function.
 pub(crate) const BROKEN: &str = "void gone(void); void broken(void) { gone(); }";
-/// C text of a function that needs nobody.
+/// C text of a function without references.
 pub(crate) const FOO: &str = "int foo(void) { return 1; }";
 /// C text of a program that calls `foo`.
 pub(crate) const CALLS_FOO: &str = "int foo(void); int main(void) { return foo(); }";
 
 /// A laboratory with `broken/libbroken.so`, which lacks the function `gone`, `fine/libfine.so`,
-/// which lacks nothing, and `odd`, with a file that is not read and the same two libraries.
+/// which is complete, and `odd`, with a file that is not read and the same two libraries.
 pub(crate) fn three_trees() -> Lab {
     let lab = Lab::new();
     lab.so("broken/libbroken.so", BROKEN, &[]);
@@ -139,7 +140,7 @@ pub(crate) fn fifo(lab: &Lab, name: &str) {
     assert!(status.success());
 }
 
-/// Overwrites every place of `old` in a file; both are equally long.
+/// Replaces every `old` in a file by `new`, which must have the same length.
 pub(crate) fn replace(lab: &Lab, name: &str, old: &[u8], new: &[u8]) {
     assert_eq!(old.len(), new.len());
     let mut bytes = std::fs::read(lab.path(name)).expect("the file to change");

@@ -1,11 +1,11 @@
-//! `--format ldd`: headings, order and names. What stands below a heading is compared with the real
-//! `ldd` elsewhere.
+//! `--format ldd`: headings, order and names. Other tests compare the lines below a heading with
+//! the real `ldd`.
 
 use super::kit::{BROKEN, FOO, run};
 use crate::support::{Lab, Tally};
 
-/// `d` with three libraries whose byte order is not that of their directories, and two files that
-/// are no libraries.
+/// `d` with three libraries whose order by path differs from that of their directories, and two
+/// other files.
 fn tree() -> Lab {
     let lab = Lab::new();
     for name in ["d/b/libz.so", "d/a/liba.so", "d/a-x.so"] {
@@ -120,7 +120,7 @@ fn all_of_it_goes_to_stdout() {
     assert_eq!(text, line);
 }
 
-/// Spellings that name one file are started each by its own, as `ldd` starts them.
+/// Each spelling of one file is listed separately, as by `ldd`.
 #[test]
 fn one_file_in_several_spellings() {
     let lab = tree();

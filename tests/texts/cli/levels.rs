@@ -1,5 +1,5 @@
-//! `-A`, `-W`, `-D`: by rule and by group; the last setting wins, one for a rule wins over one for
-//! its group.
+//! `-A`, `-W`, `-D`, by rule and by group: the last setting wins, and a setting for a rule wins
+//! over one for its group.
 
 use super::kit::{report, run, three_trees};
 use crate::support::Lab;

@@ -1,11 +1,11 @@
-//! Evidence of `missing-library`, `wrong-architecture` and `missing-version`: what was tried, in the
-//! order of the loader, what is at hand, and the chain that leads there.
+//! Evidence of `missing-library`, `wrong-architecture` and `missing-version`: the paths that were
+//! tried in the loader's order, candidates, and the chain of needs.
 
 use super::kit::{CALLS_FOO, FOO, at, each, evidence, has_m32, of_rule, only, report, text};
 use crate::support::{Lab, skip};
 use serde_json::{Value, json};
 
-/// `bin/app` needs `lib/libmid.so`, which needs `libfoo.so.1`, which is not there.
+/// `bin/app` needs `lib/libmid.so`, which needs the absent `libfoo.so.1`.
 fn broken_chain(runpath_of_mid: &str) -> Lab {
     let lab = Lab::new();
     lab.so("p/lib/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
@@ -18,7 +18,8 @@ fn broken_chain(runpath_of_mid: &str) -> Lab {
     lab
 }
 
-/// `path how reason` of what was tried below the laboratory, and whether the rest is defaults.
+/// `path how reason` of each path that was tried below the laboratory. All others must be the cache
+/// and the default directories.
 fn tried(lab: &Lab, finding: &Value) -> Vec<String> {
     let here = at(lab, "");
     let line = |piece: &&Value| {
@@ -234,7 +235,7 @@ fn a_missing_version() {
     assert!(of_rule(&report, "undefined-symbol").is_empty());
 }
 
-/// Libraries that lack the same one are one entry, and each path that was tried is shown once.
+/// Libraries that lack the same library are one entry, and each path that was tried occurs once.
 #[test]
 fn what_was_tried_is_told_once() {
     let lab = Lab::new();

@@ -1,4 +1,4 @@
-//! `--files-from`: paths in a file or on stdin, one a line or with NUL at the end.
+//! `--files-from`: paths in a file or on stdin, one per line or terminated by NUL.
 
 use super::kit::{Run, at, findings, report, run, summary, three_trees, whole_path};
 use crate::support::{Lab, linkaudit};

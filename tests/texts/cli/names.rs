@@ -1,13 +1,13 @@
-//! Names from audited files in text: whatever could act on a terminal or a log is escaped, in every
-//! output for people, whatever a file is called or says.
+//! Names from audited files in text: characters that could act on a terminal or a log are escaped
+//! in every output for people.
 
 use super::kit::{BROKEN, CALLS_FOO, FOO, Run, fifo, replace};
 use crate::support::{Lab, linkaudit};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Something of each kind that is dangerous: a control sequence, a line end, C1, a change of
-/// direction, an invisible character, bytes that are no text.
+/// Characters of each dangerous kind: a control sequence, a line end, C1, a change of direction, an
+/// invisible character, bytes that are not text.
 const EVIL: &[u8] = b"e\x1b[31m\x07\r\nx\x7f\xc2\x9b2J\xe2\x80\xaey\xe2\x80\x8b\xef\xbb\xbf\xff";
 
 fn evil(before: &str, after: &str) -> Vec<u8> {

@@ -1,10 +1,10 @@
-//! Several outputs of one run: each is what a run for it alone would write.
+//! Several outputs of one run: each equals that of a separate run.
 
 use super::kit::{BROKEN, CALLS_FOO, FOO, Run, run, three_trees};
 use crate::support::Lab;
 use std::path::Path;
 
-/// A program, its library, and a library that nothing loads: what is a root differs between them.
+/// A program, its library, and a library that no object loads: outputs differ in the entry points.
 fn program() -> Lab {
     let lab = Lab::new();
     lab.so("p/lib/libfoo.so", &format!("{FOO} {BROKEN}"), &[]);

@@ -1,4 +1,4 @@
-//! `--prefix`: paths and fingerprints are relative to one directory, whatever below it is given.
+//! `--prefix`: paths and fingerprints are relative to one directory, for any given paths below it.
 
 use super::kit::{BROKEN, FOO, at, findings, report, run, text};
 use crate::support::Lab;
@@ -61,7 +61,7 @@ fn all_paths_lie_below_it() {
     assert_eq!(run(&lab, &["--prefix", "p", "--files-from", "list"]).status, 3);
 }
 
-/// A system in which `path` lacks a function and nothing else.
+/// A system whose only defect is a function that `path` lacks.
 fn system(path: &str) -> Lab {
     let lab = Lab::new();
     lab.so(path, BROKEN, &["-nostdlib"]);

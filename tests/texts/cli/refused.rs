@@ -1,5 +1,5 @@
-//! Files that were named and that linkaudit does not read: exit 2 with what they are. Directories
-//! without ELF files are nothing wrong and nothing looked at.
+//! Given files that linkaudit does not read: exit 2, and a message with their kind. Directories
+//! without ELF files are valid, and have no audited files.
 
 use super::kit::{run, three_trees};
 use crate::support::Lab;

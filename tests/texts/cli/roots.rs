@@ -1,10 +1,10 @@
-//! Roots: what is one, in which order they are named, and files with several names.
+//! Entry points: which objects they are, their order, and files with several names.
 
 use super::kit::{BROKEN, FOO, at, each, of_rule, only, report, summary, text};
 use crate::support::Lab;
 use serde_json::{Value, json};
 
-/// The root of every file in the laboratory, by `path`.
+/// The entry point of every file in the laboratory, by `path`.
 fn roots(lab: &Lab, report: &Value) -> Vec<(String, String)> {
     let here = at(lab, "");
     let below = |value: &Value| text(value).strip_prefix(&here).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Entries of search paths that others control, and those that lead nowhere.
+//! Entries of search paths that other users control, and entries without a directory.
 
 use super::kit::{findings, run};
 use crate::support::{self, Lab};
@@ -112,8 +112,8 @@ fn entries_of_builds_and_of_the_prefix_itself() {
     assert!(closed.iter().any(|line| line.contains("/build/x")), "{closed:#?}");
 }
 
-/// A gate that runs in the directory of a build finds paths into that directory. `/dev/shm` is below none
-/// of the directories that are known for builds.
+/// A gate in the directory of a build finds paths into that directory. `/dev/shm` is below none of
+/// the known build directories.
 #[test]
 fn entries_below_the_current_directory() {
     let name = format!("/dev/shm/linkaudit-test-{}", std::process::id());
@@ -150,7 +150,8 @@ fn entries_below_the_current_directory() {
     assert_eq!(found, [vec![expected], vec![], vec![], vec![]]);
 }
 
-/// An entry that names a directory from one of the paths by which a library is loaded is of use.
+/// An entry is in use if it leads to a directory from one of the paths by which the library is
+/// loaded.
 #[test]
 fn entries_of_a_library_with_several_origins() {
     let lab = Lab::new();

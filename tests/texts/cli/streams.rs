@@ -1,5 +1,5 @@
-//! What goes to which stream: reports to stdout, timings and progress to stderr, nothing where
-//! nobody reads any more.
+//! Streams: reports go to stdout, timings and progress to stderr. A run ends quietly if its reader
+//! has closed the stream.
 
 use super::kit::{Run, run, three_trees};
 use crate::support::{Lab, linkaudit};

@@ -1,4 +1,4 @@
-//! `undefined-symbol`: when it fails, what is at hand, and one finding for one fact.
+//! `undefined-symbol`: the time of the failure, candidates, and one finding for one fact.
 
 use super::kit::{BROKEN, at, each, evidence, of_rule, only, report, run, text};
 use crate::support::Lab;

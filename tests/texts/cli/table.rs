@@ -1,4 +1,4 @@
-//! `table`: one row for each file and rule; the same width wherever there is no terminal.
+//! `table`: one row for each file and rule; a fixed width without a terminal.
 
 use super::kit::{BROKEN, FOO, at, run, three_trees};
 use crate::support::{Lab, clean, has, skip};

@@ -1,4 +1,4 @@
-//! `tree`: every file and every need once, how each was found, what stands out, and the exit status.
+//! `tree`: every file and every need once, how each was found, its problems, and the exit status.
 
 use super::bare::Bare;
 use super::kit::{CALLS_FOO, FOO, at, has_m32, run, text};
@@ -197,7 +197,7 @@ fn a_library_of_another_class_is_tried_and_missing() {
     assert!(text.contains("(runpath): another ELF class"), "{text}");
 }
 
-/// Runs `tree` in all formats and answers the sizes of the outputs.
+/// Runs `tree` in all formats; returns the sizes of the outputs.
 fn sizes(lab: &Lab, args: &[&str], most: Duration) -> [usize; 3] {
     ["human", "json", "dot"].map(|format| {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Waivers: which findings they match, what becomes of those, and which are stale.
+//! Waivers: the findings that they match, the effect on those, and stale waivers.
 
 use super::kit::{BROKEN, FOO, findings, report, run, summary, text};
 use crate::support::Lab;
@@ -9,7 +9,7 @@ fn waive(lines: &str) -> String {
     format!("[[waive]]\n{lines}\nreason = \"known\"\n")
 }
 
-/// Writes the policy that runs in the laboratory find.
+/// Writes the policy file of the laboratory.
 fn policy(lab: &Lab, entries: &[String]) {
     lab.write("linkaudit.toml", format!("schema = 1\n{}", entries.concat()));
 }
@@ -23,7 +23,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// Symbols of what is still found, and of what is waived.
+/// Symbols of open and of waived findings.
 fn symbols(report: &Value) -> (Vec<&str>, Vec<&str>) {
     let list = |key: &str| -> Vec<&str> {
         let list = report[key].as_array().expect("a list");

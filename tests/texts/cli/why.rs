@@ -1,4 +1,5 @@
-//! `why`: who needs a library or refers to a symbol, what it leads to, what was passed over.
+//! `why`: the objects that need a library or refer to a symbol, the file or definition that they
+//! get, and those that were skipped.
 
 use super::kit::{BROKEN, CALLS_FOO, FOO, at, object, run, run_ar, text};
 use crate::support::Lab;
@@ -24,7 +25,7 @@ fn short(lab: &Lab, value: &Value) -> String {
     path.strip_prefix(&at(lab, "")).unwrap_or(path).to_owned()
 }
 
-/// `path symbol[@version] place/taken` of the definitions, under their first root.
+/// `path symbol[@version] place/taken` of the definitions, under their first entry point.
 fn definitions(lab: &Lab, why: &Value) -> Vec<String> {
     let line = |provider: &Value| {
         let version = provider["version"].as_str().map(|version| {
@@ -44,7 +45,7 @@ fn definitions(lab: &Lab, why: &Value) -> Vec<String> {
     list(why, "providers").iter().map(line).collect()
 }
 
-/// `path [version] -> provider` of the references, under their first root.
+/// `path [version] -> provider` of the references, under their first entry point.
 fn references(lab: &Lab, why: &Value) -> Vec<String> {
     let line = |requester: &Value| {
         let version = requester["version"].as_str().unwrap_or("-");

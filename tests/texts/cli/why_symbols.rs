@@ -1,5 +1,5 @@
-//! `why` for symbols: names in part, versions, and what it says of references without definition. It
-//! must agree with `check`.
+//! `why` for symbols: partial names, versions, and undefined references. It must agree with
+//! `check`.
 
 use super::kit::{BROKEN, CALLS_FOO, FOO, at, each, of_rule, only, report, run, text};
 use crate::support::Lab;
@@ -80,7 +80,7 @@ fn names_of_rust_with_and_without_hash() {
     assert_eq!(why(&lab, "core::run::h0123456789abcde0", &["p"])["kind"], "unknown");
 }
 
-/// A library with two versions of `foo`, and who refers to each.
+/// A library with two versions of `foo`, and objects that refer to each.
 fn versions() -> Lab {
     let lab = Lab::new();
     lab.write("map", "V1 { global: foo; local: *; }; V2 { } V1;");

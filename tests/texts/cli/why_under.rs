@@ -1,4 +1,4 @@
-//! `why --under ENTRY`: the answer for one entry point, and names of entry points that are none.
+//! `why --under ENTRY`: the answer for one entry point, and names that are not entry points.
 
 use super::kit::{CALLS_FOO, FOO, at, run, text};
 use crate::support::Lab;
@@ -106,7 +106,7 @@ fn the_same_bytes_however_it_is_asked() {
     }
 }
 
-/// Two versions of a library in one process, and what the real loader does with LD_LIBRARY_PATH.
+/// Two versions of a library in one process, compared with the real loader under LD_LIBRARY_PATH.
 #[test]
 fn other_files_of_a_library_and_of_its_name() {
     let lab = Lab::new();

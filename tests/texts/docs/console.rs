@@ -1,5 +1,5 @@
-//! Console blocks of the documentation: each is run in the laboratory that the comment above it names, and
-//! the page must show the real output. `UPDATE=1` rewrites the blocks.
+//! Console blocks of the documentation: each is run in the laboratory that the comment above it
+//! names, and the page must show the real output. `UPDATE=1` rewrites the blocks.
 
 use super::{WRITING, repository, update};
 use crate::support::{Lab, clean};
@@ -10,8 +10,8 @@ use std::path::Path;
 const PAGES: &[&str] =
     &["README.md", "docs/reading-a-report.md", "docs/json.md", "docs/commands.md", "docs/ci.md"];
 
-/// The directory that pages show for a laboratory. It is as long as the real one, so that lines wrap at
-/// the same word.
+/// The directory that pages show instead of the laboratory's. Both have the same length, so that
+/// lines wrap at the same word.
 const SHOWN: &str = "/srv/build";
 
 const SHAPE: &str =
@@ -23,8 +23,8 @@ const SHAPE_NEW: &str =
 int Shape::id(int n) const { return n; }
 double Shape::area(float scale) const { return scale; }";
 
-/// A program that was built against `libshapes.so.1`; a later build of the library changed the type of a
-/// parameter.
+/// A program that was built against `libshapes.so.1`; a later build of the library changed the type
+/// of a parameter.
 const SHAPES: &str = r#"
 mkdir bin lib
 so() { g++ -w -shared -fPIC -Wl,--as-needed -Wl,-soname,"$1" -o "lib/$1" -x c++ - ; }
@@ -35,8 +35,8 @@ so libshapes.so.1 <new.cc
 rm ./*.cc ./*.h
 "#;
 
-/// An application with a library in a directory that the loader does not search, a library of another
-/// release, and a Python extension.
+/// An application with a library in a directory that the loader does not search, a library of
+/// another release, and a Python extension.
 const VIEWER: &str = r#"
 mkdir -p app/bin app/lib/private app/lib/python3
 so() { out=$1; shift; g++ -w -shared -fPIC -Wl,--as-needed -o "app/lib/$out" -x c++ - -x none "$@"; }
@@ -53,8 +53,8 @@ echo 'extern "C" void *PyLong_FromLong(long); extern "C" void *PyInit_shapes() {
 rm ./*.cc ./*.h
 "#;
 
-/// Two releases of a ROCm. The new one has lost a library that a program needs, and a symbol that nothing
-/// uses; it defines what MIOpen lacked.
+/// Two releases of ROCm. The new one lacks a library that a program needs, and an unused symbol; it
+/// defines a symbol that MIOpen lacked.
 const RELEASES: &str = r#"
 so() { out=$1; shift; gcc -w -shared -fPIC -Wl,-soname,"${out##*/}" -o "$out" -x c - -x none "$@" '-Wl,-rpath,$ORIGIN'; }
 release() {
@@ -170,7 +170,7 @@ fn parts(page: &str, text: &str) -> Vec<Part> {
     out
 }
 
-/// A page as it should be, and the number of its commands.
+/// The expected page, and the number of its commands.
 fn rendered(page: &str, text: &str) -> (String, usize) {
     let mut labs = BTreeMap::new();
     let mut count = 0;

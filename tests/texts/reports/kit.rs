@@ -18,7 +18,7 @@ pub(crate) struct Situation {
 }
 
 impl Situation {
-    /// A system with a loader, a libc and nothing else. `args` are split at blanks.
+    /// A system with only a loader and a libc. `args` are split at blanks.
     pub(crate) fn new(args: &str) -> Self {
         let situation =
             Self { lab: Lab::new(), args: args.split(' ').map(str::to_owned).collect() };
@@ -46,7 +46,7 @@ impl Situation {
         self
     }
 
-    /// The report, as JSON holds it. The laboratory lies in `/home/audit`.
+    /// The report, read back from JSON, with `/home/audit` for the laboratory.
     pub(crate) fn report(&self) -> Report {
         let output = support::linkaudit()
             .current_dir(self.lab.root())
@@ -70,7 +70,7 @@ pub(crate) fn object(path: &str, needs: &[&str], refers: &[&str]) -> Tiny {
     refers.iter().fold(object, |object, name| object.refers(name))
 }
 
-/// The same as a program.
+/// A program that needs libc and `needs`, and refers to `refers`.
 pub(crate) fn program(needs: &[&str], refers: &[&str]) -> Tiny {
     Tiny { soname: None, interp: Some(LOADER), ..object("", needs, refers) }
 }

@@ -1,4 +1,4 @@
-//! The situations: who reads the report, and what is wrong.
+//! The situations: the reader of the report, and the defects.
 
 use super::kit::{Situation, object, program};
 use super::tiny::Tiny;
@@ -80,7 +80,8 @@ pub(crate) fn jdk() -> Situation {
     lab
 }
 
-/// A wheel whose own copy of a library was renamed, and one module that was built with another one.
+/// A wheel whose own copy of a library was renamed, and one module that was built with another
+/// copy.
 fn wheel() -> Situation {
     let lab = Situation::new("/srv/wheel");
     let dir = "/srv/wheel/mesh/_core.cpython-311-x86_64-linux-gnu.so";
@@ -100,7 +101,7 @@ fn wheel() -> Situation {
     lab
 }
 
-/// A store path whose need lies in another store path that its RUNPATH leaves out.
+/// A store path whose need is in another store path, which is not in its RUNPATH.
 fn nix() -> Situation {
     let own = "/nix/store/1pdc9k2mzz8m6cyn0h2g5wvbvn4zs0qj-miopen-6.2.2";
     let other = "/nix/store/9r3zyh0f0v1s8x7j5k2b6d4g8a1l3mnp-hipblaslt-6.2.2";
@@ -113,7 +114,7 @@ fn nix() -> Situation {
     lab
 }
 
-/// The birth case: a list that leaves archives out of a merged one.
+/// The defect that linkaudit was written for: a list that leaves archives out of a merged one.
 pub(crate) fn rocm() -> Situation {
     let lab = Situation::new(
         "/opt/rocm/build/lib/libMIOpen.so --lib-path /opt/rocm/build/lib --lib-path \
@@ -157,7 +158,7 @@ pub(crate) fn usr() -> Situation {
     lab
 }
 
-/// Plugins of two programs that nobody named, in directories of a large system.
+/// Plugins of two programs that no option names, in directories of a large system.
 pub(crate) fn five_thousand() -> Situation {
     let lab = Situation::new("/usr/lib");
     for n in 0..120 {
@@ -200,7 +201,7 @@ fn clean() -> Situation {
     lab
 }
 
-/// A damaged library, a directory in the place of a file, and a program of an unknown loader.
+/// A damaged library, a directory in the place of a file, and a program with an unknown loader.
 fn incomplete() -> Situation {
     let lab = Situation::new("/opt/app");
     lab.so("/opt/app/lib/libfine.so", &[], &["malloc"]);
@@ -246,8 +247,8 @@ fn empty() -> Situation {
     lab
 }
 
-/// A system that has the libraries and not the needs: one that defines what a program lacks, one in a
-/// directory that is not searched, and one that was removed behind the back of its package.
+/// A system with libraries that no need reaches: one defines a symbol that a program lacks, one is
+/// in a directory that is not searched, and one was deleted although its package is installed.
 fn installed() -> Situation {
     let lab = Situation::new("/opt/app");
     lab.write("/opt/app/bin/app", program(&[], &["deflate", "inflate", "crc32"]).bytes());

@@ -1,6 +1,6 @@
-//! Which files import which: the paths that begin with `super::` or `super::` in the code of each file,
-//! followed to the file that defines the item. A parent's `mod` declarations and the rows of its tables
-//! that name children are no imports.
+//! Which files import which: the paths that begin with `super::` or `super::` in the code of each
+//! file, followed to the file that defines the item. A parent's `mod` declarations, and rows of its
+//! tables that name children, are not imports.
 
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ impl Imports {
         Self { files, edges }
     }
 
-    /// Groups of files of which each imports the others, by whatever way.
+    /// Groups of files that import each other, directly or not.
     pub(crate) fn circles(&self) -> Vec<Vec<String>> {
         let reach: BTreeMap<&String, BTreeSet<&String>> =
             self.files.values().map(|file| (file, self.reachable(file))).collect();
@@ -65,7 +65,7 @@ impl Imports {
         circles.into_iter().collect()
     }
 
-    /// What a file imports, and what that imports, and so on.
+    /// The files that a file imports, directly or not.
     fn reachable<'a>(&'a self, file: &'a String) -> BTreeSet<&'a String> {
         let mut out = BTreeSet::new();
         let mut todo = vec![file];
@@ -101,7 +101,7 @@ struct Use {
     path: Vec<String>,
     /// The name by which the file has it.
     name: String,
-    /// `pub use`, of whatever width.
+    /// True for `pub use` with any visibility.
     is_exported: bool,
 }
 
@@ -111,7 +111,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// A path as seen from a module, from the crate on; nothing for paths of other crates.
+    /// A path as seen from a module, relative to the crate; `None` for paths of other crates.
     fn absolute(&self, from: &Module, path: &[String]) -> Option<Vec<String>> {
         let mut base = from.clone();
         let mut rest = path;

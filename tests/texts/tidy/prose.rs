@@ -1,5 +1,6 @@
-//! Texts for people: phrases that must not come back, in pages and in the help of every command, and the
-//! spelling of the pages. The sources have a shorter list, because a phrase may be right in code.
+//! Texts for people: phrases that must not come back, in pages and in the help of every command,
+//! and the spelling of the pages. The sources have a shorter list, because a phrase may be right in
+//! code.
 
 use super::none;
 use super::source::sources;
@@ -34,7 +35,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("whoever", "name the actor"),
 ];
 
-/// Phrases that no source may hold, neither in messages nor in comments.
+/// Phrases that no source may have, in messages or comments.
 const IN_SOURCES: &[(&str, &str)] = &[
     ("\"linkaudit: ", "error: …, warning: …, note: …, help: … (cli/message.rs)"),
     ("found out about", "reported"),

@@ -1,5 +1,5 @@
-//! Rust sources as `tidy` looks at them: with comments and the contents of strings taken out, so
-//! that only code is found. Lines keep their numbers.
+//! Rust sources as `tidy` reads them: without comments and the contents of strings, so that only
+//! code is found. Lines keep their numbers.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 pub(crate) struct Source {
     /// Its path in the repository.
     pub(crate) path: String,
-    /// All of it.
+    /// The whole text.
     pub(crate) text: String,
 }
 
@@ -36,12 +36,12 @@ fn collect(folder: &str, out: &mut Vec<Source>) {
 }
 
 impl Source {
-    /// The text with comments, strings and character literals made empty.
+    /// The text with comments, strings and character literals emptied.
     pub(crate) fn code(&self) -> String {
         strip(&self.text)
     }
 
-    /// The same up to the module of unit tests, which must be the last thing of the file.
+    /// [`Self::code`] up to the module of unit tests, which must be the last item of the file.
     pub(crate) fn code_without_tests(&self) -> String {
         let code = self.code();
         let Some(at) = code.find("#[cfg(test)]\nmod ") else {
@@ -56,7 +56,7 @@ impl Source {
     }
 }
 
-/// True if `word` stands in a line of code, not as a part of a longer name.
+/// True if `word` occurs in a line of code, not as a part of a longer name.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word)
@@ -80,7 +80,7 @@ fn strip(text: &str) -> String {
     out
 }
 
-/// How much of `rest` is a comment or a literal; zero if it begins with code.
+/// Length of the comment or literal with which `rest` begins; zero if it begins with code.
 fn skipped(rest: &str, before: Option<char>) -> usize {
     let in_name = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
     if rest.starts_with("//") {
@@ -107,7 +107,7 @@ fn skipped(rest: &str, before: Option<char>) -> usize {
     0
 }
 
-/// Length of a block comment, which may hold others.
+/// Length of a block comment, which may contain others.
 fn block(rest: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! `why NAME` with names as `c++filt` writes them: each must lead to the symbol that it came from.
+//! `why NAME` with names as `c++filt` writes them: each must find the symbol from which it came.
 
 use super::{json, list, support, text};
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use std::process::Stdio;
 const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6";
 const NAMES: usize = 90;
 
-/// Names that `cpp_demangle` reads otherwise: it loses a parameter of constructor templates, and
-/// misplaces the `&` of a nested name that begins with a substitution.
+/// True for names that `cpp_demangle` reads differently: it loses a parameter of constructor
+/// templates, and misplaces the `&` of a nested name that begins with a substitution.
 fn is_misread(raw: &str) -> bool {
     ["C1I", "C2I", "RNS1_15__upcast_result"].iter().any(|part| raw.contains(part))
 }

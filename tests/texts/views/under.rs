@@ -1,5 +1,5 @@
-//! `why SYMBOL --under PROGRAM` against the real loader: which files LD_DEBUG says it searches for each
-//! reference, in order, and where the search ends.
+//! Compares `why SYMBOL --under PROGRAM` with the real loader: the files that LD_DEBUG prints for
+//! the search of each reference, in order, up to the last.
 
 use super::{SYMBOLS, json, list, programs, support, text};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 const SEARCHED: usize = 52;
 
-/// The file that refers (nothing if the search found no definition), the version, and the files searched.
+/// The referring file (`None` if the search found no definition), the version, and the files
+/// searched.
 type Search = (Option<PathBuf>, Option<String>, Vec<PathBuf>);
 
 fn real(path: &str) -> PathBuf {
@@ -39,7 +40,7 @@ fn line(text: &str) -> Option<Line> {
     Some(Line::Binding(real(file), version.map(str::to_owned)))
 }
 
-/// The whole scope: the longest search that begins with the program and names no file twice.
+/// The whole scope: the longest search that begins with the program and has no file twice.
 fn scope(lines: &[Line], program: &Path) -> Vec<PathBuf> {
     let program = program.canonicalize().expect("the program");
     let mut longest: Vec<PathBuf> = Vec::new();

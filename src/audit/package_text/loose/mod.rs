@@ -1,6 +1,7 @@
-//! Paths in text files that programs read or run: scripts, flags of compiler wrappers, specs of GCC, files of
-//! loaders, units, desktop files, libtool archives, search paths of Python and of ldconfig. Only paths into
-//! the own prefix or store are judged, and only where the text leaves no doubt.
+//! Checks paths in text files that programs read or run: scripts, flags of compiler wrappers, specs
+//! of GCC, manifests of Vulkan, EGL and OpenCL loaders, units, desktop files, libtool archives,
+//! search paths of Python and ldconfig. Only paths in the prefix or store of the text file are
+//! checked, and only if their meaning is certain.
 
 mod places;
 mod specs;
@@ -26,7 +27,7 @@ pub struct LoosePath {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u32,
-    /// What the path is there, as the begin of a message.
+    /// The role of the path in the text file, as the start of a message.
     pub what: &'static str,
     /// The path, or the flag.
     pub path: PathBuf,
@@ -47,7 +48,7 @@ pub enum LoosePathKind {
     Injected,
 }
 
-/// Most bytes that are read of a file. Some scripts carry a large payload, which nothing here reads.
+/// Most bytes that are read of a file. Some scripts have a large payload behind their text.
 const MOST: u64 = 4 << 20;
 /// Files of compiler wrappers in Nix (`pkgs/build-support/cc-wrapper`), below `nix-support`.
 const WRAPPER: [&str; 9] = [
@@ -68,7 +69,7 @@ const ROCM_COMPILERS: [&str; 5] =
 /// Directories of programs in releases of ROCm.
 const ROCM_DIRS: [&str; 3] = ["bin", "llvm/bin", "lib/llvm/bin"];
 
-/// Judges all text files of the class that are not in a documentation directory.
+/// Checks all scripts and other text files outside of documentation directories.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -98,7 +99,7 @@ pub(super) fn find(
     out
 }
 
-/// How the lines of a file are read.
+/// The format of a text file.
 #[derive(Clone, Copy)]
 enum Reader {
     Flags,
@@ -124,16 +125,17 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Reads the file if its name says that something reads or runs it; an error in words.
+    /// Checks the file if its name shows that a program reads or runs it. The error is a reason for
+    /// the report.
     fn file(&mut self, is_script: bool) -> Result<(), String> {
         let Some(reader) = self.reader(is_script) else { return Ok(()) };
         let text = read_start(self.tree, self.file, MOST)?;
         let is_judged = match reader {
-            // A unit that a condition may keep from starting is not judged.
+            // A condition may keep the unit from starting, so its paths are not checked.
             Reader::Unit => !contains(&text, b"\nCondition") && !contains(&text, b"\nAssert"),
             Reader::Desktop => !contains(&text, b"\nTryExec"),
             Reader::Libtool => text.starts_with(b"# ") && contains(&text, b"libtool"),
-            // Python stops with an error at other text.
+            // Python rejects a file with other text.
             Reader::Python => std::str::from_utf8(&text).is_ok(),
             Reader::Specs | Reader::MainSpecs => {
                 self.specs(&text, matches!(reader, Reader::MainSpecs));
@@ -192,17 +194,17 @@ impl Judge<'_> {
         names.iter().any(|name| self.file.iter().any(|part| part == *name))
     }
 
-    /// True if a path without variables and patterns is the package's own and does not exist.
+    /// True if a path has no variables or patterns, belongs to the package, and does not exist.
     fn is_missing(&self, path: &Path) -> bool {
         let is_plain = !path.as_os_str().as_bytes().iter().any(|b| b"$`*?%@{".contains(b));
         is_plain && self.is_absent(path)
     }
 
-    /// True if a path is the package's own and does not exist.
+    /// True if a path belongs to the package and does not exist.
     fn is_absent(&self, path: &Path) -> bool {
         let own = self.prefixes.locate(self.file).prefix;
         let in_store = |path: &Path| path.ancestors().any(is_store);
-        // Where one store item lies, those that it names lie too.
+        // The items that a store item names are in the same store.
         let is_own = own
             .as_deref()
             .is_some_and(|own| path.starts_with(own) || in_store(own) && in_store(path));
@@ -276,7 +278,8 @@ impl Judge<'_> {
         }
     }
 
-    /// `--rocm-device-lib-path=DIR`: a directory with device libraries. True if the word is such a flag.
+    /// `--rocm-device-lib-path=DIR`: a directory with device libraries. True if the word is such a
+    /// flag.
     fn bitcode(&mut self, word: &[u8]) -> bool {
         let flags = ["--rocm-device-lib-path=", "--hip-device-lib-path="];
         let Some(dir) = flags.iter().find_map(|flag| word.strip_prefix(flag.as_bytes())) else {
@@ -317,8 +320,8 @@ impl Judge<'_> {
         }
     }
 
-    /// A compiler of ROCm that a script starts by a name or by a path below a variable: the prefix that
-    /// has the compiler must have it under that name, in any of the directories of ROCm's releases.
+    /// A compiler of ROCm that a script starts by its name, or by a path below a variable. If the
+    /// prefix has `clang`, it must have that name too, in one of ROCm's program directories.
     fn rocm_compiler(&mut self, program: &[u8]) {
         let (above, name) = match memchr::memrchr(b'/', program) {
             Some(at) => (&program[..at], &program[at + 1..]),
@@ -356,7 +359,7 @@ impl Judge<'_> {
         self.judge("library_path", path.as_os_str().as_bytes());
     }
 
-    /// The library of an OpenCL vendor: the whole file is its path.
+    /// The library of an OpenCL vendor: its path is the first line.
     fn vendor(&mut self, line: &[u8]) {
         if self.line == 1 {
             self.judge("OpenCL library", line.trim_ascii());
@@ -366,7 +369,7 @@ impl Judge<'_> {
     fn unit(&mut self, line: &[u8]) {
         let Some(command) = line.strip_prefix(b"ExecStart=") else { return };
         let marks = command.iter().take_while(|b| b"@:+!|-".contains(b)).count();
-        // `-`: a failure counts as success.
+        // systemd ignores the failure of a command with the mark `-`.
         if !command[..marks].contains(&b'-') {
             let program =
                 command[marks..].split(u8::is_ascii_whitespace).next().unwrap_or_default();
@@ -380,7 +383,8 @@ impl Judge<'_> {
         self.judge("Exec", program);
     }
 
-    /// A directory, or a file to include, of the loader's configuration. A pattern may match nothing.
+    /// A directory, or a file to include, of the loader's configuration. A pattern may match
+    /// nothing.
     fn ld_conf(&mut self, line: &[u8]) {
         match ld_so_conf::read(line) {
             Some(Line::Directory(dir)) => {
@@ -402,7 +406,7 @@ impl Judge<'_> {
     /// A directory or archive of `sys.path`, by `addpackage` in Python's `site.py`.
     fn python(&mut self, line: &[u8]) {
         let is_code = line.starts_with(b"import ") || line.starts_with(b"import\t");
-        // Releases differ about a byte order mark.
+        // Releases of Python treat a byte order mark differently.
         let is_skipped = line.starts_with(b"#") || line.starts_with(b"\xef\xbb\xbf");
         let line = line.trim_ascii_end();
         let Some(dir) = self.file.parent().filter(|_| !is_code && !is_skipped) else { return };
@@ -439,8 +443,8 @@ impl Judge<'_> {
         }
     }
 
-    /// True for an absolute directory of libraries that is neither the system's, nor in the compiler's own
-    /// prefix or in the store with it.
+    /// True for an absolute directory that belongs to neither the system, the compiler's prefix,
+    /// nor the store of that prefix.
     fn is_foreign(&self, dir: &[u8]) -> bool {
         let dir = Path::new(OsStr::from_bytes(dir));
         let own = self.prefixes.locate(self.file).prefix;

@@ -1,10 +1,10 @@
-//! Which places have a meaning of their own for Python, GCC and ldconfig. Used by `mod.rs`.
+//! Recognises paths that are special to Python, GCC and ldconfig.
 
 use memchr::memmem;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Directories of libraries: their names.
+/// Names of library directories.
 pub(super) const LIB_DIRS: [&str; 5] = ["lib", "lib32", "lib64", "libx32", "libexec"];
 
 /// True for the name of a directory in which Python reads `*.pth`.
@@ -12,7 +12,8 @@ pub(super) fn is_site(dir: Option<&[u8]>) -> bool {
     dir == Some(b"site-packages") || dir == Some(b"dist-packages")
 }
 
-/// True for `lib/gcc/TARGET/VERSION/specs` and `lib/gcc/TARGET/specs`: GCC reads them without an option.
+/// True for `lib/gcc/TARGET/VERSION/specs` and `lib/gcc/TARGET/specs`: GCC reads them without an
+/// option.
 pub(super) fn is_main_specs(file: &Path) -> bool {
     let mut above = file.ancestors().skip(2);
     let ends = |dir: Option<&Path>| {
@@ -22,14 +23,15 @@ pub(super) fn is_main_specs(file: &Path) -> bool {
     file.ends_with("specs") && (ends(above.next()) || ends(above.next()))
 }
 
-/// True if the target in the path of a specs file is a Linux. Others link more libraries by default.
+/// True if the path of a specs file has a Linux target. Compilers for other targets link more
+/// libraries by default.
 pub(super) fn is_for_linux(file: &Path) -> bool {
     let mut parts = file.iter().skip_while(|part| *part != "gcc").skip(1);
     parts.next().is_some_and(|target| memmem::find(target.as_bytes(), b"-linux").is_some())
 }
 
-/// True for directories in which the loader looks anyway, or that need not exist: `/lib`, `/usr/lib64`, one
-/// of a multiarch target in them, and all below `/usr/local`.
+/// True for directories that the loader searches anyway, or that may be absent: `/lib`,
+/// `/usr/lib64`, their multiarch directories, and everything below `/usr/local`.
 pub(super) fn is_system_dir(dir: &Path) -> bool {
     let is_lib = |dir: &Path| {
         let above =

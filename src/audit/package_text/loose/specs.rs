@@ -1,5 +1,5 @@
-//! What a specs file of GCC names: paths in the specs of compilations and links, and what it adds to every
-//! link. `mod.rs` judges them.
+//! Lists the paths that a specs file of GCC names for compilations and links, and the flags and
+//! libraries that it adds to every link. `mod.rs` checks them.
 
 use crate::format::gcc_specs::{Specs, Word};
 
@@ -38,7 +38,7 @@ const PATHS: [&str; 12] = [
     "-rpath",
     "-rpath-link",
 ];
-/// Flags whose next word is a file that the link writes, or no path.
+/// Flags whose next word is not an input path: it is skipped.
 const OTHERS: [&str; 4] = ["-Map", "-o", "-soname", "-z"];
 
 /// Something that a specs file names.
@@ -47,7 +47,7 @@ pub(super) struct Named<'a> {
     pub(super) line: u32,
     /// The path, or the library with its flag.
     pub(super) text: &'a [u8],
-    /// What it is.
+    /// The kind of the text.
     pub(super) kind: NamedKind,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum NamedKind {
     File,
     /// A path behind a flag.
     Flag,
-    /// The same with a flag that every link gets: `-L`, `-B` or `-rpath`.
+    /// A path behind a flag that every link gets: `-L`, `-B` or `-rpath`.
     LinkFlag(&'static str),
     /// A library that every link gets.
     Library,

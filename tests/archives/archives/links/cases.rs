@@ -1,5 +1,5 @@
-//! Cases that linkers' own suites try, in the project's words, and all pairs of kinds of definitions in
-//! two archives.
+//! Cases from the test suites of linkers, in this project's notation, and all pairs of kinds of
+//! definitions in two archives.
 
 use super::{Files, Link, compare};
 use crate::archives::kit::archive;
@@ -294,10 +294,11 @@ const CASES: &[(&str, &str)] = &[
     ("m: !__init_array_start | a: __init_array_start", "exe m [a]"),
 ];
 
-/// Cases that a linker answers otherwise, and why it is not followed: the objects, the line, the linker.
+/// Cases in which linkaudit does not follow a linker, each with the reason: the objects, the line,
+/// the linker.
 const EXCEPT: &[(&str, &str, &str)] = &[
-    // lld leads references elsewhere that an object makes to its own definition: the symbol table does
-    // not tell of them.
+    // lld leads references elsewhere that an object makes to its own definition: the symbol table
+    // does not tell of them.
     ("m: f !f", "--wrap=f m", "lld"),
 ];
 
@@ -338,8 +339,8 @@ fn linkers_extract_the_same_members() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Files and options of a link may lie in response files, with quotes; a linker script stands for what it
-/// names; `--why-extract` takes one archive and no `--order`.
+/// Response files hold files and options of a link, with quotes. A linker script stands for the
+/// files that it names. `--why-extract` takes one archive and no `--order`.
 #[test]
 fn response_files_and_scripts_are_inputs() {
     let links = [Link::new("m: !f !g | a: f !h | b: g | d: h", "m [a] [b] (d)", &[])];

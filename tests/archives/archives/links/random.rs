@@ -1,10 +1,10 @@
-//! Random links with all of the notation: circular references, several definitions of a name, shared
-//! objects and options anywhere.
+//! Random links with all of the notation: circular references, several definitions of a name,
+//! shared objects and options anywhere.
 
 use super::{Link, compare};
 use crate::support::random::{Random, number};
 
-/// How often a name is defined in which way, and referred to.
+/// The ways of defining and referring to a name, with their weights.
 const WAYS: &[(usize, &str)] = &[
     (20, ""),
     (10, "="),
