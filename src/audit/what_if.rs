@@ -10,7 +10,7 @@ use crate::diagnosis::{self, Claims, Explanations, Lent, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::format::elf::find::Query;
-use crate::format::elf::{EVERY_VERSION, hash};
+use crate::format::elf::{EVERY_VERSION, SymbolIndex, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::Closure;
@@ -61,7 +61,7 @@ fn key(closure: &Closure) -> Key {
 struct Referred {
     root: Key,
     file: FileId,
-    symbol: u32,
+    symbol: SymbolIndex,
 }
 
 /// Some entry points, resolved and bound again.

@@ -9,6 +9,7 @@ use super::relocation_pass::Exact;
 use super::standalone::{Own, Rules, Search};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
+use crate::format::elf::SymbolIndex;
 use crate::format::elf::{GlibcVersion, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
 use crate::resolve::versions::{self, Check, Memory, NeededFiles, Part};
@@ -189,9 +190,9 @@ pub fn is_quiet(
 /// The references of a module that need a lookup relocation by relocation.
 enum Open {
     /// These symbols.
-    Symbols(FastSet<u32>),
+    Symbols(FastSet<SymbolIndex>),
     /// These symbols of the program, which may be targets of copy relocations.
-    Copies(FastSet<u32>),
+    Copies(FastSet<SymbolIndex>),
     /// All: the loader has no version table for the module.
     All,
 }

@@ -3,9 +3,9 @@
 
 use super::definers::Definers;
 use crate::facts::{Need, View};
-use crate::format::elf::Object;
 use crate::format::elf::find::{Candidate, Query, Wanted};
 use crate::format::elf::tables::{Bloom, Tables, binds_local};
+use crate::format::elf::{Object, SymbolIndex};
 use crate::id::{FastMap, Id as _, ModuleId};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
@@ -73,7 +73,7 @@ pub struct Route {
 
 impl Entry<'_> {
     /// `first`, if given, is the first symbol with the hash.
-    fn ask(&self, query: &Query<'_>, route: Route, first: Option<u32>) -> Option<Winner> {
+    fn ask(&self, query: &Query<'_>, route: Route, first: Option<SymbolIndex>) -> Option<Winner> {
         if route.skip_root && self.module == ROOT {
             return None;
         }
@@ -236,7 +236,7 @@ impl<'v> Scope<'v> {
             let firsts = tables.and_then(|tables| tables.first_of_each(hashes, &mut firsts));
             for (at, pending) in let_through.drain(..).enumerate() {
                 let first = firsts.map(|firsts| firsts[at]);
-                if first == Some(0) {
+                if first == Some(SymbolIndex::UNDEFINED) {
                     left.push(pending);
                     continue;
                 }

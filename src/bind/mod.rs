@@ -16,6 +16,7 @@ pub mod relocation_pass;
 pub mod standalone;
 pub mod symbol_query;
 
+use crate::format::elf::SymbolIndex;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::versions::Checked;
 
@@ -51,7 +52,7 @@ pub enum Report {
     /// No definition for a strong reference.
     Undefined {
         /// Index in the module's dynamic symbol table.
-        symbol: u32,
+        symbol: SymbolIndex,
         /// Version index of the reference; 0 or 1 for none.
         version: u16,
         /// True if the loader knows the name of that version.
@@ -62,12 +63,12 @@ pub enum Report {
     /// A copy relocation whose definition has another size.
     Size {
         /// Index in the module's dynamic symbol table.
-        symbol: u32,
+        symbol: SymbolIndex,
     },
     /// A program copies a protected variable, or fixes the address of a protected function.
     Protected {
         /// Index in the module's dynamic symbol table.
-        symbol: u32,
+        symbol: SymbolIndex,
         /// The module that defines it.
         provider: ModuleId,
         /// True for a copy, false for an address.
@@ -92,7 +93,7 @@ pub struct Binding {
     /// The module that has the reference.
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
-    pub symbol: u32,
+    pub symbol: SymbolIndex,
     /// The module whose definition the reference gets.
     pub provider: ModuleId,
 }

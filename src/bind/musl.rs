@@ -8,7 +8,7 @@ use super::{Binding, MOST_REPORTS, Report, RootBinding};
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::Relocation;
-use crate::format::elf::{MuslVersion, Object};
+use crate::format::elf::{MuslVersion, Object, SymbolIndex};
 use crate::id::ModuleId;
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
@@ -153,7 +153,7 @@ impl Musl<'_, '_> {
         &mut self,
         module: ModuleId,
         object: &Object,
-        symbol: u32,
+        symbol: SymbolIndex,
         class: LookupClass,
     ) -> bool {
         let Some(entry) = object.tables.as_ref().and_then(|tables| tables.symbol(symbol)) else {

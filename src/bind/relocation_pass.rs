@@ -10,7 +10,7 @@ use crate::format::elf::find::{Query, Wanted};
 use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::binds_local;
-use crate::format::elf::{GlibcVersion, Object, RefKind, hash};
+use crate::format::elf::{GlibcVersion, Object, RefKind, SymbolIndex, hash};
 use crate::id::{FastMap, FastSet, ModuleId, Strings};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
@@ -66,7 +66,7 @@ impl<'v> Exact<'_, 'v> {
         &mut self,
         module: ModuleId,
         relocations: &Relocations,
-        only: Option<&FastSet<u32>>,
+        only: Option<&FastSet<SymbolIndex>>,
         mut bindings: Option<&mut Vec<Binding>>,
     ) -> (Reports, Option<Abort>) {
         let mut reports = Reports::default();
@@ -75,7 +75,7 @@ impl<'v> Exact<'_, 'v> {
         let is_asked = only.map(table);
         for relocation in &relocations.list {
             let symbol = relocation.symbol();
-            let holds = |table: &Vec<bool>| table.get(symbol as usize) == Some(&true);
+            let holds = |table: &Vec<bool>| table.get(symbol.position()) == Some(&true);
             if !is_asked.as_ref().is_none_or(holds) || !done.insert(*relocation) {
                 continue;
             }
@@ -132,7 +132,7 @@ impl<'v> Exact<'_, 'v> {
         &self,
         module: ModuleId,
         object: &Object,
-        symbol: u32,
+        symbol: SymbolIndex,
         asked: &Asked<'_>,
         relocation: Relocation,
     ) -> Report {
@@ -215,15 +215,15 @@ impl<'v> Exact<'_, 'v> {
 }
 
 /// A set of symbols as a table, for a fast test of every relocation.
-fn table(only: &FastSet<u32>) -> Vec<bool> {
-    let mut out = vec![false; only.iter().max().map_or(0, |last| *last as usize + 1)];
-    only.iter().for_each(|symbol| out[*symbol as usize] = true);
+fn table(only: &FastSet<SymbolIndex>) -> Vec<bool> {
+    let mut out = vec![false; only.iter().max().map_or(0, |last| last.position() + 1)];
+    only.iter().for_each(|symbol| out[symbol.position()] = true);
     out
 }
 
 /// `_dl_check_protected_symbol` (`elf/dl-protected.h`).
 fn protected(
-    symbol: u32,
+    symbol: SymbolIndex,
     asked: &Asked<'_>,
     winner: Winner,
     relocation: Relocation,
@@ -243,7 +243,7 @@ pub struct Reports {
     /// Up to [`MOST_REPORTS`] of them.
     pub list: Vec<Report>,
     /// Index in `list` by kind and symbol. Messages beyond the limit have indices after its end.
-    places: FastMap<(Kind, u32), u32>,
+    places: FastMap<(Kind, SymbolIndex), u32>,
 }
 
 /// The kind of a message.
@@ -283,7 +283,7 @@ impl Reports {
 
 /// The symbol of a relocation; `None` if the loader resolves it within the object without a lookup
 /// (`RESOLVE_MAP`).
-fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
+fn asked(object: &Object, symbol: SymbolIndex) -> Option<Asked<'_>> {
     if let Some(tables) = &object.tables
         && let Some(s) = tables.symbol(symbol)
     {

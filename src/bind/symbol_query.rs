@@ -9,13 +9,13 @@ use crate::facts::{Need, View};
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
 use crate::format::elf::machine::LookupClass;
-use crate::format::elf::{GlibcVersion, Object, hash};
+use crate::format::elf::{GlibcVersion, Object, SymbolIndex, hash};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
 use crate::parallel;
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// Symbols with the requested names, by file.
-pub type Symbols = FastMap<FileId, FastSet<u32>>;
+pub type Symbols = FastMap<FileId, FastSet<SymbolIndex>>;
 
 /// Finds the symbols with these names in `files`. In an object without tables only its references
 /// are checked.
@@ -25,16 +25,16 @@ pub fn symbols(view: View<'_>, files: &[FileId], names: &Names) -> Symbols {
     found.into_iter().flatten().filter(|(_, symbols)| !symbols.is_empty()).collect()
 }
 
-fn symbols_of(object: &Object, names: &Names) -> FastSet<u32> {
+fn symbols_of(object: &Object, names: &Names) -> FastSet<SymbolIndex> {
     let asked = |hash: u32, name: &[u8]| names.may_contain(hash & !1) && names.contains(name);
-    let mut out: FastSet<u32> = object
+    let mut out: FastSet<SymbolIndex> = object
         .references
         .iter()
         .filter(|reference| asked(reference.hash, object.reference_name(reference)))
         .map(|reference| reference.symbol)
         .collect();
     if let Some(tables) = &object.tables {
-        let mut visit = |index: u32| {
+        let mut visit = |index: SymbolIndex| {
             if tables.symbol(index).is_some_and(|symbol| names.contains(symbol.name)) {
                 out.insert(index);
             }
@@ -113,7 +113,7 @@ pub fn definition(
     view: View<'_>,
     binding: Binding,
     release: GlibcVersion,
-) -> Option<u32> {
+) -> Option<SymbolIndex> {
     let Binding { module, symbol, provider } = binding;
     if module == provider {
         return Some(symbol);
@@ -130,7 +130,7 @@ fn query<'v>(
     closure: &Closure,
     view: View<'v>,
     module: ModuleId,
-    symbol: u32,
+    symbol: SymbolIndex,
     release: GlibcVersion,
 ) -> Option<Query<'v>> {
     let object = view.object(closure.module(module).file?)?;
@@ -149,7 +149,7 @@ pub fn searched(
     closure: &Closure,
     view: View<'_>,
     module: ModuleId,
-    symbol: u32,
+    symbol: SymbolIndex,
     release: GlibcVersion,
 ) -> Vec<Vec<ModuleId>> {
     let file = closure.module(module).file;
@@ -176,7 +176,7 @@ pub fn searched(
 }
 
 /// The version index of a reference; 0 if the object has no versions.
-pub fn reference_version(object: &Object, symbol: u32) -> u16 {
+pub fn reference_version(object: &Object, symbol: SymbolIndex) -> u16 {
     if !object.versions.has_versym {
         return 0;
     }

@@ -111,7 +111,9 @@ type Explained = ((FileId, StrId), u16);
 /// Keeps the first entry for each symbol, sorted by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
     // One 64-bit comparison instead of two.
-    list.arrange_by_key(|((file, symbol), _)| ((file.index() as u64) << 32) | u64::from(*symbol));
+    list.arrange_by_key(|((file, symbol), _)| {
+        ((file.index() as u64) << 32) | u64::from(symbol.number())
+    });
     list.dedup_by_key(|(key, _)| *key);
 }
 

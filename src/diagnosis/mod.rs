@@ -19,7 +19,7 @@ pub use reference_state::{ReferenceFate, ReferenceState, Undefined, fates};
 use crate::bind::RootBinding;
 use crate::facts::View;
 use crate::facts::providers::Providers;
-use crate::format::elf::{Object, Target};
+use crate::format::elf::{Object, SymbolIndex, Target};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::package::Prefixes;
 use crate::policy::{Host, Policy};
@@ -263,7 +263,7 @@ impl Lent {
 }
 
 /// An object and the index of a symbol in it.
-type SymbolKey = (FileId, u32);
+type SymbolKey = (FileId, SymbolIndex);
 
 fn object_of<'v>(view: View<'v>, closure: &Closure, module: ModuleId) -> Option<&'v Object> {
     view.object(closure.module(module).file?)

@@ -8,7 +8,7 @@ use super::hosts::{Hosts, Patterns};
 use super::{DiagnosisInput, Explanations, object_of, stem};
 use crate::bind::{Report, RootBinding};
 use crate::format::archive::Names;
-use crate::format::elf::{NeedKind, Object, hash};
+use crate::format::elf::{NeedKind, Object, SymbolIndex, hash};
 use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::resolve::{Closure, Edge, FoundBy};
 use rayon::prelude::*;
@@ -42,7 +42,7 @@ const ALL_VERSIONED: [&[u8]; 18] = [
 #[derive(Clone, Copy)]
 pub(super) struct Open {
     pub(super) module: ModuleId,
-    pub(super) symbol: u32,
+    pub(super) symbol: SymbolIndex,
     /// Version index.
     pub(super) version: u16,
     /// True if it fails at load, false if at the first call.
@@ -78,7 +78,7 @@ pub struct ReferenceFate {
     /// The file that has the reference.
     pub file: FileId,
     /// The index of the symbol in the file.
-    pub symbol: u32,
+    pub symbol: SymbolIndex,
     /// The state.
     pub fate: ReferenceState,
 }
@@ -103,7 +103,7 @@ pub(super) struct Fated<'a> {
     pub(super) module: ModuleId,
     pub(super) file: FileId,
     pub(super) object: &'a Object,
-    pub(super) symbol: u32,
+    pub(super) symbol: SymbolIndex,
     /// Version index.
     pub(super) version: u16,
     /// True if it fails at load, false if at the first call.
@@ -137,7 +137,7 @@ impl Undefined {
 
     /// The names that no program is assumed to define. The audit searches candidate files for them.
     pub fn names(&self, source: DiagnosisInput<'_>) -> Names {
-        let mut symbols: Vec<(FileId, u32)> = Vec::new();
+        let mut symbols: Vec<(FileId, SymbolIndex)> = Vec::new();
         for (root, list) in &self.0 {
             let closure = &source.closures.roots[*root];
             let open = list.iter().filter(|open| open.host.is_none());
@@ -266,7 +266,7 @@ impl Explainer<'_, '_> {
     /// defines the symbol comes first, then the first missing library without candidates, then a
     /// provided one. If an archive defines the symbol, or a policy says that one should, the link
     /// lost it: only a candidate explains it then.
-    fn explaining(&self, file: FileId, object: &Object, symbol: u32) -> Option<Stub> {
+    fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {
             return None;

@@ -3,7 +3,7 @@
 
 use super::{Content, Corpus};
 use crate::format::archive::{Definition, Names};
-use crate::format::elf::{Tables, Target};
+use crate::format::elf::{SymbolIndex, Tables, Target};
 use crate::id::{FastMap, FileId};
 use crate::parallel;
 
@@ -88,7 +88,7 @@ impl Providers {
 /// Names that a library defines, each with true if all its definitions have versions.
 pub fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
-    let mut visit = |symbol: u32| {
+    let mut visit = |symbol: SymbolIndex| {
         if let Some(symbol) = tables.symbol(symbol)
             && symbol.is_export()
             && names.contains(symbol.name)

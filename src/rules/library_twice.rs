@@ -12,7 +12,6 @@ use crate::resolve::LOADER;
 use crate::text::show_path;
 use object::elf;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 pub(super) static RULE: Rule =
     Rule::new("library-twice", SYMBOL, "a process loads two copies of one library", DOCS, check)
@@ -197,16 +196,12 @@ fn each_pair(files: impl Iterator<Item = FileId>, mut each: impl FnMut(Two)) {
 /// A sample of the hash words of an object with many symbols. All objects sample the same names.
 fn sample(object: &Object) -> impl Iterator<Item = u32> {
     let tables = object.tables.as_ref();
-    let tables = tables.filter(|tables| hashed(tables).len() >= MANY);
-    let words =
-        tables.into_iter().flat_map(|tables| hashed(tables).filter_map(|index| tables.word(index)));
+    let tables = tables.filter(|tables| tables.hashed_indices().len() >= MANY);
+    let words = tables
+        .into_iter()
+        .flat_map(|tables| tables.hashed_indices().filter_map(|index| tables.word(index)));
     // The lowest bits of a word select the bucket; the bits above are well mixed.
     words.filter(|word| (word >> 8) % SAMPLED == 0)
-}
-
-/// Indices of the symbols that the GNU hash table holds.
-fn hashed(tables: &Tables) -> Range<u32> {
-    tables.unhashed_end()..tables.indices().end
 }
 
 /// The way in which two files are copies of each other, if they are.
@@ -247,7 +242,7 @@ pub(crate) fn stem(soname: &[u8]) -> &[u8] {
 
 /// Number of symbols in the GNU hash table; nearly all are definitions.
 fn exported(object: &Object) -> usize {
-    object.tables.as_ref().map_or(0, |tables| hashed(tables).len())
+    object.tables.as_ref().map_or(0, |tables| tables.hashed_indices().len())
 }
 
 /// Counts the symbols that both objects define with compatible versions, so that a reference can

@@ -117,7 +117,8 @@ fn relocations_are_those_of_readelf() {
         sum.machines.insert(label(&object));
         let Relocations { list, defects } =
             relocs::read(&handle, &object).expect("a file that was read before");
-        let ours: Vec<String> = list.iter().map(|r| classes::line(r.symbol(), r.class())).collect();
+        let ours: Vec<String> =
+            list.iter().map(|r| classes::line(r.symbol().number(), r.class())).collect();
         let (theirs, unknown) = classes::expected(path, &label(&object));
         sum.compare(path, &ours, &theirs);
         sum.differences.extend(unknown.iter().map(|t| format!("{}: {t}", path.display())));

@@ -16,7 +16,7 @@ use linkaudit::bind::relocation_pass::EXACT_FIRST;
 use linkaudit::bind::symbol_query::reference_version;
 use linkaudit::format::elf::find::Query;
 use linkaudit::format::elf::tables::binds_local;
-use linkaudit::format::elf::{Object, hash};
+use linkaudit::format::elf::{Object, SymbolIndex, hash};
 use linkaudit::id::{Id, ModuleId, RootId};
 use linkaudit::plan::{Cpu, Plan};
 use linkaudit::resolve::loader::Family;
@@ -153,7 +153,7 @@ pub fn compare_with(all: &Audit, plan: &Plan) -> Compared {
 
 type Pair = (ModuleId, ModuleId);
 /// Name, version, modules that define it, and a reference: module, symbol, winner.
-type Reference = (Vec<u8>, Option<Vec<u8>>, Vec<ModuleId>, (ModuleId, u32, ModuleId));
+type Reference = (Vec<u8>, Option<Vec<u8>>, Vec<ModuleId>, (ModuleId, SymbolIndex, ModuleId));
 
 fn answered_duplicates(audit: &Audit, root: RootId) -> BTreeSet<Reference> {
     let mut out = BTreeSet::new();
@@ -221,7 +221,7 @@ impl<'a> Under<'a> {
     /// True if two libraries define the name, and the definitions are not interchangeable. Names
     /// that are often replaced are interchangeable, and so are inline functions, templates, class
     /// data of one size, and names of parts of one glibc.
-    fn differ(&self, name: &[u8], definers: &[(ModuleId, u32)]) -> bool {
+    fn differ(&self, name: &[u8], definers: &[(ModuleId, SymbolIndex)]) -> bool {
         let (mut kinds, mut strong, mut is_libc) = (BTreeSet::new(), 0, true);
         let libraries = definers.iter().filter(|(module, _)| *module != ROOT);
         for (module, symbol) in libraries.clone() {
@@ -241,7 +241,7 @@ impl<'a> Under<'a> {
         };
         let alike = may_be_strong && kinds.len() == 1;
         let is_glibc = matches!(self.audit.loader(self.root).family, Family::Glibc);
-        let file = |(module, _): &(ModuleId, u32)| self.closure.module(*module).file;
+        let file = |(module, _): &(ModuleId, SymbolIndex)| self.closure.module(*module).file;
         let files: BTreeSet<_> = libraries.map(file).map(|file| file.map(Id::index)).collect();
         let excused = alike || is_libc && is_glibc || is_replaceable(name);
         files.len() > 1 && !excused
@@ -254,8 +254,8 @@ impl<'a> Under<'a> {
         object: &Object,
         module: ModuleId,
         name: &[u8],
-        symbol: u32,
-    ) -> (Option<Vec<u8>>, Vec<(ModuleId, u32)>) {
+        symbol: SymbolIndex,
+    ) -> (Option<Vec<u8>>, Vec<(ModuleId, SymbolIndex)>) {
         let loader = self.audit.loader(self.root);
         let scope = || self.closure.in_scope();
         if let Family::Musl(_) = loader.family {

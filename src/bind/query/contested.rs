@@ -21,7 +21,7 @@ use crate::bind::{Binding, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::Symbol;
-use crate::format::elf::{Object, hash};
+use crate::format::elf::{Object, SymbolIndex, hash};
 use crate::id::{FastMap, FastSet, FileId, ModuleId};
 use crate::order::Arrange as _;
 use crate::parallel;
@@ -54,7 +54,7 @@ pub struct Contested {
 /// A symbol and its name.
 #[derive(Clone, Copy)]
 struct Used {
-    symbol: u32,
+    symbol: SymbolIndex,
     name: Name,
 }
 
@@ -196,7 +196,7 @@ impl Contested {
         let has_two =
             |name: &Name| definers[name.0 as usize].iter().filter(is_near).nth(1).is_some();
         let mut near: FastMap<Name, bool> = FastMap::default();
-        let mut note = |symbol: u32, word: Word| {
+        let mut note = |symbol: SymbolIndex, word: Word| {
             if let Some(name) = self.by_word.get(&word)
                 && *near.entry(*name).or_insert_with(|| has_two(name))
             {
@@ -208,7 +208,7 @@ impl Contested {
             tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
         }
         // If the hash table does not list a definition, a lookup finds that of another object.
-        let unhashed = (1..tables.unhashed_end()).filter_map(|index| tables.symbol(index));
+        let unhashed = tables.unhashed_indices().filter_map(|index| tables.symbol(index));
         for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
             note(symbol.index, salt.word(hash::gnu(symbol.name)));
         }
@@ -225,7 +225,8 @@ impl Contested {
         }
         let mut met: FastSet<Name> = FastSet::default();
         for (file, used) in std::mem::take(&mut self.used) {
-            let names: FastMap<u32, Name> = used.iter().map(|u| (u.symbol, u.name)).collect();
+            let names: FastMap<SymbolIndex, Name> =
+                used.iter().map(|u| (u.symbol, u.name)).collect();
             let all = view.relocations(file).map_err(|need| vec![need])?;
             let named =
                 |relocation: &Relocation| Some((*relocation, *names.get(&relocation.symbol())?));

@@ -24,6 +24,7 @@ mod words;
 
 use super::{OwnBindings, RootBinding};
 use crate::facts::{Need, View};
+use crate::format::elf::SymbolIndex;
 use crate::format::elf::tables::Symbol;
 use crate::id::{FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
 use crate::resolve::entry_points::Closures;
@@ -124,7 +125,7 @@ pub struct Definition {
     /// The module.
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
-    pub symbol: u32,
+    pub symbol: SymbolIndex,
     /// True if the program fixes the address of the function without defining it (a canonical PLT
     /// entry).
     pub is_address: bool,
@@ -143,7 +144,7 @@ pub struct Referrer {
     /// The referring module.
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
-    pub symbol: u32,
+    pub symbol: SymbolIndex,
     /// The module whose definition it gets.
     pub winner: ModuleId,
 }

@@ -4,7 +4,7 @@
 use super::standalone::place;
 use crate::bind::lookup::wanted;
 use crate::format::elf::find::{Query, Wanted};
-use crate::format::elf::{Object, hash};
+use crate::format::elf::{Object, SymbolIndex, hash};
 
 /// The part of a reference that decides which definitions can satisfy it.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) type Key<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
 
 impl<'a> Question<'a> {
     /// The question of a symbol of `object`; the loader knows its versions up to `limit`.
-    pub(super) fn of(object: &'a Object, symbol: u32, limit: u16) -> Self {
+    pub(super) fn of(object: &'a Object, symbol: SymbolIndex, limit: u16) -> Self {
         let (name, hash, version) = if let Ok(at) = place(object, symbol) {
             let reference = &object.references[at];
             (object.reference_name(reference), reference.hash, reference.version)

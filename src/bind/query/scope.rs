@@ -18,7 +18,7 @@ use crate::bind::{RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object};
+use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, SymbolIndex};
 use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
@@ -288,7 +288,7 @@ impl<'a> Under<'_, 'a> {
     fn place(
         &self,
         Referring { module, object }: Referring<'a>,
-        symbol: u32,
+        symbol: SymbolIndex,
         name: Option<Name>,
         bound: &mut Bound<'_, 'a>,
     ) -> Result<usize, Vec<Need>> {

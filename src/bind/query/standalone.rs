@@ -13,7 +13,7 @@ use crate::bind::standalone::Providers;
 use crate::facts::Need;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::{EVERY_VERSION, Object, RefKind, Tables, hash};
+use crate::format::elf::{EVERY_VERSION, Object, RefKind, SymbolIndex, Tables, hash};
 use crate::id::{FileId, IdSet};
 use crate::resolve::Closure;
 
@@ -160,9 +160,9 @@ fn take_uses(
 ) {
     uses.clear();
     met.clear();
-    met.resize(tables.indices().end as usize, 0);
+    met.resize(tables.indices().len() + 1, 0);
     let first_hashed = tables.unhashed_end();
-    let last_reference = object.references.last().map_or(0, |reference| reference.symbol);
+    let last_reference = object.references.last().map(|reference| reference.symbol);
     for relocation in &relocations.list {
         let index = relocation.symbol();
         let class = match relocation.class() {
@@ -171,14 +171,14 @@ fn take_uses(
             LookupClass::Plt { slot: true } => 4,
             LookupClass::Copy => 8,
         };
-        if let Some(met) = met.get_mut(index as usize) {
+        if let Some(met) = met.get_mut(index.position()) {
             if *met & class != 0 {
                 continue;
             }
             *met |= class;
         }
         let is_hashed = index >= first_hashed;
-        let symbol = if is_hashed && index > last_reference {
+        let symbol = if is_hashed && Some(index) > last_reference {
             tables.word(index).map_or(Symbol::Other, Symbol::Own)
         } else {
             match place(object, index) {
@@ -195,8 +195,8 @@ fn take_uses(
 }
 
 /// The index of a symbol in `Object::references`. Undefined symbols come first in most tables.
-pub(super) fn place(object: &Object, symbol: u32) -> Result<usize, usize> {
-    let guess = (symbol as usize).wrapping_sub(1);
+pub(super) fn place(object: &Object, symbol: SymbolIndex) -> Result<usize, usize> {
+    let guess = symbol.position().wrapping_sub(1);
     if object.references.get(guess).is_some_and(|reference| reference.symbol == symbol) {
         return Ok(guess);
     }

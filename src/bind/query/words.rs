@@ -78,10 +78,9 @@ pub(super) fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
 pub(super) fn twice(view: View<'_>, files: &[FileId]) -> (WordSet, WordSet) {
     let tables = |file: &FileId| view.object(*file).and_then(hashed);
     let count = |(_, tables): (Salt, &Tables)| {
-        let all = tables.indices();
-        let hashed = all.end - tables.unhashed_end().min(all.end);
         // Without a GNU table any symbol may be found.
-        if hashed == 0 { all.len() } else { hashed as usize }
+        let hashed = tables.hashed_indices().len();
+        if hashed == 0 { tables.indices().len() } else { hashed }
     };
     let total = files.iter().filter_map(tables).map(count).sum();
     let (once, twice) = (WordSet::new(total), WordSet::new(total));

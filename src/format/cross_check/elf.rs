@@ -80,12 +80,12 @@ fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
 /// readers infer it.
 fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<Difference>) {
     let versions = versions(object, elf);
-    let count = tables.symbols().last().map_or(0, |last| last.index as usize + 1);
-    for (index, theirs) in (0_u32..).zip(elf.dynsyms.iter()).take(count).skip(1) {
+    let count = tables.symbols().last().map_or(0, |last| last.index.position() + 1);
+    for (index, theirs) in tables.indices().zip(elf.dynsyms.iter().take(count).skip(1)) {
         let Some(ours) = tables.symbol(index) else { continue };
         let version = versions.as_ref().map(|known| {
             let entry = object.versions.entry(ours.versym & 0x7fff);
-            let number = elf.versym.as_ref().and_then(|table| table.get_at(index as usize));
+            let number = elf.versym.as_ref().and_then(|table| table.get_at(index.position()));
             let theirs = number.and_then(|number| known.get(&number.version()).copied());
             (entry.map(|entry| object.str(entry.name)), theirs.map(str::as_bytes))
         });
@@ -95,7 +95,7 @@ fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<Differ
         let (bind, undefined) = (sym::st_bind(theirs.st_info), theirs.st_shndx == 0);
         let b = describe(name.as_bytes(), their_version, bind, undefined);
         if a != b {
-            out.push(Difference::new(format!("symbol {index}"), Some(&a), Some(&b)));
+            out.push(Difference::new(format!("symbol {}", index.number()), Some(&a), Some(&b)));
         }
     }
 }

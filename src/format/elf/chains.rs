@@ -1,10 +1,10 @@
 //! The hash table of an object: its kind, its validation, and the walk through one of its chains.
 //! `find` decides if a symbol on a chain counts.
 
-use super::hash;
 use super::hash_table::{Bloom, Filter, HashTable, Width};
 use super::pieces::Piece;
 use super::tables::{Symbol, Tables};
+use super::{SymbolIndex, hash};
 use crate::format::{Defect, Table};
 use object::elf;
 use std::ops::Range;
@@ -20,13 +20,14 @@ impl Tables {
 
     /// Index of the first symbol that the GNU hash table lists. If that table is absent or empty,
     /// and on MIPS, it is the number of symbols.
-    pub fn unhashed_end(&self) -> u32 {
-        match &self.hash {
+    pub fn unhashed_end(&self) -> SymbolIndex {
+        let end = match &self.hash {
             HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
                 (*base).min(self.count)
             }
             _ => self.count,
-        }
+        };
+        SymbolIndex::new(end)
     }
 
     fn any_bucket(&self, buckets: &Range<usize>) -> bool {
@@ -202,7 +203,7 @@ impl Tables {
     /// invalid one are checked, because the table may end there.
     fn defines_something(&self) -> bool {
         let is_symbol = |symbol: &Symbol<'_>| !symbol.name.is_empty() && symbol.kind <= 10;
-        let symbols = (1..self.count).map_while(|index| self.symbol(index));
+        let symbols = self.indices().map_while(|index| self.symbol(index));
         symbols.take_while(is_symbol).any(|symbol| symbol.is_export())
     }
 
@@ -262,7 +263,7 @@ impl Tables {
 
     /// Calls `visit` for every symbol in the GNU hash table, with its hash without the lowest bit;
     /// false if the object has no such table.
-    pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
+    pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, SymbolIndex)) -> bool {
         let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
         let words = self.bytes[chains.clone()].chunks_exact(4);
         for (symbol, word) in (*base..=u32::MAX).zip(words) {
@@ -270,7 +271,7 @@ impl Tables {
                 break;
             }
             if let Some(symbol) = self.translate(translation.as_ref(), *base, symbol) {
-                visit(self.to_u32(word) & !1, symbol);
+                visit(self.to_u32(word) & !1, SymbolIndex::new(symbol));
             }
         }
         true
@@ -296,7 +297,7 @@ impl Tables {
     }
 
     /// Like [`Self::each_word`], with the index of each symbol as the second argument.
-    pub fn each_hashed(&self, mut visit: impl FnMut(u32, u32)) {
+    pub fn each_hashed(&self, mut visit: impl FnMut(u32, SymbolIndex)) {
         match &self.hash {
             HashTable::None => {}
             HashTable::Gnu { .. } => {
@@ -312,11 +313,12 @@ impl Tables {
     }
 
     /// The hash word of a symbol from [`Self::unhashed_end`] on.
-    pub fn word(&self, symbol: u32) -> Option<u32> {
+    pub fn word(&self, symbol: SymbolIndex) -> Option<u32> {
         let HashTable::Gnu { chains, base, translation: None, .. } = &self.hash else {
             return None;
         };
-        self.u32_at(chains, symbol.checked_sub(*base)? as usize).map(|word| word & !1)
+        let at = symbol.number().checked_sub(*base)?;
+        self.u32_at(chains, at as usize).map(|word| word & !1)
     }
 
     /// The filter that rejects most names that the object does not define.
@@ -337,8 +339,8 @@ impl Tables {
     pub(super) fn walk_gnu<T>(
         &self,
         hash: u32,
-        from: Option<u32>,
-        visit: &mut impl FnMut(u32) -> Option<T>,
+        from: Option<SymbolIndex>,
+        visit: &mut impl FnMut(SymbolIndex) -> Option<T>,
     ) -> Option<T> {
         let HashTable::Gnu { buckets, chains, base, translation, .. } = &self.hash else {
             return None;
@@ -349,14 +351,14 @@ impl Tables {
             let buckets = self.bytes.get(buckets.clone())?.as_chunks::<4>().0;
             buckets.get(hash as usize % buckets.len().max(1)).map(|word| order(*word))
         };
-        let first = from.or_else(bucket).filter(|first| *first != 0)?;
+        let first = from.map(SymbolIndex::number).or_else(bucket).filter(|first| *first != 0)?;
         let chains = self.bytes.get(chains.clone())?.as_chunks::<4>().0;
         let chain = chains.get(first.checked_sub(base)? as usize..)?;
         for (symbol, word) in (first..=u32::MAX).zip(chain) {
             let word = order(*word);
             if (word ^ hash) >> 1 == 0
                 && let Some(translated) = self.translate(translation, base, symbol)
-                && let Some(found) = visit(translated)
+                && let Some(found) = visit(SymbolIndex::new(translated))
             {
                 return Some(found);
             }
@@ -373,7 +375,7 @@ impl Tables {
         chains: &Range<usize>,
         width: Width,
         hash: u32,
-        visit: &mut impl FnMut(u32) -> Option<T>,
+        visit: &mut impl FnMut(SymbolIndex) -> Option<T>,
     ) -> Option<T> {
         let count = buckets.len() / width.bytes();
         let mut symbol = self.index_at(buckets, hash as usize % count.max(1), width)?;
@@ -382,7 +384,7 @@ impl Tables {
             if symbol == 0 {
                 return None;
             }
-            if let Some(found) = visit(symbol) {
+            if let Some(found) = visit(SymbolIndex::new(symbol)) {
                 return Some(found);
             }
             symbol = self.index_at(chains, symbol as usize, width)?;

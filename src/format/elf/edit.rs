@@ -4,7 +4,7 @@
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
-use super::{NameLen, Need, NeedKind, Object, RefKind, Reference, Str, Tables, hash};
+use super::{NameLen, Need, NeedKind, Object, RefKind, Reference, Str, SymbolIndex, Tables, hash};
 use crate::format::elf::machine::LookupClass;
 use object::elf;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,14 +37,14 @@ impl Object {
             let plain = matches!(reference.kind, RefKind::Strong | RefKind::Weak);
             plain && reference.version <= 1 && (relink.inside)(self.reference_name(reference))
         };
-        let gone: crate::id::FastSet<u32> =
+        let gone: crate::id::FastSet<SymbolIndex> =
             self.references.iter().filter(bound).map(|reference| reference.symbol).collect();
         let kept = self.references.iter().filter(|r| !gone.contains(&r.symbol)).copied();
         let (mut text, mut references) = (self.text.to_vec(), kept.collect::<Vec<_>>());
         let kept = relocations.list.iter().filter(|r| !gone.contains(&r.symbol())).copied();
         let mut list: Vec<Relocation> = kept.collect();
         let first = tables.count.checked_add(u32::try_from(tables.added.len()).ok()?)?;
-        for (symbol, name) in (first..).zip(relink.outside) {
+        for (symbol, name) in (first..).map(SymbolIndex::new).zip(relink.outside) {
             let start = u32::try_from(text.len()).ok()?;
             text.extend_from_slice(name);
             text.push(0);
@@ -181,8 +181,8 @@ impl Tables {
     }
 
     /// An added undefined symbol, which is not in the file.
-    pub(super) fn added(&self, index: u32) -> Option<Symbol<'_>> {
-        let name = self.added.get(index.checked_sub(self.count)? as usize)?;
+    pub(super) fn added(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
+        let name = self.added.get(index.number().checked_sub(self.count)? as usize)?;
         Some(Symbol {
             index,
             name,

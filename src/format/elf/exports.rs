@@ -6,10 +6,9 @@ use super::find::Query;
 use super::hash_table::HashTable;
 use super::header::endian;
 use super::tables::{Symbol, Tables, binds_local};
-use super::{Object, hash};
+use super::{Object, SymbolIndex, hash};
 use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
-use std::ops::Range;
 
 impl Object {
     /// True if an unversioned reference to `name` finds a definition here that the loader binds to
@@ -42,7 +41,7 @@ impl Object {
         if !tables.bloom().may_hold(hash) {
             return false;
         }
-        let mut visit = |index: u32| {
+        let mut visit = |index: SymbolIndex| {
             let symbol = tables.symbol(index).filter(|symbol| symbol.name == plain)?;
             let place = symbol.versym & !HIDDEN_VERSION;
             let known = || self.versions.entry(place).map(|entry| self.str(entry.name));
@@ -70,7 +69,7 @@ impl Tables {
     /// with a version that is not the default does not count, because it causes no conflict in a
     /// link.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
-        let mut visit = |index: u32| {
+        let mut visit = |index: SymbolIndex| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
             let strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL;
             let default = symbol.versym & 0x8000 == 0;
@@ -89,12 +88,22 @@ impl Tables {
     }
 
     /// The indices of all symbols.
-    pub fn indices(&self) -> Range<u32> {
-        1..self.count
+    pub fn indices(&self) -> impl ExactSizeIterator<Item = SymbolIndex> + use<> {
+        (1..self.count).map(SymbolIndex::new)
+    }
+
+    /// The indices of all symbols below [`Self::unhashed_end`].
+    pub fn unhashed_indices(&self) -> impl Iterator<Item = SymbolIndex> + use<> {
+        (1..self.unhashed_end().number()).map(SymbolIndex::new)
+    }
+
+    /// The indices of the symbols that a GNU hash table lists.
+    pub fn hashed_indices(&self) -> impl ExactSizeIterator<Item = SymbolIndex> + use<> {
+        (self.unhashed_end().number()..self.count).map(SymbolIndex::new)
     }
 
     /// The symbol at `index`, if the loader can bind other objects to it.
-    pub fn export(&self, index: u32) -> Option<Symbol<'_>> {
+    pub fn export(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         // Most symbols of a plugin are undefined, and this check is cheaper than reading the name.
         let defined = if self.is_64 {
             self.is_defined::<elf::FileHeader64<Endianness>>(index)
@@ -105,7 +114,7 @@ impl Tables {
         symbol.filter(Symbol::is_export)
     }
 
-    fn is_defined<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> bool {
+    fn is_defined<H: FileHeader<Endian = Endianness>>(&self, index: SymbolIndex) -> bool {
         let symbol = self.raw::<H>(index);
         symbol.is_some_and(|symbol| symbol.st_shndx(endian(self.big)) != elf::SHN_UNDEF)
     }

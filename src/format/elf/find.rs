@@ -6,7 +6,7 @@
 use super::hash_table::HashTable;
 use super::header::endian;
 use super::tables::{Tables, allowed, has_place};
-use super::{Object, hash};
+use super::{Object, SymbolIndex, hash};
 use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
 use std::cell::Cell;
@@ -42,7 +42,7 @@ pub struct Wanted<'q> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Index in the dynamic symbol table.
-    pub symbol: u32,
+    pub symbol: SymbolIndex,
     /// STB_*
     pub bind: u8,
     /// STV_*
@@ -96,7 +96,7 @@ impl Object {
         &self,
         query: &Query<'_>,
         limit: u16,
-        first: Option<u32>,
+        first: Option<SymbolIndex>,
     ) -> Option<Candidate> {
         let tables = self.tables.as_ref()?;
         if tables.is_64 {
@@ -111,10 +111,10 @@ impl Object {
         tables: &Tables,
         query: &Query<'_>,
         limit: u16,
-        first: Option<u32>,
+        first: Option<SymbolIndex>,
     ) -> Option<Candidate> {
         let mut walk = Walk::default();
-        let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
+        let mut visit = |symbol| self.check::<H>(tables, query, limit, symbol, &mut walk);
         let taken = tables.walk(query.hash, || query.sysv(), first, &mut visit);
         // dl-lookup.c: a single visible version is unambiguous for an unversioned reference.
         taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
@@ -126,7 +126,7 @@ impl Object {
         tables: &Tables,
         query: &Query<'_>,
         limit: u16,
-        index: u32,
+        index: SymbolIndex,
         walk: &mut Walk,
     ) -> Option<Candidate> {
         let e = endian(tables.big);
@@ -188,8 +188,8 @@ impl Tables {
         &self,
         gnu: u32,
         sysv: impl FnOnce() -> u32,
-        first: Option<u32>,
-        visit: &mut impl FnMut(u32) -> Option<T>,
+        first: Option<SymbolIndex>,
+        visit: &mut impl FnMut(SymbolIndex) -> Option<T>,
     ) -> Option<T> {
         match &self.hash {
             HashTable::None => None,

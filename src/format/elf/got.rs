@@ -2,6 +2,7 @@
 //! (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`). `relocs` reads them before the tables, as
 //! the loader does.
 
+use super::SymbolIndex;
 use super::dynamic::Dynamic;
 use super::header::{Header, endian};
 use super::machine::LookupClass;
@@ -58,7 +59,7 @@ pub(super) fn each(
     header: &Header,
     got: Got,
     defects: &mut Vec<Defect>,
-    take: impl FnMut(u32, LookupClass),
+    take: impl FnMut(SymbolIndex, LookupClass),
 ) -> Result<(), ReadError> {
     if header.is_64 {
         each_as::<elf::FileHeader64<Endianness>>(file, header, got, defects, take)
@@ -72,7 +73,7 @@ fn each_as<H: FileHeader<Endian = Endianness>>(
     header: &Header,
     got: Got,
     defects: &mut Vec<Defect>,
-    mut take: impl FnMut(u32, LookupClass),
+    mut take: impl FnMut(SymbolIndex, LookupClass),
 ) -> Result<(), ReadError> {
     let e = endian(header.big);
     let size = size_of::<H::Sym>() as u64;
@@ -94,7 +95,7 @@ fn each_as<H: FileHeader<Endian = Endianness>>(
         let entry =
             if header.big { entry.iter().fold(0, join) } else { entry.iter().rev().fold(0, join) };
         if let Some(class) = class::<H>(e, symbol, entry) {
-            take(index, class);
+            take(SymbolIndex::new(index), class);
         }
     }
     Ok(())

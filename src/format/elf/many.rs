@@ -3,6 +3,7 @@
 //! before the next, so that the processor overlaps the waits.
 //! [`Object::find_from`](super::Object::find_from) continues from the result, in the same chain.
 
+use super::SymbolIndex;
 use super::hash_table::HashTable;
 use super::strings::Source;
 use super::tables::Tables;
@@ -11,15 +12,15 @@ use super::tables::Tables;
 const GROUP: usize = 32;
 
 impl Tables {
-    /// For each hash, the first symbol in its chain with that hash, or 0. `None` for a table in
+    /// For each hash, the first symbol in its chain with that hash, or STN_UNDEF. `None` for a table in
     /// which [`Object::find_from`](super::Object::find_from) cannot start at a symbol.
     ///
     /// Afterwards the cache holds the data of these symbols.
     pub fn first_of_each<'o>(
         &self,
         hashes: impl Iterator<Item = u32> + Clone,
-        out: &'o mut Vec<u32>,
-    ) -> Option<&'o [u32]> {
+        out: &'o mut Vec<SymbolIndex>,
+    ) -> Option<&'o [SymbolIndex]> {
         let HashTable::Gnu { buckets, chains, base, translation: None, .. } = &self.hash else {
             return None;
         };
@@ -29,18 +30,22 @@ impl Tables {
         let bucket = |hash: u32| buckets.get(hash as usize % buckets.len().max(1));
         let chain = |first: u32| chains.get(first.checked_sub(*base)? as usize..);
         out.clear();
-        out.extend(hashes.clone().map(|hash| bucket(hash).map_or(0, |word| order(*word))));
+        out.extend(
+            hashes
+                .clone()
+                .map(|hash| SymbolIndex::new(bucket(hash).map_or(0, |word| order(*word)))),
+        );
         let mut touched = 0;
         for first in &*out {
-            touched ^= chain(*first).and_then(<[_]>::first).map_or(0, |word| word[0]);
+            touched ^= chain(first.number()).and_then(<[_]>::first).map_or(0, |word| word[0]);
         }
         for (first, hash) in out.iter_mut().zip(hashes) {
-            let begin = std::mem::take(first);
+            let begin = std::mem::replace(first, SymbolIndex::UNDEFINED).number();
             let words = chain(begin).filter(|_| begin != 0).unwrap_or_default();
             for (symbol, word) in (begin..=u32::MAX).zip(words) {
                 let word = order(*word);
                 if (word ^ hash) >> 1 == 0 {
-                    *first = symbol;
+                    *first = SymbolIndex::new(symbol);
                     break;
                 }
                 if word & 1 != 0 {
@@ -57,12 +62,12 @@ impl Tables {
     }
 
     /// Reads one byte of the name and one of the version index of each symbol.
-    fn touch(&self, symbols: &[u32]) -> u8 {
+    fn touch(&self, symbols: &[SymbolIndex]) -> u8 {
         // st_name comes first in either class (gABI, "Symbol Table").
         let size = if self.is_64 { 24 } else { 16 };
         let mut names = [0; GROUP];
         for (name, symbol) in names.iter_mut().zip(symbols) {
-            let at = (*symbol as usize).saturating_mul(size).saturating_add(self.symbols.start);
+            let at = symbol.position().saturating_mul(size).saturating_add(self.symbols.start);
             *name = self.bytes.get(at..at.saturating_add(4)).map_or(0, |raw| self.to_u32(raw));
         }
         let strings = match self.strings.source(&self.bytes) {

@@ -28,6 +28,7 @@ pub mod relocs;
 pub mod sections;
 mod segments;
 mod strings;
+mod symbol_index;
 pub mod symtab;
 pub mod tables;
 mod target;
@@ -40,6 +41,7 @@ pub use read::read;
 pub use release::{GlibcVersion, MuslVersion};
 pub use sections::Section;
 pub use segments::Segment;
+pub use symbol_index::SymbolIndex;
 pub use tables::Tables;
 pub use target::Target;
 pub use versions::{EVERY_VERSION, NeedFile, VersionDef, VersionNeed, Versions};
@@ -168,7 +170,7 @@ pub struct Reference {
     /// GNU hash of the name.
     pub hash: u32,
     /// Index in the dynamic symbol table.
-    pub symbol: u32,
+    pub symbol: SymbolIndex,
     /// Version index, DT_VERSYM without its top bit.
     pub version: u16,
     /// The kind of reference.
@@ -302,7 +304,7 @@ impl Object {
     }
 
     /// The name of a symbol; the object may have been read without its tables.
-    pub fn symbol_name(&self, symbol: u32) -> &[u8] {
+    pub fn symbol_name(&self, symbol: SymbolIndex) -> &[u8] {
         if let Ok(at) = self.references.binary_search_by_key(&symbol, |r| r.symbol) {
             return self.reference_name(&self.references[at]);
         }

@@ -19,7 +19,7 @@ impl Object {
         if !Bloom::may_hold(tables.bloom(), gnu) {
             return None;
         }
-        let mut visit = |index: u32| match tables.symbol(index) {
+        let mut visit = |index| match tables.symbol(index) {
             Some(symbol) if symbol.name == name && visible(&symbol, self) => {
                 Some(candidate(&symbol))
             }

@@ -15,7 +15,9 @@ use super::sections;
 use super::segments::Segments;
 use super::strings::{self, Apart, Strings};
 use super::tables::Tables;
-use super::{Need, Object, Reference, Role, Str, TextBuilder, Versions, machine, versions};
+use super::{
+    Need, Object, Reference, Role, Str, SymbolIndex, TextBuilder, Versions, machine, versions,
+};
 use crate::format::Reading;
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
@@ -35,7 +37,7 @@ const ROOM_AT_ONCE: usize = 1 << 20;
 const SMALL: u64 = 16 << 10;
 
 /// Number of exports above which a program's relocations are read to find copied data.
-const FEW_EXPORTS: u32 = 100;
+const FEW_EXPORTS: usize = 100;
 
 /// Reads the object in `file`, whose first bytes are `head`.
 pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, ReadError> {
@@ -148,12 +150,12 @@ pub(super) struct Reader<'a> {
     pub(super) text: TextBuilder,
     pub(super) scratch: Scratch,
     /// The first data symbol whose size exceeds any address space.
-    pub(super) oversized: Option<u32>,
+    pub(super) oversized: Option<SymbolIndex>,
     /// The first symbol whose name is outside the string table.
-    pub(super) nameless: Option<u32>,
+    pub(super) nameless: Option<SymbolIndex>,
     /// The first reference with a version index beyond all versions: the loader reads past its
     /// table.
-    pub(super) versionless: Option<u32>,
+    pub(super) versionless: Option<SymbolIndex>,
 }
 
 /// Buffers that one thread reuses for all files, because only the first touch of a page is
@@ -330,7 +332,7 @@ impl Reader<'_> {
                 || dynamic.has_flag_1(elf::DF_1_PIE)
                 || object.soname.is_none());
         // If a program exports many symbols, few of its data symbols are copies from libraries.
-        let much = object.may_copy && tables.count - tables.unhashed_end() > FEW_EXPORTS;
+        let much = object.may_copy && tables.hashed_indices().len() > FEW_EXPORTS;
         let copied = if much { relocs::copied(self.file, object)? } else { None };
         object.references = self.take_references(object, &tables, copied.as_ref());
         let start = |table| pieces.iter().find(|p| p.table == table).map_or(0, |p| p.offset);
@@ -339,13 +341,13 @@ impl Reader<'_> {
             (self.nameless, "holds a name that lies outside the string table"),
         ];
         if let Some(symbol) = self.versionless {
-            let at = start(Table::Versym).saturating_add(2 * u64::from(symbol));
+            let at = start(Table::Versym).saturating_add(2 * u64::from(symbol.number()));
             let what = "holds an index that no version has";
             object.defects.push(Defect::new(Table::Versym, at, what));
         }
         for (symbol, what) in about_symbols {
             let Some(symbol) = symbol else { continue };
-            let into = u64::from(symbol) * tables.symbol_size() as u64;
+            let into = u64::from(symbol.number()) * tables.symbol_size() as u64;
             let at = start(Table::Symbols).saturating_add(into);
             object.defects.push(Defect::new(Table::Symbols, at, what));
         }

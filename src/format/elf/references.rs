@@ -5,7 +5,7 @@ use super::hash_table::HashTable;
 use super::header::endian;
 use super::read::Reader;
 use super::tables::{Symbol, Tables, is_plain_definition};
-use super::{CopySize, NameLen, Object, RefKind, Reference, hash};
+use super::{CopySize, NameLen, Object, RefKind, Reference, SymbolIndex, hash};
 use crate::id::FastSet;
 use object::read::elf::Sym as _;
 use object::{Endianness, elf};
@@ -27,7 +27,7 @@ impl Reader<'_> {
         &mut self,
         object: &Object,
         tables: &Tables,
-        copied: Option<&FastSet<u32>>,
+        copied: Option<&FastSet<SymbolIndex>>,
     ) -> Box<[Reference]> {
         if object.header.is_64 {
             self.take_references_as::<elf::FileHeader64<Endianness>>(object, tables, copied)
@@ -40,16 +40,17 @@ impl Reader<'_> {
         &mut self,
         object: &Object,
         tables: &Tables,
-        copied: Option<&FastSet<u32>>,
+        copied: Option<&FastSet<SymbolIndex>>,
     ) -> Box<[Reference]> {
-        let may_copy =
-            |index: u32| object.may_copy && copied.is_none_or(|copied| copied.contains(&index));
+        let may_copy = |index: SymbolIndex| {
+            object.may_copy && copied.is_none_or(|copied| copied.contains(&index))
+        };
         let (e, unhashed_end) = (endian(tables.big), tables.unhashed_end());
         let mut list = std::mem::take(&mut self.scratch.references);
         list.reserve(AT_ONCE);
         let names = tables.strings.source(&tables.bytes);
         let is_lost = |at: u32| names.len() > 0 && names.at(at as usize).is_none();
-        for (index, raw) in (0_u32..).zip(tables.entries::<H>()).skip(1) {
+        for (index, raw) in tables.indices().zip(tables.entries::<H>().iter().skip(1)) {
             // Nearly all symbols from a GNU table's base on are plain definitions.
             if index >= unhashed_end && is_plain_definition::<H>(raw, || may_copy(index)) {
                 if raw.st_name(e) as usize >= names.len() && tables.is_counted && names.len() > 0 {

@@ -4,7 +4,7 @@
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
-use super::{Object, header::endian};
+use super::{Object, SymbolIndex, header::endian};
 use crate::format::{Defect, ReadError, Table, read_range};
 use crate::id::FastSet;
 use crate::tree::Handle;
@@ -47,19 +47,20 @@ pub struct Relocation(u32);
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 impl Relocation {
-    pub(super) fn new(symbol: u32, class: LookupClass) -> Option<Self> {
+    pub(super) fn new(symbol: SymbolIndex, class: LookupClass) -> Option<Self> {
         let class = match class {
             LookupClass::Plain => 0,
             LookupClass::Plt { slot: false } => 1,
             LookupClass::Plt { slot: true } => 2,
             LookupClass::Copy => 3,
         };
+        let symbol = symbol.number();
         (symbol < MOST_SYMBOLS).then_some(Self(symbol << 2 | class))
     }
 
     /// Index in the dynamic symbol table.
-    pub fn symbol(self) -> u32 {
-        self.0 >> 2
+    pub fn symbol(self) -> SymbolIndex {
+        SymbolIndex::new(self.0 >> 2)
     }
 
     /// The class of its lookup.
@@ -91,7 +92,10 @@ pub struct Relocations {
 const MOST_FOR_COPIES: u64 = 64 << 10;
 
 /// The symbols of `object`'s copy relocations; `None` if the tables are too large or have defects.
-pub(super) fn copied(file: &Handle, object: &Object) -> Result<Option<FastSet<u32>>, ReadError> {
+pub(super) fn copied(
+    file: &Handle,
+    object: &Object,
+) -> Result<Option<FastSet<SymbolIndex>>, ReadError> {
     let places = Places { got: None, ..object.relocations };
     let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
     let sizes = tables.into_iter().filter_map(|(place, addends)| {
@@ -223,7 +227,7 @@ impl<'m> Decoder<'m> {
         }
         if let Effect::Lookup(class) = self.last.effect
             && symbol != 0
-            && let Some(relocation) = Relocation::new(symbol, class)
+            && let Some(relocation) = Relocation::new(SymbolIndex::new(symbol), class)
         {
             list.push(relocation);
         }

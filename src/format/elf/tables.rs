@@ -5,6 +5,7 @@
 //! The tables are not a list of exports: names are compared only after an equal hash, as
 //! `elf/dl-lookup.c` does. `find` looks up one name, and [`Tables::symbols`] lists all for reports.
 
+use super::SymbolIndex;
 use super::got::is_unmarked;
 pub use super::hash_table::Bloom;
 use super::hash_table::HashTable;
@@ -43,7 +44,7 @@ pub struct Tables {
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol<'t> {
     /// Index in the dynamic symbol table.
-    pub index: u32,
+    pub index: SymbolIndex,
     /// The name without NUL; empty if it is outside the string table.
     pub name: &'t [u8],
     /// DT_VERSYM's entry with its top bit; 1 if the object has none.
@@ -169,11 +170,11 @@ impl Tables {
 
     /// All symbols of the table, including undefined ones, from index 1 on.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
-        (1..self.count).filter_map(|index| self.symbol(index))
+        self.indices().filter_map(|index| self.symbol(index))
     }
 
     /// The symbol at `index`, if the table has it.
-    pub fn symbol(&self, index: u32) -> Option<Symbol<'_>> {
+    pub fn symbol(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         if self.is_64 {
             self.symbol_as::<elf::FileHeader64<Endianness>>(index)
         } else {
@@ -181,14 +182,17 @@ impl Tables {
         }
     }
 
-    fn symbol_as<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<Symbol<'_>> {
+    fn symbol_as<H: FileHeader<Endian = Endianness>>(
+        &self,
+        index: SymbolIndex,
+    ) -> Option<Symbol<'_>> {
         let raw = self.raw::<H>(index);
         raw.map(|raw| self.describe::<H>(index, raw)).or_else(|| self.added(index))
     }
 
     /// True if the symbol at `index` is looked up in a scope and any object's definition may win:
     /// it is not local, and its visibility is the default.
-    pub fn is_preemptible(&self, index: u32) -> bool {
+    pub fn is_preemptible(&self, index: SymbolIndex) -> bool {
         if self.is_64 {
             self.is_preemptible_as::<elf::FileHeader64<Endianness>>(index)
         } else {
@@ -196,7 +200,7 @@ impl Tables {
         }
     }
 
-    fn is_preemptible_as<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> bool {
+    fn is_preemptible_as<H: FileHeader<Endian = Endianness>>(&self, index: SymbolIndex) -> bool {
         self.raw::<H>(index).is_some_and(|raw| {
             raw.st_bind() != elf::STB_LOCAL && raw.st_visibility() == elf::STV_DEFAULT
         })
@@ -211,7 +215,7 @@ impl Tables {
 
     pub(super) fn describe<H: FileHeader<Endian = Endianness>>(
         &self,
-        index: u32,
+        index: SymbolIndex,
         raw: &H::Sym,
     ) -> Symbol<'_> {
         let e = endian(self.big);
@@ -230,9 +234,12 @@ impl Tables {
         }
     }
 
-    pub(super) fn raw<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<&H::Sym> {
+    pub(super) fn raw<H: FileHeader<Endian = Endianness>>(
+        &self,
+        index: SymbolIndex,
+    ) -> Option<&H::Sym> {
         let size = size_of::<H::Sym>();
-        let start = self.symbols.start.checked_add((index as usize).checked_mul(size)?)?;
+        let start = self.symbols.start.checked_add(index.position().checked_mul(size)?)?;
         let end = start.checked_add(size)?;
         if end > self.symbols.end {
             return None;
@@ -240,9 +247,9 @@ impl Tables {
         object::pod::from_bytes::<H::Sym>(self.bytes.get(start..end)?).ok().map(|(sym, _)| sym)
     }
 
-    pub(super) fn versym(&self, index: u32) -> Option<u16> {
+    pub(super) fn versym(&self, index: SymbolIndex) -> Option<u16> {
         let table = &self.bytes[self.versym.clone()?];
-        let at = (index as usize).checked_mul(2)?;
+        let at = index.position().checked_mul(2)?;
         let raw = table.get(at..at + 2)?.try_into().ok()?;
         Some(if self.big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) })
     }

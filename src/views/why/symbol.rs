@@ -7,7 +7,7 @@ use crate::audit::{Audit, NamedBindings};
 use crate::bind::{Binding, symbol_query};
 use crate::diagnosis::{FirstLoader, ReferenceState};
 use crate::format::elf::tables::{Symbol as Entry, binds_local};
-use crate::format::elf::{Object, RefKind};
+use crate::format::elf::{Object, RefKind, SymbolIndex};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId};
 use crate::order;
 use crate::order::Arrange as _;
@@ -150,7 +150,7 @@ pub struct Searched {
 }
 
 /// A file and the index of a symbol in its symbol table.
-pub(super) type Key = (FileId, u32);
+pub(super) type Key = (FileId, SymbolIndex);
 
 /// The states of undefined references, by entry point.
 pub(super) type Fates = FastMap<(RootId, Key), ReferenceState>;
@@ -265,7 +265,8 @@ impl Maker<'_> {
         let mut taken: BTreeMap<Key, BTreeSet<FileId>> = BTreeMap::new();
         // A symbol that is used in two lookup classes may have two bindings: to a copy, and to the
         // source of the copy.
-        let mut by_module: FastMap<(ModuleId, u32), BTreeSet<Option<Key>>> = FastMap::default();
+        let mut by_module: FastMap<(ModuleId, SymbolIndex), BTreeSet<Option<Key>>> =
+            FastMap::default();
         for binding in bindings {
             let key = self.taken(closure, *binding);
             by_module.entry((binding.module, binding.symbol)).or_default().insert(key);
@@ -314,7 +315,7 @@ impl Maker<'_> {
     fn searched(
         &self,
         closure: &Closure,
-        (module, symbol): (ModuleId, u32),
+        (module, symbol): (ModuleId, SymbolIndex),
         provider: Option<Key>,
     ) -> Option<Vec<FileId>> {
         self.part.under?;
@@ -391,7 +392,7 @@ impl Maker<'_> {
             let in_archive = self.found.archives.iter().any(|(_, list)| !list.is_empty());
             return in_archive || !self.found.symbols.is_empty();
         };
-        let has_version = |file: FileId, symbol: u32| {
+        let has_version = |file: FileId, symbol: SymbolIndex| {
             let object = self.audit.corpus.files[file].object();
             object.is_some_and(|object| {
                 let entry = object.versions.entry(symbol_query::reference_version(object, symbol));
@@ -463,8 +464,8 @@ impl Maker<'_> {
     }
 }
 
-fn sorted(symbols: &crate::id::FastSet<u32>) -> Vec<u32> {
-    let mut out: Vec<u32> = symbols.iter().copied().collect();
+fn sorted(symbols: &crate::id::FastSet<SymbolIndex>) -> Vec<SymbolIndex> {
+    let mut out: Vec<SymbolIndex> = symbols.iter().copied().collect();
     out.arrange();
     out
 }
@@ -497,7 +498,7 @@ fn definition(file: FileId, object: &Object, entry: &Entry<'_>) -> Option<Provid
     })
 }
 
-fn is_weak(object: &Object, symbol: u32) -> bool {
+fn is_weak(object: &Object, symbol: SymbolIndex) -> bool {
     if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
         let kind = object.references[at].kind;
         return matches!(kind, RefKind::Weak | RefKind::Copy { weak: true, .. });

@@ -29,7 +29,7 @@ fn line(object: &Object, symbol: &Symbol<'_>) -> String {
     let name = if symbol.kind == 3 { String::new() } else { text(symbol.name) };
     format!(
         "{} {name} {:x} {} bind {} type {} vis {} section {} version {}",
-        symbol.index,
+        symbol.index.number(),
         symbol.value,
         symbol.size,
         symbol.bind,
