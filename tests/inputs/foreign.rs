@@ -146,7 +146,7 @@ fn what_only_looks_foreign() {
     assert_eq!(report.total("audited"), 7);
 }
 
-/// A file that the loader maps is checked, whatever it looks like.
+/// A file that the loader maps is checked, even if it looks foreign.
 #[test]
 fn what_a_program_loads_is_judged_whatever_it_is() {
     let lab = Lab::new();

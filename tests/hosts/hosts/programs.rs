@@ -109,7 +109,7 @@ fn of_plugin(opening: &Opening, all: impl Iterator<Item = Binding>) -> BTreeSet<
         .collect()
 }
 
-/// What the loader binds for the plugin while the program has it open.
+/// The loader's bindings of the plugin while the program has it open.
 fn real(opening: &Opening) -> BTreeSet<Binding> {
     let lab = Lab::new();
     let (program, args) = opening.command.split_first().expect("a program");
@@ -147,7 +147,7 @@ impl Opening {
     }
 }
 
-/// What linkaudit binds with the program named.
+/// linkaudit's bindings with the program given.
 fn said(opening: &Opening) -> BTreeSet<Binding> {
     let host = format!("{}=*", opening.command[0]);
     let report = report(&["--facts", "--host", &host], opening.plugin);
