@@ -215,7 +215,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Names of directories of libraries.
+/// Names of library directories.
 const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib32", "libx32"];
 
 /// The prefix of a directory of libraries: `PREFIX/lib*` or `PREFIX/lib*/ARCHITECTURE`.

@@ -381,7 +381,7 @@ impl Search<'_> {
     }
 }
 
-/// A library that is named for an object.
+/// A library that is reported for an object.
 struct Chosen<'h> {
     hit: &'h Hit,
     is_shadowed: bool,

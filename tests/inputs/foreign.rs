@@ -232,7 +232,7 @@ fn cut_files() {
         assert_eq!(
             messages,
             ["a FreeBSD library: its loader's rules are not known"].map(|message| {
-                // Without its program headers nobody knows what it is.
+                // Without its program headers the kind of the object is unknown.
                 if len < 600 {
                     "a FreeBSD object: its loader's rules are not known"
                 } else {

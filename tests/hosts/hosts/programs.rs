@@ -127,7 +127,7 @@ fn real(opening: &Opening) -> BTreeSet<Binding> {
     let lines = text.lines().filter_map(|line| line.split_once("binding file ")).map(binding);
     let mut out = of_plugin(opening, lines);
     assert!(!out.is_empty(), "{} opens no {}", opening.command.join(" "), opening.plugin);
-    // What the program asks for with dlsym is bound to the plugin by itself.
+    // Symbols that the program gets with dlsym are printed as bindings of the plugin to itself.
     let own = |(file, symbol, _, by): &Binding| {
         file == by && opening.asks().iter().any(|start| symbol.starts_with(start))
     };
