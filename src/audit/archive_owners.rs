@@ -1,7 +1,7 @@
-//! Finds the packages that install an archive: the Debian package whose list has its path, the
-//! pkg-config package that links it, and the CMake package that imports it. The last two come from
-//! package files near the archive, and only from those that name it. `fix::owners` asks for the
-//! archives of findings, and the view `archive` for those of its answer.
+//! Finds the packages of an archive: the Debian package that installs it, the pkg-config package
+//! that links it, and the CMake package that imports it. The last two come from package files near
+//! the archive, and only from those that name it. `fix::owners` asks for the archives of findings,
+//! and the view `archive` for those of its answer.
 
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
@@ -215,7 +215,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Names of directories of libraries.
+/// Names of library directories.
 const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib32", "libx32"];
 
 /// The prefix of a directory of libraries: `PREFIX/lib*` or `PREFIX/lib*/ARCHITECTURE`.

@@ -1,6 +1,6 @@
 //! Looks up definitions in archives by a predicate on their names. Most names that members define
-//! are not stored (`symbol_names`), so the indexes of the archives are read again. Rules use it to
-//! find definitions that nearly fit (`rules/near_archives.rs`).
+//! are not stored (`symbol_names`), so the indexes of the archives are read again. Rules and the
+//! view `archive` use it to find definitions that nearly fit an undefined name.
 
 use super::Audit;
 use crate::format::archive::{self, Definition};

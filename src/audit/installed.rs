@@ -1,7 +1,7 @@
-//! Finds candidates of the system for undefined symbols and missing libraries. These are libraries
-//! in the directories and the cache of the loader that define such symbols, and paths of installed
-//! packages with the name of a missing library. Rules add the candidates as evidence. They change
-//! no level, cause or fingerprint, and the corpus does not hold them.
+//! Finds candidates of the system for undefined symbols and missing libraries. Libraries in the
+//! directories and the cache of the loader may define such symbols. Installed packages may have a
+//! path with the name of a missing library. Rules add the candidates as evidence. They change no
+//! level, cause or fingerprint, and the corpus does not hold them.
 //!
 //! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
 //! Nothing is looked up under a whitelist: its report is the same on every machine.
@@ -178,7 +178,7 @@ impl Search<'_> {
             let target = object.header.target();
             let is_at_hand = || self.providers.of(&one.symbol, one.file, target).next().is_some();
             let path = || self.prefixes.locate(&self.corpus.files[one.file].path).path;
-            // A symbol that a policy claims was lost in a link: a library of the system would be a
+            // A symbol that a policy claims was lost in a link. A library of the system would be a
             // second copy of that code in the process.
             if one.version.is_some() || is_at_hand() || self.plan.policy.claims(&one.symbol, path) {
                 continue;
@@ -381,7 +381,7 @@ impl Search<'_> {
     }
 }
 
-/// A library that is named for an object.
+/// A library that is reported for an object.
 struct Chosen<'h> {
     hit: &'h Hit,
     is_shadowed: bool,

@@ -1,5 +1,5 @@
-//! Answers the questions of archive coverage: which names a linked object leaves undefined under
-//! any entry point, which names its libraries define, and which symbols an unlinked object has.
+//! Facts for archive coverage: the names that a linked object leaves undefined under any entry
+//! point, the names that its libraries define, and the symbols of an unlinked object.
 
 use super::Audit;
 use crate::bind::Report;

@@ -121,7 +121,7 @@ pub struct Audit {
     pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
     pub totals: Totals,
-    /// Paths of files that a policy selects by name, whatever their content.
+    /// Paths of files that a policy selects by name, of any content.
     pub named: Vec<PathBuf>,
     /// Links to directories that the walk met, with their targets, if a policy selects files by
     /// path, or the report lists them.

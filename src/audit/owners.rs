@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// dpkg's directory of lists, each named after its package: `libfoo1:amd64.list`.
 const LISTS: &str = "/var/lib/dpkg/info";
-/// Diversions, in three lines each: the path, the path to which the files of other packages move,
-/// and the package that diverts (`:` for the administrator). The file of that package stays at the
-/// first path.
+/// Diversions, in three lines each: a path, the path to which dpkg moves it, and the package that
+/// diverts (`:` for the administrator). The file of that package itself is not moved.
 const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
 /// The architectures whose packages may be installed, one a line, the system's own first.
 const ARCHITECTURES: &str = "/var/lib/dpkg/arch";

@@ -1,5 +1,5 @@
 //! The entries of DT_RPATH and DT_RUNPATH of audited objects, and the directories that they name.
-//! Each directory is looked at once, and none is listed.
+//! Each directory is probed once, and none is listed.
 
 use super::binding::Resolved;
 use crate::diagnosis::Site;
@@ -29,7 +29,7 @@ pub struct SearchEntry {
     pub writable: Option<PathBuf>,
 }
 
-/// What is at the path of a search directory.
+/// The state of a search directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryState {
     /// A directory.

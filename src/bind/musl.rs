@@ -1,5 +1,5 @@
 //! Binding by musl's rules (`ldso/dynlink.c`, `do_relocs`): every relocation is bound at load,
-//! versions are ignored, and the first object in the list with the name wins.
+//! versions are ignored, and the first object that defines the name wins.
 //!
 //! `audit` calls it for entry points whose loader is musl's. Such closures are small, so entry
 //! points share no results.

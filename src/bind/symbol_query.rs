@@ -143,8 +143,9 @@ fn query<'v>(
     Some(query)
 }
 
-/// The modules that the loader searches for a reference, in order and up to the definition: one
-/// list for each relocation class of the reference in `module`. All tables must have been read.
+/// The modules that the loader searches for a reference of `module`, in order and up to the
+/// definition. There is one list for each relocation class of the reference. All tables must have
+/// been read.
 pub fn searched(
     closure: &Closure,
     view: View<'_>,

@@ -188,7 +188,7 @@ impl Maker<'_> {
         site: Site,
     ) {
         let name = self.text(object);
-        // A file is one fact, whatever names led to it.
+        // A file is one fact, even if several names led to it.
         let key = if opened { (file, None, text) } else { (file, Some(object), text) };
         self.stopped
             .entry(key)

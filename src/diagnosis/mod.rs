@@ -232,8 +232,8 @@ pub struct Explanations<'a> {
     pub lent: &'a Lent,
 }
 
-/// Missing libraries that a host program loads before its plugins: index of the host in the policy,
-/// by the object that needs the library and the library's name.
+/// Missing libraries that a host program loads before its plugins. The key is the object that needs
+/// the library and the library's name; the value is the index of the host in the policy.
 #[derive(Debug, Default)]
 pub struct Lent(FastMap<(FileId, StrId), usize>);
 

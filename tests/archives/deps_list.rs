@@ -39,7 +39,7 @@ fn upstreams_shape_is_kept() {
         .replace("LLVMAMDGPUInfo", "LLVMAArch64Info\nLLVMAMDGPUInfo")
         .replace("lldELF", "lldELF\nzzz");
     assert_eq!(changed(UPSTREAM, &["zzz", "LLVMX86Info", "LLVMAArch64Info"], &[]), expected);
-    // What is listed already changes nothing.
+    // A name that is already listed changes nothing.
     assert_eq!(changed(UPSTREAM, &["lldELF"], &["nobody"]), UPSTREAM);
     assert_eq!(changed(UPSTREAM, &[], &["lldCommon"]), UPSTREAM.replace("lldCommon\n", ""));
 }

@@ -83,7 +83,7 @@ fn a_policy_names_the_list_and_where_its_archives_lie() {
     let args = ["fix", "own/libuser.so", "--policy", "policy.toml", "--emit", "cmake-deps"];
     let run = lab.linkaudit(&args);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-    // The policy says that archives of `parts` belong to the set `own`, whatever lies there now.
+    // By the policy, archives of `parts` belong to the set `own`, whatever the set has now.
     let new = "# the parts\nset(parts\nbase\n)\nset(own\none\ntwo\nuser\n)\n";
     assert_eq!(text(&run.stdout), new);
     // A variable of another file may list more.
@@ -156,7 +156,7 @@ fn scripts_in_directories_name_archives() {
     let run = fix(&lab, &["--deps-list", "deps.cmake", "--emit", "cmake-deps"]);
     let (out, err) = (text(&run.stdout), text(&run.stderr));
     assert!(err.contains("one: in librealone.a\n"), "{err}");
-    // Which set takes an archive of another directory is not certain.
+    // The set for an archive of another directory is uncertain.
     assert_eq!(run.status.code(), Some(1), "{err}");
     assert!(out.contains("set(parts\nbase\nrealone\ntwo\n)"), "{out}");
     let link = "cc -shared -Wl,-z,defs -o linked.so -Wl,-u,user own/libfat.a -Lparts -lone -ltwo own/libfat.a";
@@ -200,7 +200,7 @@ fn minimal_drops_what_nothing_needs() {
     let run = fix(&lab, &minimal);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     assert_eq!(text(&run.stdout), "set(parts\nbase\none\ntwo\n)\nset(own\nuser\n)\n");
-    // Without a symbol table nobody knows what was taken.
+    // Without a symbol table the extracted members are unknown.
     tool(&lab, "strip own/libuser.so");
     let run = fix(&lab, &minimal);
     assert_eq!(run.status.code(), Some(2));

@@ -1,8 +1,8 @@
-//! The defect that linkaudit was written for, with the real archives of LLVM, MLIR and lld: a
-//! library that compiles a kernel for a GPU is linked from an archive that was merged from a list.
-//! The list must have the archives from which lld extracts members (`--print-archive-stats`) if all
-//! are given. From lists with missing archives, `fix` must come to the same list. With it the
-//! library loads, and makes a code object for gfx90a.
+//! The defect that linkaudit was written for, with the real archives of LLVM, MLIR and lld. A
+//! library that compiles a GPU kernel is linked from an archive that was merged from a list. The
+//! list must have the archives from which lld extracts members (`--print-archive-stats`) if all are
+//! given. From lists with missing archives, `fix` must come to the same list. With it the library
+//! loads, and makes a code object for gfx90a.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;

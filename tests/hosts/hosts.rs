@@ -1,9 +1,9 @@
 //! Plugins under a host program: the bindings, libraries and errors of a real dlopen must be those
 //! that linkaudit reports with `--host`.
 //!
-//! `kit` opens small plugins of each rule in a small program, `musl` does the same under musl's
-//! loader; `python` imports extension modules of this machine's Python, `programs` lets others of
-//! its programs open theirs; `whole` is about reports as such.
+//! `kit` opens small plugins for each rule in a small program; `musl` does the same under musl's
+//! loader. `python` imports extension modules of this machine's Python, and `programs` runs other
+//! programs that open plugins. `whole` is about whole reports.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;

@@ -146,7 +146,7 @@ fn what_only_looks_foreign() {
     assert_eq!(report.total("audited"), 7);
 }
 
-/// A file that the loader maps is checked, whatever it looks like.
+/// A file that the loader maps is checked, even if it looks foreign.
 #[test]
 fn what_a_program_loads_is_judged_whatever_it_is() {
     let lab = Lab::new();
@@ -232,7 +232,7 @@ fn cut_files() {
         assert_eq!(
             messages,
             ["a FreeBSD library: its loader's rules are not known"].map(|message| {
-                // Without its program headers nobody knows what it is.
+                // Without its program headers the kind of the object is unknown.
                 if len < 600 {
                     "a FreeBSD object: its loader's rules are not known"
                 } else {

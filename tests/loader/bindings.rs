@@ -1,5 +1,5 @@
 //! Every symbol of fifty programs of this machine: the bindings in linkaudit's JSON must be those
-//! that the loader makes, symbol for symbol and provider for provider.
+//! of the loader, for each symbol and definition.
 //!
 //! The programs are not run: the loader's trace mode binds everything and ends before the program
 //! starts. A few harmless programs do run, to show that both bind alike.

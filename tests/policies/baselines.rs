@@ -254,8 +254,8 @@ fn other_packages_of_a_store_are_out_of_scope() {
     let old = Build::new(0, "1.0", &["one"]);
     let known = old.write(&[&old.math, &old.app]);
     let fixed = Build::new(2, "1.1", &[]);
-    // The program's package alone does not say that the library's search path is gone; the library
-    // is read all the same, and its function is not lacking any more.
+    // An audit of the program's package does not check the search path of the library. But it reads
+    // the library, whose function is no longer missing.
     let report = fixed.report(&[&fixed.app], &known);
     assert_eq!(count(&report, "stale"), 1, "{}", report.value["stale"]);
     let other = Build::new(2, "1.1", &["one"]);

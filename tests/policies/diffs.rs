@@ -167,7 +167,7 @@ fn every_rule_has_a_case_and_a_counter_case() {
         if rules(&value) != *expected || code != Some(*status) {
             wrong.push(format!("{name}: {:?} {code:?}", rules(&value)));
         }
-        // What is gone fails with the option, in use or not.
+        // With the option, a lost symbol or file fails the run, used or not.
         let strict = lab.linkaudit(&["diff", "--isolated", "--fail-on-gone", "base", name]);
         let is_gone = ["unused", "used", "bump", "gone", "renamed", "unlinked"].contains(name);
         if strict.status.code() != Some(i32::from(*status == 1 || is_gone)) {

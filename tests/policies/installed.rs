@@ -105,7 +105,7 @@ fn other_files_of_a_loaded_soname_and_candidates_at_hand() {
     let reason = "libapp.so loads another file of this soname";
     let expected = format!("shadowed | {LIBS}/libfoo.so.1 | - | {reason}");
     assert_eq!(found(one(&report, "undefined-symbol")), [expected]);
-    // A candidate at hand makes the system uninteresting.
+    // If a candidate is known, the system is not searched.
     lab.write("r/opt/app/lib/libmore.so", library("libmore.so", &[]).defines("added").bytes());
     let report = audit(&lab, "/opt/app", &[]);
     assert!(found(one(&report, "undefined-symbol")).is_empty());

@@ -255,7 +255,7 @@ fn a_whitelist_of_one_s_own() {
     assert!(message.contains("not provided by own.toml:4,"), "{message}");
     assert_eq!(report.value["platform"], Value::Null);
     assert_eq!(policy("only = false").of_rule("outside-closure").count(), 0);
-    // What a policy lists besides the platforms that it extends is provided too.
+    // Libraries that a policy lists in addition to the extended platforms are provided too.
     let text = "schema = 1\nextends = [\"manylinux_2_28\"]\n[provided]\n\
                 libraries = [\"libgomp.so.1\"]\n";
     lab.write("more.toml", text);

@@ -18,7 +18,7 @@ fn files() -> Vec<PathBuf> {
     let dirs =
         ["/usr/lib/x86_64-linux-gnu", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/lib/systemd"];
     let mut out = Vec::new();
-    // Of hard links one name is the file's.
+    // Only one name of a hard-linked file counts.
     let mut inodes = BTreeSet::new();
     for dir in dirs {
         let walk = walkdir::WalkDir::new(dir).max_depth(2).sort_by_file_name();

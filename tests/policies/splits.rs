@@ -1,6 +1,6 @@
-//! Random parts of a real prefix, audited alone and with more paths: more paths add a finding to an
-//! object only where a newly named candidate or archive shows that a missing library does not
-//! explain a reference.
+//! Random parts of a real prefix, audited alone and with more paths. More paths add a finding to an
+//! object only if a new candidate or archive shows that a missing library does not explain a
+//! reference.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;

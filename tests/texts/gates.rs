@@ -82,7 +82,7 @@ fn sarif_is_valid_for_its_validator_and_for_github() {
         assert_eq!(prints.len(), own.len(), "{name}: fingerprints are not unique");
         lab.write(&format!("sarif/{number}.sarif"), bytes);
     }
-    // The validator finds a fault that is made on purpose: a rule with its id as its name.
+    // The validator must find a deliberate error: a rule with its id as its name.
     let broken = String::from_utf8(rendered(&all[0].1, "sarif")).expect("text");
     lab.write("sarif/broken.sarif", broken.replace("BadLibraryFile", "bad-library-file"));
     // The validator's own log has a result for each error and warning.
@@ -146,7 +146,7 @@ fn junit_matches_the_schema_of_jenkins() {
     for (number, (_, report)) in all.iter().enumerate() {
         lab.write(&format!("junit/{number}.xml"), rendered(report, "junit"));
     }
-    // A fault made on purpose: a test case with a key that Jenkins does not know.
+    // A deliberate error: a test case with a key that Jenkins does not know.
     let broken = String::from_utf8(rendered(&all[0].1, "junit")).expect("text");
     lab.write("broken.xml", broken.replace("<testcase ", "<testcase file=\"x\" "));
     let output = lab.sh("PYTHONPATH=site python3 validate.py junit/*.xml broken.xml 2>&1");

@@ -187,7 +187,8 @@ fn places_in_the_scope_are_those_of_the_list() {
         let output = support::clean("ldd").arg(name).output().expect("ldd runs");
         let theirs = support::normalise(&String::from_utf8_lossy(&output.stdout));
         let lines = theirs.lines().enumerate();
-        // Whether something needs the loader, which stands without an arrow, is not told there.
+        // The line of the loader has no arrow and does not show if an object needs it: it is
+        // skipped.
         for (place, line) in lines.filter(|(_, line)| line.contains(" => /")) {
             let soname = line.trim().split(" => ").next().expect("a name");
             let why = json(&["why", soname, name]);

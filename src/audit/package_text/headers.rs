@@ -1,6 +1,6 @@
 //! Checks the files that installed headers include. A header that the compiler would not find is
-//! reported only under three conditions. Its name shows that this prefix should have it, the path
-//! of no walked file ends with its name, and all packages that could install it are known.
+//! reported only under three conditions. Its name shows that this prefix should have it, no path of
+//! an audited file ends with its name, and all packages that could install it are known.
 
 use super::{CMakePackage, PkgConfigFile, Texts, read};
 use crate::cmake::{EventKind, Found};

@@ -121,7 +121,7 @@ fn name_of(path: &Path) -> &[u8] {
     path.file_stem().map(OsStr::as_bytes).unwrap_or_default()
 }
 
-/// Files that were read and paths that were looked at.
+/// Package files that were read, and kinds of paths, cached.
 struct Known<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,

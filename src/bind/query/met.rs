@@ -1,4 +1,4 @@
-//! A set of numbers that a worker fills anew for each entry point.
+//! A set of numbers that a worker reuses for each entry point.
 
 /// The numbers of the current round. The set empties in constant time: each round has a number, and
 /// an item is present if it was last inserted in the current round.

@@ -54,7 +54,7 @@ impl Words {
     }
 }
 
-/// A word whose standalone binding may not hold under every entry point.
+/// A word whose references may have another binding than the standalone one under some entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Name(u32);
 

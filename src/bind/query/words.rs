@@ -74,7 +74,7 @@ pub(super) fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
     Some((Salt::of(object), object.tables.as_ref()?))
 }
 
-/// The words in the hash tables of `files`, and those that may be there more than once.
+/// The words in the hash tables of `files`, and those that may occur more than once.
 pub(super) fn twice(view: View<'_>, files: &[FileId]) -> (WordSet, WordSet) {
     let tables = |file: &FileId| view.object(*file).and_then(hashed);
     let count = |(_, tables): (Salt, &Tables)| {

@@ -76,7 +76,7 @@ fn a_candidate_that_the_list_leaves_out_says_so() {
     };
     let args = ["lib", "--lib-path", "parts", "--policy", "policy.toml"];
     let out = json!("not in deps.cmake");
-    // The list, the archive that is merged from it, and what is said of libspare.a and libx.a.
+    // The list, the archive that is merged from it, and the lines about libspare.a and libx.a.
     let cases = [
         ("libfat.a", "driver", [&out, &out]),
         ("libfat.a", "driver\nspare", [&Value::Null, &out]),

@@ -1,7 +1,7 @@
 //! `linkaudit archive --self`: the archives of a prefix that cannot be linked with the files there.
-//! It is tested on a laboratory with every reason why a name is defined or undefined, and on
-//! archives of this system. lld links each archive as a whole, followed by all other archives and
-//! shared libraries, and prints the undefined names.
+//! A laboratory has every reason why a name is defined or undefined; archives of this system are
+//! tested too. lld links each archive as a whole, followed by all other archives and shared
+//! libraries, and prints the undefined names.
 
 use super::kit::{ar, archive, object, run, undefined};
 use crate::support::{Lab, clean, has, linkaudit, skip};

@@ -51,9 +51,8 @@ fn theirs(lab: &Lab, linker: &str, files: &[&str]) -> BTreeSet<String> {
     out
 }
 
-/// A case: the source, what is linked with it, and the linkers that see it differently: mold takes
-/// a weak hidden reference as an error, names no versions, and defines `__rela_iplt_start`
-/// everywhere.
+/// A case: the source, the files linked with it, and the linkers that differ. mold treats a weak
+/// hidden reference as an error, prints no versions, and defines `__rela_iplt_start` everywhere.
 struct Case {
     source: &'static str,
     with: &'static [&'static str],

@@ -320,7 +320,7 @@ fn a_need_that_plugins_may_use_stays() {
         let of_prog = unused.iter().find(|finding| finding["library"] == "libu.so");
         let fix = &of_prog.unwrap_or_else(|| panic!("{report:#}"))["fix"][0];
         assert_eq!(fix["proven"], expected, "{fix}");
-        // What the refusal is about: without the need the plugin cannot be opened.
+        // The reason for the refusal: without the need the plugin cannot be opened.
         tool(
             &lab,
             "cp tree/bin/prog tree/bin/less; patchelf --remove-needed libu.so tree/bin/less",

@@ -31,7 +31,8 @@ fn a_script_for_ar_may_run_twice() {
                 before = Some(bytes);
                 runs += 1;
             }
-            // What is repaired is not touched: the new archive takes its place when somebody says so.
+            // The script does not change the defective archive: the user replaces it by the new
+            // one.
             assert_eq!(std::fs::read(lab.path("own/libfat.a")).expect("an archive"), old);
             tool(&lab, &format!("cc -shared -o new.so -Wl,-u,user {dir}/libfat.fixed.a"));
             assert!(lab.undefined("new.so").is_empty(), "{ar} in {dir}");

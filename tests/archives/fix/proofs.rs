@@ -69,7 +69,8 @@ fn a_library_that_cannot_be_repaired_does_not_touch_another() {
     for more in [&[][..], &["--policy", "policy.toml"]] {
         assert_eq!(proofs(&lab, &[&both, more].concat()), (Some(1), expected.clone()), "{more:?}");
     }
-    // With its list each is proven, or not, alone: with the other library in the run or without.
+    // With its own list, each fix has the same result as without it, while the other library is in
+    // the run.
     for (list, archive) in
         [("left.cmake", "own/libfatleft.a"), ("right.cmake", "own/libfatright.a")]
     {
@@ -114,7 +115,7 @@ fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
     assert_eq!(found, expected);
     let summary = text(&lab.linkaudit(&["fix", "bin/a", "bin/b", "--lib-path", "parts"]).stdout);
     assert!(summary.contains("2 of 3 findings have a verified fix"), "{summary}");
-    // What the linker makes of each fix, and the loader of that.
+    // The linker applies each fix, and the loader checks the result.
     tool(&lab, "cc -shared -o lib/libother.so other.o parts/libfine.a");
     for (fix, a, b) in [
         ("", &["good", "odd"][..], &["good", "odd"][..]),
@@ -133,7 +134,7 @@ fn what_no_linker_takes_is_not_proven() {
     object(&lab, "user.o", "int g(void), k(void); int user(void) { return g() + k(); }");
     object(&lab, "again.o", "int h(void) { return 1; }");
     object(&lab, "weak.o", "__attribute__((weak)) int h(void) { return 1; }");
-    // Who links anew gets no such version.
+    // A new link does not have such a version.
     object(&lab, "old.o", "__asm__(\".symver old, h@V1\"); int old(void) { return 1; }");
     lab.write("map", b"V1 { nothing; };");
     object(&lab, "g.o", "int g(void) { return 2; } int h(void) { return 3; }");

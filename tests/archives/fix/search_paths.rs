@@ -1,7 +1,7 @@
-//! Search paths and needs that `fix` verifies, written into the files by patchelf: the real loader
-//! must then find the libraries and symbols, and have no new problem. Random trees of libraries
-//! lack entries of their search paths and needs, have wrong and dead entries, have links for
-//! sonames, and hold second files of a name without the function that is needed.
+//! Search paths and needs that `fix` verifies and patchelf writes: the real loader must then find
+//! the libraries and symbols, and have no new problem. Random trees of libraries lack entries of
+//! search paths and needs, and have wrong and dead entries and links for sonames. They also have
+//! second files of a name that lack the needed function.
 //!
 //! `LINKAUDIT_PATCHES=300` runs more trees; `LINKAUDIT_SEED` picks the first.
 

@@ -54,7 +54,7 @@ impl Target {
         self
     }
 
-    /// A plugin by a GLOB, whatever else loads it.
+    /// A plugin by a GLOB, even if other objects load it.
     pub(crate) fn by_glob(mut self) -> Self {
         self.host = "./app=*.so*";
         self
@@ -75,7 +75,7 @@ pub(crate) fn app(lab: &Lab, exports: &str, flags: &str) {
     exe(lab, "app", &source, flags);
 }
 
-/// What the real loader did.
+/// The bindings, libraries and errors of the real loader.
 struct Real {
     bound: BTreeSet<Binding>,
     mapped: BTreeSet<String>,
@@ -120,7 +120,7 @@ pub(crate) fn binding((_, line): (&str, &str)) -> Binding {
 pub(crate) const ONLY_ERRORS: &str = "schema = 1\n\n[levels]\nsearch-path = \"allow\"\n\
     link-hygiene = \"allow\"\ninterposed-symbol = \"allow\"\nlibrary-twice = \"allow\"\n";
 
-/// What linkaudit says.
+/// The bindings, libraries and findings of linkaudit.
 struct Said {
     bound: BTreeSet<Binding>,
     mapped: BTreeSet<String>,
@@ -168,7 +168,7 @@ pub(crate) fn bound(report: &Value, root: &str) -> BTreeSet<Binding> {
         .collect()
 }
 
-/// What is loaded for the plugin, itself included, by the names under which it was opened.
+/// The files loaded for the plugin, including itself, by the names under which they were opened.
 fn mapped(tree: &Value, plugin: &str, typed: &str) -> BTreeSet<String> {
     let mut by_file: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     for edge in list(&tree["edges"]).filter(|edge| edge["loads"] == true) {

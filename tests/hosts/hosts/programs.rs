@@ -109,7 +109,7 @@ fn of_plugin(opening: &Opening, all: impl Iterator<Item = Binding>) -> BTreeSet<
         .collect()
 }
 
-/// What the loader binds for the plugin while the program has it open.
+/// The loader's bindings of the plugin while the program has it open.
 fn real(opening: &Opening) -> BTreeSet<Binding> {
     let lab = Lab::new();
     let (program, args) = opening.command.split_first().expect("a program");
@@ -127,7 +127,7 @@ fn real(opening: &Opening) -> BTreeSet<Binding> {
     let lines = text.lines().filter_map(|line| line.split_once("binding file ")).map(binding);
     let mut out = of_plugin(opening, lines);
     assert!(!out.is_empty(), "{} opens no {}", opening.command.join(" "), opening.plugin);
-    // What the program asks for with dlsym is bound to the plugin by itself.
+    // Symbols that the program gets with dlsym are printed as bindings of the plugin to itself.
     let own = |(file, symbol, _, by): &Binding| {
         file == by && opening.asks().iter().any(|start| symbol.starts_with(start))
     };
@@ -147,7 +147,7 @@ impl Opening {
     }
 }
 
-/// What linkaudit binds with the program named.
+/// linkaudit's bindings with the program given.
 fn said(opening: &Opening) -> BTreeSet<Binding> {
     let host = format!("{}=*", opening.command[0]);
     let report = report(&["--facts", "--host", &host], opening.plugin);

@@ -93,7 +93,7 @@ fn report(dirs: &[String]) -> Value {
         .unwrap_or_else(|_| panic!("no report: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// What the loader did while a module was imported.
+/// The actions of the loader while a module was imported.
 struct Real {
     bound: BTreeSet<Binding>,
     /// Needs that were searched for: the name, and who needed it.

@@ -256,7 +256,7 @@ const HARM: &[(&str, Operation)] = &[
     }),
     ("index-count", |random, archive| {
         let (at, _) = archive.index_at?;
-        // Of either byte order it is more than there is room for.
+        // In both byte orders the number is larger than the room for it.
         let value = *random.pick(&[0x7f_u8, 0xff]);
         let width = if archive.index == Index::Longs && archive.form == Form::Gnu { 8 } else { 4 };
         archive.bytes[at..at + width].fill(value);

@@ -168,7 +168,8 @@ impl Built {
         let (wide, big) = (shape.machine.wide, shape.machine.big);
         let mut out = Out { bytes: Vec::new(), wide, big };
         let mut strings = Strings { bytes: vec![0], known: BTreeMap::new() };
-        // What is named is known before the string table is written, wherever that lies.
+        // All names must be known before the string table is written, whose position may be
+        // anywhere.
         let dynamic = self.dynamic(&mut strings);
         let symbols = self.symbols(&mut strings);
         let needed = self.version_needs(&mut strings);

@@ -235,7 +235,7 @@ pub fn batch(cases: &[(String, Case)], args: &[&str]) -> Tally {
         let of_case = found.get(place).map_or(&[][..], Vec::as_slice);
         tally.judge(case, place, wrong(&case.label, of_case));
     }
-    // Where nothing is to be said, nothing but the cases may be the reason for a status.
+    // A batch of clean cases without findings must end with status 0.
     let is_clean = cases.iter().all(|(_, case)| matches!(case.label, Label::Clean));
     if is_clean && all.status != Some(0) && tally.falsely.is_empty() {
         tally.falsely.push(format!("a clean batch ends with status {:?}", all.status));

@@ -14,7 +14,7 @@ pub struct Outcome {
     pub stderr: Vec<u8>,
 }
 
-/// `ulimit -v` in KiB, for whatever runs here.
+/// `ulimit -v` in KiB, for all programs run here.
 const MEMORY: &str = "ulimit -v 4000000; exec \"$@\"";
 
 /// Runs `words` in `cwd`; their output goes through files, so that a full pipe is no hang.

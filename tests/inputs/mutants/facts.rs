@@ -89,9 +89,9 @@ fn without_sections(bytes: &[u8]) -> Vec<u8> {
     elf.bytes
 }
 
-/// True if a table is named twice, where the loader takes the last and readelf the first, or lies
-/// at address 0, which readelf takes for none, or the strings have no size, which the loader does
-/// not ask for.
+/// True if readelf reads a table in another way than the loader. If a table has two entries, the
+/// loader takes the last and readelf the first. readelf treats address 0 as no table. The loader
+/// does not need the size of the strings.
 fn goes_its_own_way(bytes: &[u8]) -> bool {
     let Some(elf) = ElfFile::new(bytes.to_vec()) else { return false };
     let table =

@@ -133,8 +133,8 @@ fn exports(ours: &Facts, theirs: &Facts, mutant: &Mutant<'_>) -> Option<String> 
     (!same).then(|| format!("exports: only linkaudit {ours:?}; only readelf {theirs:?}"))
 }
 
-/// True if readelf and the loader may not agree on versions: two have one index, another than the
-/// first is marked as the base or the first is not, or one has the hash that means none.
+/// True if readelf and the loader may disagree on versions: two versions have one index, the base
+/// mark is not exactly on the first, or a version has the hash that stands for no version.
 fn unclear_versions(bytes: &[u8]) -> bool {
     let Some(elf) = ElfFile::new(bytes.to_vec()) else { return false };
     let (needed, defined) = (elf.needed_versions(), elf.defined_versions());

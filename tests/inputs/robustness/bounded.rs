@@ -55,7 +55,7 @@ fn policies_show_no_lines_of_other_files() {
         assert!(!error.contains("471") && !error.contains("root:"), "{name}: {error}");
         assert!(error.contains(name), "{error}");
     }
-    // A policy has its mistakes shown.
+    // The errors of a policy are shown with their lines.
     lab.write("policy.toml", "schema = 1\nlevles = 4711\n");
     lab.write("linkaudit.toml", "schema = 1\nextends = [\"policy.toml\"]\n");
     let (status, error) = ended(&lab.linkaudit(&["p"]));

@@ -106,7 +106,8 @@ impl End {
         needed(self).is_some_and(|report| Some(report) == needed(sound))
     }
 
-    /// The fault in this end, if `sound` is that of an undisturbed run.
+    /// The reason why this end is wrong, given the end of an undisturbed run; `None` if it is
+    /// right.
     fn fault(&self, sound: &Self, (call, error, _): Fault) -> Option<&'static str> {
         let report: Option<Value> =
             self.report.as_ref().map(|bytes| serde_json::from_slice(bytes).unwrap_or_default());

@@ -46,7 +46,7 @@ fn waivers_and_baselines_against_findings() {
         policy(&lab, |number| format!("rule = \"undefined-symbol\"\nsymbol = \"f{number}{glob}\""));
         quick(&lab, 40, &args, 0);
     }
-    // None of them matches anything, and each is about a file that was looked at.
+    // None of them matches a finding, and each is about an audited file.
     policy(&lab, |number| {
         format!("rule = \"missing-library\"\npath = \"p/lib.s*\"\nlibrary = \"l{number}\"")
     });

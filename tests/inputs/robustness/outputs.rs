@@ -30,7 +30,7 @@ fn hard_links_and_links() {
     std::fs::hard_link(lab.path("p/lib0.so"), lab.path("report")).expect("a hard link");
     let (status, error) = ended(&lab.linkaudit(&["p", "-o", "json=report"]));
     assert!(status == 2 && error.contains("this run audits it"), "{error}");
-    // Another file of two names is nobody's.
+    // A file with two names that is not an input is overwritten.
     lab.write("one", "old");
     std::fs::hard_link(lab.path("one"), lab.path("two")).expect("a hard link");
     assert_eq!(ended(&lab.linkaudit(&["p", "-o", "json=two"])).0, 1);
@@ -55,7 +55,7 @@ fn a_run_that_ends_early_leaves_no_part() {
         assert!(!output.status.success());
         assert!(left(&lab).is_empty() && !lab.path("report").exists(), "{:?}", left(&lab));
     }
-    // A FIFO that nobody empties holds the run after `report` was begun.
+    // A pipe without a reader blocks the run after it has started to write `report`.
     let mut cases = 0;
     for signal in ["TERM", "INT", "KILL"] {
         for wait in [1, 5, 20, 80] {

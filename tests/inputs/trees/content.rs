@@ -157,7 +157,7 @@ impl Content {
                 }
             }
         }
-        // What lies below a file of the lower layer was put there as if in a directory.
+        // Items may have been put below a path that is a file in the lower layer.
         for path in &hidden {
             if let Some(Item::Directory) = lower.items.get(*path) {
                 lower.put(&path.join("decoy"), Item::File(b"\x7fELF decoy".to_vec()));

@@ -94,7 +94,7 @@ fn a_path_longer_than_the_kernel_takes() {
     put(&dir, "README", b"no ELF");
     rustix::fs::symlinkat("libbroken.so", &dir, "liblink.so").expect("a link");
     rustix::fs::symlinkat("nowhere", &dir, "dangling").expect("a link");
-    // What lies beside and half way up is found as well.
+    // Files beside the chain and half way up are found too.
     broken(&lab, "tree/libnear.so");
     let output = run_with_few_descriptors(&lab, "tree");
     remove(&lab, "tree");

@@ -37,8 +37,9 @@ fn calls(options: &[&str]) -> Vec<BTreeMap<String, usize>> {
 
 #[test]
 fn a_given_file_is_read_in_two_calls() {
-    // What it is, without links; once open what it is and, at the end, whether it still is that;
-    // the head with all tables, and the dynamic section at the end of the file.
+    // One stat without following links, one after the open, and one at the end, to see if the file
+    // has changed. One read for the head with all tables, and one for the dynamic section at the
+    // end of the file.
     let expected = [("newfstatat", 1), ("openat", 1), ("fstat", 2), ("pread64", 2)];
     let expected: BTreeMap<String, usize> = expected.map(|(name, n)| (name.to_owned(), n)).into();
     for (i, found) in calls(&[]).into_iter().enumerate() {

@@ -82,7 +82,7 @@ fn what_lies_far_behind_is_found() {
     let library = |name: &str| Tiny::library(name, [] as [&str; 0]).bytes();
     let mut other_class = library("libother.so");
     other_class[4] = 1;
-    // Around the ends of portions, and behind files that are passed over.
+    // Around the ends of probe batches, and behind files that the search skips.
     let places = [0, 254, 255, 256, 257, 500, 766, 767, 768, 769, 1_000, DIRS - 1];
     let mut needs: Vec<String> = Vec::new();
     for i in places {

@@ -84,7 +84,7 @@ fn wrong_class_by_path(lab: &Lab) -> Targets {
 fn wrong_class_hides_what_follows(lab: &Lab) -> Targets {
     lib(lab, "small/libpear.so", &[], "-m32");
     lib(lab, "good/libpear.so", &[], "");
-    // Whatever else is wrong with a file of the other class, it is passed over.
+    // A file of the other class is skipped, even if it has further defects.
     let changes: [(&str, usize, u8); 4] =
         [("endian", 5, 2), ("version", 6, 7), ("osabi", 7, 9), ("machine", 18, 183)];
     for (name, at, value) in changes {
@@ -262,7 +262,7 @@ fn kinds_of_file(lab: &Lab) -> Targets {
         before_a_good_one(lab, name, |elf| elf.header().e_type.set(Le, kind));
     }
     let text = "only ET_DYN and ET_EXEC can be loaded";
-    // A relocatable object has no program headers, which is told first.
+    // A relocatable object has no program headers, which the loader reports first.
     let mut targets = all(&kinds.map(|(name, _)| (name, text)));
     targets.push(see("object", &["error while loading shared libraries: $PWD/bad/object"]));
     targets

@@ -147,7 +147,8 @@ fn name_first_then_path_from_below(lab: &Lab) -> Targets {
 }
 
 fn soname_answers_though_the_file_is_elsewhere(lab: &Lab) -> Targets {
-    // Asked for as libpear.so, whose SONAME is libpear.so.1; a real libpear.so.1 lies in the list too.
+    // Asked for as libpear.so, whose SONAME is libpear.so.1; a real libpear.so.1 lies in the list
+    // too.
     so(lab, "d/libpear.so", "int pear(void){return 1;}", "soname=libpear.so.1");
     so(
         lab,
@@ -269,7 +270,7 @@ fn three_tags_in_one_library(lab: &Lab) -> Targets {
         elf.retag(DT_AUXILIARY, DT_RUNPATH);
     });
     prog(lab, "prog", &["d/libfig.so"], "rpath=$PWD/d:$PWD/f");
-    // Of the two DT_RUNPATHs the later one counts, and it shuts out every DT_RPATH.
+    // The later of the two DT_RUNPATHs counts, and it disables every DT_RPATH.
     vec![see("prog", &["libfig.so => $PWD/d"])]
 }
 

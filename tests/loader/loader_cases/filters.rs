@@ -300,7 +300,7 @@ fn auxiliary_of_the_wrong_class(lab: &Lab) -> Targets {
 }
 
 fn missing_filtee_of_the_main_file(lab: &Lab) -> Targets {
-    // What the main file itself filters would stand before it, and the printed list begins behind
+    // A filtee of the main file would come before it in the list, and the printed list begins after
     // it.
     lib(lab, "d/libfig.so", &[], "");
     for (out, tag) in [("auxiliary", DT_AUXILIARY), ("filter", DT_FILTER)] {

@@ -215,7 +215,7 @@ fn system_programs(lab: &Lab) -> Targets {
 }
 
 fn linker_script_as_libc(lab: &Lab) -> Targets {
-    // What a musl program meets here: its libc.so is the text that the linker reads.
+    // The case of a musl program on a glibc system: its libc.so is the linker script.
     so(lab, "stub/libc.so", "", "-nostdlib soname=libc.so");
     exe(
         lab,

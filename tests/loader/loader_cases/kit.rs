@@ -19,8 +19,8 @@ pub(crate) struct Target {
     shows: Vec<&'static str>,
 }
 
-/// `file` as typed after `ldd -r`. Of the texts, one that begins with `!` must be absent, one that
-/// begins with `<2.N ` or `>2.N ` counts only below or from that glibc version on; `$PWD` is the
+/// `file` as typed after `ldd -r`. A text that begins with `!` must be absent. A text that begins
+/// with `<2.N ` or `>2.N ` counts only before or since that glibc version. `$PWD` is the
 /// laboratory.
 pub(crate) fn see(file: &str, shows: &[&'static str]) -> Target {
     Target { file: file.to_owned(), shows: shows.to_vec() }

@@ -2,9 +2,8 @@
 //!
 //! glibc reads CPUID. Tunables take features away from it, so that a machine with all of x86-64-v4
 //! can be any lower level. The vendor decides `$PLATFORM` and the old subdirectory `avx512_1`
-//! (`sysdeps/x86/cpu-features.c`); no tunable changes it, so a copy of the loader is made in which
-//! the two vendors' names have changed places: that copy runs glibc's own code for the other
-//! vendor.
+//! (`sysdeps/x86/cpu-features.c`), and no tunable changes it. So a copy of the loader has the two
+//! vendors' names exchanged: it runs glibc's own code for the other vendor.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
 //! Compares real wheels with `auditwheel show`: the tightest platform must be the same, and each
 //! platform of the architecture must pass or fail alike. auditwheel searches no directory of this
-//! machine (`--ldpaths=`), so that its answer depends on the wheel alone. It does not look at
-//! symbols: a finding about one is no difference.
+//! machine (`--ldpaths=`), so its answer depends only on the wheel. It does not look at symbols: a
+//! finding about one is no difference.
 //!
-//! `LINKAUDIT_WHEELS=N` compares the first N packages (2 if not set), each for all architectures
-//! that it is published for; the first two for x86-64 only unless more are asked for.
+//! `LINKAUDIT_WHEELS=N` compares the wheels of the first N packages (2 if not set). If N is larger
+//! than 2, wheels for all architectures are compared, else only those for x86-64.
 
 use super::random::number;
 use super::report::{Report, text};

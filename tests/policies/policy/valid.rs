@@ -41,8 +41,8 @@ fn the_schema_refuses_what_the_parser_refuses_by_shape() {
             refused += usize::from(!validator.is_valid(&json(text)));
         }
     }
-    // What a regular expression and JSON cannot say: a float that is 1, a number in another base,
-    // and that parts of a version fit a number.
+    // A JSON Schema cannot refuse a float that is 1, a number in another base, or a part of a
+    // version that is too large for its type.
     let passed = all - refused;
     println!("{all} broken policies, {passed} that the schema lets pass");
     assert!(passed <= 12, "{passed} of {all}");

@@ -82,7 +82,7 @@ fn a_thin_archive_without_an_index_does_not_pass_in_silence() {
     archive(&lab, &["rcS", "--thin"], SHORT);
     let report = report(&lab, &["p", "--lib-path", "more"]);
     let named = report["findings"].as_array().expect("findings").iter().any(|finding| {
-        // Either its member is found, or the archive is said not to have been read.
+        // Either the member is found, or the report has the archive as not read.
         finding["rule"] != "undefined-symbol" || !evidence(finding, "candidate").is_empty()
     });
     assert!(named, "{:#}", report["findings"]);
@@ -155,7 +155,7 @@ fn an_empty_and_a_damaged_archive() {
     assert_eq!(evidence(only(&run, "undefined-symbol"), "candidate"), [&Value::Null; 0]);
     archive(&lab, &["rc"], SHORT);
     let whole = std::fs::read(lab.path("more/libmore.a")).expect("the archive");
-    // Cut within the index: what it defines is not known any more, and that must be said.
+    // Truncated within the index: the definitions are unknown, and this must be reported.
     lab.write("more/libmore.a", &whole[..70]);
     let cut = report(&lab, &["p", "--lib-path", "more"]);
     assert_eq!(cut["complete"], json!(false), "{:#}", cut["findings"]);
@@ -167,7 +167,7 @@ fn a_damaged_archive_is_told_of_by_every_command() {
     archive(&lab, &["rc"], SHORT);
     let bytes = std::fs::read(lab.path("more/libmore.a")).expect("an archive");
     lab.write("more/libmore.a", &bytes[..bytes.len() - 200]);
-    // Nothing else is wrong, and what is wrong has a proven fix: the audit is incomplete.
+    // `archive` has no other finding, and `fix` verifies its only fix. But the audit is incomplete.
     let commands: [&[&str]; 2] =
         [&["archive", "more/libmore.a", "--all-members"], &["fix", "p", "--lib-path", "more"]];
     for args in commands {

@@ -183,7 +183,7 @@ fn types_of_relocations_that_no_loader_knows() {
         let stops = lab.ldd_r("./libx.so").contains("unexpected reloc type");
         let report = report(&lab, &["./libx.so"]);
         let found = of_rule(&report, "malformed").len();
-        // Without a symbol that is open nobody reads relocations.
+        // Relocations are read only if a symbol is undefined.
         let is_read = !of_rule(&report, "undefined-symbol").is_empty() || found > 0;
         cases += 1;
         if found != usize::from(stops && is_read) || (stops && !is_read) {

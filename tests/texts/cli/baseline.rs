@@ -103,7 +103,7 @@ fn what_is_fixed_is_stale() {
     for more in [&["--fail-on-stale"][..], &["--fail-on-stale", "--fail-on", "never"]] {
         assert_eq!(run(more).status, 1, "{more:?}");
     }
-    // Whatever the output is, the lines that fail the run are said.
+    // Lines that fail the run are reported with every output.
     let json = run(&["--fail-on-stale", "--format", "json"]);
     assert!(json.err.contains("undefined-symbol libb.so two\n"), "{}", json.err);
 }
@@ -179,7 +179,7 @@ fn a_deleted_file_is_fixed_and_an_unread_one_is_not() {
     std::fs::remove_file(lab.path("p/libb.so")).expect("the library");
     assert_eq!(stale(&["p"]), 1);
     assert_eq!(stale(&["p/liba.so"]), 0);
-    // What is not looked at because it is damaged is not fixed.
+    // A file that cannot be checked because it is damaged does not count as fixed.
     let lab = self::lab();
     write(&lab);
     let bytes = std::fs::read(lab.path("p/libb.so")).expect("the library");
@@ -210,7 +210,7 @@ fn a_rewrite_keeps_what_a_human_wrote() {
     assert!(run_.err.contains("known: 0 lines added, 0 lines removed\n"), "{}", run_.err);
     let reasons = judged(&lab, &[])["waived"].to_string();
     assert!(reasons.contains("ticket 12"), "{reasons}");
-    // What is stale goes with its reason; other comments stay.
+    // Stale lines are removed with their reasons; other comments stay.
     lab.so("p/liba.so", FOO, &[]);
     lab.so("p/libb.so", FOO, &[]);
     run(&lab, &["p", "--baseline", "known", "--write-baseline", "known"]);
@@ -237,7 +237,7 @@ fn a_rewrite_never_adds_silently() {
     ] {
         assert!(pruned.err.contains(part), "{part:?} is not in {}", pruned.err);
     }
-    // Without it everything is written, and each line is said.
+    // Without the option everything is written, and each line is reported.
     let all = run(&lab, &["p", "--write-baseline", "known"]);
     assert!(all.err.contains("known: 1 line added, 0 lines removed\n  + "), "{}", all.err);
     assert!(all.err.contains("undefined-symbol libc.so gone\n"), "{}", all.err);
@@ -280,7 +280,7 @@ fn the_file_is_replaced_as_a_whole() {
     assert_eq!(after.mode() & 0o777, 0o640);
     assert!(lab.path("known").is_symlink());
     assert_eq!(std::fs::read_dir(lab.path("deep")).expect("the directory").count(), 1);
-    // What is no regular file is written to.
+    // A file that is not regular is written in place.
     let run: Run = run(&lab, &["p", "--write-baseline", "/dev/null"]);
     assert_eq!(run.status, 1, "{}", run.err);
 }

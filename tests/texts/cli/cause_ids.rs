@@ -45,7 +45,8 @@ fn ids_do_not_depend_on_places() {
     ];
     assert_eq!(ids(&one), BTreeSet::from(expected));
     assert_eq!(ids(&two), ids(&one));
-    // Two files are two causes, whatever their ids would be. Both trees have the first provider.
+    // Two files are two causes, even if their ids would be equal. Both trees have the first
+    // provider.
     let both = report(&lab, &["one", "far/away/two", "--policy", "a.toml"]);
     let of_files = |id: &&str| !id.starts_with("policy-entry:");
     let first: BTreeSet<String> =

@@ -142,7 +142,7 @@ fn one_file_in_several_spellings() {
         tally.compare(path, &ours, &lab.ldd_r(path));
     }
     tally.finish("one file in several spellings");
-    // A directory lists a file once, whatever else names it.
+    // A directory lists a file once, even if other arguments name it too.
     let text = ldd(&lab, &["d/a", "d//a/liba.so", "d/a/liba.so"]);
     assert_eq!(headings(&text), ["d/a/liba.so:", "d//a/liba.so:", "d/a/liba.so:"]);
     assert!(!text.contains("not a dynamic"), "{text}");

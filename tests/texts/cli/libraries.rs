@@ -166,7 +166,7 @@ fn another_class_is_passed_over() {
     ];
     assert_eq!(tried(&lab, finding), expected);
     assert_eq!(finding["library"], "libfoo.so");
-    // The reference is the fault of the missing library.
+    // The missing library explains the reference.
     assert_eq!(each(finding, "explained", "symbol"), ["foo"]);
 }
 

@@ -56,7 +56,7 @@ fn all_paths_lie_below_it() {
     run(&lab, &["--prefix", "p", "p", "--files-from", "list"]).refused(&["q: ", help]);
     run(&lab, &["--prefix", "p/lib/liba.so", "p"]).refused(&["--prefix", "not a directory"]);
     run(&lab, &["--prefix", "none", "p"]).refused(&["none: no such file"]).in_style();
-    // What does not exist is a finding, wherever it would lie.
+    // A path that does not exist is a finding, in any directory.
     lab.write("list", "q/none\n");
     assert_eq!(run(&lab, &["--prefix", "p", "--files-from", "list"]).status, 3);
 }

@@ -106,7 +106,8 @@ fn entries_of_builds_and_of_the_prefix_itself() {
     let mut said = found(&lab, &["p"]);
     said.sort();
     assert_eq!(said, expected);
-    // Of a whitelist nothing outside of the prefix is looked at, but the texts are known.
+    // Under a whitelist no directory outside of the prefix is probed, but the texts of entries are
+    // checked.
     let closed = found(&lab, &["p", "--policy", "manylinux_2_28"]);
     assert!(!closed.iter().any(|line| line.contains("/usr/srcs")), "{closed:#?}");
     assert!(closed.iter().any(|line| line.contains("/build/x")), "{closed:#?}");

@@ -118,7 +118,7 @@ fn exit_status() {
     // Undefined symbols are not what is asked here.
     lab.so("q/libbroken.so", super::kit::BROKEN, &[]);
     assert_eq!((status(&["q"]), run(&lab, &["q"]).status), (0, 1));
-    // What cannot be decided: a loader of unknown rules.
+    // Undecided: a loader with unknown rules.
     lab.exe("r/app", "int main(void) { return 0; }", &["-Wl,--dynamic-linker,/lib/ld-nobody.so.1"]);
     lab.mkdir("s");
     super::kit::fifo(&lab, "s/pipe");

@@ -257,7 +257,7 @@ fn a_circle_is_found() {
     assert_eq!(circles(&free), Vec::<Vec<String>>::new());
     let plain = [root(), top(), c(), d("use super::c::Thing;\n")];
     assert_eq!(circles(&plain), [["src/a/c.rs", "src/a/d.rs"]]);
-    // What a parent exports is where it is defined.
+    // A re-export of the parent counts as the file that defines the item.
     let exported = [root(), top(), c(), d("fn f(_: super::Thing) {}\n")];
     assert_eq!(circles(&exported), [["src/a/c.rs", "src/a/d.rs"]]);
     // A parent that names itself from the crate on is in the circle with its child.

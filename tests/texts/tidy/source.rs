@@ -72,7 +72,7 @@ fn strip(text: &str) -> String {
             out.push(c);
             rest = &rest[c.len_utf8()..];
         } else {
-            // What is left out keeps its lines.
+            // Removed text keeps its line ends.
             out.extend(rest[..len].chars().filter(|c| *c == '\n'));
             rest = &rest[len..];
         }

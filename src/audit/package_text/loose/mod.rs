@@ -1,7 +1,7 @@
-//! Checks paths in text files that programs read or run: scripts, flags of compiler wrappers, specs
-//! of GCC, manifests of Vulkan, EGL and OpenCL loaders, units, desktop files, libtool archives,
-//! search paths of Python and ldconfig. Only paths in the prefix or store of the text file are
-//! checked, and only if their meaning is certain.
+//! Checks paths in text files that programs read or run. These are scripts, flags of compiler
+//! wrappers, specs of GCC, manifests of Vulkan, EGL and OpenCL loaders, units, desktop files,
+//! libtool archives, and search paths of Python and ldconfig. Only paths in the prefix or store of
+//! the text file are checked, and only if their meaning is certain.
 
 mod places;
 mod specs;
