@@ -1,4 +1,4 @@
-//! Which files import which: the paths that begin with `super::` or `super::` in the code of each
+//! Which files import which: the paths that begin with `crate::` or `super::` in the code of each
 //! file, followed to the file that defines the item. A parent's `mod` declarations, and rows of its
 //! tables that name children, are not imports.
 
@@ -218,11 +218,11 @@ fn spread(before: &[String], tree: &str, found: &mut impl FnMut(Vec<String>, Str
     found(parts, name);
 }
 
-/// Paths that begin with `super::` or `super::` outside of `use` items.
+/// Paths that begin with `crate::` or `super::` outside of `use` items.
 fn inline_paths(code: &str) -> Vec<Vec<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let mut out = Vec::new();
-    for start in ["super::", "super::"] {
+    for start in ["crate::", "super::"] {
         for (at, _) in code.match_indices(start) {
             if code[..at].ends_with(is_part) {
                 continue;
@@ -263,9 +263,11 @@ fn a_circle_is_found() {
     // A parent that names itself from the crate on is in the circle with its child.
     let named = [
         root(),
-        file("src/a/mod.rs", "use super::a::c::Thing;\nfn f() {}\n"),
+        file("src/a/mod.rs", "use crate::a::c::Thing;\nfn f() {}\n"),
         c(),
         d("use super::f;\n"),
     ];
     assert_eq!(circles(&named).len(), 1);
+    let inline = [root(), top(), c(), d("fn f(_: crate::a::c::Thing) {}\n")];
+    assert_eq!(circles(&inline), [["src/a/c.rs", "src/a/d.rs"]]);
 }
