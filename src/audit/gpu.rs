@@ -9,7 +9,7 @@ use crate::facts::collect::Collector;
 use crate::facts::{Content, Corpus, FileFacts};
 use crate::format::elf::{Foreign, Object};
 use crate::format::gpu::{self as format, Depth, DeviceCode, TargetId};
-use crate::gpu::data::{self, Listing, TENSILE, Tensile};
+use crate::gpu::data::{self, Index, Listing, TENSILE, Tensile};
 use crate::gpu::{
     DataSet, Devices, Offer, Process, Runtime, Unit, by_target, is_host, offers, profile_of,
 };
@@ -212,14 +212,16 @@ fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &
             continue;
         }
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        let here = code.entry(dir.to_path_buf()).or_default();
+        // Files for one GPU in a directory of a library's data belong to that.
+        let above = dir.parent().filter(|above| libraries.contains_key(*above));
+        let here = code.entry(above.unwrap_or(dir).to_path_buf()).or_default();
         here.insert(name.as_bytes().to_vec(), offers(own));
     }
     let dirs: BTreeSet<PathBuf> = libraries.keys().chain(code.keys()).cloned().collect();
     for dir in dirs {
         let own = code.remove(&dir).unwrap_or_default();
-        let listing = listing(tree, &dir, own);
         let library = libraries.get(&dir).copied();
+        let listing = listing(tree, &dir, library.is_some(), own);
         out.sets.extend(data::data_set(&dir, library, &listing));
     }
 }
@@ -261,26 +263,44 @@ fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString
     Ok(out)
 }
 
-fn listing(tree: &dyn Tree, dir: &Path, code: BTreeMap<Vec<u8>, Vec<Offer>>) -> Listing {
+/// The files of a directory. That of a library may have a directory for each GPU.
+fn listing(
+    tree: &dyn Tree,
+    dir: &Path,
+    is_of_library: bool,
+    code: BTreeMap<Vec<u8>, Vec<Offer>>,
+) -> Listing {
     let mut listing = Listing { code, ..Listing::default() };
-    listing.names = names(tree, dir, true).into_iter().map(|n| n.as_bytes().to_vec()).collect();
-    let indexes: Vec<Vec<u8>> =
-        listing.names.iter().filter(|name| data::is_index(name)).cloned().collect();
-    for name in indexes {
-        let path = dir.join(std::ffi::OsStr::from_bytes(&name));
-        listing.indexes.insert(name, index(tree, &path));
+    let below = if is_of_library { names(tree, dir, false) } else { BTreeSet::new() };
+    let below = below.into_iter().filter(|name| TargetId::parse(name.as_bytes()).is_some());
+    for dir in std::iter::once(dir.to_path_buf()).chain(below.map(|name| dir.join(name))) {
+        for name in names(tree, &dir, true) {
+            let bytes = name.as_bytes().to_vec();
+            if let Some(kind) = Index::of(&bytes) {
+                listing.indexes.insert(bytes.clone(), index(tree, &dir.join(&name), kind));
+            }
+            listing.names.insert(bytes);
+        }
     }
     listing
 }
 
-/// The names of Tensile libraries in an index.
-fn index(tree: &dyn Tree, path: &Path) -> Option<Vec<Vec<u8>>> {
+/// The names of libraries or files in an index.
+fn index(tree: &dyn Tree, path: &Path, kind: Index) -> Option<Vec<Vec<u8>>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
     let bytes = crate::format::read_range(&handle, 0, len.min(MOST_INDEX)).ok()?;
-    let values = format::index_values(&bytes, b"value")?;
-    let names = values.into_iter().filter(|value| value.starts_with(b"TensileLibrary"));
-    Some(names.map(<[u8]>::to_vec).collect())
+    let names = match kind {
+        Index::Lazy => {
+            let mut all = format::index_values(&bytes, b"value")?;
+            all.retain(|value| value.starts_with(b"TensileLibrary"));
+            all
+        }
+        Index::Mapping => format::map_strings(&bytes)?,
+        Index::Extensions => format::index_values(&bytes, b"co_path")?,
+    };
+    let names: BTreeSet<&[u8]> = names.into_iter().collect();
+    Some(names.into_iter().map(<[u8]>::to_vec).collect())
 }
 
 /// Adds the processes that load device code, and their profiles.
@@ -290,12 +310,13 @@ fn processes(plan: &Plan, corpus: &Corpus, resolved: Resolved<'_>, out: &mut Dev
     let with_data: BTreeSet<FileId> = out.sets.iter().filter_map(|set| set.library).collect();
     for (root, closure) in resolved.closures.roots.entries() {
         let mut units = Vec::new();
+        let mut loaders = None;
         for (_, file) in closure.in_scope() {
             let has_code = out.files.get(&file).is_some_and(|code| !offers(code).is_empty());
             if !has_code && !with_data.contains(&file) {
                 continue;
             }
-            let users = users(corpus, closure, file);
+            let users = loaders.get_or_insert_with(|| Users::new(corpus, closure)).of(file);
             if has_code {
                 units.push((Unit::File(file), users.clone()));
             }
@@ -319,18 +340,41 @@ fn processes(plan: &Plan, corpus: &Corpus, resolved: Resolved<'_>, out: &mut Dev
     out.profile = Some(profile_of(gpu, runtimes.first().copied()));
 }
 
-/// The files in the scope that need `file` themselves, by its soname or file name.
-fn users(corpus: &Corpus, closure: &Closure, file: FileId) -> Vec<FileId> {
-    let facts = &corpus.files[file];
-    let soname = facts.object().and_then(Object::soname);
-    let name = facts.file_name().as_os_str().as_bytes();
-    let needs = |user: &FileId| {
-        corpus.files[*user].object().is_some_and(|object| {
-            object.needs.iter().any(|need| {
-                let need = object.str(need.name);
-                Some(need) == soname || need == name
-            })
-        })
-    };
-    closure.in_scope().map(|(_, user)| user).filter(|user| *user != file).filter(needs).collect()
+/// Who needs which file in the scope of an entry point.
+struct Users<'a> {
+    corpus: &'a Corpus,
+    /// By the name in a need, the files that have it.
+    by_name: BTreeMap<&'a [u8], Vec<FileId>>,
+}
+
+impl<'a> Users<'a> {
+    fn new(corpus: &'a Corpus, closure: &Closure) -> Self {
+        let mut by_name: BTreeMap<&[u8], Vec<FileId>> = BTreeMap::new();
+        for (_, user) in closure.in_scope() {
+            let Some(object) = corpus.files[user].object() else { continue };
+            for need in &object.needs {
+                by_name.entry(object.str(need.name)).or_default().push(user);
+            }
+        }
+        Self { corpus, by_name }
+    }
+
+    /// The files that need `file` by its soname or file name.
+    fn direct(&self, file: FileId) -> impl Iterator<Item = FileId> {
+        let facts = &self.corpus.files[file];
+        let soname = facts.object().and_then(Object::soname);
+        let name = facts.file_name().as_os_str().as_bytes();
+        let names = soname.into_iter().chain((soname != Some(name)).then_some(name));
+        names.filter_map(|name| self.by_name.get(name)).flatten().copied()
+    }
+
+    /// The files that load `file`: those that need it, and those that need one of these.
+    fn of(&self, file: FileId) -> Vec<FileId> {
+        let (mut seen, mut next) = (BTreeSet::from([file]), vec![file]);
+        while let Some(one) = next.pop() {
+            next.extend(self.direct(one).filter(|user| seen.insert(*user)));
+        }
+        seen.remove(&file);
+        seen.into_iter().collect()
+    }
 }

@@ -3,7 +3,7 @@
 use super::exit::{self, Exit};
 use super::run::Run;
 use super::views::show;
-use super::{FailOn, GpuOptions, Shared, baseline};
+use super::{FailOn, GpuOptions, Shared, baseline, message};
 use crate::cli::plan::sinks;
 use crate::format::gpu::TargetId;
 use crate::plan::{GpuRequest, Plan};
@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result};
 pub(super) fn gpu(shared: &Shared, options: &GpuOptions) -> Result<Exit> {
     baseline::refuse(shared, "gpu")?;
     let parse = |text: &String| {
-        TargetId::parse(text.as_bytes()).with_context(|| {
+        TargetId::named(text).with_context(|| {
             let shown = crate::text::show(text.as_bytes());
             format!(
                 "--target {shown}: not a GPU target\nhelp: name a processor, as rocminfo prints it: \
@@ -25,6 +25,9 @@ pub(super) fn gpu(shared: &Shared, options: &GpuOptions) -> Result<Exit> {
         })
     };
     let target = options.target.as_ref().map(parse).transpose()?;
+    if let Some(target) = target.as_ref().filter(|target| !target.is_known()) {
+        message::note(&format!("--target {}: unknown processor", target.processor));
+    }
     let request = GpuRequest { deep: options.deep, target };
     let sinks = || sinks(shared, "gpu", views::gpu::OUTPUTS);
     let plan = |plan| Plan { gpu: Some(request.clone()), ..plan };

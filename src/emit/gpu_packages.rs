@@ -1,6 +1,6 @@
 //! Packages whose device code lacks targets, with the targets that they must be built for: those
-//! that they have and those that findings report as missing. The emitters for build systems and
-//! `rebuild-order` use it.
+//! that they have and those that findings report as missing, without those that a policy excludes.
+//! The emitters for build systems and `rebuild-order` use it.
 
 use super::{Emission, Emitted};
 use crate::report::model::{File, Finding};
@@ -8,8 +8,10 @@ use crate::text::show_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// The rule that names targets too many, too, if a policy wants exactly its list.
+const LISTED: &str = "gpu-target-missing";
 /// The rules whose findings go away if a package is built for more targets.
-const RULES: [&str; 2] = ["gpu-target-missing", "gpu-target-incoherent"];
+const RULES: [&str; 2] = [LISTED, "gpu-target-incoherent"];
 
 /// A package that must be built again.
 pub(super) struct Package<'a> {
@@ -17,6 +19,8 @@ pub(super) struct Package<'a> {
     pub(super) prefix: &'a Path,
     /// Processors by length and name: the order of their age.
     targets: BTreeSet<(usize, String)>,
+    /// Processors that the policy does not want.
+    extra: BTreeSet<String>,
     /// The files with device code that the findings are about.
     pub(super) files: BTreeSet<PathBuf>,
 }
@@ -38,17 +42,31 @@ impl Package<'_> {
 /// The packages of the findings, by prefix.
 pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     let mut out: BTreeMap<&Path, Package<'a>> = BTreeMap::new();
+    let is_extra =
+        |finding: &Finding| finding.rule == LISTED && finding.message.starts_with("has code");
     let is_about = |finding: &&&'a Finding| {
-        RULES.contains(&&*finding.rule) && finding.message.starts_with("no code")
+        let is_missing = RULES.contains(&&*finding.rule) && finding.message.starts_with("no code");
+        is_missing || is_extra(finding)
     };
     let findings: Vec<&'a Finding> = emission.report.findings.iter().collect();
     for finding in findings.iter().filter(is_about) {
         let (Some(prefix), Some(target)) = (finding.file.prefix.as_deref(), &finding.target) else {
             continue;
         };
-        let new = || Package { prefix, targets: BTreeSet::new(), files: BTreeSet::new() };
+        let new = || Package {
+            prefix,
+            targets: BTreeSet::new(),
+            extra: BTreeSet::new(),
+            files: BTreeSet::new(),
+        };
         let package = out.entry(prefix).or_insert_with(new);
-        package.add(&String::from_utf8_lossy(target));
+        let target = String::from_utf8_lossy(target);
+        if !is_extra(finding) {
+            package.add(&target);
+        } else if !target.contains(':') {
+            // Another setting of the same processor may be wanted.
+            package.extra.insert(target.into_owned());
+        }
         package.files.insert(finding.full_path());
     }
     for package in out.values_mut() {
@@ -57,6 +75,8 @@ pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
         for target in files.iter().flat_map(|file| &file.targets) {
             package.add(target);
         }
+        let Package { targets, extra, .. } = package;
+        targets.retain(|(_, name)| !extra.contains(name));
     }
     out.into_values().collect()
 }

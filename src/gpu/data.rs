@@ -60,6 +60,22 @@ pub enum DataFault {
         /// One of its code objects.
         file: Vec<u8>,
     },
+    /// An index names a library that has no code object.
+    NoCode {
+        /// The index.
+        index: Vec<u8>,
+        /// The library.
+        library: Vec<u8>,
+    },
+    /// Code objects for a target that has an index, which does not name them.
+    Unnamed {
+        /// The target.
+        target: TargetId,
+        /// The first of them.
+        file: Vec<u8>,
+        /// The number of code objects.
+        count: usize,
+    },
     /// A file with code for several targets lacks a target of its data set.
     Fewer {
         /// The file.
@@ -77,9 +93,9 @@ pub enum DataFault {
 /// The content of a data directory.
 #[derive(Default)]
 pub struct Listing {
-    /// Names of its files.
+    /// Names of its files, and of those in its directories for one GPU each.
     pub names: BTreeSet<Vec<u8>>,
-    /// For each index, the names in it; `None` if it is damaged.
+    /// For each index, the names of libraries or files in it; `None` if it is damaged.
     pub indexes: BTreeMap<Vec<u8>, Option<Vec<Vec<u8>>>>,
     /// For each file that was read, the targets of its code objects.
     pub code: BTreeMap<Vec<u8>, Vec<Offer>>,
@@ -96,9 +112,31 @@ pub fn target_of(name: &[u8]) -> Option<TargetId> {
     TargetId::parse(word.as_bytes()).filter(|_| is_start)
 }
 
-/// True for an index, which lists other files: `TensileLibrary_lazy_<gfx>.dat`.
-pub fn is_index(name: &[u8]) -> bool {
-    name.starts_with(b"TensileLibrary_lazy_gfx") && name.ends_with(b".dat")
+/// The kinds of files that list others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Index {
+    /// `TensileLibrary_lazy_<gfx>.dat`: the libraries of one target.
+    Lazy,
+    /// `TensileLiteLibrary_lazy_Mapping.dat`: libraries by the numbers of their solutions.
+    Mapping,
+    /// `hipblasltExtOpLibrary.dat`: code objects of other operations, by target.
+    Extensions,
+}
+
+impl Index {
+    /// The kind of a file with this name; `None` if it lists no others.
+    pub fn of(name: &[u8]) -> Option<Self> {
+        let stem = name.strip_suffix(b".dat")?;
+        if stem.starts_with(b"TensileLibrary_lazy_gfx") {
+            Some(Self::Lazy)
+        } else if stem.starts_with(b"Tensile") && stem.ends_with(b"_lazy_Mapping") {
+            Some(Self::Mapping)
+        } else if stem == b"hipblasltExtOpLibrary" {
+            Some(Self::Extensions)
+        } else {
+            None
+        }
+    }
 }
 
 /// True for a file that reveals a target of the library: an index, or the only library of a target.
@@ -107,7 +145,7 @@ fn names_target(name: &[u8]) -> bool {
         let rest = name.strip_prefix(b"TensileLibrary_gfx").and_then(|n| n.strip_suffix(b".dat"));
         rest.is_some_and(|rest| rest.iter().all(u8::is_ascii_alphanumeric))
     };
-    is_index(name) || is_plain()
+    Index::of(name) == Some(Index::Lazy) || is_plain()
 }
 
 fn is_code(name: &[u8]) -> bool {
@@ -140,28 +178,107 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
 
 /// Reports indexes without their files, and files without an index.
 fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataFault>) {
+    let mut named: BTreeSet<&[u8]> = BTreeSet::new();
     for (index, values) in &listing.indexes {
         let Some(values) = values else {
             out.insert(DataFault::BadIndex { index: index.clone() });
             continue;
         };
         for value in values {
-            let file = [value, &b".dat"[..]].concat();
-            if !listing.names.contains(&file) {
-                out.insert(DataFault::MissingFile { index: index.clone(), file });
-            }
+            out.extend(missing(listing, index, value));
+            named.insert(value);
         }
     }
     let known: BTreeSet<&str> = offers.iter().map(|offer| &*offer.target.processor).collect();
-    let mut told = BTreeSet::new();
-    for name in
-        listing.names.iter().filter(|name| is_code(name) && name.starts_with(b"TensileLibrary"))
-    {
-        let Some(target) = target_of(name).map(|target| TargetId::any(&target.processor)) else {
-            continue;
+    let can_name = listing.indexes.keys().any(|name| Index::of(name) == Some(Index::Lazy))
+        && listing.indexes.values().all(Option::is_some);
+    let mut without: BTreeMap<TargetId, Vec<&Vec<u8>>> = BTreeMap::new();
+    for name in listing.names.iter().filter(|name| is_library_code(name)) {
+        let Some(target) = target_of(name) else { continue };
+        if !known.contains(&*target.processor) || can_name && !is_named(listing, &named, name) {
+            without.entry(TargetId::any(&target.processor)).or_default().push(name);
+        }
+    }
+    for (target, files) in without {
+        let Some(file) = files.first().map(|name| (*name).clone()) else { continue };
+        out.insert(if known.contains(&*target.processor) {
+            DataFault::Unnamed { target, file, count: files.len() }
+        } else {
+            DataFault::NoIndex { target, file }
+        });
+    }
+    helpers(listing, offers, out);
+}
+
+/// The defect of what an index names.
+fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataFault> {
+    let of_file = |file: Vec<u8>| {
+        let is_there = listing.names.contains(&file);
+        (!is_there).then(|| DataFault::MissingFile { index: index.to_vec(), file })
+    };
+    let kind = Index::of(index)?;
+    if kind == Index::Extensions {
+        return of_file(value.to_vec());
+    }
+    of_file([value, b".dat"].concat()).or_else(|| {
+        let target = (kind == Index::Lazy).then(|| target_of(index)).flatten();
+        let no_code = || DataFault::NoCode { index: index.to_vec(), library: value.to_vec() };
+        (!has_code(listing, value, target.as_ref())).then(no_code)
+    })
+}
+
+/// True if a library has a code object: of its own name, of that with settings, or, for code that was
+/// built for several targets, of that with the target of the index.
+fn has_code(listing: &Listing, library: &[u8], target: Option<&TargetId>) -> bool {
+    let start = std::ops::Bound::Included(library.to_vec());
+    let names = listing.names.range((start, std::ops::Bound::Unbounded));
+    let mut rests = names.map_while(|name| name.strip_prefix(library));
+    let is_for = |rest: &[u8]| match (rest.strip_prefix(b"_"), target) {
+        (None, _) => true,
+        (Some(_), None) => rest.starts_with(b"_gfx"),
+        (Some(rest), Some(target)) => rest
+            .strip_prefix(target.processor.as_bytes())
+            .is_some_and(|rest| matches!(rest.first(), Some(b'.' | b'-'))),
+    };
+    rests.any(|rest| is_code(rest) && is_for(rest))
+}
+
+fn is_library_code(name: &[u8]) -> bool {
+    is_code(name) && name.starts_with(b"TensileLibrary")
+}
+
+/// True if an index names the library of a code object, or the code is that of the only library of a target.
+fn is_named(listing: &Listing, named: &BTreeSet<&[u8]>, name: &[u8]) -> bool {
+    let stem = memchr::memrchr(b'.', name).and_then(|end| name.get(..end)).unwrap_or(name);
+    let cut = |word: &[u8]| {
+        memchr::memmem::rfind(stem, word).and_then(|at| stem.get(..at)).unwrap_or(stem)
+    };
+    let is_only = || {
+        let index = [stem, b".dat"].concat();
+        names_target(&index) && listing.names.contains(&index)
+    };
+    [stem, cut(b"-xnack"), cut(b"-sramecc"), cut(b"_gfx")].iter().any(|one| named.contains(one))
+        || is_only()
+}
+
+/// The begin of the names of files with kernels that all libraries of a target use.
+const HELPERS: &[u8] = b"Kernels.so-000";
+
+/// Targets without the kernels that all libraries use, if others have them.
+fn helpers(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataFault>) {
+    let files = listing.names.iter().filter(|name| is_code(name) && name.starts_with(HELPERS));
+    let has: Vec<TargetId> = files.filter_map(|name| target_of(name)).collect();
+    if has.is_empty() {
+        return;
+    }
+    for offer in offers {
+        let name = &*offer.target.processor;
+        let serves = |own: &TargetId| {
+            own.processor == name || super::compat::members(&own.processor).contains(&name)
         };
-        if !known.contains(&*target.processor) && told.insert(target.clone()) {
-            out.insert(DataFault::NoIndex { target, file: name.clone() });
+        if !has.iter().any(serves) {
+            let target = TargetId::any(name);
+            out.insert(DataFault::Fewer { file: [HELPERS, b"-*.hsaco"].concat(), target });
         }
     }
 }
@@ -215,7 +332,7 @@ pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DataFault, Listing, data_set, target_of};
+    use super::{DataFault, DataSet, Listing, data_set, target_of};
     use crate::format::gpu::TargetId;
     use std::path::Path;
 
@@ -234,26 +351,92 @@ mod tests {
         }
     }
 
+    fn set(names: &[&str], indexes: &[(&str, &[&str])]) -> DataSet {
+        let bytes = |text: &&str| text.as_bytes().to_vec();
+        let mut listing = Listing::default();
+        listing.names.extend(names.iter().map(bytes));
+        for (index, named) in indexes {
+            listing.names.insert(bytes(index));
+            listing.indexes.insert(bytes(index), Some(named.iter().map(bytes).collect()));
+        }
+        data_set(Path::new("/d"), None, &listing).expect("a set")
+    }
+
     #[test]
     fn indexes_and_files_belong_together() {
-        let names = [
-            "TensileLibrary_lazy_gfx90a.dat",
-            "TensileLibrary_Type_A_gfx90a.dat",
-            "TensileLibrary_Type_A_gfx90a.co",
-            "TensileLibrary_Type_A_gfx1030.co",
-        ];
-        let mut listing = Listing::default();
-        listing.names.extend(names.map(|name| name.as_bytes().to_vec()));
+        let files = ["T_A_gfx90a.dat", "T_A_gfx90a.co", "T_A_gfx1030.co", "T_C_gfx90a.co"];
+        let files = files.map(|name| name.replace("T_", "TensileLibrary_Type_"));
+        let names: Vec<&str> = files.iter().map(String::as_str).collect();
+        let index = "TensileLibrary_lazy_gfx90a.dat";
         let named = ["TensileLibrary_Type_A_gfx90a", "TensileLibrary_Type_B_gfx90a"];
-        let named = named.map(|name| name.as_bytes().to_vec()).to_vec();
-        listing.indexes.insert(names[0].into(), Some(named));
-        let set = data_set(Path::new("/d"), None, &listing).expect("a set");
+        let set = set(&names, &[(index, &named)]);
         let targets: Vec<String> = set.offers.iter().map(|o| o.target.to_string()).collect();
         assert_eq!(targets, ["gfx90a"]);
-        let (index, file) = (names[0].into(), b"TensileLibrary_Type_B_gfx90a.dat".to_vec());
+        let (index, file) = (index.into(), b"TensileLibrary_Type_B_gfx90a.dat".to_vec());
         let missing = DataFault::MissingFile { index, file };
         let target = TargetId::any("gfx1030");
-        let unnamed = DataFault::NoIndex { target, file: names[3].into() };
-        assert_eq!(set.faults, [missing, unnamed]);
+        let without = DataFault::NoIndex { target, file: names[2].into() };
+        let target = TargetId::any("gfx90a");
+        let unnamed = DataFault::Unnamed { target, file: names[3].into(), count: 1 };
+        assert_eq!(set.faults, [missing, without, unnamed]);
+    }
+
+    /// The forms of code that a library may have, as rocBLAS 6.4 has them.
+    #[test]
+    fn libraries_have_code_under_several_names() {
+        let index = "TensileLibrary_lazy_gfx90a.dat";
+        let names =
+            ["TensileLibrary_A_gfx90a", "TensileLibrary_B_gfx90a", "TensileLibrary_A_fallback"];
+        let all = [
+            "TensileLibrary_A_gfx90a.co",
+            "TensileLibrary_B_gfx90a-xnack+.hsaco",
+            "TensileLibrary_A_fallback_gfx90a-xnack-.hsaco",
+        ];
+        let dats = names.map(|name| format!("{name}.dat"));
+        for left_out in 0..=all.len() {
+            let mut files: Vec<&str> = dats.iter().map(String::as_str).collect();
+            files.extend(all.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, f)| *f));
+            // Code of another target does not count.
+            files.push("TensileLibrary_A_fallback_gfx906.hsaco");
+            let found = set(&files, &[(index, &names), ("TensileLibrary_lazy_gfx906.dat", &[])]);
+            let (index, library) = (index.as_bytes().to_vec(), names.get(left_out));
+            let expected =
+                library.map(|name| DataFault::NoCode { index, library: name.as_bytes().to_vec() });
+            assert_eq!(found.faults, expected.into_iter().collect::<Vec<_>>(), "{left_out}");
+        }
+    }
+
+    #[test]
+    fn other_indexes_name_files_too() {
+        let files =
+            ["TensileLibrary_A_gfx90a.dat", "TensileLibrary_A_gfx90a.co", "extop_gfx90a.co"];
+        let lazy = ("TensileLibrary_lazy_gfx90a.dat", &["TensileLibrary_A_gfx90a"][..]);
+        let mapping = "TensileLiteLibrary_lazy_Mapping.dat";
+        let extensions = "hipblasltExtOpLibrary.dat";
+        let good = [lazy, (mapping, lazy.1), (extensions, &["extop_gfx90a.co"][..])];
+        assert_eq!(set(&files, &good).faults, []);
+        let other = ["TensileLibrary_B_gfx90a"];
+        let bad = [lazy, (mapping, &other[..]), (extensions, &["extop_gfx942.co"][..])];
+        let fault = |index: &str, file: &str| DataFault::MissingFile {
+            index: index.into(),
+            file: file.into(),
+        };
+        let expected =
+            [fault(mapping, "TensileLibrary_B_gfx90a.dat"), fault(extensions, "extop_gfx942.co")];
+        assert_eq!(set(&files, &bad).faults, expected);
+    }
+
+    #[test]
+    fn helpers_are_there_for_every_target() {
+        let indexes = [
+            ("TensileLibrary_lazy_gfx90a.dat", &[][..]),
+            ("TensileLibrary_lazy_gfx1030.dat", &[][..]),
+        ];
+        let one = ["Kernels.so-000-gfx90a-xnack+.hsaco"];
+        let target = TargetId::any("gfx1030");
+        let fewer = DataFault::Fewer { file: b"Kernels.so-000-*.hsaco".to_vec(), target };
+        assert_eq!(set(&one, &indexes).faults, [fewer]);
+        assert_eq!(set(&[one[0], "Kernels.so-000-gfx1030.hsaco"], &indexes).faults, []);
+        assert_eq!(set(&[], &indexes).faults, []);
     }
 }

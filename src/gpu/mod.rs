@@ -47,7 +47,8 @@ pub struct Process {
     pub profile: Profile,
     /// The reason for that profile.
     pub reason: String,
-    /// The device code that it loads, each with the files in the process that need it.
+    /// The device code that it loads, each with the files in the process that load it, directly
+    /// or not.
     pub units: Vec<(Unit, Vec<FileId>)>,
 }
 

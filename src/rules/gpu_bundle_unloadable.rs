@@ -31,6 +31,7 @@ process loads:
 - compressed bundles of version 1 under 6.2 to 6.3, which reads another size from the header
 - compressed bundles of version 3 under upstream's runtime before 7.0
 - generic targets in compressed bundles under 6.4
+- code objects of version 6, such as all generic ones, under a runtime up to 6.0
 - for targets of the policy: code for a similar GPU, which the runtimes of distributions accept, but in a
   compressed bundle
 - the magic number `CCOB` inside a compressed payload (a warning): LLVM's readers without a fix of 2026 take it
@@ -95,6 +96,18 @@ fn check(query: &Query<'_>) -> Findings {
 /// The forms in a file that a runtime cannot read, each once.
 fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<String> {
     let mut forms: BTreeMap<String, usize> = BTreeMap::new();
+    let mut out = Vec::new();
+    // LLVM knows both since 02/2024, later than ROCm 6.0.
+    if runtime.is_at_most(6, 0) {
+        let objects = code.containers.iter().flat_map(|container| &container.entries);
+        let is_new = |entry: &&Entry| entry.code.as_ref().is_some_and(|code| code.version >= 6);
+        let count = objects.filter(is_new).count();
+        if count > 0 {
+            let objects = if count == 1 { "code object" } else { "code objects" };
+            let name = runtime.version_text();
+            out.push(format!("{count} {objects} of version 6: {name} reads versions up to 5"));
+        }
+    }
     for container in code.containers.iter().filter(|container| container.kind == Kind::Ccob) {
         if let Some(why) = refused(container, process.profile, runtime) {
             let version = container.version.unwrap_or(0);
@@ -106,7 +119,8 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
         let bundles = if count == 1 { "bundle" } else { "bundles" };
         format!("{count} compressed {bundles} {text}")
     };
-    forms.into_iter().map(text).collect()
+    out.extend(forms.into_iter().map(text));
+    out
 }
 
 /// The reason why a runtime cannot read a compressed bundle, from the sources of clr and comgr,

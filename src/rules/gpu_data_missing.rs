@@ -18,9 +18,11 @@ const DOCS: &str = "\
 Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their kernels, and kpack files:
 
 - a library without such a directory
-- an index (`TensileLibrary_lazy_<gpu>.dat`) that names files which do not exist
-- code objects for a GPU that has no index, so that they are never loaded
-- a file with code for several GPUs that lacks one which the other files have
+- an index (`TensileLibrary_lazy_<gpu>.dat`, `TensileLiteLibrary_lazy_Mapping.dat`, `hipblasltExtOpLibrary.dat`) that
+  names files which do not exist, or a library without a code object
+- code objects that no index names, so that they are never loaded
+- a file with code for several GPUs, or the set of files `Kernels.so-000-<gpu>.hsaco`, that lacks a GPU which the other
+  files have
 - a program or library whose device code is in kpack files (TheRock's packages), and none of them exists
 
 ## Why it matters
@@ -46,7 +48,7 @@ that is incomplete.
 ## Limits
 
 The directory is searched as upstream and Debian install it: `<directory>/library` or `<directory>/<version>/library`
-beside the library. A path compiled into the library, and the variables `ROCBLAS_TENSILE_LIBPATH` and
+beside the library, with its directories for one GPU each. A path compiled into the library, and the variables `ROCBLAS_TENSILE_LIBPATH` and
 `ROCM_KPACK_PATH`, are not followed. A missing database of MIOpen or rocFFT is not reported: both libraries compile
 kernels that they do not find there.
 ";
@@ -87,6 +89,22 @@ fn finding(query: &Query<'_>, unit: Unit, fault: &DataFault) -> Box<Finding> {
         }
         DataFault::NoIndex { target, file } => {
             let message = format!("{} is for {target}, and no index names code for it", show(file));
+            (message, Some(target), file)
+        }
+        DataFault::NoCode { index, library } => {
+            let message =
+                format!("{} names {}, which has no code object", show(index), show(library));
+            (message, None, library)
+        }
+        DataFault::Unnamed { target, file, count } => {
+            let message = match count {
+                1 => format!("{}: the index for {target} does not name it", show(file)),
+                n => format!(
+                    "{} and {} more files: the index for {target} does not name them",
+                    show(file),
+                    n - 1
+                ),
+            };
             (message, Some(target), file)
         }
         DataFault::Fewer { file, target } => {

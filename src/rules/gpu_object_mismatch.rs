@@ -27,7 +27,8 @@ const DOCS: &str = "\
 Reads the device code of programs and libraries, and of code objects and bundles on their own, and compares its
 parts: the target in the id of a bundle entry with the ELF header and the notes of the code object, the name of
 a file with its content, and the wrappers that register bundles with the bundles. Sizes that do not fit, unknown
-versions and metadata that the runtime cannot read are reported too. Of the databases of MIOpen (`*.kdb`, `*.db`) and
+versions, entries without a code object, generic code without a version and metadata that the runtime cannot read are
+reported too. Of the databases of MIOpen (`*.kdb`, `*.db`) and
 rocFFT (`rocfft_kernel_cache*.db`), it reads the headers.
 
 ## Why it matters
@@ -140,7 +141,14 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
     {
         out.push(format!("{subject} holds code for {flags}"));
     }
+    // ROCR compares it with the least version that it knows, which is 1.
+    if flags.is_some_and(TargetId::is_generic) && object.generic_version == 0 {
+        out.push(format!("{subject} holds generic code without a version, which runtimes refuse"));
+    }
     if let Some(metadata) = &object.metadata {
+        if metadata.target_id().is_none() && !metadata.target.is_empty() {
+            out.push(format!("{subject} has notes for {}", show(&metadata.target)));
+        }
         if let (Some(noted), Some(flags)) = (metadata.target_id(), flags)
             && !agrees(&noted, flags)
         {
@@ -148,7 +156,9 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
         }
         if metadata.bad_names > 0 {
             let count = metadata.bad_names;
-            out.push(format!("{subject} has metadata with {count} names that are not strings"));
+            let names =
+                if count == 1 { "name that is not a string" } else { "names that are not strings" };
+            out.push(format!("{subject} has metadata with {count} {names}"));
         }
     }
     out.extend(object.defect.map(|defect| format!("{subject} {defect}")));

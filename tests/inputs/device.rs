@@ -3,11 +3,14 @@
 
 mod archives;
 mod bombs;
+mod cuda;
 mod damage;
 mod databases;
 mod emitters;
 mod formats;
+mod hostile;
 mod kpack;
+mod newest;
 mod oracle;
 mod rows;
 mod spans;

@@ -6,7 +6,7 @@
 use super::bytes::{Bytes, u16_at};
 use super::code_object::{self, CodeObject};
 use super::host::Extent;
-use super::table::{COMPRESSED, Short, check_extents, header, table};
+use super::table::{self, COMPRESSED, Short, check_extents, header, table, table_len};
 use super::{Compression, Container, Depth, DeviceCode, Entry, Fault, Kind};
 use super::{deep, inflate};
 use crate::format::ReadError;
@@ -27,7 +27,7 @@ pub(super) fn plain(
         container.size = bytes.len();
         return Ok(container);
     };
-    let mut end = 0;
+    let (mut end, table) = (0, table_len(&entries));
     for entry in &mut entries {
         let Some(last) = entry.offset.checked_add(entry.size).filter(|last| *last <= bytes.len())
         else {
@@ -35,9 +35,15 @@ pub(super) fn plain(
             continue;
         };
         end = end.max(last);
-        entry.code = payload(bytes.part(entry.offset, entry.size), depth.notes)?;
+        let part = bytes.part(entry.offset, entry.size);
+        entry.code = payload(part, depth.notes)?;
+        let head = if entry.code.is_some() { Vec::new() } else { part.read(0, 4)? };
+        faults.extend(
+            table::content_fault(entry, table, &head)
+                .map(|what| Fault::of(offset, &entry.id, what)),
+        );
     }
-    container.size = end.max(table_len(&entries)).min(bytes.len());
+    container.size = end.max(table).min(bytes.len());
     container.entries = entries;
     Ok(container)
 }
@@ -62,6 +68,9 @@ pub(super) fn in_sections(
         }
         let code = payload(part, depth.notes)?;
         let entry = Entry { id: id.clone(), offset: offset - start, size: *size, code };
+        let head = if entry.code.is_some() { Vec::new() } else { part.read(0, 4)? };
+        let what = table::content_fault(&entry, 0, &head);
+        out.faults.extend(what.map(|what| Fault::of(*offset, id, what)));
         container.size = container.size.max(entry.offset.saturating_add(*size));
         container.entries.push(entry);
     }
@@ -75,12 +84,6 @@ fn payload(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadErro
         return Ok(None);
     }
     code_object::read(bytes, notes)
-}
-
-/// The length of a bundle's header and table, in bytes.
-fn table_len(entries: &[Entry]) -> u64 {
-    let ids: u64 = entries.iter().map(|entry| entry.id.len() as u64).sum();
-    32 + 24 * entries.len() as u64 + ids
 }
 
 /// The entries of a plain bundle; `None` if the table is damaged.

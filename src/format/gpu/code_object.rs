@@ -43,8 +43,8 @@ pub struct Metadata {
     pub version: (u64, u64),
     /// Names of the kernels, in their order.
     pub kernels: Vec<Vec<u8>>,
-    /// Number of kernels and arguments whose name is not a string: an assembler read `Y` or `N` as
-    /// true or false.
+    /// Number of names of kernels, symbols and arguments that are not strings: an assembler read `Y` or `N`
+    /// as true or false.
     pub bad_names: usize,
 }
 
@@ -212,6 +212,11 @@ fn kernel(reader: &mut Reader<'_>, out: &mut Metadata) -> Option<()> {
                 }
             }
             Some(())
+        }
+        b".symbol" => {
+            let value = reader.next()?;
+            out.bad_names += usize::from(!matches!(value, Value::Str(_)));
+            reader.skip(value)
         }
         b".args" => {
             let Value::List(count) = reader.next()? else { return None };

@@ -3,7 +3,7 @@
 
 use super::bytes::Bytes;
 use super::code_object;
-use super::table::{Header, Short, check_extents, table};
+use super::table::{Header, Short, check_extents, content_fault, table, table_len};
 use super::{Compression, Container, Entry, Fault, inflate};
 use md5::{Digest as _, Md5};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -56,10 +56,14 @@ struct Arriving {
     /// The first bytes, until they hold the table.
     head: Vec<u8>,
     table: Option<Result<Vec<Entry>, ()>>,
+    /// The length of the table in bytes.
+    table_len: u64,
     /// Indices of the entries in the order of their offsets, and the position of the next one.
     order: Vec<usize>,
     next: usize,
     kept: Vec<u8>,
+    /// Entries and their defects.
+    faults: Vec<(Vec<u8>, &'static str)>,
 }
 
 /// Inflates `stream` and compares it with the statements of its header.
@@ -77,13 +81,16 @@ pub(super) fn check(
         seen: 0,
         head: Vec::new(),
         table: None,
+        table_len: 0,
         order: Vec::new(),
         next: 0,
         kept: Vec::new(),
+        faults: Vec::new(),
     };
     let taken =
         inflate::all(stream, method, header.uncompressed, &mut |chunk| arriving.take(chunk));
-    let Arriving { hash, seen, table, .. } = arriving;
+    let Arriving { hash, seen, table, faults: found, .. } = arriving;
+    faults.extend(found.into_iter().map(|(id, what)| Fault::of(offset, &id, what)));
     match table {
         Some(Ok(entries)) => {
             check_extents(&entries, header.uncompressed, offset, faults);
@@ -116,6 +123,7 @@ impl Arriving {
             self.head.extend_from_slice(chunk);
             match table(&self.head) {
                 Ok(entries) => {
+                    self.table_len = table_len(&entries);
                     self.order = (0..entries.len()).collect();
                     self.order.sort_by_key(|at| entries[*at].offset);
                     self.table = Some(Ok(entries));
@@ -146,6 +154,9 @@ impl Arriving {
                 return;
             }
             entry.code = code_object::read(Bytes::Memory(&self.kept), true).ok().flatten();
+            let head = self.kept.get(..4).unwrap_or_default();
+            let fault = content_fault(entry, self.table_len, head);
+            self.faults.extend(fault.map(|what| (entry.id.clone(), what)));
             self.kept.clear();
             self.next += 1;
         }

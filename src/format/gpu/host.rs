@@ -287,8 +287,9 @@ impl<'a> Elf<'a> {
         self.bytes.part(place.offset, place.size)
     }
 
-    /// The values that relative relocations of DT_RELA store at `slots`. For those of DT_RELR, the
-    /// value is already in the file.
+    /// The values that relocations of DT_RELA store at `slots`: relative ones, and those against a
+    /// symbol that the object defines, such as an exported `__hip_fatbin`. For DT_RELR, the value is
+    /// already in the file.
     fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
         let mut out = Vec::new();
         let Some(dynamic) = self.dynamic else { return Ok(out) };
@@ -298,13 +299,14 @@ impl<'a> Elf<'a> {
             let mut entries = table.chunks_exact(16);
             entries.find(|raw| u64_at(raw, 0) == Some(wanted)).and_then(|raw| u64_at(raw, 8))
         };
-        // DT_RELA and DT_RELASZ.
-        let (Some(rela), Some(size)) = (tag(7), tag(8)) else { return Ok(out) };
+        // DT_RELA, DT_RELASZ and DT_SYMTAB.
+        let (Some(rela), Some(size), symbols) = (tag(7), tag(8), tag(6)) else { return Ok(out) };
         let Some(place) = self.place(rela) else { return Ok(out) };
         let size = size.min(place.size).min(MOST_RELOCATIONS);
-        let relative = match elf::Machine(self.machine) {
-            elf::EM_AARCH64 => 1027,
-            _ => 8,
+        // R_*_RELATIVE, and the type that stores a symbol's address.
+        let (relative, absolute) = match elf::Machine(self.machine) {
+            elf::EM_AARCH64 => (1027, 257),
+            _ => (8, 1),
         };
         let (first, last) =
             (slots.first().copied().unwrap_or(0), slots.last().copied().unwrap_or(0));
@@ -313,14 +315,31 @@ impl<'a> Elf<'a> {
             let len = usize::try_from(STEP.min(size - at)).unwrap_or(0);
             for raw in self.bytes.read(place.offset + at, len)?.chunks_exact(24) {
                 let (Some(offset), Some(info)) = (u64_at(raw, 0), u64_at(raw, 8)) else { continue };
-                if offset < first || offset > last || info != relative || !slots.contains(&offset) {
+                if offset < first || offset > last || !slots.contains(&offset) {
                     continue;
                 }
-                out.extend(u64_at(raw, 16).map(|addend| (offset, addend)));
+                let base = match (info & 0xffff_ffff, symbols) {
+                    _ if info == relative => Some(0),
+                    (kind, Some(symbols)) if kind == absolute => {
+                        self.symbol(symbols, info >> 32)?
+                    }
+                    _ => None,
+                };
+                let value = base.zip(u64_at(raw, 16));
+                out.extend(value.map(|(base, addend)| (offset, base.wrapping_add(addend))));
             }
             at += STEP;
         }
         Ok(out)
+    }
+
+    /// The address of a symbol that the object defines.
+    fn symbol(&self, table: u64, number: u64) -> Result<Option<u64>, ReadError> {
+        let at = number.checked_mul(24).and_then(|at| at.checked_add(table));
+        let Some(place) = at.and_then(|at| self.place(at)) else { return Ok(None) };
+        let raw = self.part(place).read(0, 24)?;
+        let is_defined = super::bytes::u16_at(&raw, 6).is_some_and(|section| section != 0);
+        Ok(u64_at(&raw, 8).filter(|_| is_defined))
     }
 }
 

@@ -250,6 +250,11 @@ pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     msgpack::values_of(index, key)
 }
 
+/// The strings among the values of a MessagePack map, by number for example; `None` if it is damaged.
+pub fn map_strings(index: &[u8]) -> Option<Vec<&[u8]>> {
+    msgpack::strings(index)
+}
+
 /// Lists the device code of an open file.
 pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
     of_bytes(Bytes::whole(handle), depth)

@@ -175,9 +175,24 @@ fn collect<'b>(
     Some(())
 }
 
+/// The strings among the values of the outermost map; `None` if the data is damaged or another value.
+pub(super) fn strings(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut reader = Reader::new(bytes);
+    let Value::Map(pairs) = reader.next()? else { return None };
+    let mut out = Vec::new();
+    for _ in 0..pairs {
+        reader.skip_next()?;
+        match reader.next()? {
+            Value::Str(text) => out.push(text),
+            other => reader.skip(other)?,
+        }
+    }
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Reader, Value, values_of};
+    use super::{Reader, Value, strings, values_of};
 
     #[test]
     fn values_of_all_forms() {
@@ -199,5 +214,8 @@ mod tests {
         assert_eq!(values_of(&[0x91; 100], b"k"), None);
         let nested = [0x81, 0xa1, b'x', 0x91, 0x81, 0xa1, b'k', 0xa1, b'v'];
         assert_eq!(values_of(&nested, b"k"), Some(vec![&b"v"[..]]));
+        assert_eq!(strings(&[0x82, 0, 0xa1, b'a', 51, 0xc0]), Some(vec![&b"a"[..]]));
+        assert_eq!(strings(&[0x82, 0, 0xa1, b'a', 51]), None);
+        assert_eq!(strings(&[0xa1, b'a']), None);
     }
 }

@@ -54,10 +54,16 @@ pub(super) fn read(
             faults.push(Fault::new(offset, "has an image beyond its end"));
             break;
         };
+        // Code for exactly this GPU (`sm_90a`), or for its family (`sm_100f`).
+        let suffix = match flags >> 20 & 3 {
+            0 => "",
+            2 => "f",
+            _ => "a",
+        };
         let id = match kind {
-            PTX => format!("compute_{sm}"),
-            CUBIN => format!("sm_{sm}"),
-            other => format!("kind_{other}_sm_{sm}"),
+            PTX => format!("compute_{sm}{suffix}"),
+            CUBIN => format!("sm_{sm}{suffix}"),
+            other => format!("kind_{other}_sm_{sm}{suffix}"),
         };
         // `FATBIN_FLAG_COMPRESS` is LZ4, and 0x8000 is zstd since CUDA 12.
         if flags & 0x8000 != 0 {

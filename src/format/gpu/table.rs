@@ -46,6 +46,29 @@ pub(super) fn table(head: &[u8]) -> Result<Vec<Entry>, Short> {
     Ok(out)
 }
 
+/// The length of a bundle's header and table, in bytes.
+pub(super) fn table_len(entries: &[Entry]) -> u64 {
+    let ids: u64 = entries.iter().map(|entry| entry.id.len() as u64).sum();
+    32 + 24 * entries.len() as u64 + ids
+}
+
+/// LLVM bitcode, and the same in its wrapper: the entries of objects that `clang -fgpu-rdc` compiles.
+const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
+
+/// The defect of an entry for an AMD GPU, by its place and its first bytes. `table` is the length of the
+/// bundle's table. LLVM refuses a bundle with an entry at offset 0.
+pub(super) fn content_fault(entry: &Entry, table: u64, head: &[u8]) -> Option<&'static str> {
+    let target = entry.target_id()?;
+    if entry.size == 0 {
+        return Some("is empty");
+    }
+    if entry.offset < table {
+        return Some("begins inside the table of entries");
+    }
+    let is_code = entry.code.is_some() || BITCODE.contains(&head);
+    (!is_code && target.processor != super::SPIRV).then_some("holds no code object")
+}
+
 /// The header of a compressed bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {

@@ -48,6 +48,22 @@ impl TargetId {
         Some(target)
     }
 
+    /// The target that a person names: also as rocminfo prints it (`amdgcn-amd-amdhsa--gfx90a:xnack-`) or
+    /// as the id of a bundle, in letters of any case.
+    pub fn named(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        let name = match text.split_once("--") {
+            Some((triple, name)) if triple.ends_with("amdgcn-amd-amdhsa") => name,
+            _ => &*text,
+        };
+        Self::parse(name.as_bytes())
+    }
+
+    /// True for a processor that this version knows.
+    pub fn is_known(&self) -> bool {
+        self.processor == SPIRV || processors().any(|name| name == self.processor)
+    }
+
     /// True for code that any processor of a family runs.
     pub fn is_generic(&self) -> bool {
         self.processor.ends_with("-generic")

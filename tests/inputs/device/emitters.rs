@@ -55,6 +55,21 @@ fn targets_for_build_systems() {
     assert_eq!(run.stdout, b"-DGPU_TARGETS=gfx90a;gfx1030|");
 }
 
+/// A build that ignored the list that was asked for.
+#[test]
+fn targets_that_an_exact_policy_does_not_list_are_left_out() {
+    let lab = Lab::new();
+    runtime(&lab, "6");
+    let code = device::bundle(&["gfx908", "gfx90a", "gfx942"], 4096);
+    library(&lab, "libdevice_ops.so", &code, &[]);
+    policy(&lab, "targets = [\"gfx90a\", \"gfx1030\"]\nexact = true");
+    let line = emitted(&lab, "gpu-cmake").lines().nth(1).map(str::to_owned);
+    assert_eq!(line.as_deref(), Some("'-DGPU_TARGETS=gfx90a;gfx1030'"));
+    policy(&lab, "targets = [\"gfx90a\"]\nexact = true");
+    let line = emitted(&lab, "gpu-cmake").lines().nth(1).map(str::to_owned);
+    assert_eq!(line.as_deref(), Some("'-DGPU_TARGETS=gfx90a'"));
+}
+
 #[test]
 fn libraries_precede_what_needs_them() {
     let lab = lab();

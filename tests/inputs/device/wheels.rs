@@ -1,7 +1,8 @@
 //! Published wheels with device code, pinned by hash: places, ids and sizes of bundles equal what LLVM's
 //! tools read, and kernels equal `llvm-readobj --notes`. The default is the two smallest;
-//! `LINKAUDIT_WHEELS=all` reads the large ones too.
+//! `LINKAUDIT_WHEELS=all` reads the large ones too, with the newest LLVM of Debian sid (`newest`).
 
+use super::newest;
 use super::oracle::{bundler, llvm};
 use crate::support::{self, Lab, clean, skip};
 use serde_json::Value;
@@ -9,10 +10,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A wheel: its requirement, and the Python and platform that it is for.
-struct Wheel {
-    requirement: &'static str,
-    python: &'static str,
-    platform: &'static str,
+pub(super) struct Wheel {
+    pub(super) requirement: &'static str,
+    pub(super) python: &'static str,
+    pub(super) platform: &'static str,
 }
 
 const WHEELS: &[Wheel] = &[
@@ -33,6 +34,12 @@ const WHEELS: &[Wheel] = &[
             --hash=sha256:e8097aa9dde2b759604e7b3f163e50dc83380968002e32fc770a8f91126d1b55\n",
         python: "3.11",
         platform: "manylinux_2_28_x86_64",
+    },
+    Wheel {
+        requirement: "jax-rocm7-pjrt==0.12.0 \
+            --hash=sha256:4551d0714523355f2946ca1958c3f584e95661e467a641d36b726f718a1c7934\n",
+        python: "3.12",
+        platform: "manylinux_2_27_x86_64",
     },
     Wheel {
         requirement: "onnxruntime-rocm==1.22.2.post3 \
@@ -56,15 +63,17 @@ const NEWER: [&str; 5] = ["gfx1153", "gfx950", "gfx1250", "gfx1251", "gfx9-4-gen
 
 #[test]
 fn wheels_as_llvm_reads_them() {
+    if std::env::var("LINKAUDIT_WHEELS").is_ok_and(|which| which == "all") {
+        return newest::wheels_as_the_newest_llvm_reads_them(WHEELS);
+    }
     let lab = Lab::new();
     let (bundler, readobj) = match (bundler(&lab), llvm("llvm-readobj")) {
         (Ok(bundler), Some(readobj)) => (bundler, readobj),
         (Err(why), _) => return skip("wheels_as_llvm_reads_them", &why),
         (_, None) => return skip("wheels_as_llvm_reads_them", "no llvm-readobj from LLVM 19 on"),
     };
-    let all = std::env::var("LINKAUDIT_WHEELS").is_ok_and(|which| which == "all");
     let mut tally = Tally::default();
-    for wheel in WHEELS.iter().take(if all { WHEELS.len() } else { 2 }) {
+    for wheel in &WHEELS[..2] {
         let lab = Lab::new();
         if let Err(why) = fetch(&lab, wheel) {
             return skip("wheels_as_llvm_reads_them", &why);
@@ -90,7 +99,7 @@ fn wheels_as_llvm_reads_them() {
     assert!(tally.bundles > 0 && tally.entries > 0 && tally.kernels > 0);
 }
 
-fn fetch(lab: &Lab, wheel: &Wheel) -> Result<(), String> {
+pub(super) fn fetch(lab: &Lab, wheel: &Wheel) -> Result<(), String> {
     lab.write("requirements", wheel.requirement);
     let run = clean("python3")
         .current_dir(lab.root())
