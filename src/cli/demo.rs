@@ -24,8 +24,8 @@ pub(super) fn demo(shared: &Shared, dir: Option<&Path>) -> Result<Exit> {
     let old = lists::read(&dir.join(LIST)).map_err(anyhow::Error::msg)?;
     write(dir, build(&old, "build/lib"))?;
     say(&format!(
-        "{shown} has the archives of a compiler in miniature. librockCompiler.a was merged from those\n\
-         that {LIST} lists, and {LINKED} was linked from it, without complaint.\n"
+        "{shown} has the archives of a miniature compiler. librockCompiler.a was merged from the archives\n\
+         that {LIST} lists, and {LINKED} was linked from it without an error.\n"
     ))?;
     let library = dir.join("build/lib").join(LINKED);
     let (lib, llvm) = (dir.join("build/lib"), dir.join("llvm/lib"));

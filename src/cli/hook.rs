@@ -34,7 +34,7 @@ pub(super) fn hook(options: &HookOptions) -> Result<Exit> {
 fn list() -> Result<Exit> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["system", "what it does", "DIR of --install"]);
+    table.set_header(["system", "integration", "DIR for --install"]);
     for system in SYSTEMS {
         table.add_row([system.name, system.summary, system.dir]);
     }
@@ -59,7 +59,7 @@ fn print(system: &System) -> Result<Exit> {
         text += format!("{mark} {line}").trim_end();
         text.push('\n');
     }
-    out::stdout(|w| w.write_all(text.as_bytes())).context("the hook cannot be written")?;
+    out::stdout(|w| w.write_all(text.as_bytes())).context("cannot write the hook to stdout")?;
     Ok(Exit::Clean)
 }
 
@@ -134,7 +134,7 @@ fn refuse(placed: &[Placed], system: &System, done: &str) -> Result<()> {
 
 fn install(system: &System, dir: &Path) -> Result<Exit> {
     if DiskTree::new().kind(dir) != Ok(crate::tree::Kind::Directory) {
-        bail!("{}: not a directory\nhelp: make it first", show_path(dir));
+        bail!("{}: not a directory\nhelp: create it first", show_path(dir));
     }
     let placed = placed(system, dir);
     refuse(&placed, system, "written")?;
@@ -147,7 +147,7 @@ fn install(system: &System, dir: &Path) -> Result<Exit> {
         }
         if let Some(parent) = path.parent() {
             out::directories(parent)
-                .with_context(|| format!("{} cannot be made", show_path(parent)))?;
+                .with_context(|| format!("cannot create {}", show_path(parent)))?;
         }
         let write = |w: &mut dyn std::io::Write| w.write_all(file.text.as_bytes());
         let written = if file.is_program {
@@ -155,15 +155,15 @@ fn install(system: &System, dir: &Path) -> Result<Exit> {
         } else {
             out::new_file(path, write)
         };
-        written.with_context(|| format!("{shown} cannot be written"))?;
+        written.with_context(|| format!("cannot write {shown}"))?;
         let _ = writeln!(said, "wrote {shown}");
     }
     let name = system.name;
     let _ = writeln!(
         said,
-        "help: how to use it, allow a finding and turn it off: linkaudit hook {name}"
+        "help: for its use, and for how to allow a finding or turn it off, see: linkaudit hook {name}"
     );
-    out::stdout(|w| w.write_all(said.as_bytes())).context("stdout cannot be written")?;
+    out::stdout(|w| w.write_all(said.as_bytes())).context("cannot write to stdout")?;
     Ok(Exit::Clean)
 }
 
@@ -174,12 +174,12 @@ fn uninstall(system: &System, dir: &Path) -> Result<Exit> {
     for Placed { path, there, .. } in &placed {
         let shown = show_path(path);
         if matches!(there, There::Absent) {
-            let _ = writeln!(said, "not there {shown}");
+            let _ = writeln!(said, "absent    {shown}");
             continue;
         }
-        out::remove(path).with_context(|| format!("{shown} cannot be removed"))?;
+        out::remove(path).with_context(|| format!("cannot remove {shown}"))?;
         let _ = writeln!(said, "removed {shown}");
     }
-    out::stdout(|w| w.write_all(said.as_bytes())).context("stdout cannot be written")?;
+    out::stdout(|w| w.write_all(said.as_bytes())).context("cannot write to stdout")?;
     Ok(Exit::Clean)
 }

@@ -120,7 +120,7 @@ pub enum Command {
     Archive(Box<ArchiveOptions>),
     /// List code objects for GPUs, and the targets that each library serves
     Gpu(GpuOptions),
-    /// Write fixes of findings: lists of archives, scripts for ar, linker flags, waivers
+    /// Find fixes for findings, verify them, and write them: lists of archives, scripts, linker flags
     Fix(FixOptions),
     /// Compare two versions of a prefix: what became worse, and what was fixed
     Diff(DiffOptions),
@@ -141,7 +141,7 @@ pub enum Command {
         /// The rule's id
         rule: Option<String>,
     },
-    /// Print or install the integration with a package manager, build system or CI
+    /// Print or install the integration with a package manager, build system or CI service
     Hook(HookOptions),
     /// Print the manual page
     Man {
@@ -185,7 +185,7 @@ pub struct ArchiveOptions {
     /// Further archives and objects, all in link order: select members by the rules of a linker
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub order: Option<Vec<PathBuf>>,
-    /// The linker whose rules count; all files are then in link order [default: lld]
+    /// Select members by the rules of this linker; all files are then in link order [default: lld]
     #[arg(long, value_enum, value_name = "LINKER")]
     pub linker: Option<Linker>,
     /// Extract the objects that follow like members of an archive, up to --end-lib
@@ -212,7 +212,7 @@ pub struct ArchiveOptions {
     /// Define a symbol by an expression
     #[arg(long, value_name = "NAME=EXPRESSION")]
     pub defsym: Vec<OsString>,
-    /// Lead references to NAME to __wrap_NAME, and those to __real_NAME to NAME
+    /// Resolve references to NAME to __wrap_NAME, and references to __real_NAME to NAME
     #[arg(long, value_name = "NAME")]
     pub wrap: Vec<OsString>,
     /// Files and options in their order.
@@ -224,17 +224,17 @@ pub struct ArchiveOptions {
     /// A symbol that the archives must define
     #[arg(long, value_name = "NAME")]
     pub root_symbol: Vec<OsString>,
-    /// Link a shared object, in which linkers define fewer names
+    /// Link a shared object: linkers define fewer symbols for it than for a program
     #[arg(long, conflicts_with = "pie")]
     pub shared: bool,
     /// Link a position-independent program
     #[arg(long)]
     pub pie: bool,
-    /// Leave out sections that nothing refers to: their undefined names are not reported
+    /// Drop sections to which nothing refers, with their undefined symbols
     #[arg(long)]
     pub gc_sections: bool,
-    /// Check all archives below DIR: which cannot be linked with the archives and shared libraries there
-    /// and in --from
+    /// Check all archives below DIR: list those with symbols that no archive and no shared library in DIR
+    /// or --from defines
     #[arg(
         long = "self",
         value_name = "DIR",
@@ -245,7 +245,7 @@ pub struct ArchiveOptions {
         ]
     )]
     pub self_dirs: Vec<PathBuf>,
-    /// List the references of every member; undefined ones are not errors
+    /// List the references of every member; undefined symbols are not errors
     #[arg(long)]
     pub all_members: bool,
     /// Write which member was extracted for which symbol, in lld's format
@@ -262,10 +262,10 @@ pub struct GpuOptions {
     /// Directories and files to search for device code
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Say whether all device code serves this GPU, such as gfx1030 or gfx90a:xnack+, and what is missing
+    /// List the libraries without code for this GPU, such as gfx1030 or gfx90a:xnack+
     #[arg(long, value_name = "ID")]
     pub target: Option<String>,
-    /// Inflate compressed bundles whole, check their sums, and list kernels
+    /// Inflate compressed bundles completely, check their sums, and list kernels
     #[arg(long)]
     pub deep: bool,
 }
@@ -276,14 +276,15 @@ pub struct FixOptions {
     /// Directories and files to audit
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The output: cmake-deps, mri, ldflags, link-line, pkg-config, patchelf, policy-waivers, gpu-cmake,
-    /// gpu-nix, gpu-gentoo or rebuild-order; to stdout, or with -o NAME=FILE to a file
+    /// Write this output to stdout: cmake-deps, mri, ldflags, link-line, pkg-config, patchelf, gpu-cmake,
+    /// gpu-nix, gpu-gentoo, rebuild-order, policy-waivers, checklist or cmake-install. -o NAME=FILE writes
+    /// one to a file
     #[arg(long, value_name = "NAME")]
     pub emit: Vec<String>,
     /// The merged archive, if --lib-path does not identify it
     #[arg(long, value_name = "FILE")]
     pub archive: Option<PathBuf>,
-    /// The list of archives from which it is merged, or that PATH is linked with
+    /// The CMake file with the list of archives from which it is merged, or that PATH is linked with
     #[arg(long, value_name = "FILE")]
     pub deps_list: Option<PathBuf>,
     /// Remove names from the list that nothing needs
@@ -300,7 +301,7 @@ pub struct DiffOptions {
     /// The new version: a directory or a JSON report
     #[arg(value_name = "NEW")]
     pub new: PathBuf,
-    /// A prefix or JSON report whose files count as users of the old version
+    /// A prefix or JSON report of other packages: report what they use and NEW no longer has
     #[arg(long, value_name = "PREFIX")]
     pub against: Vec<PathBuf>,
     /// OLD and NEW are staging directories (DESTDIR)
@@ -311,13 +312,13 @@ pub struct DiffOptions {
 /// The system of `hook`, and the directory it is installed in.
 #[derive(Args, Debug)]
 pub struct HookOptions {
-    /// The system; without it, all systems are listed
+    /// A package manager, build system or CI service; without it, all are listed
     #[arg(value_name = "SYSTEM")]
     pub system: Option<String>,
-    /// Write the files below DIR. A file that is there and differs is shown and left as it is
+    /// Write the files below DIR. If a file already exists and differs, show the difference and stop
     #[arg(long, value_name = "DIR", requires = "system")]
     pub install: Option<PathBuf>,
-    /// Remove the files that --install wrote below DIR. A file that differs is left as it is
+    /// Remove the files that --install wrote below DIR. If one was changed since, stop
     #[arg(long, requires = "install")]
     pub uninstall: bool,
 }
@@ -325,7 +326,7 @@ pub struct HookOptions {
 /// Commands of `policy`.
 #[derive(Subcommand, Debug)]
 pub enum PolicyCommand {
-    /// Report errors in policies, and rules in them that are not implemented yet
+    /// Report errors in policies, and requirements that no implemented rule checks yet
     Check {
         /// Policy files and built-in policies [default: those that an audit would read]
         #[arg(value_name = "FILE|NAME")]
@@ -337,9 +338,9 @@ pub enum PolicyCommand {
         #[arg(value_name = "FILE|NAME")]
         policies: Vec<OsString>,
     },
-    /// Write a first policy, in which everything is a comment, or which accepts what is found today
+    /// Write a first policy: a template with all keys as comments, or (--from) waivers for today's findings
     Init {
-        /// Audit PATH, or read a JSON report of it, and accept its findings in few entries
+        /// Audit PATH, or read a JSON report of it, and waive its findings with as few entries as possible
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
         /// The file to create
@@ -373,13 +374,13 @@ pub enum Sandbox {
 /// The loader whose rules apply.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loader {
-    /// The loader in PT_INTERP, or of the libc beside a library
+    /// The one in PT_INTERP; for libraries, the one of the libc on their search path, else the system's
     Auto,
-    /// The GNU C library's
+    /// That of glibc
     Glibc,
-    /// musl's
+    /// That of musl
     Musl,
-    /// Guix's GNU C library
+    /// That of glibc as Guix builds it
     Guix,
 }
 
@@ -421,10 +422,10 @@ pub struct Shared {
     /// Make paths and fingerprints relative to DIR; every PATH must be below it
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub prefix: Option<PathBuf>,
-    /// Resolve with the system's loader, as `ldd` does, instead of each program's PT_INTERP
+    /// Resolve all files with the system's loader, as `ldd` does, instead of each program's PT_INTERP
     #[arg(long, global = true, help_heading = sections::LOADER)]
     pub as_ldd: bool,
-    /// The loader whose rules apply; auto: the one in PT_INTERP, or of the libc beside a library
+    /// The loader whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "auto", help_heading = sections::LOADER)]
     pub loader: Loader,
     /// The processor of the target: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (the same levels
@@ -484,14 +485,14 @@ pub struct Shared {
     /// Exit with 1 if the baseline has lines about files that no longer exist
     #[arg(long, global = true, help_heading = sections::BASELINE)]
     pub fail_on_gone: bool,
-    /// Output on stdout: human, table, json, sarif, junit, github, gitlab, gcc, markdown, dot, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
+    /// Output on stdout: human, table, json, sarif, junit, github, gitlab, gcc, markdown, dot, ldd; tree: human, json, dot; why: human, json; gpu: human, json; archive: human, table, json; diff: human, json, table, sarif, junit, github, gitlab, gcc, markdown
     #[arg(long, global = true, value_name = "NAME", default_value = "human", help_heading = sections::OUTPUT)]
     pub format: String,
-    /// Make the paths of sarif, junit, github, gitlab, gcc and markdown relative to DIR; without it, to the
-    /// current directory
+    /// Make the paths of sarif, junit, github, gitlab, gcc and markdown relative to DIR [default: the
+    /// current directory]
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::OUTPUT)]
     pub relative_to: Option<PathBuf>,
-    /// Write a further output of the same run to FILE
+    /// Write the output NAME of the same run to FILE; may be repeated
     #[arg(short, long, global = true, value_name = "NAME=FILE", help_heading = sections::OUTPUT)]
     pub output: Vec<String>,
     /// Audit the paths that FILE (- is stdin) lists, one per line
@@ -510,7 +511,7 @@ pub struct Shared {
     /// Read every file again with independent parsers, and report differences
     #[arg(long, global = true, help_heading = sections::FINDINGS)]
     pub cross_check: bool,
-    /// Add exports with versions and all bindings to JSON
+    /// Add all exports with their versions, and all bindings, to the JSON report
     #[arg(long, global = true, help_heading = sections::OUTPUT)]
     pub facts: bool,
     /// The number of threads
@@ -528,8 +529,8 @@ pub struct Shared {
     /// Show a progress line on stderr if a run takes longer than a second
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::OUTPUT)]
     pub progress: Switch,
-    /// Drop the rights to start programs, to open connections and to write outside the output
-    /// directories before files are read (Landlock, seccomp)
+    /// Before reading files, drop the rights to start programs, to open connections and to write outside
+    /// the output directories (Landlock, seccomp)
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::RUN)]
     pub sandbox: Sandbox,
     /// Print the time of each stage on stderr

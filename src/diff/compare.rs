@@ -304,7 +304,7 @@ impl<'a> Comparison<'a, '_> {
         let message = match (&old.soname, &new.soname) {
             (Some(_), Some(_)) => format!("soname {} became {}", show(&before), show(&now)),
             (Some(_), None) => format!("soname {} is gone", show(&before)),
-            (None, _) => format!("is needed as {}, and is now {}", show(&before), show(&now)),
+            (None, _) => format!("was needed as {}, and is now {}", show(&before), show(&now)),
         };
         let Some(mut finding) = self.finding("changed-soname", old, message, |fact| {
             fact.library = Some(before);

@@ -41,7 +41,7 @@ const MOST_USERS: usize = 100;
 pub(super) fn message_of(lost: &LostName<'_>) -> String {
     let last = |file: &File| show(last_part(file.path.as_os_str().as_bytes()));
     if let Some(other) = lost.other {
-        format!("leads to {} now, which has another soname", last(other))
+        format!("now leads to {}, which has another soname", last(other))
     } else if lost.is_further() {
         format!("gone, a link to {}", last(lost.old))
     } else {

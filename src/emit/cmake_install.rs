@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 const HEAD: &str = "\
-# Files that installed files name and that are not installed. linkaudit found each by its name:
+# Installed files name these files, which are not installed. linkaudit found each by its name:
 # check that it is the right one.
 ";
 

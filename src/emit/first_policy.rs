@@ -21,7 +21,7 @@ const MOST_SYMBOLS: usize = 50;
 pub fn first_policy(report: &Report, day: &str) -> Emitted {
     let mut out = Emitted::default();
     let mut text = format!(
-        "# Accepts the findings of {day}. Replace each reason by the real one, or mend the cause and \
+        "# Accepts the findings of {day}. Replace each reason by the real one, or fix the cause and \
          remove the entry.\n# `linkaudit policy check` reports errors.\nschema = 1\n"
     );
     let mut seen = BTreeSet::new();

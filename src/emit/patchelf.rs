@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 const HEAD: &str = "\
 #!/bin/sh
-# Search paths and needed libraries that linkaudit verified: what was missing is found, and every file
-# that was loaded before and is needed is loaded still.
+# Changes search paths and needed libraries. linkaudit verified that the loader then finds the missing
+# libraries, and still loads every needed file that it loaded before.
 # usage: sh SCRIPT [PREFIX]
 set -u
 ";

@@ -124,7 +124,7 @@ impl Loader<'_> {
                     None => "TOML with the key `schema`",
                 }
             );
-            let right = "`linkaudit policy check FILE` shows the mistakes of a policy";
+            let right = "`linkaudit policy check FILE` reports the errors of a policy";
             return self.wrong(place, wrong, right);
         }
         let name: Arc<str> = shown.into();

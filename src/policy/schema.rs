@@ -14,7 +14,7 @@ pub fn schema(catalogue: &Catalogue) -> String {
         ("$schema", "https://json-schema.org/draft/2020-12/schema"),
         ("$id", "linkaudit.policy/1"),
         ("title", "linkaudit policy"),
-        ("description", "A policy of linkaudit: linkaudit.toml, or what --policy names."),
+        ("description", "A policy of linkaudit: linkaudit.toml, or a file that --policy names."),
     ];
     root.extend(head.map(|(key, value)| (key.to_owned(), json!(value))));
     format!("{:#}\n", Value::Object(root))

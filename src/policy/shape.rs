@@ -57,25 +57,33 @@ pub(super) const FILE: &[Key] = &[
     optional(
         "levels",
         Kind::Map(&words::RULE_OR_GROUP, &words::LEVEL),
-        "Levels of rules and groups. One for a rule wins over one for its group.",
+        "Levels of rules and groups. A level for a rule wins over one for its group.",
     ),
     optional("waive", Kind::Tables(WAIVE), "Findings of one rule that are known and accepted."),
-    optional("require", Kind::Table(REQUIRE), "What a prefix must have."),
-    optional("forbid", Kind::Table(FORBID), "What a prefix must not have."),
-    optional("provided", Kind::Table(PROVIDED), "What the system has that the files will run on."),
-    optional("limits", Kind::Table(LIMITS), "The newest that may be needed."),
-    optional("search-path", Kind::Table(SEARCH_PATH), "What search paths of objects may be."),
-    optional("gpu", Kind::Table(GPU), "Which GPUs the device code must serve."),
+    optional("require", Kind::Table(REQUIRE), "Required files, packages and symbols of a prefix."),
+    optional("forbid", Kind::Table(FORBID), "Forbidden libraries and symbols."),
+    optional(
+        "provided",
+        Kind::Table(PROVIDED),
+        "Libraries of the system on which the files will run.",
+    ),
+    optional("limits", Kind::Table(LIMITS), "The newest versions that files may need."),
+    optional("search-path", Kind::Table(SEARCH_PATH), "Allowed search paths of objects."),
+    optional("gpu", Kind::Table(GPU), "GPUs that the device code must serve."),
     optional(
         "host",
         Kind::Tables(HOST),
-        "Shared objects that one kind of program loads, and that take symbols from it.",
+        "A program that loads plugins, and the symbols that it provides to them.",
     ),
-    optional("archive", Kind::Tables(ARCHIVE), "What is demanded of a static archive."),
+    optional(
+        "archive",
+        Kind::Tables(ARCHIVE),
+        "A static archive that must be complete, or that is merged from a list of archives.",
+    ),
     optional(
         "provider",
         Kind::Tables(PROVIDER),
-        "Where a symbol is known to be defined without the archive at hand: a suggestion, no proof.",
+        "The archive that defines a symbol, if no candidate does: a suggestion that is not verified.",
     ),
 ];
 
@@ -98,23 +106,23 @@ const WAIVE: &[Key] = &[
     optional(
         "path",
         Kind::Text(&words::PATH),
-        "A pattern over the path below the prefix; `*` does not cross `/`, `**` does.",
+        "A pattern for the path below the prefix; `*` does not cross `/`, `**` does.",
     ),
-    optional("symbol", Kind::Text(&words::NAME), "A pattern over the raw symbol."),
-    optional("version", Kind::Text(&words::NAME), "A pattern over the version."),
+    optional("symbol", Kind::Text(&words::NAME), "A pattern for the raw symbol."),
+    optional("version", Kind::Text(&words::NAME), "A pattern for the version."),
+    optional("library", Kind::Text(&words::NAME), "A pattern for the needed name of the library."),
+    optional("target", Kind::Text(&words::NAME), "A pattern for the GPU target."),
+    optional("member", Kind::Text(&words::LINE), "A pattern for the archive member."),
     optional(
-        "library",
-        Kind::Text(&words::NAME),
-        "A pattern over the library's name as it was asked for.",
+        "detail",
+        Kind::Text(&words::LINE),
+        "A pattern for the key `detail` of the JSON report.",
     ),
-    optional("target", Kind::Text(&words::NAME), "A pattern over the GPU target."),
-    optional("member", Kind::Text(&words::LINE), "A pattern over the archive member."),
-    optional("detail", Kind::Text(&words::LINE), "A pattern over the detail."),
     required("reason", Kind::Text(&words::REASON), "Why the findings are accepted."),
     optional(
         "expires",
         Kind::Date,
-        "The last day on which it waives; afterwards it is reported itself.",
+        "The last day on which the entry waives. Afterwards, the entry itself is reported.",
     ),
 ];
 
@@ -122,12 +130,12 @@ const REQUIRE: &[Key] = &[
     optional(
         "files",
         Kind::List(&words::PATH),
-        "Patterns over paths below the prefix, each of which must match a file.",
+        "Patterns for paths below the prefix, each of which must match a file.",
     ),
     optional(
         "headers",
         Kind::List(&words::HEADER),
-        "Patterns over paths below a directory `include`, each of which must match a file.",
+        "Patterns for paths below a directory `include`, each of which must match a file.",
     ),
     optional(
         "pkgconfig",
@@ -161,7 +169,7 @@ const REQUIRED_SYMBOL: &[Key] = &[
     optional(
         "path",
         Kind::Text(&words::PATH),
-        "A pattern over paths below the prefix; without it any file may define the symbol.",
+        "A pattern for paths below the prefix; without it any file may define the symbol.",
     ),
     required("symbol", Kind::Text(&words::SYMBOL), "The raw symbol."),
     optional("reason", Kind::Text(&words::REASON), "Why it must be there."),
@@ -177,7 +185,7 @@ const FORBID: &[Key] = &[
 ];
 
 const FORBIDDEN_LIBRARY: &[Key] = &[
-    required("name", Kind::Text(&words::NAME), "A pattern over the needed name."),
+    required("name", Kind::Text(&words::NAME), "A pattern for the needed name."),
     optional("reason", Kind::Text(&words::REASON), "Why it is forbidden."),
 ];
 
@@ -185,14 +193,14 @@ const FORBIDDEN_SYMBOL: &[Key] = &[
     optional(
         "path",
         Kind::Text(&words::PATH),
-        "A pattern over paths below the prefix; without it every file.",
+        "A pattern for paths below the prefix; without it every file.",
     ),
     optional(
         "library",
         Kind::Text(&words::NAME),
-        "A pattern over needed names: only references by objects that need such a library count.",
+        "A pattern for needed names: only references by objects that need such a library count.",
     ),
-    required("symbol", Kind::Text(&words::NAME), "A pattern over the raw symbol."),
+    required("symbol", Kind::Text(&words::NAME), "A pattern for the raw symbol."),
     optional("reason", Kind::Text(&words::REASON), "Why it is forbidden."),
 ];
 
@@ -200,7 +208,7 @@ const PROVIDED: &[Key] = &[
     optional(
         "libraries",
         Kind::List(&words::SONAME),
-        "Sonames that are neither opened nor missing.",
+        "Sonames of libraries that are neither opened nor reported as missing.",
     ),
     optional(
         "only",
@@ -219,47 +227,51 @@ const SEARCH_PATH: &[Key] = &[
     optional(
         "require",
         Kind::Text(&words::SEARCH_TAG),
-        "The tag of search paths, for objects that have one.",
+        "The tag that an object with a search path must have, or that it must have none.",
     ),
     optional(
         "allow",
         Kind::List(&words::SEARCH_ENTRY),
-        "How entries may begin, compared part by part.",
+        "Directories in or below which each entry must lie.",
     ),
 ];
 
 const GPU: &[Key] = &[
-    optional("targets", Kind::List(&words::GPU_TARGET), "Processors that must be served."),
-    optional("exact", Kind::Truth, "Targets that are not listed are findings too."),
-    optional("loader", Kind::Text(&words::GPU_LOADER), "Whose HIP runtime loads the code objects."),
+    optional("targets", Kind::List(&words::GPU_TARGET), "GPUs that must be served."),
+    optional("exact", Kind::Truth, "True to report code for targets that are not listed."),
+    optional(
+        "loader",
+        Kind::Text(&words::GPU_LOADER),
+        "The HIP runtime that loads the code objects.",
+    ),
 ];
 
 const HOST: &[Key] = &[
-    required("name", Kind::Text(&words::HOST_NAME), "What the host is called in reports."),
+    required("name", Kind::Text(&words::HOST_NAME), "The name of the host program in reports."),
     optional(
         "plugins",
         Kind::OneOrMore(&words::PATH),
-        "Patterns over paths below the prefix: files that are its plugins.",
+        "Patterns for paths of its plugins below the prefix.",
     ),
     optional(
         "exports",
         Kind::OneOrMore(&words::NAME),
-        "Patterns over defined symbols: a shared object that defines one is a plugin.",
+        "Patterns for defined symbols: a shared object that defines one is a plugin.",
     ),
     optional(
         "symbols",
         Kind::OneOrMore(&words::NAME),
-        "Patterns over the symbols that the host provides to its plugins.",
+        "Patterns for the symbols that the host provides to its plugins.",
     ),
     optional(
         "executable",
         Kind::Text(&words::FILE_BELOW),
-        "The program as a path below the prefix; with it the scope is the real one.",
+        "The path of the program below the prefix. If it exists, plugins are resolved together with it.",
     ),
     optional(
         "loads",
         Kind::OneOrMore(&words::LIBRARY_BELOW),
-        "Libraries that it loads before its plugins, as paths below a plugin's directory or one above.",
+        "Libraries that it loads before its plugins, as paths below a plugin's directory or a parent.",
     ),
     optional(
         "list",
@@ -272,12 +284,12 @@ const ARCHIVE: &[Key] = &[
     required(
         "match",
         Kind::Text(&words::ANY_PATH),
-        "A pattern over the path below the prefix, or the whole path.",
+        "A pattern for the path below the prefix, or the whole path.",
     ),
     optional(
         "covers",
         Kind::OneOrMore(&words::NAME),
-        "References that match must be defined inside.",
+        "Patterns for symbols. Its members must define those that they refer to.",
     ),
     optional(
         "deps-list",
@@ -287,7 +299,7 @@ const ARCHIVE: &[Key] = &[
     optional(
         "from",
         Kind::Map(&words::SET, &words::FILE),
-        "Set of the list to the directory of its archives, relative to this file.",
+        "Variable of the list = directory of its archives, relative to this file.",
     ),
 ];
 
@@ -295,17 +307,21 @@ const PROVIDER: &[Key] = &[
     required(
         "symbol",
         Kind::Text(&words::TEMPLATE),
-        "The raw symbol; `{T}` stands for the same text as in `archive`.",
+        "The raw symbol. `{T}` stands for the same text as in `archive`.",
     ),
     required(
         "archive",
         Kind::Text(&words::ARCHIVE_NAME),
         "The archive that defines it, without `lib` and `.a`.",
     ),
-    optional("list", Kind::Text(&words::FILE_NAME), "The file name of the list it belongs on."),
+    optional(
+        "list",
+        Kind::Text(&words::FILE_NAME),
+        "The file name of the list to which the archive belongs.",
+    ),
     optional(
         "path",
         Kind::Text(&words::PATH),
-        "A pattern over the path below the prefix of files that refer to it.",
+        "A pattern for the path below the prefix of files that refer to it.",
     ),
 ];

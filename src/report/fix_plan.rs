@@ -106,7 +106,7 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     links(proposal, out)?;
     let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
     if adds_needs && !remedy.add.is_empty() {
-        writeln!(out, "or, without another link:")?;
+        writeln!(out, "or, without linking again:")?;
     }
     for patch in &remedy.patches {
         let file = shell(&show_path(&patch.file));

@@ -35,7 +35,7 @@ program does not start. linkaudit cannot check the rest of that program.
 
 ```text
 error[bad-library-file] lib/libfoo.so: invalid ELF header
-    the loader is led to it by bin/app
+  tried      /opt/app/bin/../lib/libfoo.so
 ```
 
 ## How to fix

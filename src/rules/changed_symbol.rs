@@ -20,9 +20,9 @@ data, thread-local), its binding (global, weak, unique), whether it is protected
 
 ## Why it matters
 
-A program asks for the old version and does not start. A program that copied data of another size reads or
-overwrites what follows it. A symbol that is not unique any more has a copy in each library that defines it, and a
-protected one cannot be replaced by another library.
+A program that needs the old version does not start. A program with a copy relocation for data of another size
+reads or overwrites the bytes behind the copy. A symbol that is no longer unique has a copy in each library that
+defines it, and a protected one cannot be replaced by another library.
 
 ## Example
 

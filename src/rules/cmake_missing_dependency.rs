@@ -20,9 +20,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports `find_dependency` and `find_package(… REQUIRED)` in configuration files for packages of which no
-configuration file lies where CMake searches: in the package's own prefix, the audited directories, those of
-`--lib-path` and `/usr`.
+Reports `find_dependency` and `find_package(… REQUIRED)` in configuration files if CMake finds no configuration
+file of the required package. It searches in the prefix of the requiring package, in the audited directories, in
+those of `--lib-path` and in `/usr`.
 
 ## Why it matters
 
@@ -38,13 +38,13 @@ warning[cmake-missing-dependency] lib/cmake/foo/fooConfig.cmake: bar: no barConf
 
 ## How to fix
 
-Let the development package depend on the one that has the configuration file. If it is elsewhere on purpose,
-name its directory with `--lib-path`.
+Let the development package depend on the one that has the configuration file. If that package is installed
+elsewhere on purpose, name its directory with `--lib-path`.
 
 ## Limits
 
-It is a warning at most: a user may name a directory with CMAKE_PREFIX_PATH. Packages for which CMake or the
-package itself has a module (`FindZLIB`) are not judged.
+The finding is a warning at most: a user may name a directory with CMAKE_PREFIX_PATH. Packages for which CMake or
+the requiring package has a module (`FindZLIB`) are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -20,15 +20,15 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Evaluates the configuration files (`*Config.cmake`, `*-config.cmake`) that `find_package` can find, with all that
-they include, as a project on the audited system would, and reports what does not exist: included files, the
+Evaluates the configuration files (`*Config.cmake`, `*-config.cmake`) that `find_package` can find, and the files
+that they include, as CMake would on the audited system. Reports paths that do not exist: included files, the
 files and directories of imported targets (`IMPORTED_LOCATION`, `INTERFACE_INCLUDE_DIRECTORIES`,
 `INTERFACE_LINK_LIBRARIES`) and files that the package checks itself. Nothing is executed.
 
 ## Why it matters
 
-`find_package` of a user ends with an error, or the user's link does: in another package, and often only
-when that is built.
+Other packages fail at `find_package` or when they are linked. The defect is noticed only when such a package is
+built, often much later.
 
 ## Example
 
@@ -44,11 +44,11 @@ the export set, so that each package exports what it has.
 
 ## Limits
 
-Values that depend on the user's project, environment, compiler or on a program are not known. Both ways of a
-condition on them are evaluated, and nothing that only one of them says is reported. CMake 3.25 and Linux are
-assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`, `/var` and
-`/tmp`, are not judged. Neither are programs that the package does not check itself: without them, no configuration and
-no link of a user fails. Headers of targets named `*Private`, as Qt has them, may be in another package.
+Values that depend on the user's project, environment or compiler, or on a program, are unknown. If a condition
+depends on them, linkaudit evaluates both branches, and reports only defects that occur in both. CMake 3.25 and
+Linux are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`,
+`/var` and `/tmp`, are not checked. Programs are checked only if the package does so itself: no configuration and
+no link fails without the others. Headers of targets named `*Private`, as Qt has them, may be in another package.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

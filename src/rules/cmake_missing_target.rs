@@ -41,9 +41,9 @@ Add `find_dependency(bar)` to the configuration file, or export the target.
 
 ## Limits
 
-Targets that a module of CMake or a package without a configuration file may define are taken to exist. A package
-that could not be evaluated to its end is not judged, and neither is one whose targets depend on the components
-that a user asks for.
+Targets that a module of CMake or a package without a configuration file may define are assumed to exist. A package
+that could not be evaluated to its end is not checked, and neither is one whose targets depend on the components
+that a user requests.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -9,7 +9,7 @@ use crate::wants::Wants;
 pub(super) static RULE: Rule = Rule::new(
     "cmake-unbuilt-component",
     PACKAGE_TEXT,
-    "a CMake package announces a component that is not installed",
+    "a CMake package lists a component that is not installed",
     DOCS,
     check,
 )
@@ -19,14 +19,14 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Some configuration files have a list of the components that they know, and include a file for each component that
-a user asks for. The rule evaluates the package once for each component of the list, and reports components for
-which an included file does not exist.
+Some configuration files have a list of components, and include one file for each component that a user requests.
+The rule evaluates the package once for each component of the list, and reports components whose file does not
+exist.
 
 ## Why it matters
 
-`find_package(foo COMPONENTS bar)` ends with `include could not find requested file`, although the package says
-that it knows the component. A build that leaves out a component rarely changes that list.
+`find_package(foo COMPONENTS bar)` ends with `include could not find requested file`, although the package lists
+the component. A build that omits a component rarely updates that list.
 
 ## Example
 
@@ -41,7 +41,7 @@ Build and install the component, or remove its name from the list in the configu
 
 ## Limits
 
-A package is known to have components only if it compares the requested ones with a list (`IN_LIST`).
+The rule knows the components of a package only if the package compares the requested ones with a list (`IN_LIST`).
 ";
 
 fn check(query: &Query<'_>) -> Findings {

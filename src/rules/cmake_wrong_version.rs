@@ -10,7 +10,7 @@ use crate::wants::Wants;
 pub(super) static RULE: Rule = Rule::new(
     "cmake-wrong-version",
     PACKAGE_TEXT,
-    "a CMake package requires a version that is not there",
+    "a CMake package requires a version that is not found",
     DOCS,
     check,
 )
@@ -20,8 +20,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports required packages of configuration files (`find_dependency(bar 2.0)`) of which only versions are there
-that their own version files (`barConfigVersion.cmake`) refuse.
+Reports packages that a configuration file requires in a version (`find_dependency(bar 2.0)`), if the version file
+(`barConfigVersion.cmake`) of every package with that name refuses the request.
 
 ## Why it matters
 
@@ -41,7 +41,7 @@ Install the version that is required, or correct the requirement. A version file
 
 ## Limits
 
-Ranges of versions are not judged. A version file that could not be evaluated is taken to accept the request.
+Ranges of versions are not checked. A version file that could not be evaluated is assumed to accept the request.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) static RULE: Rule = Rule::new(
     "dangling-link",
     LINK_HYGIENE,
-    "a link with the name of a library has no target",
+    "a symbolic link with the name of a library has no target",
     DOCS,
     check,
 )
@@ -24,8 +24,8 @@ Reports symbolic links below the audited directories that have the name of a lib
 
 ## Why it matters
 
-The loader and the linker pass over such a link without a word and take another file, or fail. It is often left by
-an old version, or its target is in a package that is not installed.
+The loader and the linker skip such a link silently and take another file, or fail. Often an old version left it
+behind, or its target is in a package that is not installed.
 
 ## Example
 

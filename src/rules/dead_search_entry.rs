@@ -9,7 +9,7 @@ use crate::wants::Wants;
 pub(super) static RULE: Rule = Rule::new(
     "dead-search-entry",
     SEARCH_PATH,
-    "an entry of a search path names no directory",
+    "a directory of a search path does not exist",
     DOCS,
     check,
 )
@@ -19,14 +19,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports entries of DT_RPATH and DT_RUNPATH that name no directory of the audited system, with `$ORIGIN`, `$LIB`
-and `$PLATFORM` expanded as the loader does.
+Reports entries of DT_RPATH and DT_RUNPATH that are not existing directories of the audited system, with `$ORIGIN`,
+`$LIB` and `$PLATFORM` expanded as the loader does.
 
 ## Why it matters
 
 The loader probes the directory for each needed library, in every process. Such an entry is often the path of a
-build directory, or `$ORIGIN/../lib` with a wrong depth, so that the library that it should find comes from
-elsewhere.
+build directory, or `$ORIGIN/../lib` with one `..` too many or too few: the library then comes from elsewhere.
 
 ## Example
 
@@ -43,8 +42,9 @@ directories in which a needed library is found.
 ## Limits
 
 An entry that `unsafe-search-entry` reports is not reported again. A directory of another package counts as
-missing if that package is not installed. Objects that no entry point loads are not checked. With a whitelist,
-directories outside of the prefix are not checked. Of one object, at most 64 suspect entries are listed.
+missing if that package is not installed. Objects that no entry point loads are not checked. Under a whitelist
+(`[provided] only = true`), directories outside of the prefix are not checked. At most 64 entries of an object are
+listed.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -57,8 +57,8 @@ merge it again. Or build for fewer targets, so that no code refers to the missin
 
 linkaudit looks for archives among the audited files, in `--lib-path`, and in `from` of the policy. Listed
 names without an archive there are not compared; one finding counts them. Members that define no symbol have
-no known origin.
-A variable that the file does not set may list more names: one finding gives the first.
+no known origin. If the list contains variables that the file does not set, it may have more names: one finding
+names the first such variable.
 ";
 
 /// Upper bound for the names without a candidate in the evidence of a finding.

@@ -26,13 +26,12 @@ const DOCS: &str = "\
 ## What it does
 
 Compares every DT_NEEDED, DT_FILTER and DT_AUXILIARY of every audited object, and of every library that it
-loads, with `libraries` of `[forbid]`. The comparison uses the needed name; if the name has directories, also
-its last part.
+loads, with `libraries` of `[forbid]`. It compares the needed name; if that name is a path, also its last part.
 
 ## Why it matters
 
-A compiler wrapper may add a library to every link. A second OpenMP runtime or a library with another licence
-is easily linked and rarely noticed.
+A compiler wrapper may add a library to every link. A second OpenMP runtime, or a library under another licence,
+is easily linked by accident and rarely noticed.
 
 ## Example
 

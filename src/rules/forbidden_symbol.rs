@@ -29,15 +29,14 @@ const DOCS: &str = "\
 ## What it does
 
 Compares the dynamic symbols of every audited program and shared object with `symbols` of `[forbid]`: both
-references and exported definitions. An entry with `path` covers only files at that path, also if they are
-reached by another name or link. An entry with `library` covers only strong references of files that need that
-library; a weak reference is null if the library does not export the symbol. Platforms such as
-`manylinux_2_17` have such entries.
+references and exported definitions. An entry with `path` covers only files at that path, under any name or link
+that leads to them. An entry with `library` covers only strong references of files that need that library; a weak
+reference is null if the library does not export the symbol. Platforms such as `manylinux_2_17` have such entries.
 
 ## Why it matters
 
-The rule finds functions that a target system lacks or that are unsafe, and symbols of an embedded library
-that must stay private.
+The rule keeps out functions that a target system lacks or that are unsafe, and keeps the symbols of an embedded
+library private.
 
 ## Example
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) static RULE: Rule = Rule::new(
     "gpu-bundle-unloadable",
     GPU,
-    "the HIP runtime cannot read the form of device code",
+    "the HIP runtime cannot load device code in this format",
     DOCS,
     check,
 )
@@ -32,8 +32,8 @@ process loads:
 - compressed bundles of version 3 under upstream's runtime before 7.0
 - generic targets in compressed bundles under 6.4
 - code objects of version 6, such as all generic ones, under a runtime up to 6.0
-- for targets of the policy: code for a similar GPU, which the runtimes of distributions accept, but in a
-  compressed bundle
+- for targets of the policy: code for a similar GPU in a compressed bundle. The runtimes of distributions accept
+  such code only outside of compressed bundles
 - the magic number `CCOB` inside a compressed payload (a warning): LLVM's readers without a fix of 2026 take it
   for the next bundle
 
@@ -56,9 +56,9 @@ Build with `--no-offload-compress` (in CMake, the package's option for compressi
 
 ## Limits
 
-The version is that of the file name of libamdhip64: `libamdhip64.so.6.2.41134`. A runtime whose name has only a
-major version, and a release between known ones (6.1), are not judged where that matters. Patches of a distributor
-to the runtime are known only as the profile `[gpu] loader` of the policy says.
+The rule takes the version from the file name of libamdhip64: `libamdhip64.so.6.2.41134`. If a result depends on
+more than the name tells (only a major version, or a release between known ones such as 6.1), it reports nothing.
+It knows a distributor's patches to the runtime only from the profile in `[gpu] loader` of the policy.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their kernels, and kpack files:
+Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their kernels, and kpack files. Reports:
 
 - a library without such a directory
 - an index (`TensileLibrary_lazy_<gpu>.dat`, `TensileLiteLibrary_lazy_Mapping.dat`, `hipblasltExtOpLibrary.dat`) that
@@ -23,7 +23,7 @@ Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their 
 - code objects that no index names, so that they are never loaded
 - a file with code for several GPUs, or the set of files `Kernels.so-000-<gpu>.hsaco`, that lacks a GPU which the other
   files have
-- a program or library whose device code is in kpack files (TheRock's packages), and none of them exists
+- a program or library whose device code is in kpack files (TheRock's packages), if none of these files exists
 
 ## Why it matters
 
@@ -43,7 +43,7 @@ which does not exist
 ## How to fix
 
 Build with `-DBUILD_WITH_TENSILE=ON` and install the directory with the library. Build the data again for the GPU
-that is incomplete.
+whose data is incomplete.
 
 ## Limits
 

@@ -24,17 +24,21 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reads the device code of programs and libraries, and of code objects and bundles on their own, and compares its
-parts: the target in the id of a bundle entry with the ELF header and the notes of the code object, the name of
-a file with its content, and the wrappers that register bundles with the bundles. Sizes that do not fit, unknown
-versions, entries without a code object, generic code without a version and metadata that the runtime cannot read are
-reported too. Of the databases of MIOpen (`*.kdb`, `*.db`) and
-rocFFT (`rocfft_kernel_cache*.db`), it reads the headers.
+Reads the device code in programs and libraries and in separate code objects and bundles, and reports
+contradictions:
+
+- between the target in the id of a bundle entry and the ELF header or the notes of the code object
+- between the name of a file and its content
+- between the bundles and the wrappers that register them with the runtime
+
+It also reports impossible sizes, unknown versions, entries without a code object, generic code without a version,
+metadata that the runtime cannot read, and damaged headers in the databases of MIOpen (`*.kdb`, `*.db`) and rocFFT
+(`rocfft_kernel_cache*.db`).
 
 ## Why it matters
 
-The runtime selects code by the id of its bundle entry and then checks the ELF header. Where they differ, no code
-is found, or the wrong code runs. A kernel whose name in the metadata is a boolean (an assembler read `Y` as
+The runtime selects code by the id of its bundle entry and then checks the ELF header. If they differ, it finds
+no code, or runs the wrong code. A kernel whose name in the metadata is a boolean (an assembler read `Y` as
 true) makes the runtime reject the whole code object. SQLite refuses a database that lacks pages which its header
 counts.
 
@@ -53,10 +57,10 @@ Build the file again, or copy it again if it was cut. In assembly, quote names i
 ## Limits
 
 `check` does not inflate compressed bundles: it reads their headers and their tables of entries. `linkaudit gpu
---deep` inflates them, and compares sums, ELF headers and notes. Processors that LLVM 23 does not name are not
-compared. Members of static archives are read by `linkaudit gpu`, and with a policy that lists targets. Of a database,
-only the header is compared with the size. An empty file is a valid database, and one for each GPU is not required:
-MIOpen and rocFFT compile kernels that they do not find.
+--deep` inflates them, and compares sums, ELF headers and notes. GPUs that LLVM 23 does not know are not
+compared. Members of static archives are read by `linkaudit gpu`, and with a policy that lists targets. Databases are
+not read beyond their headers. An empty file is a valid database, and a missing one is not reported: MIOpen and
+rocFFT compile kernels that they do not find.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -42,13 +42,14 @@ error[gpu-target-incoherent] lib/librocblas.so.4: no code for gfx1030, which lib
 
 ## How to fix
 
-Build the library again with the GPU in its list of targets, or remove the GPU from the targets of what needs it.
+Build the library again with the GPU in its list of targets, or remove the GPU from the targets of the code that
+needs it.
 
 ## Limits
 
-hipBLASLt and hipSPARSELt are not judged: libraries use them only on the GPUs that they support, and fall back to
-others. A library without device code, which compiles its kernels at run time, serves every GPU. Libraries that are
-loaded with dlopen are not known.
+hipBLASLt and hipSPARSELt are not checked: libraries use them only on the GPUs that they support, and fall back to
+other libraries. A library without device code, which compiles its kernels at run time, serves every GPU. Libraries
+that are loaded with dlopen are not known.
 ";
 
 /// Libraries that others use only on the GPUs for which they have code.

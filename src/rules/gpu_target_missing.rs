@@ -48,8 +48,8 @@ Build the package again with the target in its list: `-DGPU_TARGETS=`, `-DAMDGPU
 
 ## Limits
 
-Members of static archives count as one: an archive serves a target if one of its members does. A library counts as
-serving a target if any of its bundles does. Kernels that are compiled at run time are not seen.
+A library serves a target if any of its bundles does, and a static archive if any of its members does. Kernels that
+are compiled at run time are not known.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

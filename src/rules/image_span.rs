@@ -40,13 +40,13 @@ data are up to 1940 MiB apart
 ## How to fix
 
 Split the library. For GPU code, build for fewer targets, compress the code objects (`--offload-compress`) or
-keep them in files beside the library. `-mcmodel=large` and `.ldata` sections move data out of reach of the
-limit, at a cost.
+keep them in files beside the library. `-mcmodel=large` and `.ldata` sections lift the limit for data, at the cost
+of larger code.
 
 ## Limits
 
-The distance is that of the farthest ends of code and other sections. A linked object does not say which data its code
-refers to. Without section headers, the report names segments.
+The reported distance is the largest between code and any other section, because a linked object does not record
+which data its code refers to. Without section headers, the report names segments.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

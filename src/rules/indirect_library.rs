@@ -23,12 +23,12 @@ const DOCS: &str = "\
 ## What it does
 
 Looks up each strong reference of an audited object in the libraries that its DT_NEEDED entries name, as a linker
-does. If none of them defines the symbol, and a library further down does, it reports that library.
+does. If none of them defines the symbol, but a library that these need does, it reports that library.
 
 ## Why it matters
 
-The object works as long as the library between them needs the other one. If a new version of it drops the need, or
-hides it (`Requires.private`), the object has undefined symbols. `ld` refuses such a link of a program: `DSO missing
+The object works as long as one of its libraries needs that library. If a new version drops the need, or a new build
+hides it (`Requires.private`), the object has undefined symbols. `ld` refuses to link such a program: `DSO missing
 from command line`.
 
 ## Example
@@ -44,8 +44,8 @@ a built file.
 
 ## Limits
 
-Symbols of the loader are not reported, and neither are references that the program or a preloaded library defines.
-The linker counts any version of a name that is the default one.
+Symbols of the loader are not reported, and neither are symbols that the program or a preloaded library defines.
+As for a linker, a library defines a symbol if it has a default version of it, whichever version that is.
 ";
 
 /// Upper bound for the symbols named as evidence.

@@ -39,21 +39,25 @@ Binds every reference as the loader does, and reports two cases:
   first in the search scope.
 
 There is one finding for each pair of libraries: `path` is the library whose definition is not used, `library`
-the one whose definition is. Data of different size is a finding of its own. If all definitions have the same
-type and size in both libraries, they were probably built from one source, and the finding is a warning.
+the one whose definition is used. A further finding reports data of different sizes. If all definitions have the
+same type and size in both libraries, they were probably built from one source, and the finding is a warning.
 
-Not reported are definitions of the program, of libraries that it opens from a list (`dependentlibs.list` of
-Firefox), of preloaded libraries and of sanitizers, the functions of `malloc`, `mmap` and `operator new`,
-`xerbla_` of BLAS and all of CBLAS, weak definitions on both sides (C++ inline functions and templates), inline
-members of a C++ class that a library defines although it takes the class itself from another, parts of one glibc,
-and symbols that cannot meet: hidden, protected, with other versions, or in a library linked with `-Bsymbolic`. The
-dispatch libraries of libglvnd count as one library.
+Some definitions replace others on purpose or without harm. These are not reported:
+
+- definitions of the program, of preloaded libraries, of sanitizers, and of libraries that the program opens from a
+  list (`dependentlibs.list` of Firefox)
+- the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
+- weak definitions on both sides (C++ inline functions and templates), and inline members of a C++ class that a
+  library defines although it takes the class itself from another
+- parts of one glibc; the dispatch libraries of libglvnd count as one library
+- symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
+  `-Bsymbolic`
 
 ## Why it matters
 
-The library runs with code that it was not built with. Two copies of LLVM, protobuf or zlib in one process share
-half of their functions and keep two sets of data: the usual results are crashes in destructors, options that
-are registered twice, and wrong results.
+The library calls code that it was not built with. Two copies of LLVM, protobuf or zlib in one process share some of
+their functions and keep two sets of data. This leads to crashes in destructors, options that are registered twice,
+and wrong results.
 
 ## Example
 
@@ -70,8 +74,8 @@ library's references to itself, but data that is then used twice stays wrong.
 ## Limits
 
 Only the scope of each entry point is searched. Plugins that a program loads with RTLD_GLOBAL or RTLD_DEEPBIND
-change it at run time. Calls within an object that the compiler bound without a relocation are not seen, so that
-a partly interposed library is possible.
+change it at run time. Calls within an object that the compiler bound without a relocation are not seen: such a
+library may use both definitions.
 ";
 
 /// Upper bound for the symbols named as evidence.

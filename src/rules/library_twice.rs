@@ -23,21 +23,21 @@ const DOCS: &str = "\
 
 Looks at all files that one process loads, and reports two files
 
-- with the same soname, from two places
+- with the same soname, in two directories
 - with the same soname up to the version (`libfoo.so.1` and `libfoo.so.2`), if they export common symbols
-- that export at least 1,000 common symbols, which are a tenth of the symbols of the smaller one, such as
+- that export at least 1,000 common symbols, and at least a tenth of the symbols of the smaller one, such as
   `libLLVM.so.19` and a library that contains LLVM
 
 Symbols count as common only if a reference can be bound to either: both are strong and visible, and their
 versions are equal or absent.
 
-If all common symbols of two libraries with different names are functions, each of one size in both, the finding
-is a warning: the copies are of one source, and no data is among what they share.
+If all common symbols of two libraries with different names are functions, each of the same size in both, the
+finding is a warning: the copies were probably built from one source, and they share no data.
 
 ## Why it matters
 
-Both copies run, each with a part of the calls. Registries, caches and locks exist twice, and objects that one
-copy made are freed by the other. LLVM stops with `CommandLine Error: Option registered more than once`.
+Each copy gets some of the calls. Registries, caches and locks exist twice, and one copy frees objects that the
+other one made. LLVM stops with `CommandLine Error: Option registered more than once`.
 
 ## Example
 
@@ -54,8 +54,8 @@ one `LD_LIBRARY_PATH`). For two versions, rebuild the users of the older one. Fo
 ## Limits
 
 A copy whose symbols are all hidden or versioned does no harm and is not reported. Libraries that a program loads
-with dlopen are not known. Libraries with DT_HASH alone are compared by name only. C libraries and compiler
-runtimes are in `mixed-runtime`.
+with dlopen are not known. Libraries with DT_HASH alone are compared by name only. `mixed-runtime` reports C
+libraries and compiler runtimes.
 ";
 
 /// Minimum number of common symbols, for two libraries with different names.

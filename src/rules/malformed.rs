@@ -18,10 +18,10 @@ const DOCS: &str = "\
 
 Reports defects in the files that were read: the table, the offset, and the defect. For programs and libraries
 it checks the data that a loader uses; section headers are not checked. For relocatable objects and members of
-archives it checks the data that a linker needs to take their symbols.
+archives it checks the data that a linker needs to read their symbols.
 
-A truncated file gives one finding: the size of the file, the size that its headers need, and the first lost
-part. In JSON, `detail` lists all lost parts. Defects that follow from a lost table are not reported.
+A truncated file gives one finding: the size of the file, the size that its headers need, and the first missing
+part. In JSON, `detail` lists all missing parts. Defects that follow from a missing table are not reported.
 
 A damaged ld.so.cache is reported too. The search continues with the part that the loader would use.
 

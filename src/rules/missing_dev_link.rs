@@ -25,7 +25,7 @@ link with the name that linkers search for (`libfoo.so`).
 ## Why it matters
 
 `-lfoo` finds `libfoo.so` or `libfoo.a`, never `libfoo.so.1`. Without the link, a program that is built against the
-prefix is not linked, or is linked with a static archive or with a library of the system.
+prefix fails to link, or is linked with a static archive or with a library of the system.
 
 ## Example
 

@@ -43,7 +43,7 @@ the built-in policy `rocm` does.
 
 ## Limits
 
-Paths with variables are not judged. Directories that the compiler searches by itself are not checked.
+Paths with variables are not checked, and neither are the directories that the compiler searches by default.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

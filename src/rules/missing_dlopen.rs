@@ -21,14 +21,14 @@ const DOCS: &str = "\
 ## What it does
 
 Reads the notes in which an object names the libraries that it opens with dlopen (section `.note.dlopen`, owner
-`FDO`), and reports entries of priority `required` of which the loader finds no library. It searches as for a
-needed library of that object: its DT_RUNPATH, or the DT_RPATH of the chain above it, the cache and the default
-directories. A library that the process has loaded before counts as found.
+`FDO`). Reports an entry of priority `required` if the loader finds none of its libraries. It searches as for a
+needed library of that object: its DT_RUNPATH, or the DT_RPATH of the objects that load it, the cache and the
+default directories. A library that the process has loaded before counts as found.
 
 ## Why it matters
 
-Such a library is not in DT_NEEDED, so that neither the loader at start nor a package generator that reads needs
-knows it. The program starts, and fails when it calls the function.
+Such a library is not in DT_NEEDED. The loader does not search for it when the program starts, and tools that
+generate package dependencies from DT_NEEDED miss it. The program fails when it calls the function.
 
 ## Example
 

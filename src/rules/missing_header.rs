@@ -25,8 +25,8 @@ are read as a compiler for Linux reads them.
 
 ## Why it matters
 
-A build forgets to generate or install a header and succeeds. The compiler stops when another package includes the
-header that needs it: `fatal error: foo/generated.h: No such file or directory`.
+A build that forgets to generate or install a header still succeeds. The compiler stops when another package
+includes a header that needs it: `fatal error: foo/generated.h: No such file or directory`.
 
 ## Example
 
@@ -41,16 +41,19 @@ Install the header, or build the part of the package that generates it. If only 
 
 ## Limits
 
-A finding needs an `#include` that every C++ compiler for Linux reaches: conditions on macros of other headers or of
-the user's command line are not known, and what is inside of them is not judged. The name must be like those of the
-package: its first directory exists in a directory that users of the header search; a name without a directory is in
-quotes and begins as that of the file. A file of the same name in any directory of headers counts as found, because
-users may name that directory. A file below `--lib-path` is a candidate; it counts as found only in a directory that
-a package of CMake or pkg-config names.
+Only an `#include` that every C++ compiler for Linux reaches is checked. Conditions on macros of other headers or of
+the user's command line are unknown, so an `#include` inside of them is skipped. The included header must look like
+one of the same package: its first directory exists where users of the header search; or the name has no directory,
+is in quotes, and begins like that of the including file.
 
-In a prefix that is not part of a whole system, other packages may bring headers. There, only headers beside the
-including one are judged, unless the packages of CMake and pkg-config in the prefix say what they require and all of
-it is found. Headers of compilers and shared directories such as `sys` and `linux` are not judged.
+A file of the same name in any directory of headers counts as found, because users may name that directory. A file
+below `--lib-path` is a candidate; it counts as found only in a directory that a package of CMake or pkg-config
+names.
+
+In a prefix that is not part of a whole system, other packages may bring headers. There, only headers in the
+directory of the including one are checked, unless the packages of CMake and pkg-config in the prefix name their
+requirements and all of these are found. Headers of compilers and of shared directories such as `sys` and `linux` are
+not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -73,15 +73,15 @@ loader did not take it. If the prefix contains a file of that name, the `detail`
 `candidate-in-prefix`. Findings with and without a candidate have different fingerprints: a baseline line
 for one does not waive the other.
 
-An `installed` file has the name too, and an installed Debian package has it, outside of the directories that
-the loader searches. A `removed` file is on the list of an installed package and does not exist: install the
-package again.
+An `installed` file has the needed name and belongs to an installed Debian package, but lies outside of the
+directories that the loader searches. A `removed` file belongs to an installed package and does not exist: install
+the package again.
 
 ## Limits
 
 Libraries that a program loads with dlopen are not checked. The environment is never read: use
-`--ld-library-path` and `--ld-preload`. References that only a missing library could define are counted with
-it as `explained` and are not findings of their own.
+`--ld-library-path` and `--ld-preload`. References that only a missing library could define are not findings of
+their own: the finding about the library lists them under `explains`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -34,12 +34,12 @@ const DOCS: &str = "\
 Reports libraries and interpreters that are not part of the package:
 
 - In a Nix or Guix store: files outside the store, or outside the closure of `--nix-closure`, that the loader
-  found by the cache, the default directories or another path. An error under the policies `nix` and `guix`.
+  found by the cache, the default directories or another path. This is an error under the policies `nix` and `guix`.
 - In another directory: a library of the system that the loader found by the cache, the default directories
   or an absolute path, although the audited directory holds a file with that name or soname.
 - Under a whitelist: a library or interpreter that the policy does not provide and the prefix does not hold.
   Whitelists are platforms (`--policy manylinux_2_28`, `musllinux_1_2`) and `[provided]` with `only = true`.
-  No file outside the prefix is opened, so the answer is the same on every machine. An error.
+  No file outside the prefix is opened, so the answer is the same on every machine. This is always an error.
 
 ## Why it matters
 
@@ -63,8 +63,8 @@ statically, or remove the need. If the target system has the library, list it un
 ## Limits
 
 Under a whitelist, a library in the prefix that the loader does not find is `missing-library`. In a store,
-directories in `[search-path] allow` count as inside. In a directory that is not a store, interpreters from
-outside are not reported. Libraries that a program loads with dlopen are not checked.
+directories in `[search-path] allow` count as parts of the closure. In a directory that is not a store, interpreters
+from outside are not reported. Libraries that a program loads with dlopen are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -30,8 +30,7 @@ of the package and of all that it requires, nor in the directories of the system
 
 ## Why it matters
 
-Everything that builds against the package takes these flags. The build of the user fails, in another package and
-often much later.
+Every package that is built against this one gets these flags. Its build fails, often much later.
 
 ## Example
 
@@ -46,10 +45,10 @@ Install the file, or correct `prefix`, `libdir` and `includedir` in the template
 
 ## Limits
 
-`Libs.private` is not judged: static libraries of dependencies are often not installed. Libraries of the compiler
-and of the C library are taken to exist. If the audited system cannot link a program (it has no `libc.so`), only a
-library with the name of the package is judged. A tree that lies in another directory than its prefix, such as
-an unpacked package, is read there. If a required package is not found, libraries are not judged.
+`Libs.private` is not checked: static libraries of dependencies are often not installed. Libraries of the compiler
+and of the C library are assumed to exist. If the audited system cannot link a program (it has no `libc.so`), only a
+library with the name of the package is checked. If the files do not lie in their `prefix`, as in an unpacked
+package, their paths are looked up where they lie. If a required package is not found, libraries are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -43,9 +43,9 @@ directory with `--lib-path`.
 
 ## Limits
 
-Package files outside of directories named `pkgconfig` are not judged. `Conflicts` is not checked. PKG_CONFIG_PATH
-of a build is not known. A requirement of a store item that nothing propagates is a warning: the user of the item
-may bring the package.
+Package files outside of directories named `pkgconfig` are not checked, and neither is `Conflicts`. PKG_CONFIG_PATH
+of a build is not known. If a store item does not propagate a requirement, the finding is a warning: the user of the
+item may bring the package.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

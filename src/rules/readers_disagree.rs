@@ -32,7 +32,7 @@ of them is wrong, or the file is ambiguous and other tools may read it different
 ## Example
 
 ```text
-incomplete[readers-disagree] lib/libfoo.so: runpath is /a here, and /b:/a to the second reader
+incomplete[readers-disagree] lib/libfoo.so: runpath is /a, and the second reader has /b:/a
 ```
 
 ## How to fix
@@ -42,10 +42,10 @@ If linkaudit is wrong, please report a bug.
 
 ## Limits
 
-Not compared are: damaged files, thin archives, BSD and 64-bit indexes, ELF files larger than 256 MiB, and
-files that a second reader rejects. The summary and the JSON key `cross_check` count them. Versions are compared
-if the section headers lead to the tables of the dynamic section; symbols, as far as both readers find the same
-table length.
+Damaged files, thin archives, BSD and 64-bit indexes, ELF files larger than 256 MiB, and files that a second reader
+rejects are not compared. The summary and the JSON key `cross_check` count them. Versions are compared only if the
+section headers lead to the tables of the dynamic section, and symbols only if both readers find the same table
+length.
 ";
 
 /// Upper bound for the differences reported for one file. A reader that misreads one symbol usually
@@ -68,14 +68,14 @@ fn of_file(query: &Query<'_>, differences: &[(FileId, Difference)]) -> Findings 
     for (file, difference) in differences.iter().take(MOST) {
         let what = &difference.what;
         let (ours, theirs) = (word(&difference.ours), word(&difference.theirs));
-        let message = format!("{what} is {ours} here, and {theirs} to the second reader");
+        let message = format!("{what} is {ours}, and the second reader has {theirs}");
         let mut finding = query.about(RULE.id, *file, message);
         finding.detail = Some(format!("{what}: {ours} / {theirs}").into());
         out.push(finding);
     }
     if let Some((file, _)) = differences.get(MOST) {
         let more = differences.len() - MOST;
-        let message = format!("{more} more differences to the second reader are not listed");
+        let message = format!("{more} more differences are not listed");
         let mut finding = query.about(RULE.id, *file, message);
         finding.detail = Some(b"more".to_vec());
         out.push(finding);

@@ -16,9 +16,11 @@ const DOCS: &str = "\
 
 Compares the two sides of `linkaudit diff`. Reports a library or program of the old side that has no counterpart
 in the new side: no file at its path, with its soname, or with most of its symbols. Store hashes and releases in
-paths do not count. If the file is still there, it reports names of it that are gone: the soname, a name that a file
-needs, a link to a program, and a link for linkers such as `libshapes.so`. It also reports a link to a directory with
-programs or libraries, such as `lib64`.
+paths do not count.
+
+If the file still exists, the rule reports names of it that are gone: the soname, a name that a file needs, a link to
+a program, and a link for linkers such as `libshapes.so`. It also reports a link that is gone and led to a directory
+with programs or libraries, such as `lib64`.
 
 ## Why it matters
 
@@ -38,6 +40,6 @@ Ship the library, or name the change in the release notes and rebuild the progra
 ## Limits
 
 Users of the library are known only inside the two sides and in the prefixes of `--against`. Libraries that a
-program opens with dlopen are not counted as needed. A library that lies in another directory is not gone, and
-neither is one whose path is a link now. A program or library that became a script is gone.
+program opens with dlopen do not count as needed. A library that moved to another directory, or whose path is now a
+link, counts as present. A program or library that became a script counts as gone.
 ";

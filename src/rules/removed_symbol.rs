@@ -16,9 +16,10 @@ const DOCS: &str = "\
 
 Compares the exports of each library with those of its counterpart. Reports the symbols that are gone, one finding
 for each library, grouped by C++ class or namespace. If the soname changed too, `changed-soname` lists them instead.
-A symbol that moved to a library which the new one loads is not gone, as far as versions allow. A finding also names
-the users of a library that the old one loaded and the new one does not load. Symbols of a program are reported
-if a plugin uses them: a shared object refers to the symbol, and no other program and no needed library defines it.
+A symbol that moved to a library which the new one loads counts as present, if references with their versions still
+find it there. The rule also reports symbols that users found through the old library, in a library that the new one
+no longer loads. Symbols of a program are reported if a plugin uses them: a shared object refers to the symbol, and
+no other program and no needed library defines it.
 
 ## Why it matters
 
@@ -38,6 +39,6 @@ Keep the symbol, or change the soname so that old programs do not load the new l
 
 ## Limits
 
-If no audited file uses the symbols, the finding is a warning. Reports without `--facts` do not hold exports:
-a side made of one leaves symbols undecided.
+If no audited file uses the symbols, the finding is a warning. A JSON report that was written without `--facts` has
+no exports: if a side is such a report, symbols are `undecided`.
 ";

@@ -46,8 +46,8 @@ Build and install the component. If the package no longer has it, remove the ent
 
 ## Limits
 
-Where the evaluation depends on the project of the user, the answer is `undecided`. It is that too if only files
-or a part of a prefix were given and the package is not there.
+The answer is `undecided` if the evaluation depends on the project of the user, or if only files or a part of a
+prefix were given and the package is not among them.
 ";
 
 /// The required packages; none if the rule is allowed.

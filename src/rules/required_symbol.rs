@@ -27,16 +27,16 @@ const DOCS: &str = "\
 ## What it does
 
 Checks `symbols` of `[require]`: each audited program and shared object at the `path` must export the symbol,
-also if it is reached by another name or link. Each given directory must have at least one file at the path.
+under any name or link that leads to the file. Each given directory must have at least one file at the path.
 
 ## Why it matters
 
-A library that lost a function of its interface breaks all its users at the first start after an update.
+If a library loses a function of its interface, all its users fail at the first start after the update.
 
 ## Example
 
 ```text
-error[required-symbol] lib/libMIOpen.so.1: defines no miopenCreate, which linkaudit.toml:9 requires
+error[required-symbol] lib/libMIOpen.so.1: does not define miopenCreate, which linkaudit.toml:9 requires
 ```
 
 ## How to fix
@@ -70,7 +70,7 @@ fn of_entry(query: &Query<'_>, entry: &SymbolAt) -> Findings {
         if !has_symbols(facts) || facts.object().is_some_and(|object| defines(object, entry)) {
             continue;
         }
-        let message = format!("defines no {symbol}, {end}");
+        let message = format!("does not define {symbol}, {end}");
         let mut finding = query.about(RULE.id, *file, message);
         let words = query.quoted(*file).zip(typeable(entry.symbol.text().as_bytes()));
         finding.witness =

@@ -13,7 +13,7 @@ use std::path::Path;
 pub(super) static RULE: Rule = Rule::new(
     "soname-mismatch",
     LINK_HYGIENE,
-    "no file has the name that users of a library record",
+    "no file has the soname of a library as its name",
     DOCS,
     check,
 )
@@ -22,18 +22,18 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports libraries (`lib*.so*`) in audited directories whose soname (`lib*.so*`) is the name of no file or link in
-their directory.
+Reports a library (`lib*.so*`) in an audited directory if no file or link in its directory has its soname
+(`lib*.so*`) as name.
 
 ## Why it matters
 
-A linker records the soname of the library. If no file has that name, the result does not start: `cannot open
-shared object file`.
+A linker records the soname of the library, and the loader searches for a file with that name. If there is none, the
+program does not start: `cannot open shared object file`.
 
 ## Example
 
 ```text
-warning[soname-mismatch] lib/libfoo.so: no file beside it is named by its soname libfoo.so.1
+warning[soname-mismatch] lib/libfoo.so: its soname is libfoo.so.1, and no file beside it has that name
 ```
 
 ## How to fix
@@ -44,7 +44,7 @@ Install the link `libfoo.so.1` beside the file, or correct the soname (`-Wl,-son
 ## Limits
 
 Files that were given by name are not checked, because the links beside them are not known. Neither are files in
-private directories such as `lib/NAME/plugins`: programs open them by path, and a library that is needed and not
+private directories such as `lib/NAME/plugins`, because programs open them by path. A library that is needed and not
 found is a `missing-library`.
 ";
 
@@ -93,7 +93,7 @@ struct Asked<'q> {
 }
 
 fn finding(query: &Query<'_>, Asked { file, soname, .. }: &Asked<'_>) -> Box<Finding> {
-    let message = format!("no file beside it is named by its soname {}", show(soname));
+    let message = format!("its soname is {}, and no file beside it has that name", show(soname));
     let mut finding = query.about(RULE.id, *file, message);
     finding.library = Some(soname.to_vec());
     finding.witness = query.quoted(*file).map(|file| format!("readelf -d {file} | grep SONAME"));

@@ -88,7 +88,7 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
         let (name, place) = (show(version), place(&limit.origin));
         let newest = number(&limit.newest);
         let message =
-            format!("needs {name}, which has no number to hold against {newest} ({place})");
+            format!("needs {name}, which has no number to compare with {newest} ({place})");
         let mut finding = about(query, rule, file, message, (object, need.index), limit);
         finding.version = Some(version.to_vec());
         finding.library = Some(object.str(library).to_vec());

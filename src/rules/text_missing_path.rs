@@ -27,13 +27,14 @@ with `exec`, flags of compiler wrappers (`nix-support/*`, `*.cfg` of clang), `li
 and EGL loaders, OpenCL vendors, `ExecStart` of systemd units, `Exec` of desktop files, `dependency_libs` of libtool,
 directories in `*.pth` of Python, directories and files in `ld.so.conf` and `ld.so.conf.d/*.conf`, and GCC's specs
 (`lib/gcc/TARGET/VERSION/specs`, `*.specs`).
-In a prefix with ROCm's compiler, the same for `amdclang`, `amdclang++` and `amdflang` that a script starts by name.
+In a prefix with ROCm's compiler, it also reports `amdclang`, `amdclang++` and `amdflang` if a script starts them by
+name and they do not exist.
 
 ## Why it matters
 
-The kernel says `bad interpreter`, the loader of drivers skips the driver without a word, and a compiler
-wrapper ignores a missing include directory until a header is not found. Python and ldconfig skip a missing directory
-too, and modules or libraries are then not found.
+A shell says `bad interpreter`. The Vulkan and EGL loaders skip the driver silently. A compiler wrapper ignores a
+missing include directory until a header is not found. Python and ldconfig also skip a missing directory, and modules
+or libraries are then not found.
 
 ## Example
 
@@ -48,12 +49,11 @@ Correct the path, or install what it names.
 
 ## Limits
 
-Paths outside of the prefix, and below `/run`, `/var`, `/tmp`, `/etc` and `/usr/local`, are not judged, and neither
-are other paths with variables. Of a script, only its first line and an `exec` that no condition encloses are read.
-Units with conditions and desktop files with `TryExec` are skipped. `import` lines of `*.pth` are code and are not
-judged; `*.pth` are read in `site-packages` and `dist-packages`. Patterns of `include` may match no file, and the
-default directories of the loader may be absent. In specs, words in braces (`%{…}`) and words with other
-substitutions are not judged.
+Paths outside of the prefix, paths below `/run`, `/var`, `/tmp`, `/etc` and `/usr/local`, and paths with variables
+are not checked. In a script, only the first line and an `exec` outside of conditions are read. Units with conditions
+and desktop files with `TryExec` are skipped. `*.pth` files are read in `site-packages` and `dist-packages`, without
+their `import` lines, which are code. In `ld.so.conf`, an `include` that matches no file and an absent default
+directory are not reported. In specs, words in braces (`%{…}`) and words with other substitutions are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -32,11 +32,11 @@ warning[text-relocations] lib/libfoo.so: relocations modify read-only segments (
 ## How to fix
 
 Compile all code of a library with `-fPIC`, and that of a program with `-fPIE`. Assembler sources must use the
-GOT or PC-relative addresses. `-Wl,-z,text` turns the defect into an error of the link.
+GOT or PC-relative addresses. With `-Wl,-z,text`, such a link fails.
 
 ## Limits
 
-The flag of the linker counts; the relocations themselves are not read.
+The rule trusts the flag that the linker set. It does not read the relocations themselves.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -30,7 +30,7 @@ installed or copied without its objects, links that use it fail.
 ## Example
 
 ```text
-error[thin-member-missing] lib/libfoo.a: names obj/foo.o, and there is no such file
+error[thin-member-missing] lib/libfoo.a: names obj/foo.o, which does not exist
 ```
 
 ## How to fix
@@ -50,7 +50,7 @@ fn check(query: &Query<'_>) -> Findings {
         for member in members {
             let name = entry.members.name(member);
             let message = match member.kind {
-                MemberKind::Missing => format!("names {}, and there is no such file", show(name)),
+                MemberKind::Missing => format!("names {}, which does not exist", show(name)),
                 MemberKind::NoFile(what) => format!("names {}, which is {what}", show(name)),
                 _ => continue,
             };

@@ -30,13 +30,13 @@ Checks every archive that an `[[archive]]` entry of a policy matches. Reports re
 
 ## Why it matters
 
-An archive that is merged from others should be complete, but no linker checks it. A missing symbol is
+An archive that is merged from others should be complete, but no linker checks this. A missing symbol is
 undefined in every library that is linked from the archive, and the first call fails.
 
 ## Example
 
 ```text
-error[uncovered-symbol] lib/librockCompiler.a: refers to LLVMInitializeX86Target and does not define it
+error[uncovered-symbol] lib/librockCompiler.a: refers to LLVMInitializeX86Target, which no member defines
 ```
 
 ## How to fix
@@ -64,7 +64,7 @@ fn check(query: &Query<'_>) -> Findings {
             .collect();
         for (symbol, members) in uncovered(query, archive, &covers) {
             let text = show(symbol);
-            let message = format!("refers to {text} and does not define it");
+            let message = format!("refers to {text}, which no member defines");
             let mut finding = query.about(RULE.id, entry.file, message);
             finding.symbol = Some(symbol.to_vec());
             for member in members.iter().take(MOST) {

@@ -30,17 +30,17 @@ Reports every question without an answer:
 
 - The loader of a program follows unknown rules, or does not exist on this system.
 - A result depends on the processor or on the current directory.
-- A path leads to `/proc/self`, `/dev/fd` or below, where each process finds other files. linkaudit reads
+- A path leads to `/proc/self`, `/dev/fd` or below, where each process finds different files. linkaudit reads
   nothing there.
 - linkaudit had to guess the default directories.
 - No plugin matches a `--host`, or the host program does not get as far as loading plugins.
-- A policy requires something of files that were not given, or of a rule that is not implemented.
-- `gpu --deep` met a compressed bundle of more than 1 GiB, or bundles of more than 4 GiB in all.
-- In `diff`: a side has no symbols, did not run the rules of the other, or has damaged files.
+- A policy has a requirement about files that were not given, or one that only a planned rule could check.
+- `gpu --deep` found a compressed bundle of more than 1 GiB, or bundles of more than 4 GiB in all.
+- In `diff`: one side has no symbols, ran other rules than the other side, or has damaged files.
 
-If this system has no loader for a machine, linkaudit still checks everything that the files and policies
-decide: versions, forbidden names, search paths, and symbols among the available libraries. Libraries that a
-policy provides are assumed. All other libraries are one cause for all files of that machine.
+If this system has no loader for a machine, linkaudit still checks everything that depends only on the files and
+policies: versions, forbidden names, search paths, and symbols among the available libraries. Libraries that a
+policy provides are assumed. All libraries that could not be searched for are one cause for each machine.
 
 If a file has more than 100,000 needed libraries or undefined symbols, only the first 100,000 are checked.
 
@@ -49,7 +49,7 @@ module, firmware, a core file. In a directory, such files are only counted.
 
 ## Why it matters
 
-An unanswered question is not a passed check.
+A check without an answer has not passed.
 
 ## Example
 
@@ -61,12 +61,13 @@ incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules
 
 Audit the file on a system that has its loader, or with `--root`. Remove relative and empty entries from
 search paths, or set `--cwd` and `--cpu` as for the real run. The GLOB of `--host FILE=GLOB` matches paths
-below the prefix: `lib/**/*.so`. Give the whole prefix of the policy. Remove a requirement that no rule checks,
-or set its rule to `allow`.
+below the prefix: `lib/**/*.so`. If a policy requires files, audit the whole prefix that it is about. Remove a
+requirement that no rule checks, or set its rule to `allow`.
 
 ## Limits
 
-A result that depends on the processor is reported only if a processor-specific directory decided it.
+A result counts as dependent on the processor only if the loader found a library in a directory for certain
+processors.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -163,7 +164,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let lost = format!("{}{more} cannot be looked for{stage}", show(first));
+        let lost = format!("{}{more} cannot be searched for{stage}", show(first));
         let message = format!("this system has no loader for {objects}: {lost}");
         let mut finding = query.about(RULE.id, file, message);
         finding.root = Some(query.shared_path(file));
@@ -203,7 +204,7 @@ fn hosts(query: &Query<'_>) -> Findings {
     let unusable = unusable.iter().map(|number| {
         let path = &query.host_option(*number).path;
         let located = Arc::new(query.prefixes().locate(path));
-        (located, OPTION, "is not a dynamically linked program, and --host names it".to_owned())
+        (located, OPTION, "is not a dynamically linked program, but --host names it".to_owned())
     });
     let idle = idle.iter().map(|(number, host)| {
         let host = query.locate(*host);
@@ -215,7 +216,7 @@ fn hosts(query: &Query<'_>) -> Findings {
             None => (
                 host,
                 OPTION,
-                "--host names it, and it is left no shared object to load".to_owned(),
+                "--host names it, but no shared object is left for it to load".to_owned(),
             ),
         }
     });
@@ -248,7 +249,7 @@ fn unchecked(demand: Unchecked) -> Box<Finding> {
 /// fingerprint.
 fn left_out(query: &Query<'_>) -> Findings {
     let finding = |LeftOut { file, what, all, judged }: LeftOut| {
-        let message = format!("{all} {what}: only the first {judged} are judged");
+        let message = format!("{all} {what}: only the first {judged} are checked");
         let mut finding = query.about(RULE.id, file, message);
         finding.detail = Some(what.as_bytes().to_vec());
         finding

@@ -48,7 +48,7 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
   tag or parameter list, or another member of the class or namespace. The object was built for another
   release of that library: rebuild one of the two.
 - An `installed` file is a library of the system that defines the symbol, in a directory or in the cache of
-  the loader, with its Debian package. No need of the process leads to it: link the object with it.
+  the loader, with its Debian package. The process does not load it: link the object with it.
 - If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
   policy.
 - If the referring code is not needed, as code for other processors, build without it.
@@ -58,17 +58,18 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 Plugins: symbols of the host program are known only with `--host`. Otherwise the `[[host]]` entries of the
 policy recognise plugins by path or by an exported symbol, and references to the symbols of their programs
 count as assumed. The same holds for libraries of the prefix that only plugins load. A reference with a
-version is never assumed, because the version names a library. For other plugins, linkaudit infers an audited
-program or library that provides all they lack; `--no-inferred-hosts` reports them instead. The summary names all
-these programs. A plugin that needs a plugin of another program to be loaded first is reported.
+version is never assumed, because the version belongs to a known library. For other plugins, linkaudit infers the
+audited program or library that defines all their undefined symbols; `--no-inferred-hosts` reports these symbols
+instead. The summary names all such programs. A plugin that works only after another program's plugin was loaded is
+reported.
 
-Missing libraries: a missing library explains the references that its candidates define, with the libraries
-that they need. Without a candidate, it explains all other undefined references of the objects that load it,
-except symbols of a static archive or of a policy.
+Missing libraries: a missing library explains the references that its candidates, or libraries that these need,
+define. Without a candidate, it explains all other undefined references of the objects that load it, except
+symbols that a static archive defines or that a policy assigns to an archive.
 
-Libraries of the system are searched only for symbols without a version that no audited file and no file of
-`--lib-path` defines and that no policy claims, and never under a whitelist. They are evidence: they change no
-verdict and no fingerprint.
+linkaudit searches the libraries of the system only for symbols without a version that no audited file and no file
+of `--lib-path` defines and that no policy assigns to an archive, and never under a whitelist. These libraries are
+evidence only: they change neither the findings nor their fingerprints.
 
 Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";

@@ -8,7 +8,7 @@ use crate::wants::Wants;
 pub(super) static RULE: Rule = Rule::new(
     "unsafe-search-entry",
     SEARCH_PATH,
-    "an entry of a search path names a directory that others control",
+    "other users may control a directory of a search path",
     DOCS,
     check,
 )
@@ -22,7 +22,8 @@ Reports entries of DT_RPATH and DT_RUNPATH that
 
 - are empty or relative: the loader takes them from the current directory
 - lie below `/tmp`, `/var/tmp`, `/home`, `/root`, `/build`, `/usr/src` or `/nix/build`: build directories
-- lie below the current directory and outside of the prefix: a gate runs in the directory of the build
+- lie below the current directory and outside of the prefix: a gate runs in the build directory, so such an entry
+  leads into the build
 - name a directory that every user may write to, or that every user can create or replace
 
 ## Why it matters
@@ -38,15 +39,16 @@ warning[unsafe-search-entry] bin/app: DT_RUNPATH entry /tmp/build/lib: below /tm
 
 ## How to fix
 
-Remove the entry from the link. Build systems leave such entries in programs that were not installed by them: use
-`cmake --install`, `make install` or `patchelf --shrink-rpath`, which removes entries that find nothing. If a
+Remove the entry from the link. Build systems remove such entries when they install a program: use `cmake --install`
+or `make install` instead of `cp`. `patchelf --shrink-rpath` removes entries in which no library is found. If a
 library is found there, move it and correct the path.
 
 ## Limits
 
-Rights of groups and access control lists are not checked. Entries that begin with `$ORIGIN` are not checked, and
-neither are entries inside an audited prefix that lies below such a directory itself. The current directory does not
-count with `--cwd` or `--root`, inside the prefix, and below `/usr`, `/opt`, `/srv` and other places of packages.
+Permissions of groups and access control lists are not checked. Entries that begin with `$ORIGIN` are not checked.
+If the audited prefix itself lies below such a directory, entries inside the prefix are not checked. The check of the
+current directory is off with `--cwd` or `--root`, and for entries below `/usr`, `/opt`, `/srv` and other directories
+of packages.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

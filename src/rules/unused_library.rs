@@ -25,8 +25,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Binds all references of each audited object as the loader does, under every entry point that loads it, and
-reports the DT_NEEDED entries to whose libraries none of them is bound. Weak references count as use.
+Binds all references of each audited object as the loader does, under every entry point that loads it. Reports a
+DT_NEEDED entry if none of these references is bound to its library. Weak references count as use.
 
 ## Why it matters
 
@@ -46,9 +46,9 @@ changes a built file: `linkaudit fix --warn unused-library` verifies that and wr
 
 ## Limits
 
-A library may be needed for its constructors, or for other libraries that find their symbols in it. References that
-another library wins because it comes first in the scope do not count as use. Libraries that define nothing, such
-as glibc's `libpthread.so.0` since 2.34, are not reported.
+A library may be needed for its constructors, or because other libraries find their symbols in it. If another library
+with the same symbol comes first in the scope, the reference counts as a use of that library. Libraries that define
+nothing, such as glibc's `libpthread.so.0` since 2.34, are not reported.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

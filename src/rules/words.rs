@@ -241,7 +241,7 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
 pub(crate) fn outcome(outcome: Outcome) -> String {
     match outcome {
         Outcome::Taken => "taken".to_owned(),
-        Outcome::OfProcess => "something else in every process".to_owned(),
+        Outcome::OfProcess => "a different file in every process".to_owned(),
         Outcome::Failed(errno) => crate::tree::walk::describe(errno),
         Outcome::WrongClass => "another ELF class".to_owned(),
         Outcome::WrongMachine => "another machine".to_owned(),

@@ -28,9 +28,8 @@ library directories.
 
 ## Why it matters
 
-The wrapper adds the flag to every link, also to links for other machines. With `-lunwind`, the assembler of device
-code ends with `libunwind.so is incompatible with …`, and everything that is linked needs a library that it does not
-use.
+The wrapper adds the flag to every link, also to links for other machines. With `-lunwind`, a link of device code
+ends with `libunwind.so is incompatible with …`, and every linked program needs a library that it does not use.
 
 ## Example
 

@@ -286,7 +286,7 @@ fn install(finding: &Finding, library: &str) -> String {
         );
     }
     if is_of_wheel(library) {
-        return format!("the wheel has to bring {shown}: {}", name("auditwheel repair WHEEL"));
+        return format!("add {shown} to the wheel: {}", name("auditwheel repair WHEEL"));
     }
     let searches = [format!("apt-file search {library}"), format!("dnf provides '*/{library}'")];
     let searches = searches.iter().map(|search| name(search)).collect::<Vec<_>>().join(" or ");

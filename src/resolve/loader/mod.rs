@@ -317,7 +317,7 @@ fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> Interpret
         Some(PathState::Directory) => InterpreterDefect::NoLoader("is a directory"),
         Some(PathState::Special(special)) => InterpreterDefect::NoLoader(special.describe()),
         Some(PathState::OfProcess) => {
-            InterpreterDefect::NoLoader("something else in every process")
+            InterpreterDefect::NoLoader("a different file in every process")
         }
         Some(PathState::Failed(_)) | None => InterpreterDefect::Absent,
     }

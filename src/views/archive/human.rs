@@ -94,7 +94,7 @@ fn ties(view: &Archive, library: &ArchiveSet, style: Style, out: &mut dyn Write)
     for tie in view.coverage.ties.iter().take(most) {
         let others: Vec<String> = tie.others.iter().map(name).collect();
         let (symbol, taken) = (symbol(&tie.symbol), name(&tie.taken));
-        writeln!(out, "tie      {symbol}: {taken}, as well as {}", others.join(", "))?;
+        writeln!(out, "tie      {symbol}: taken from {taken}, also in {}", others.join(", "))?;
     }
     more(view.coverage.ties.len().saturating_sub(most), style, out)
 }
@@ -220,15 +220,19 @@ pub(super) fn summary(
         (false, true) => "1;32",
         (false, false) => "1;35",
     };
-    writeln!(
+    write!(
         out,
-        "{}: {} of {} needed, of these {} of {}",
+        "{}: {} of {} needed",
         style.paint(code, &text),
         count(members, "member", "members"),
-        count(archives.len(), "archive is", "archives are").replace(" is", "").replace(" are", ""),
-        count(of_added, "member", "members"),
-        count(added.len(), "candidate", "candidates"),
+        count(archives.len(), "archive", "archives"),
     )?;
+    if !added.is_empty() {
+        let members = count(of_added, "member", "members");
+        let archives = count(added.len(), "candidate archive", "candidate archives");
+        write!(out, ", including {members} of {archives}")?;
+    }
+    writeln!(out)?;
     notes(view, library, out)?;
     incomplete(subject.report, style, out)
 }

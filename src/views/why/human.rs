@@ -156,14 +156,14 @@ impl Page<'_> {
         let files = self.audit.corpus.files.iter().filter(|facts| facts.object().is_some());
         let files = count(files.count(), "ELF file", "ELF files");
         let text = format!(
-            "{}: unknown; none of {files} needs, refers to or defines anything of this name",
+            "{}: unknown name; none of {files} needs, refers to or defines it",
             glued(&show(name))
         );
         self.text(&text)?;
         let near: Vec<String> = near.iter().map(|name| display(name)).collect();
         if let Some(first) = near.first() {
             let names: Vec<String> = near.iter().map(|name| glued(name)).collect();
-            self.text(&format!("like it: {}", names.join(", ")))?;
+            self.text(&format!("similar: {}", names.join(", ")))?;
             let first = crate::text::shell(first);
             writeln!(self.out, "next: linkaudit why {first} {}", typed_paths(subject))?;
         }

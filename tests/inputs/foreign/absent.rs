@@ -93,7 +93,7 @@ fn musl_that_is_not_here() {
     }
     let report = audit(&lab, &[]);
     let messages: Vec<&str> = report.findings().map(|f| text(&f["message"])).collect();
-    let libc = "libc.musl-x86_64.so.1 cannot be looked for";
+    let libc = "libc.musl-x86_64.so.1 cannot be searched for";
     let expected = format!("this system has no loader for x86_64 with musl: {libc}");
     assert_eq!(messages, [expected], "{}", report.outline());
     let provides = "schema = 1\n[provided]\nlibraries = [\"libc.musl-x86_64.so.1\"]\n";

@@ -36,7 +36,7 @@ fn a_million_needs_in_two_gigabytes() {
     let lab = Lab::new();
     lab.write("p/lib.so", Tiny::library("lib.so", named("libnone", MILLION)).bytes());
     let (text, peak) = audit(&lab, "ulimit -v 2097152;", "json");
-    assert!(text.contains("1000000 needed libraries: only the first 100000 are judged"));
+    assert!(text.contains("1000000 needed libraries: only the first 100000 are checked"));
     assert!(text.contains("\"complete\":false") && text.contains("\"errors\":100000,"));
     println!("a million needs: {MOST} findings, {peak} KB");
 }
@@ -46,7 +46,7 @@ fn a_million_undefined_symbols_in_300_megabytes() {
     let lab = Lab::new();
     lab.write("p/lib.so", refers(MILLION).bytes());
     let (text, peak) = audit(&lab, "ulimit -v 2097152;", "human");
-    let expected = "lib.so: 1000000 unbound symbols: only the first 100000 are judged";
+    let expected = "lib.so: 1000000 unbound symbols: only the first 100000 are checked";
     assert!(text.contains(expected) && text.contains("100000 undefined symbols"), "{text}");
     assert!(text.contains("incomplete: 1 file or question"), "{text}");
     assert!(peak <= 300 << 10, "{peak} KB");

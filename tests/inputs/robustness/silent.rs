@@ -129,7 +129,7 @@ fn members_of_thin_archives_that_are_no_files() {
     lab.cc("p/o/a.o", "int here;", &["-c"], &[]);
     lab.sh("cd p && ar rcsT thin.a o/a.o");
     let cases: [(&str, &str); 4] = [
-        ("rm p/o/a.o", "names o/a.o, and there is no such file"),
+        ("rm p/o/a.o", "names o/a.o, which does not exist"),
         ("mkfifo p/o/a.o", "names o/a.o, which is a FIFO"),
         ("rm p/o/a.o; mkdir p/o/a.o", "names o/a.o, which is a directory"),
         ("rmdir p/o/a.o; ln -s a.o p/o/a.o", "names o/a.o, which is a file that cannot be opened"),

@@ -212,14 +212,18 @@ fn every_output_of_the_help_works() {
     let tree: Vec<&str> = linkaudit::views::tree::OUTPUTS.iter().map(|o| o.name).collect();
     let why: Vec<&str> = linkaudit::views::why::OUTPUTS.iter().map(|o| o.name).collect();
     let archive: Vec<&str> = linkaudit::views::archive::OUTPUTS.iter().map(|o| o.name).collect();
+    let gpu: Vec<&str> = linkaudit::views::gpu::OUTPUTS.iter().map(|o| o.name).collect();
+    let diff = ["human", "json", "table", "sarif", "junit", "github", "gitlab", "gcc", "markdown"];
     let known = [("check", check), ("tree", tree), ("why", why), ("archive", archive)];
+    let known = known.into_iter().chain([("gpu", gpu), ("diff", diff.to_vec())]);
     let known = known.map(|(command, list)| (command.to_owned(), names(&list)));
-    assert_eq!(outputs, BTreeMap::from(known));
+    assert_eq!(outputs, BTreeMap::from_iter(known));
     for (command, list) in outputs {
         for output in list {
             let args: &[&str] = match &*command {
                 "why" => &["why", "foo", "fine"],
                 "archive" => &["archive", "empty.a", "--all-members"],
+                "diff" => &["diff", "fine", "fine"],
                 command => &[command, "fine"],
             };
             let run = run(&lab, &[args, &["--format", &output]].concat());

@@ -116,7 +116,7 @@ fn a_host_without_plugins_is_said() {
     let cases = [
         ("bin/app=lib/*.so", "lib", "no shared object matches its --host GLOB lib/*.so"),
         ("bin/app=*.sso", "lib", "no shared object matches its --host GLOB *.sso"),
-        ("bin/app", "empty", "--host names it, and it is left no shared object to load"),
+        ("bin/app", "empty", "--host names it, but no shared object is left for it to load"),
     ];
     for (host, path, words) in cases {
         let report = report(&lab, &["-A", "symbol", "--host", host, path]);

@@ -217,7 +217,7 @@ fn a_name_that_nothing_knows() {
     {
         let page = run(&lab, &["why", name, "p"]);
         assert_eq!((page.status, page.err.as_str()), (1, ""), "{name}");
-        assert!(page.out.starts_with(&format!("{name}: unknown; none of ")), "{}", page.out);
+        assert!(page.out.starts_with(&format!("{name}: unknown name; none of ")), "{}", page.out);
         assert!(page.out.contains(&format!("next: linkaudit why {near} p")), "{}", page.out);
         assert_eq!(why(&lab, name, &["p"])["near"][0], near, "{name}");
     }
