@@ -79,14 +79,18 @@ theirs() {
   "$bundler" --list --type=o --input="$tmp/section"
 }
 prefix=${PREFIX:-/usr}
-audit() { "$program" "$prefix" --isolated --format json "$@"; }
+# Seconds of processor time, which other programs change less.
+audit() {
+  local TIMEFORMAT='%U %S'
+  { time "$program" "$prefix" --isolated --format json "$@" >/dev/null 2>&1 || true; } 2>&1 | awk '{ print $1 + $2 }'
+}
 ours=() other=() objects=() audits=() without=()
 for ((round = 0; round <= rounds; round++)); do
   a=$(seconds "$program" gpu --isolated --format json "$LIBRARY")
   b=$(seconds theirs)
   c=$(seconds "$program" gpu --isolated --format json "$tmp/objects")
-  d=$(seconds audit)
-  e=$(seconds audit --allow gpu)
+  d=$(audit)
+  e=$(audit --allow gpu)
   ((round == 0)) || { ours+=("$a"); other+=("$b"); objects+=("$c"); audits+=("$d"); without+=("$e"); }
 done
 python3 - "${ours[*]}" "${other[*]}" "${objects[*]}" "${audits[*]}" "${without[*]}" "$prefix" <<'PYTHON' | tee -a "$report"
@@ -96,7 +100,7 @@ ratio = statistics.median(b / a for a, b in zip(ours, other))
 each = statistics.median(objects)
 print(f"library: linkaudit {statistics.median(ours):.4f} s, extract and list {statistics.median(other):.3f} s, ratio {ratio:.0f} (bound 20)")
 print(f"700 compressed code objects: {each:.3f} s (bound 1)")
-cost = statistics.median(a / b for a, b in zip(audits, without))
-print(f"audit of {sys.argv[6]}: {statistics.median(audits):.3f} s, without the group gpu {statistics.median(without):.3f} s, ratio {cost:.3f} (bound 1.05)")
+cost = statistics.median(audits) / statistics.median(without)
+print(f"audit of {sys.argv[6]}: {statistics.median(audits):.3f} s of processor time, without the group gpu {statistics.median(without):.3f} s, ratio {cost:.3f} (bound 1.05)")
 sys.exit(0 if ratio >= 20 and each < 1 and cost <= 1.05 else 1)
 PYTHON
