@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How fast `linkaudit gpu` lists a library of 513 MB with 95 bundles, against extracting its section and
-# listing that with clang-offload-bundler, and 700 compressed code objects.
+# listing that with clang-offload-bundler, and 700 compressed code objects; and what the rules about device code
+# cost in an audit of a prefix without device code.
 #
 # usage: benches/gpu.sh [ROUNDS]       5 rounds if not said; writes benches/results/DATE-gpu.txt
 #
@@ -10,6 +11,7 @@
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release
 # LIBRARY=FILE     libonnxruntime_providers_rocm.so; otherwise the wheel onnxruntime-rocm 1.22.2.post3 is fetched
 # BUNDLER=FILE     clang-offload-bundler of LLVM 19 or later, on the path otherwise
+# PREFIX=DIR       the prefix without device code, /usr otherwise
 # RESULTS=DIR      another place for the result (for trials)
 set -euo pipefail
 export LC_ALL=C
@@ -76,19 +78,29 @@ theirs() {
   objcopy -O binary --only-section=.hip_fatbin "$LIBRARY" "$tmp/section"
   "$bundler" --list --type=o --input="$tmp/section"
 }
-ours=() other=() objects=()
+prefix=${PREFIX:-/usr}
+# Seconds of processor time, which other programs change less.
+audit() {
+  local TIMEFORMAT='%U %S'
+  { time "$program" "$prefix" --isolated --format json "$@" >/dev/null 2>&1 || true; } 2>&1 | awk '{ print $1 + $2 }'
+}
+ours=() other=() objects=() audits=() without=()
 for ((round = 0; round <= rounds; round++)); do
   a=$(seconds "$program" gpu --isolated --format json "$LIBRARY")
   b=$(seconds theirs)
   c=$(seconds "$program" gpu --isolated --format json "$tmp/objects")
-  ((round == 0)) || { ours+=("$a"); other+=("$b"); objects+=("$c"); }
+  d=$(audit)
+  e=$(audit --allow gpu)
+  ((round == 0)) || { ours+=("$a"); other+=("$b"); objects+=("$c"); audits+=("$d"); without+=("$e"); }
 done
-python3 - "${ours[*]}" "${other[*]}" "${objects[*]}" <<'PYTHON' | tee -a "$report"
+python3 - "${ours[*]}" "${other[*]}" "${objects[*]}" "${audits[*]}" "${without[*]}" "$prefix" <<'PYTHON' | tee -a "$report"
 import statistics, sys
-ours, other, objects = ([float(word) for word in text.split()] for text in sys.argv[1:])
+ours, other, objects, audits, without = ([float(word) for word in text.split()] for text in sys.argv[1:6])
 ratio = statistics.median(b / a for a, b in zip(ours, other))
 each = statistics.median(objects)
 print(f"library: linkaudit {statistics.median(ours):.4f} s, extract and list {statistics.median(other):.3f} s, ratio {ratio:.0f} (bound 20)")
 print(f"700 compressed code objects: {each:.3f} s (bound 1)")
-sys.exit(0 if ratio >= 20 and each < 1 else 1)
+cost = statistics.median(audits) / statistics.median(without)
+print(f"audit of {sys.argv[6]}: {statistics.median(audits):.3f} s of processor time, without the group gpu {statistics.median(without):.3f} s, ratio {cost:.3f} (bound 1.05)")
+sys.exit(0 if ratio >= 20 and each < 1 and cost <= 1.05 else 1)
 PYTHON

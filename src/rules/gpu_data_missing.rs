@@ -48,9 +48,9 @@ whose data is incomplete.
 ## Limits
 
 The directory is searched as upstream and Debian install it: `<directory>/library` or `<directory>/<version>/library`
-beside the library, with its directories for one GPU each. A path compiled into the library, and the variables `ROCBLAS_TENSILE_LIBPATH` and
-`ROCM_KPACK_PATH`, are not followed. A missing database of MIOpen or rocFFT is not reported: both libraries compile
-kernels that they do not find there.
+beside the library, with its directories for one GPU each. A path compiled into the library, and the variables
+`ROCBLAS_TENSILE_LIBPATH` and `ROCM_KPACK_PATH`, are not followed. A missing database of MIOpen or rocFFT is not
+reported: both libraries compile kernels that they do not find there.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
