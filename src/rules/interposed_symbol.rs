@@ -49,6 +49,9 @@ members of a C++ class that a library defines although it takes the class itself
 and symbols that cannot meet: hidden, protected, with other versions, or in a library linked with `-Bsymbolic`. The
 dispatch libraries of libglvnd count as one library.
 
+Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
+most wheels are built, links a static part of libstdc++ into each object.
+
 ## Why it matters
 
 The library runs with code that it was not built with. Two copies of LLVM, protobuf or zlib in one process share
