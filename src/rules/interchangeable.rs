@@ -1,5 +1,5 @@
 //! Harmless definitions of one name in two libraries: declared interposition, vague linkage of C++,
-//! and parts of one C library.
+//! and parts of one C or C++ library.
 
 use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc};
@@ -42,7 +42,13 @@ pub(super) fn definitions<'q>(
         let class = class(name);
         class.is_some_and(|class| [loser, winner].iter().any(|of| taken.holds(query, *of, class)))
     };
-    is_vague(name, old, new) || of_one_implementation(query, loser, winner) || is_inline() || {
+    let is_of_runtime = || {
+        is_name_of_libstdcxx(name)
+            && [old, new].iter().all(|symbol| elf::SymbolType(symbol.kind) == elf::STT_FUNC)
+            && [loser, winner].iter().all(|file| has_parts_of_libstdcxx(query, *file))
+    };
+    let mut is_one_source = || is_inline() || is_of_runtime();
+    is_vague(name, old, new) || of_one_implementation(query, loser, winner) || is_one_source() || {
         let library = query.library_name(winner);
         REPLACING.iter().any(|begin| library.starts_with(begin))
     }
@@ -67,6 +73,36 @@ fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
     };
     are_alike(&[old, new].into_iter())
         || name.starts_with(b"_Z") && may_stand() && is_template(name)
+}
+
+/// The soname of GNU's C++ library.
+const LIBSTDCXX: &[u8] = b"libstdc++.so.6";
+
+/// True for libstdc++ and for an object that needs it. The object's own definitions of its functions come
+/// from the static part of libstdc++ that GCC Toolset links (`libstdc++_nonshared.a`), for functions that an
+/// older libstdc++ lacks. Nearly all wheels are built so. An object with a whole static libstdc++ does not
+/// need the shared one.
+fn has_parts_of_libstdcxx(query: &Query<'_>, file: FileId) -> bool {
+    query.library_name(file) == LIBSTDCXX
+        || query.facts(file).object().is_some_and(|object| {
+            object.needs.iter().any(|need| object.str(need.name) == LIBSTDCXX)
+        })
+}
+
+/// True for a function of the namespaces `std` and `__gnu_cxx`, its clone for transactional memory
+/// (`_ZGTt`), and a function of the C++ ABI. These names are reserved to the C++ library.
+fn is_name_of_libstdcxx(name: &[u8]) -> bool {
+    if name.starts_with(b"__cxa_") {
+        return true;
+    }
+    let Some(rest) = name.strip_prefix(b"_ZGTt").or_else(|| name.strip_prefix(b"_Z")) else {
+        return false;
+    };
+    let rest = rest.strip_prefix(b"N").unwrap_or(rest);
+    let rest = rest.strip_prefix(b"K").unwrap_or(rest);
+    // The abbreviations of the Itanium C++ ABI 5.1.10.
+    let begins = [&b"St"[..], b"Sa", b"Ss", b"Sb", b"Si", b"So", b"Sd", b"9__gnu_cxx"];
+    begins.iter().any(|begin| rest.starts_with(begin))
 }
 
 /// True for an instance of a template: its demangled name has template arguments.
@@ -146,7 +182,25 @@ fn of_one_libc(query: &Query<'_>, loser: FileId, winner: FileId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{class, taken_class};
+    use super::{class, is_name_of_libstdcxx, taken_class};
+
+    #[test]
+    fn names_of_the_cxx_library() {
+        for (name, expected) in [
+            ("_ZSt28__throw_bad_array_new_lengthv", true),
+            ("_ZNSt6thread6_StateD1Ev", true),
+            ("_ZNKSt10filesystem4path7compareERKS0_", true),
+            ("_ZGTtNSt11logic_errorD1Ev", true),
+            ("_ZN9__gnu_cxx27__verbose_terminate_handlerEv", true),
+            ("__cxa_call_terminate", true),
+            ("_ZN4Base6Object4nameEv", false),
+            ("_ZN9__gnu_cxy1fEv", false),
+            ("_Z4sortv", false),
+            ("Start", false),
+        ] {
+            assert_eq!(is_name_of_libstdcxx(name.as_bytes()), expected, "{name}");
+        }
+    }
 
     #[test]
     fn classes_of_mangled_names() {

@@ -53,6 +53,9 @@ Some definitions replace others on purpose or without harm. These are not report
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 
+Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
+most wheels are built, links a static part of libstdc++ into each object.
+
 ## Why it matters
 
 The library calls code that it was not built with. Two copies of LLVM, protobuf or zlib in one process share some of

@@ -31,6 +31,7 @@ mod machines;
 mod musl_cases;
 mod nix_store;
 mod other_root;
+mod plugin_processes;
 mod processes;
 mod random_graphs;
 mod release_switches;

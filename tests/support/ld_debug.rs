@@ -84,6 +84,74 @@ pub fn ran(program: &Path, args: &[&str]) -> BTreeSet<Binding> {
     bindings(&String::from_utf8_lossy(&output.stderr), &process)
 }
 
+/// A dlopen that loaded something.
+#[derive(Default)]
+pub struct Opening {
+    /// The files that were loaded, in the order of their relocation: the opened one is the last.
+    pub files: Vec<String>,
+    /// What their relocations are bound to.
+    pub bound: BTreeSet<Binding>,
+}
+
+/// What the loader binds while a program runs.
+#[derive(Default)]
+pub struct Run {
+    /// Until the program begins.
+    pub start: BTreeSet<Binding>,
+    /// By each dlopen. Lookups of dlsym are left out.
+    pub opened: Vec<Opening>,
+}
+
+/// Runs a program, also one that opens files. `None` if it fails.
+pub fn run(program: &Path, args: &[String]) -> Option<Run> {
+    let child = support::clean(program)
+        .args(args)
+        .envs([("LD_BIND_NOW", "1"), ("LD_DEBUG", "bindings,files,reloc")])
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let process = format!("{}:\t", child.id());
+    let output = child.wait_with_output().expect("the program ends");
+    output.status.success().then(|| phases(&String::from_utf8_lossy(&output.stderr), &process))
+}
+
+/// Assigns the bindings of one process to its start and to the calls of dlopen.
+fn phases(text: &str, process: &str) -> Run {
+    let mut run = Run::default();
+    let mut is_started = false;
+    // The object under relocation. A lookup at any other time is of dlsym.
+    let mut current: Option<&str> = None;
+    for line in text.lines().filter_map(|line| line.trim_start().strip_prefix(process)) {
+        let line = line.trim();
+        if line.starts_with("transferring control: ") {
+            (is_started, current) = (true, None);
+        } else if line.contains(";  dynamically loaded by ") {
+            run.opened.push(Opening::default());
+            current = None;
+        } else if let Some(file) = line.strip_prefix("relocation processing: ") {
+            let file = file.strip_suffix(" (lazy)").unwrap_or(file);
+            current = Some(file);
+            if let Some(opening) = run.opened.last_mut().filter(|_| is_started) {
+                opening.files.push(file.to_owned());
+            }
+        } else if ["calling init: ", "calling fini: ", "opening file="]
+            .iter()
+            .any(|begin| line.starts_with(begin))
+        {
+            current = None;
+        } else if !is_started {
+            run.start.extend(bindings(line, ""));
+        } else if let Some(opening) = run.opened.last_mut() {
+            let of_current = |binding: &Binding| current == Some(&binding.0);
+            opening.bound.extend(bindings(line, "").into_iter().filter(of_current));
+        }
+    }
+    run.opened.retain(|opening| !opening.files.is_empty());
+    run
+}
+
 /// Reads the lines `binding file A [0] to B [0]: normal symbol ...` of one process. Lines about the
 /// vdso are skipped: it is not a file.
 pub fn bindings(text: &str, process: &str) -> BTreeSet<Binding> {

@@ -87,13 +87,20 @@ fn is_weak(symbol: &Symbol<'_>) -> bool {
     matches!(elf::SymbolBind(symbol.bind), elf::STB_WEAK | elf::STB_GNU_UNIQUE)
 }
 
-/// True for type information, type names, vtables and VTTs, and for local variables of functions.
+/// True for type information, type names, vtables and VTTs, and for local variables of functions
+/// with their guards.
 fn is_class_data(name: &[u8]) -> bool {
-    [&b"_ZTI"[..], b"_ZTS", b"_ZTV", b"_ZTT", b"_ZZ"].iter().any(|begin| name.starts_with(begin))
+    let begins = [&b"_ZTI"[..], b"_ZTS", b"_ZTV", b"_ZTT", b"_ZZ", b"_ZGV"];
+    begins.iter().any(|begin| name.starts_with(begin))
 }
 
 /// True for a part of glibc. Its parts define names for each other: libpthread, libc, libm and the
-/// loader.
+/// loader. libm defines only public versions, but needs private ones.
 pub fn is_part_of_libc(object: &Object) -> bool {
-    object.versions.defs.iter().any(|def| object.str(def.name) == b"GLIBC_PRIVATE")
+    let is_private = |name: &[u8]| name == b"GLIBC_PRIVATE";
+    let defs = || object.versions.defs.iter().map(|def| object.str(def.name));
+    let mut entries = object.versions.by_index.iter().filter(|entry| entry.file.is_some());
+    defs().any(is_private)
+        || defs().any(|name| name.starts_with(b"GLIBC_"))
+            && entries.any(|entry| is_private(object.str(entry.name)))
 }
