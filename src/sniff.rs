@@ -15,6 +15,8 @@ pub enum Class {
     Script,
     /// A bundle of device code on its own.
     Device,
+    /// LLVM bitcode on its own, an object of a link with LTO.
+    Bitcode,
     /// `*.cmake`
     CMake,
     /// `*.pc`
@@ -62,6 +64,8 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::Device, Mark::Head(b"KPAK")),
     (Class::Device, Mark::Head(b"__CLANG_OFFLOAD_BUND")),
     (Class::Device, Mark::Head(&[0x10, 0xff, 0x10, 0xad])),
+    (Class::Bitcode, Mark::Head(b"BC\xc0\xde")),
+    (Class::Bitcode, Mark::Head(b"\xde\xc0\x17\x0b")),
     (Class::Script, Mark::Head(b"#!")),
     (Class::CMake, Mark::Suffix(b".cmake")),
     (Class::PkgConfig, Mark::Suffix(b".pc")),
@@ -122,6 +126,7 @@ impl Classes {
             Class::Device => 1 << 6,
             Class::Header => 1 << 7,
             Class::LinkerScript => 1 << 8,
+            Class::Bitcode => 1 << 9,
         })
     }
 

@@ -73,6 +73,8 @@ pub struct Root {
     /// A shared library that is an input of the link: its own undefined names extract members and are
     /// not reported.
     pub input: bool,
+    /// Intermediate language, which linkers read with a plugin.
+    pub lto: bool,
     /// What it is built for.
     pub target: Option<Target>,
     /// Its global symbols; what it exports left out if it is linked.

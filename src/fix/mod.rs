@@ -9,6 +9,7 @@
 //! `propose` strings them together. Nothing here changes a file that is audited, and nothing here
 //! opens or writes one: that is `emit`'s.
 
+mod as_linked;
 mod dead_entries;
 mod files;
 pub mod known;

@@ -5,6 +5,7 @@
 //! Fixes are shown together as long as nothing new goes wrong; otherwise by halves, so that a fix
 //! that opens something is doubtful alone. `propose` is the caller.
 
+use super::as_linked;
 use super::linkable::{Refusals, refusals};
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
@@ -71,7 +72,14 @@ pub fn prove(
     tree: &dyn Tree,
     (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> Proofs {
-    let refusals = refusals(audit, tree, solutions, fat);
+    let mut refusals = refusals(audit, tree, solutions, fat);
+    for solution in solutions.iter().filter(|_| fat.is_none()) {
+        let key = |first| (solution.file, first);
+        let doubtful =
+            |part: &SymbolClosure| !part.is_closed() || refusals.contains_key(&key(part.first));
+        let found = as_linked::refusals(audit, tree, solution, &doubtful);
+        refusals.extend(found.into_iter().map(|(first, why)| (key(first), why)));
+    }
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
     let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
     let fits = |(solution, part): &Step<'_>| {

@@ -137,6 +137,7 @@ impl Totals {
             | Class::Header
             | Class::LinkerScript
             | Class::Device
+            | Class::Bitcode
             | Class::Other => self.other += 1,
         }
     }

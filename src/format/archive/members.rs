@@ -94,6 +94,13 @@ pub enum MemberKind {
     Damaged,
 }
 
+impl MemberKind {
+    /// True for intermediate language, which linkers read with a plugin.
+    pub fn is_lto(self) -> bool {
+        matches!(self, Self::Bitcode | Self::SlimLto | Self::LlvmLto | Self::GccLto)
+    }
+}
+
 /// What an object says of a global symbol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SymbolKind {
