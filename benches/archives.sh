@@ -5,8 +5,8 @@
 #   bash benches/archives.sh [LIBRARY MERGED-ARCHIVE OBJECT]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --quiet
-linkaudit=$PWD/target/release/linkaudit
+[[ -n ${LINKAUDIT:-} ]] || cargo build --release --quiet
+linkaudit=${LINKAUDIT:-$PWD/target/release/linkaudit}
 llvm=${LLVM_LIB:-/usr/lib/llvm-19/lib}
 rounds=${ROUNDS:-7}
 here=$(mktemp -d)

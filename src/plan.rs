@@ -250,7 +250,10 @@ impl Plan {
         let wanted = texts.into_iter().filter(|(wants, _)| self.rule_wants.holds(*wants));
         let classes = wanted.fold(Classes::LINKAGE, |classes, (_, class)| classes.with(class));
         let device = self.gpu.is_some() || self.rule_wants.holds(Wants::DEVICE_CODE);
-        if device { classes.with(Class::Device) } else { classes }
+        let classes = if device { classes.with(Class::Device) } else { classes };
+        // The command `archive` reads the objects of a link.
+        let is_link = self.definitions && self.members && self.self_dirs.is_empty();
+        if is_link { classes.with(Class::Bitcode) } else { classes }
     }
 
     /// The parts to read of files in provider directories. Dynamic tables there are not needed for

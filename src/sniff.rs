@@ -15,6 +15,8 @@ pub enum Class {
     Script,
     /// A separate container of device code, such as a bundle.
     Device,
+    /// LLVM bitcode on its own, an object of a link with LTO.
+    Bitcode,
     /// `*.cmake`
     CMake,
     /// `*.pc`
@@ -63,6 +65,8 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::Device, Mark::Head(b"KPAK")),
     (Class::Device, Mark::Head(b"__CLANG_OFFLOAD_BUND")),
     (Class::Device, Mark::Head(&[0x10, 0xff, 0x10, 0xad])),
+    (Class::Bitcode, Mark::Head(b"BC\xc0\xde")),
+    (Class::Bitcode, Mark::Head(b"\xde\xc0\x17\x0b")),
     (Class::Script, Mark::Head(b"#!")),
     (Class::CMake, Mark::Suffix(b".cmake")),
     (Class::PkgConfig, Mark::Suffix(b".pc")),
@@ -123,6 +127,7 @@ impl Classes {
             Class::Device => 1 << 6,
             Class::Header => 1 << 7,
             Class::LinkerScript => 1 << 8,
+            Class::Bitcode => 1 << 9,
         })
     }
 

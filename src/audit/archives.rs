@@ -77,7 +77,9 @@ pub(super) fn read_all(
                     && facts.foreign().is_none()
                     && (given(plan, facts) || is_start_file(plan, facts))
             }
-            Content::Other(_) => false,
+            Content::Other(_) => {
+                plan.definitions && facts.unreadable.is_none() && given(plan, facts)
+            }
         };
         wanted.then_some(file)
     };

@@ -4,7 +4,7 @@
 use super::Audit;
 use crate::cover::{Coverage, Facts, Question, referring, refine, rivals};
 use crate::facts::{Content, members};
-use crate::format::archive::LinkFacts;
+use crate::format::archive::{LinkFacts, Wanted};
 use crate::id::{FastMap, FileId, MemberId};
 use crate::parallel;
 use crate::tree::Tree;
@@ -15,6 +15,7 @@ impl Audit {
         &self,
         tree: &dyn Tree,
         members: &[MemberId],
+        wanted: Wanted<'_>,
     ) -> FastMap<MemberId, LinkFacts> {
         let library = &self.library;
         let one = |member: &MemberId| {
@@ -22,7 +23,7 @@ impl Audit {
             let of = (&*entry.members, library.member(*member));
             let file = &self.corpus.files[entry.file];
             let is_archive = matches!(file.content, Content::Archive(_));
-            let found = members::link_facts(tree, file, is_archive.then_some(of))?;
+            let found = members::link_facts(tree, file, is_archive.then_some(of), wanted)?;
             Some((*member, found))
         };
         parallel::map(members, one).into_iter().flatten().collect()
@@ -40,17 +41,19 @@ impl Audit {
         if coverage.undefined.is_empty() {
             return;
         }
+        // Sections that are dropped depend on all relocations.
+        let wanted = if question.gc_sections { Wanted::All } else { Wanted::Global };
         let root = |(file, root): (&FileId, &crate::cover::Root)| {
             let file = &self.corpus.files[*file];
-            let read = || members::link_facts(tree, file, None);
+            let read = || members::link_facts(tree, file, None, wanted);
             (!root.linked).then(read).flatten()
         };
         let mut facts = Facts {
             roots: files.iter().zip(question.roots).map(root).collect(),
-            members: self.link_facts(tree, &referring(question, coverage)),
+            members: self.link_facts(tree, &referring(question, coverage), wanted),
         };
         let more = rivals(question, coverage, &facts);
-        facts.members.extend(self.link_facts(tree, &more));
+        facts.members.extend(self.link_facts(tree, &more, wanted));
         refine(question, coverage, &facts);
     }
 }

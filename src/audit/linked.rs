@@ -6,7 +6,7 @@ use crate::bind::Report;
 use crate::cover::Root;
 use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
-use crate::format::archive::SymbolKind;
+use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FileId, RootId};
 use crate::order::Arrange as _;
@@ -59,16 +59,23 @@ impl Audit {
     /// not only those that are undefined.
     pub fn cover_root(&self, file: FileId, input: bool) -> Option<Root> {
         let facts = &self.corpus.files[file];
-        let Content::Elf(object) = &facts.content else { return None };
-        let linked = object.is_dynamic();
-        let mut hidden: Vec<Box<[u8]>> = Vec::new();
-        let symbols = if linked && input {
-            references(object)
-        } else if linked {
-            self.linked_symbols(file, object)
+        let object = match &facts.content {
+            Content::Elf(object) => Some(&**object),
+            Content::Other(_) => None,
+            Content::Archive(_) => return None,
+        };
+        let linked = object.filter(|object| object.is_dynamic());
+        let (mut hidden, mut lto): (Vec<Box<[u8]>>, _) = (Vec::new(), false);
+        let symbols = if let Some(object) = linked {
+            if input { references(object) } else { self.linked_symbols(file, object) }
         } else {
             let members = self.corpus.members(file).ok()?;
             let only = members.list.first().filter(|_| members.damage.is_empty())?;
+            let is_other = object.is_none() && only.kind != MemberKind::LlvmLto;
+            if is_other || only.is_unknown() {
+                return None;
+            }
+            lto = only.kind.is_lto();
             let symbols = members.symbols(only).iter();
             let names = self.corpus.symbol_names();
             let restricted = symbols.clone().filter(|symbol| symbol.is_restricted());
@@ -76,9 +83,10 @@ impl Audit {
             hidden.arrange();
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
-        let target = Some(object.header.target());
+        let target = object.map(|object| object.header.target());
         let path = Arc::clone(&facts.path);
-        Some(Root { path, linked, input, target, symbols, hidden })
+        let linked = linked.is_some();
+        Some(Root { path, linked, input, lto, target, symbols, hidden })
     }
 
     /// Undefined symbols of a linked object, sorted by name.

@@ -3,7 +3,7 @@
 //! `cli::fix` use it.
 
 use crate::format::script::{Input, MOST, inputs};
-use crate::sniff::{Class, sniff};
+use crate::sniff::{Class, Classes, sniff};
 use crate::text::{show, show_path};
 use crate::tree::walk::describe;
 use crate::tree::{Handle, Opened, Tree};
@@ -88,7 +88,8 @@ fn refuse(path: &Path, text: &[u8]) -> Result<()> {
 impl Place<'_> {
     fn expand(self, path: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<()> {
         let (handle, text) = open(self.tree, path)?;
-        if sniff(&text) != Class::Other {
+        let classes = Classes::LINKAGE.with(Class::Bitcode);
+        if classes.class_of(path, &text) != Class::Other {
             out.push(path.to_path_buf());
             return Ok(());
         }

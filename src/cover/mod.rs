@@ -73,6 +73,8 @@ pub struct Root {
     /// True for a shared library that is an input of the link: its own undefined names extract
     /// members and are not reported.
     pub input: bool,
+    /// True for intermediate language, which linkers read with a plugin.
+    pub lto: bool,
     /// The target that it is built for, if known.
     pub target: Option<Target>,
     /// Its global symbols; without its exports if it is linked.

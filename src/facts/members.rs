@@ -3,7 +3,8 @@
 
 use super::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{
-    self, External, LinkFacts, Member, MemberKind, Members, Options, Scratch,
+    self, External, LinkFacts, Member, MemberKind, Members, Options, Ranges, Reader, Scratch,
+    Wanted,
 };
 use crate::format::{Defect, Table};
 use crate::id::FileId;
@@ -28,6 +29,7 @@ const MOST_EXPECTED: usize = 1 << 19;
 thread_local! {
     /// Buffers that a worker reuses across archives.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static RANGES: RefCell<Ranges> = RefCell::default();
 }
 
 /// The source of members, and the parts to read.
@@ -106,16 +108,20 @@ pub fn link_facts(
     tree: &dyn Tree,
     facts: &FileFacts,
     member: Option<(&Members, &Member)>,
+    wanted: Wanted<'_>,
 ) -> Option<LinkFacts> {
     let handle = open(tree, facts)?;
     let anywhere = [PathBuf::from("/")];
     let open = |name: &[u8]| external(tree, &anywhere, &facts.path, name);
-    let found = match member {
-        None => archive::link_facts_of_object(&handle),
-        Some((_, member)) if !matches!(member.kind, MemberKind::Object) => return None,
-        Some((members, member)) => archive::link_facts(&handle, member.offset, members.thin, &open),
-    };
-    found.ok().flatten()
+    RANGES.with_borrow_mut(|ranges| {
+        let mut reader = Reader { wanted, ranges };
+        let found = match member {
+            None => reader.object(&handle),
+            Some((_, member)) if !matches!(member.kind, MemberKind::Object) => return None,
+            Some((members, member)) => reader.member(&handle, member.offset, members.thin, &open),
+        };
+        found.ok().flatten()
+    })
 }
 
 /// Opens a file that was read before; `None` if it has changed.
@@ -126,8 +132,7 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     }
 }
 
-/// Reads the members of `facts`; `None` if it cannot be read again, or is neither an archive nor a
-/// relocatable object.
+/// Reads the members of `facts`; `None` if it cannot be read again.
 fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
     let Source { tree, allowed, index, .. } = source;
     let handle = open(tree, facts)?;
@@ -136,8 +141,8 @@ fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Member
     let options = Options { index: index && facts.audited, open: &open, names };
     SCRATCH.with_borrow_mut(|scratch| match &facts.content {
         Content::Archive(_) => archive::members(&handle, &options, scratch).ok(),
-        Content::Elf(_) => archive::object(&handle, &options, scratch).ok(),
-        Content::Other(_) => None,
+        // Other objects of a link are bitcode.
+        Content::Elf(_) | Content::Other(_) => archive::object(&handle, &options, scratch).ok(),
     })
 }
 

@@ -73,6 +73,7 @@ fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadE
         | Class::Header
         | Class::LinkerScript
         | Class::Device
+        | Class::Bitcode
         | Class::Other => (Content::Other(elf::Ident::new(head)), None),
     })
 }

@@ -4,12 +4,13 @@
 
 use crate::audit::Audit;
 use crate::cover::{Demand, OutputKind, demand};
-use crate::format::archive::{Global, LinkFacts};
+use crate::format::archive::{Global, LinkFacts, SymbolKind, Wanted};
+use crate::format::elf::symtab::each_defined;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::merged::solve::{Solution, output_kind};
 use crate::text::{show, show_path};
-use crate::tree::Tree;
+use crate::tree::{Opened, Tree};
 use object::elf;
 use std::sync::Arc;
 
@@ -27,18 +28,15 @@ pub(super) fn refusals(
     let mut out = Refusals::default();
     for solution in solutions {
         let Some(object) = audit.corpus.files[solution.file].object() else { continue };
-        let members = solution.members(audit);
-        let check = Check {
-            audit,
-            object,
-            kind: output_kind(object),
-            facts: audit.link_facts(tree, &members),
-            new: members
-                .iter()
-                .copied()
-                .filter(|m| Some(audit.library.archive_of(*m)) != fat)
-                .collect(),
-        };
+        let mut members = solution.members(audit);
+        // What is in the library was linked once.
+        let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
+        members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
+        let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
+        let mut check = Check::new(audit, tree, object, (&members, new));
+        if fat.is_none() {
+            check.hidden = check.names_inside(tree, solution.file);
+        }
         let refused = check.refused(&members);
         for (first, member) in solution.reaching(audit, &refused) {
             if let Some(why) = refused.get(&member) {
@@ -49,15 +47,86 @@ pub(super) fn refusals(
     out
 }
 
+/// Members that do not link with the object and each other, each with the reason.
+pub(super) fn check(
+    audit: &Audit,
+    tree: &dyn Tree,
+    (file, object): (FileId, &Object),
+    members: &[MemberId],
+) -> FastMap<MemberId, String> {
+    let mut check = Check::new(audit, tree, object, (members, members.to_vec()));
+    check.hidden = check.names_inside(tree, file);
+    check.refused(members)
+}
+
+/// True if the object exports a name that the member defines.
+fn is_inside(audit: &Audit, object: &Object, member: MemberId) -> bool {
+    let library = &audit.library;
+    let mut symbols = library.symbols(member).filter(|(_, s)| s.kind == SymbolKind::Strong);
+    let tables = object.tables.as_ref();
+    tables
+        .is_some_and(|tables| symbols.any(|(name, _)| tables.exports_strongly(library.text(name))))
+}
+
+/// True if an output of this kind may refuse the relocation in a section with `flags`.
+fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) -> bool {
+    let is_shared = kind == OutputKind::Shared;
+    let may_move = is_shared || kind == OutputKind::Pie;
+    may_move
+        && match demand(of.0, of.1) {
+            None | Some(Demand::Address) => true,
+            Some(Demand::Nothing) => false,
+            Some(Demand::Word) => flags & elf::SHF_WRITE.0 == 0,
+            Some(Demand::Distance) => is_shared && is_global,
+            Some(Demand::ProgramTls) => is_shared,
+        }
+}
+
 struct Check<'a> {
     audit: &'a Audit,
     object: &'a Object,
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
+    /// Names that the object defines for itself alone and new members define too.
+    hidden: FastSet<Box<[u8]>>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    /// Reads the facts of `members`; some of them are new.
+    fn new(
+        audit: &'a Audit,
+        tree: &dyn Tree,
+        object: &'a Object,
+        (members, new): (&[MemberId], Vec<MemberId>),
+    ) -> Self {
+        let (kind, target) = (output_kind(object), object.header.target());
+        let wanted = |flags: u64, relocation: u32, is_global: bool| {
+            may_refuse(kind, (target, relocation), flags, is_global)
+        };
+        let facts = audit.link_facts(tree, members, Wanted::Loaded(&wanted));
+        Self { audit, object, kind, facts, new, hidden: FastSet::default() }
+    }
+
+    /// Names that new members define strongly and that the symbol table of the object has as its own:
+    /// they may be global in the objects that it was linked from.
+    fn names_inside(&self, tree: &dyn Tree, file: FileId) -> FastSet<Box<[u8]>> {
+        let facts = self.new.iter().filter_map(|member| self.facts.get(member));
+        let strong = facts.flat_map(|facts| facts.globals.iter().filter(|g| is_strong(g)));
+        let names: FastSet<&[u8]> = strong.map(|global| &*global.name).collect();
+        let mut out = FastSet::default();
+        if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
+            let visit = |name: &[u8], is_local: bool| {
+                if is_local && names.contains(name) {
+                    out.insert(name.into());
+                }
+            };
+            // A stripped object does not tell.
+            each_defined(&handle, visit).ok();
+        }
+        out
+    }
+
     fn name(&self, member: MemberId) -> String {
         let library = &self.audit.library;
         let archive = &library.entry(library.archive_of(member)).path;
@@ -147,7 +216,8 @@ impl Check<'_> {
                 let name = &*global.name;
                 let group = facts.group_of(global.section);
                 let word = self.name(*member);
-                if tables.is_some_and(|tables| tables.exports_strongly(name)) {
+                let is_exported = || tables.is_some_and(|tables| tables.exports_strongly(name));
+                if self.hidden.contains(name) || is_exported() {
                     let symbol = show(name);
                     out.push((
                         *member,
@@ -182,7 +252,8 @@ fn is_replaceable(global: &Global, restricted: &FastSet<&[u8]>) -> bool {
 
 fn is_strong(global: &Global) -> bool {
     let defined = global.section != 0 || global.absolute;
-    elf::SymbolBind(global.bind) == elf::STB_GLOBAL && defined && !global.common
+    let is_strong = [elf::STB_GLOBAL, elf::STB_GNU_UNIQUE].contains(&elf::SymbolBind(global.bind));
+    is_strong && defined && !global.common
 }
 
 /// The bits of e_flags that must be equal in all objects of a link.

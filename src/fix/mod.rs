@@ -10,6 +10,7 @@
 //! `propose` runs all of these. This module writes no file and changes no audited file: `emit`
 //! writes fix plans.
 
+mod as_linked;
 mod dead_entries;
 mod files;
 pub mod known;

@@ -5,6 +5,7 @@
 //! Fixes are verified together as long as there are no new errors, otherwise by halves, so that
 //! only a fix with new errors stays unverified. `propose` calls it.
 
+use super::as_linked;
 use super::linkable::{Refusals, refusals};
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
@@ -71,7 +72,14 @@ pub fn prove(
     tree: &dyn Tree,
     (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> Proofs {
-    let refusals = refusals(audit, tree, solutions, fat);
+    let mut refusals = refusals(audit, tree, solutions, fat);
+    for solution in solutions.iter().filter(|_| fat.is_none()) {
+        let key = |first| (solution.file, first);
+        let doubtful =
+            |part: &SymbolClosure| !part.is_closed() || refusals.contains_key(&key(part.first));
+        let found = as_linked::refusals(audit, tree, solution, &doubtful);
+        refusals.extend(found.into_iter().map(|(first, why)| (key(first), why)));
+    }
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
     let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
     let fits = |(solution, part): &Step<'_>| {

@@ -4,7 +4,8 @@
 
 use crate::audit::{Audit, LIBC_NONSHARED};
 use crate::cover::{
-    ArchiveSet, By, Coverage, LinkerDefined, Output, OutputKind, Question, Root, cover,
+    ArchiveSet, By, Coverage, Input, Link, Linker, LinkerDefined, Output, OutputKind, Question,
+    Root, cover, in_order,
 };
 use crate::format::archive::SymbolKind;
 use crate::format::elf::{Object, Role, Target};
@@ -104,14 +105,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
     // A shared library is preferred to archives, but not to the parts of a merged archive.
     symbols.retain(|name| fat.is_some() || shared_definers(audit, file, name).next().is_none());
-    let root = Root {
-        path: Arc::clone(&audit.corpus.files[file].path),
-        linked: true,
-        input: false,
-        target: Some(object.header.target()),
-        symbols: symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined)).collect(),
-        hidden: Vec::new(),
-    };
+    let root = root(audit, (file, object), &symbols);
     let libraries = audit.libraries_of(&[file]);
     let output = Output { kind: output_kind(object), linker: None };
     let coverage = cover(&Question {
@@ -129,6 +123,53 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     });
     let output = (output, object.header.target());
     Some(Graph::new(audit, &coverage, output).solution(file, &symbols, linked, coverage))
+}
+
+/// Repeats the link of `file` by the rules of one linker, with further archives before the shared
+/// libraries.
+pub fn link_again(audit: &Audit, file: FileId, linker: Linker, archives: &[Input]) -> Coverage {
+    let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
+    let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
+    let symbols: BTreeSet<&[u8]> =
+        order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
+    let root = root(audit, (file, object), &symbols);
+    let libraries = audit.libraries_of(&[file]);
+    let added = archives.iter().filter_map(|input| match input {
+        Input::Archive(archive) => Some(*archive),
+        _ => None,
+    });
+    let added: Vec<ArchiveId> = added.collect();
+    let inputs = std::iter::once(Input::Root(0)).chain(archives.iter().cloned()).collect();
+    let link = Link { linker, inputs, ..Link::default() };
+    in_order(
+        &Question {
+            library: &audit.library,
+            roots: &[root],
+            symbols: &[],
+            all_members: false,
+            archives: &added,
+            candidates: &[],
+            objects: &[Some(object)],
+            provided: &|name| libraries.define(name),
+            output: Output { kind: output_kind(object), linker: Some(linker) },
+            gc_sections: false,
+            link: Some(&link),
+        },
+        &link,
+    )
+}
+
+/// A linked object that refers to `symbols`.
+fn root(audit: &Audit, (file, object): (FileId, &Object), symbols: &BTreeSet<&[u8]>) -> Root {
+    Root {
+        path: Arc::clone(&audit.corpus.files[file].path),
+        linked: true,
+        input: false,
+        lto: false,
+        target: Some(object.header.target()),
+        symbols: symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined)).collect(),
+        hidden: Vec::new(),
+    }
 }
 
 /// Shared libraries that were given or are candidates, and that define `symbol` for a linker.
@@ -392,17 +433,16 @@ impl Solution {
 
     /// All members that its parts take.
     pub fn members(&self, audit: &Audit) -> Vec<MemberId> {
-        let graph = Graph::new(audit, &self.coverage, self.output);
-        let mut taken = Vec::new();
-        graph.follow(self.firsts(&graph), |at| taken.push(graph.members[at]), |_| {});
-        taken.arrange();
-        taken
+        self.members_of(audit, &self.parts())
     }
 
-    fn firsts(&self, graph: &Graph<'_>) -> Vec<usize> {
-        let wanted: FastSet<MemberId> = self.parts().iter().map(|part| part.first).collect();
-        let members = graph.members.iter().enumerate();
-        members.filter(|(_, member)| wanted.contains(*member)).map(|(at, _)| at).collect()
+    /// All members that these parts take.
+    pub fn members_of(&self, audit: &Audit, parts: &[&SymbolClosure]) -> Vec<MemberId> {
+        let graph = Graph::new(audit, &self.coverage, self.output);
+        let mut taken = Vec::new();
+        graph.follow(firsts(&graph, parts), |at| taken.push(graph.members[at]), |_| {});
+        taken.arrange();
+        taken
     }
 
     /// The parts that need a member in `refused`: their first members, each with one such member.
@@ -435,7 +475,7 @@ impl Solution {
                 }
             }
         }
-        for first in self.firsts(&graph) {
+        for first in firsts(&graph, &self.parts()) {
             if let Some(member) = reason[first] {
                 out.insert(graph.members[first], member);
             }
@@ -454,4 +494,11 @@ impl Solution {
     pub fn archives(&self) -> BTreeSet<ArchiveId> {
         self.by_symbol.values().flat_map(|part| part.archives.iter().copied()).collect()
     }
+}
+
+/// The first members of `parts`, by their places in the graph.
+fn firsts(graph: &Graph<'_>, parts: &[&SymbolClosure]) -> Vec<usize> {
+    let wanted: FastSet<MemberId> = parts.iter().map(|part| part.first).collect();
+    let members = graph.members.iter().enumerate();
+    members.filter(|(_, member)| wanted.contains(*member)).map(|(at, _)| at).collect()
 }

@@ -138,6 +138,7 @@ impl Totals {
             | Class::Header
             | Class::LinkerScript
             | Class::Device
+            | Class::Bitcode
             | Class::Other => self.other += 1,
         }
     }

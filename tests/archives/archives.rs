@@ -10,7 +10,7 @@ mod hints;
 mod installed;
 mod kit;
 mod linkers;
-mod links;
+pub(crate) mod links;
 mod mutants;
 mod names;
 mod odd;

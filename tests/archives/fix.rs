@@ -14,6 +14,7 @@ mod links;
 mod mri;
 mod owners;
 mod proofs;
+mod random;
 mod search_paths;
 
 use kit::{PLACES, archive, fix, text, three, tool};

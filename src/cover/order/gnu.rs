@@ -1,11 +1,12 @@
 //! GNU ld searches each archive at its position, in passes over the index until a pass adds no
 //! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until
 //! that holds for the whole group (`open_input_bfds` in `ld/ldlang.c`). A member that precedes the
-//! first reference to it is not extracted.
+//! first reference to it is not extracted. With LTO, archives are searched once more for machine
+//! code, because the plugin's output may refer to it (`lang_process`).
 
 use super::{ENTRY, Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, OutputKind, Question};
-use crate::format::archive::SymbolKind;
+use crate::format::archive::{Member, SymbolKind};
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 
@@ -18,6 +19,7 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
         hidden: FastSet::default(),
         taken: vec![false; question.library.members()],
         undefined: 0,
+        again: false,
         out: Coverage::default(),
     };
     let entry = (question.output.kind != OutputKind::Shared).then_some(ENTRY);
@@ -26,6 +28,10 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
         run.refer_plain(name, false, By::Asked);
     }
     run.inputs(&link.inputs);
+    run.again = run.has_lto();
+    if run.again {
+        run.inputs(&link.inputs);
+    }
     let found = run.table.iter().filter_map(|(name, state)| {
         let found = match state {
             State::Undefined { .. } => return None,
@@ -61,6 +67,8 @@ struct Run<'q> {
     /// Number of times that a name became undefined or common. If it grows, archives are searched
     /// again.
     undefined: usize,
+    /// The second search, after LTO.
+    again: bool,
     out: Coverage,
 }
 
@@ -71,6 +79,7 @@ impl<'q> Run<'q> {
         while let Some(input) = inputs.get(at) {
             at += 1;
             match input {
+                Input::Root(_) | Input::Whole(_) | Input::Define(_) if self.again => {}
                 Input::Root(root) => self.root(*root),
                 Input::Archive(archive) => self.search(*archive),
                 Input::Whole(archive) => self.whole(*archive),
@@ -135,9 +144,17 @@ impl<'q> Run<'q> {
         self.table.insert(&defined.name, State::Defined { weak: false });
     }
 
+    /// True if the linker's plugin reads an object of the link.
+    fn has_lto(&self) -> bool {
+        let library = self.question.library;
+        let is_lto = |member: &MemberId| library.member(*member).kind.is_lto();
+        self.question.roots.iter().any(|root| root.lto) || self.out.order.iter().any(is_lto)
+    }
+
     fn fits(&self, member: MemberId) -> bool {
-        let target = self.question.library.member(member).target;
-        self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
+        let Member { target, kind, .. } = *self.question.library.member(member);
+        !(self.again && kind.is_lto())
+            && self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
     }
 
     fn search(&mut self, archive: ArchiveId) {

@@ -1,19 +1,59 @@
 //! Facts of one relocatable object that a linker needs besides the symbol table: sections, COMDAT
-//! groups and relocations. They are read for few members, each as a whole. `facts::members` is the
-//! caller.
+//! groups and relocations. They are read for few members, without the contents of other sections.
+//! `facts::members` is the caller.
 
 use super::header::{self, MemberHeader};
+use super::ranges::Ranges;
 use super::read::External;
-use crate::format::{ReadError, read_range};
+use crate::format::ReadError;
 use crate::tree::Handle;
+use object::read::ReadRef as _;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, U32, elf};
+use std::ops::Range;
 
 /// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
 const MOST: u64 = 1 << 29;
 /// Least size of a relocation, in bytes. It limits their number, because a hostile file may list
 /// the same relocations in many section headers.
-const FEWEST_BYTES: usize = 8;
+const FEWEST_BYTES: u64 = 8;
+/// The larger header of an ELF file.
+const HEAD: u64 = 64;
+
+/// The relocations that are read.
+#[derive(Clone, Copy)]
+pub enum Wanted<'w> {
+    /// All.
+    All,
+    /// Those to global symbols.
+    Global,
+    /// Those of loaded sections for which this is true: by `sh_flags` of the section, type, and whether
+    /// the symbol is global.
+    Loaded(&'w (dyn Fn(u64, u32, bool) -> bool + Sync)),
+}
+
+impl Wanted<'_> {
+    /// True if relocations of a section with these flags may be wanted.
+    fn section(self, flags: u64) -> bool {
+        match self {
+            Self::All | Self::Global => true,
+            Self::Loaded(_) => flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0,
+        }
+    }
+
+    /// True if the name of a symbol is kept although no relocation that is wanted refers to it.
+    fn name(self, is_strong: bool, is_restricted: bool) -> bool {
+        !matches!(self, Self::Loaded(_)) || is_strong || is_restricted
+    }
+
+    fn relocation(self, flags: u64, kind: u32, is_global: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Global => is_global,
+            Self::Loaded(wanted) => wanted(flags, kind, is_global),
+        }
+    }
+}
 
 /// A section of an object.
 #[derive(Clone, Debug)]
@@ -45,7 +85,7 @@ pub struct Section {
 /// A global symbol.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// Its name, without a default version.
+    /// Its name, without a default version; empty if nothing that is wanted is about it.
     pub name: Box<[u8]>,
     /// `st_shndx`, with SHN_XINDEX followed; 0 if undefined.
     pub section: usize,
@@ -85,7 +125,7 @@ pub struct LinkFacts {
     pub groups: Vec<Box<[u8]>>,
     /// The global symbols.
     pub globals: Vec<Global>,
-    /// All relocations.
+    /// The relocations that were wanted.
     pub relocations: Vec<Relocation>,
 }
 
@@ -134,54 +174,124 @@ impl LinkFacts {
     }
 }
 
-/// The facts of the member of `file` whose header is at `offset`; `open` opens the file of a thin
-/// archive's member. `None` if the member cannot be read or is not a relocatable object.
-pub fn link_facts(
-    file: &Handle,
-    offset: u64,
-    thin: bool,
-    open: &dyn Fn(&[u8]) -> External,
-) -> Result<Option<LinkFacts>, ReadError> {
-    let Some(entry) = MemberHeader::read(file, offset)? else { return Ok(None) };
-    if !thin {
-        let before = entry.bsd_name().unwrap_or(0).min(entry.size);
-        return whole(file, entry.data + before, entry.size - before);
-    }
-    let names = header::long_names(file)?;
-    let External::File(outside) = open(names.name(&entry)) else { return Ok(None) };
-    let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
-    if position == 0 {
-        return whole(&outside, 0, outside.stat().len);
-    }
-    let Some(inner) = MemberHeader::read(&outside, position)? else { return Ok(None) };
-    let before = inner.bsd_name().unwrap_or(0).min(inner.size);
-    whole(&outside, inner.data + before, inner.size - before)
+/// Options for reading members, and reused memory.
+pub struct Reader<'r> {
+    /// The relocations that are read.
+    pub wanted: Wanted<'r>,
+    /// Reused memory.
+    pub ranges: &'r mut Ranges,
 }
 
-/// The facts of the relocatable object in `file`.
-pub fn link_facts_of_object(file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
-    whole(file, 0, file.stat().len)
-}
-
-fn whole(file: &Handle, base: u64, size: u64) -> Result<Option<LinkFacts>, ReadError> {
-    if size > MOST {
-        return Ok(None);
+impl Reader<'_> {
+    /// The facts of the member of `file` whose header is at `offset`; `open` opens the file of a
+    /// thin archive's member. `None` if the member cannot be read or is not a relocatable object.
+    pub fn member(
+        &mut self,
+        file: &Handle,
+        offset: u64,
+        thin: bool,
+        open: &dyn Fn(&[u8]) -> External,
+    ) -> Result<Option<LinkFacts>, ReadError> {
+        let Some(entry) = MemberHeader::read(file, offset)? else { return Ok(None) };
+        if !thin {
+            let before = entry.bsd_name().unwrap_or(0).min(entry.size);
+            return self.part(file, (entry.data + before, entry.size - before));
+        }
+        let names = header::long_names(file)?;
+        let External::File(outside) = open(names.name(&entry)) else { return Ok(None) };
+        let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
+        if position == 0 {
+            return self.object(&outside);
+        }
+        let Some(inner) = MemberHeader::read(&outside, position)? else { return Ok(None) };
+        let before = inner.bsd_name().unwrap_or(0).min(inner.size);
+        self.part(&outside, (inner.data + before, inner.size - before))
     }
-    let bytes = read_range(file, base, size)?;
-    let is_64 = bytes.get(4) == Some(&elf::ELFCLASS64.0);
-    Ok(if is_64 {
-        parse::<elf::FileHeader64<Endianness>>(&bytes)
-    } else {
-        parse::<elf::FileHeader32<Endianness>>(&bytes)
-    })
+
+    /// The facts of the relocatable object in `file`.
+    pub fn object(&mut self, file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
+        self.part(file, (0, file.stat().len))
+    }
+
+    /// The object at `place` of `file`: offset and size.
+    fn part(&mut self, file: &Handle, place: (u64, u64)) -> Result<Option<LinkFacts>, ReadError> {
+        if place.1 > MOST {
+            return Ok(None);
+        }
+        let head = 0..HEAD;
+        self.ranges.read(file, place, vec![head])?;
+        let is_64 = self.ranges.read_bytes_at(4, 1) == Ok(&[elf::ELFCLASS64.0]);
+        if is_64 {
+            self.parts::<elf::FileHeader64<Endianness>>(file, place)
+        } else {
+            self.parts::<elf::FileHeader32<Endianness>>(file, place)
+        }
+    }
+
+    /// Reads the table of sections, then the sections with facts.
+    fn parts<H: FileHeader<Endian = Endianness>>(
+        &mut self,
+        file: &Handle,
+        place: (u64, u64),
+    ) -> Result<Option<LinkFacts>, ReadError> {
+        let Some(first) = table::<H>(self.ranges, false) else { return Ok(None) };
+        self.ranges.read(file, place, vec![0..HEAD, first])?;
+        let Some(all) = table::<H>(self.ranges, true) else { return Ok(None) };
+        self.ranges.read(file, place, vec![0..HEAD, all.clone()])?;
+        let Some(mut sections) = sections::<H>(self.ranges, self.wanted) else { return Ok(None) };
+        sections.extend([0..HEAD, all]);
+        self.ranges.read(file, place, sections)?;
+        Ok(parse::<H>(self.ranges, self.wanted))
+    }
 }
 
-fn parse<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Option<LinkFacts> {
+/// The place of the table of sections; only of its first entry if `is_whole` is false, which tells how many
+/// there are if the header has no room for the number.
+fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges, is_whole: bool) -> Option<Range<u64>> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
     if header.e_type(e) != elf::ET_REL {
         return None;
     }
+    let start: u64 = header.e_shoff(e).into();
+    let count = match (header.e_shnum(e), is_whole) {
+        (0, false) => 1,
+        (0, true) => header.shnum(e, data).ok()?.into(),
+        (count, _) => u64::from(count),
+    };
+    let each = size_of::<H::SectionHeader>() as u64;
+    Some(start..start.checked_add(count.checked_mul(each)?)?)
+}
+
+/// The places of the sections with facts.
+fn sections<H: FileHeader<Endian = Endianness>>(
+    data: &Ranges,
+    wanted: Wanted<'_>,
+) -> Option<Vec<Range<u64>>> {
+    let header = H::parse(data).ok()?;
+    let e = header.endian().ok()?;
+    let all = header.section_headers(e, data).ok()?;
+    let of = |section: &H::SectionHeader| {
+        let is_wanted = match section.sh_type(e) {
+            elf::SHT_SYMTAB | elf::SHT_STRTAB | elf::SHT_SYMTAB_SHNDX | elf::SHT_GROUP => true,
+            elf::SHT_REL | elf::SHT_RELA => {
+                let target = all.get(section.sh_info(e) as usize);
+                target.is_some_and(|target| wanted.section(target.sh_flags(e).0))
+            }
+            _ => false,
+        };
+        let (start, size) = section.file_range(e).filter(|_| is_wanted)?;
+        Some(start..start.saturating_add(size))
+    };
+    Some(all.iter().filter_map(of).collect())
+}
+
+fn parse<H: FileHeader<Endian = Endianness>>(
+    data: &Ranges,
+    wanted: Wanted<'_>,
+) -> Option<LinkFacts> {
+    let header = H::parse(data).ok()?;
+    let e = header.endian().ok()?;
     let sections = header.sections(e, data).ok()?;
     let symbols = sections.symbols(e, data, elf::SHT_SYMTAB).ok()?;
     let mut out = LinkFacts::default();
@@ -204,10 +314,16 @@ fn parse<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Option<LinkFacts> {
     }
     let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
     for (index, symbol) in symbols.enumerate().skip(first) {
-        let name = symbols.symbol_name(e, symbol).ok()?;
         let section = symbols.symbol_section(e, symbol, index).ok()?;
+        let is_strong = symbol.st_bind() != elf::STB_WEAK && !symbol.is_undefined(e);
+        let is_restricted = symbol.st_visibility() != elf::STV_DEFAULT;
+        let name = if wanted.name(is_strong, is_restricted) {
+            plain(symbols.symbol_name(e, symbol).ok()?).into()
+        } else {
+            Box::default()
+        };
         out.globals.push(Global {
-            name: plain(name).into(),
+            name,
             section: section.map_or(0, |section| section.0),
             bind: symbol.st_bind().0,
             kind: symbol.st_type().0,
@@ -218,7 +334,13 @@ fn parse<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Option<LinkFacts> {
     }
     groups::<H>(&sections, &symbols, (e, data), &mut out)?;
     let mips64 = header.is_mips64el(e);
-    relocations::<H>(&sections, &symbols, (e, data, first), mips64, &mut out)?;
+    relocations::<H>(&sections, &symbols, (e, data, first), (mips64, wanted), &mut out)?;
+    for global in out.relocations.iter().filter_map(|relocation| relocation.global) {
+        if let Some(unnamed) = out.globals.get_mut(global).filter(|global| global.name.is_empty()) {
+            let symbol = symbols.symbol(object::SymbolIndex(first + global)).ok()?;
+            unnamed.name = plain(symbols.symbol_name(e, symbol).ok()?).into();
+        }
+    }
     Some(out)
 }
 
@@ -228,9 +350,9 @@ fn plain(name: &[u8]) -> &[u8] {
 }
 
 fn groups<'d, H: FileHeader<Endian = Endianness>>(
-    sections: &SectionTable<'d, H>,
-    symbols: &SymbolTable<'d, H>,
-    (e, data): (Endianness, &'d [u8]),
+    sections: &SectionTable<'d, H, &'d Ranges>,
+    symbols: &SymbolTable<'d, H, &'d Ranges>,
+    (e, data): (Endianness, &'d Ranges),
     out: &mut LinkFacts,
 ) -> Option<()> {
     for (index, section) in sections.iter().enumerate() {
@@ -259,16 +381,23 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
 }
 
 fn relocations<'d, H: FileHeader<Endian = Endianness>>(
-    sections: &SectionTable<'d, H>,
-    symbols: &SymbolTable<'d, H>,
-    (e, data, first): (Endianness, &'d [u8], usize),
-    mips64: bool,
+    sections: &SectionTable<'d, H, &'d Ranges>,
+    symbols: &SymbolTable<'d, H, &'d Ranges>,
+    (e, data, first): (Endianness, &'d Ranges, usize),
+    (mips64, wanted): (bool, Wanted<'_>),
     out: &mut LinkFacts,
 ) -> Option<()> {
-    let most = data.len() / FEWEST_BYTES;
+    let most = data.len().ok()? / FEWEST_BYTES;
     for section in sections.iter() {
         let target = section.sh_info(e) as usize;
+        let flags = out.sections.get(target).map_or(0, |section| section.flags);
+        if !wanted.section(flags) {
+            continue;
+        }
         let mut add = |kind: u32, symbol: usize| {
+            if !wanted.relocation(flags, kind, symbol >= first) {
+                return true;
+            }
             let of = symbols.symbol(object::SymbolIndex(symbol)).ok();
             let absolute =
                 symbol == 0 || of.is_some_and(|symbol| symbol.st_shndx(e) == elf::SHN_ABS);
@@ -284,7 +413,7 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
                 absolute,
                 target: to,
             });
-            out.relocations.len() <= most
+            out.relocations.len() as u64 <= most
         };
         if let Some((list, _)) = section.rela(e, data).ok()? {
             for one in list {

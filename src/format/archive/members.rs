@@ -97,6 +97,13 @@ pub enum MemberKind {
     Damaged,
 }
 
+impl MemberKind {
+    /// True for intermediate language, which linkers read with a plugin.
+    pub fn is_lto(self) -> bool {
+        matches!(self, Self::Bitcode | Self::SlimLto | Self::LlvmLto | Self::GccLto)
+    }
+}
+
 /// The kind of a global symbol in an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SymbolKind {

@@ -14,14 +14,16 @@ mod index;
 mod link_facts;
 mod members;
 mod places;
+mod ranges;
 mod read;
 mod symbols;
 
 pub use find::{Definition, Names, definitions, matching, names};
 pub use index::Index;
-pub use link_facts::{Global, LinkFacts, Relocation, Section, link_facts, link_facts_of_object};
+pub use link_facts::{Global, LinkFacts, Reader, Relocation, Section, Wanted};
 pub use members::{Member, MemberDefect, MemberKind, Members, NAMELESS, Symbol, SymbolKind};
 pub use places::places;
+pub use ranges::Ranges;
 pub use read::{External, Options, Scratch, members, object};
 
 use super::{Defect, Table};

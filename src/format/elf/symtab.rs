@@ -1,6 +1,7 @@
 //! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`): symbols
-//! of any visibility. Loaders ignore it, and `strip` removes it. Only `fix --minimal` reads it, to
-//! find the definitions that are part of the file.
+//! of any visibility. Loaders ignore it, and `strip` removes it. Only `fix` reads it: with
+//! `--minimal` to find the definitions that are part of the file, and always to find names that new
+//! members would define twice.
 
 use super::{Header, header::endian};
 use crate::format::{ReadError, c_string, read_range};
@@ -12,9 +13,9 @@ use object::{Endianness, elf};
 const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` with the name of every symbol that the file defines, except sections and files.
-/// Returns false if the file has no readable symbol table.
-pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8])) -> Result<bool, ReadError> {
+/// Calls `visit` with the name of every symbol that the file defines, except sections and files, and
+/// with true if other objects cannot see it. Returns false if the file has no readable symbol table.
+pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8], bool)) -> Result<bool, ReadError> {
     let head = read_range(file, 0, 64)?;
     match Header::parse(&head) {
         Some(header) if header.is_64 => {
@@ -29,7 +30,7 @@ fn each<H: FileHeader<Endian = Endianness>>(
     file: &Handle,
     head: &[u8],
     header: &Header,
-    mut visit: impl FnMut(&[u8]),
+    mut visit: impl FnMut(&[u8], bool),
 ) -> Result<bool, ReadError> {
     let e = endian(header.big);
     let Ok((raw, _)) = object::pod::from_bytes::<H>(head) else { return Ok(false) };
@@ -58,7 +59,8 @@ fn each<H: FileHeader<Endian = Endianness>>(
     for symbol in symbols.iter().filter(|symbol| symbol.st_shndx(e) != elf::SHN_UNDEF) {
         let kind = symbol.st_type();
         if kind != elf::STT_SECTION && kind != elf::STT_FILE {
-            visit(c_string(&names, symbol.st_name(e) as usize).unwrap_or_default());
+            let name = c_string(&names, symbol.st_name(e) as usize).unwrap_or_default();
+            visit(name, symbol.st_bind() == elf::STB_LOCAL);
         }
     }
     Ok(count > 1)

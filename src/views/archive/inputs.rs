@@ -152,7 +152,7 @@ impl Inputs {
         let shown = show_path(path);
         let file = file(audit, path)?;
         let root = audit.cover_root(file, input).ok_or_else(|| {
-            format!("{shown}: not a readable shared library, program or relocatable object")
+            format!("{shown}: not a readable shared library, program, relocatable object or bitcode file")
         })?;
         self.files.push(file);
         self.roots.push(Root { path: path.into(), ..root });
@@ -170,7 +170,12 @@ impl Inputs {
         let content = &audit.corpus.files[id].content;
         let is_archive = matches!(content, Content::Archive(_));
         let archive = audit.library.archive(id);
-        let is_lazy = inside && matches!(content, Content::Elf(object) if !object.is_dynamic());
+        let is_object = match content {
+            Content::Elf(object) => !object.is_dynamic(),
+            Content::Other(_) => true,
+            Content::Archive(_) => false,
+        };
+        let is_lazy = inside && is_object;
         let Some(archive) = archive.filter(|_| is_archive || is_lazy) else {
             return self.root(audit, path, true);
         };

@@ -210,5 +210,15 @@ fn bitcode_members_are_read() {
         assert_eq!(undefined(&answer), theirs(&lab, "ld.lld-19", &["case.o", name]), "{answer}");
         cases += 1;
     }
+    // A bitcode file is an object of the link, unless it says nothing of its symbols.
+    let (answer, _) = archive(&lab.root(), &["empty.a", "--shared", "--root-object", "bar.bc"]);
+    assert_eq!(undefined(&answer), BTreeSet::from(["foo".to_owned(), "nosuch".to_owned()]));
+    lab.write("code.bc", b"BC\xc0\xde and so on");
+    for args in [&["empty.a", "--root-object", "code.bc"][..], &["--linker", "gnu", "code.bc"]] {
+        let output = lab.linkaudit(&[&["archive"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("code.bc: not a readable"), "{error}");
+    }
     println!("bitcode: {cases} archives, 0 differences from lld");
 }

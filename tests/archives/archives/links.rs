@@ -13,11 +13,14 @@
 //! | `!f` `?f` | a strong and a weak reference |
 //! | `!f.h` `?f.h` `!f@V0` | references with hidden visibility, and to a version |
 //!
-//! Names that begin with `t` are thread-local. A line has names of objects, `[a b]` for an archive
-//! of them, `(a)` for a shared object, and options; `pie` and `exe` say that no shared object is
-//! linked.
+//! Names that begin with `t` are thread-local. An object whose name begins with a capital letter is
+//! LLVM bitcode (`bitcode`), or GCC's intermediate language if the letter is `G` (`gcc_lto`). A line
+//! has names of objects, `[a b]` for an archive of them, `(a)` for a shared object, and options;
+//! `pie` and `exe` say that no shared object is linked.
 
+mod bitcode;
 mod cases;
+mod gcc_lto;
 mod random;
 
 use super::kit::{archive, run};
@@ -41,11 +44,23 @@ impl Link {
     }
 }
 
+/// What GNU ld reads bitcode with.
+const PLUGIN: &str = "/usr/lib/llvm-19/lib/LLVMgold.so";
 /// The linkers: the program, and its name for `--linker`.
 const LINKERS: &[(&str, &str)] = &[("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
+/// True for the name of a bitcode file, and of an archive with one.
+fn is_bitcode(file: &str) -> bool {
+    file.starts_with('b')
+}
+
+/// The same for GCC's intermediate language.
+fn is_gcc_lto(file: &str) -> bool {
+    file.starts_with('g')
+}
+
 /// The source of an object.
-fn source(words: &str) -> String {
+pub(crate) fn source(words: &str) -> String {
     // Maps of mold name only files with sections in the output.
     let mut out = ".section .mark,\"a\"\n.byte 1\n".to_owned();
     for word in words.split_whitespace() {
@@ -70,7 +85,8 @@ fn reference(word: &str, weak: bool) -> String {
     }
     if name.starts_with('t') {
         return format!(
-            ".text\n{visibility}{weak}leaq {name}@tlsgd(%rip), %rdi\ncall __tls_get_addr@PLT\n"
+            ".text\n{visibility}{weak}data16 leaq {name}@tlsgd(%rip), %rdi\n.value 0x6666\nrex64\n\
+             call __tls_get_addr@PLT\n"
         );
     }
     format!(".data\n{visibility}{weak}.quad {name}\n")
@@ -109,6 +125,8 @@ fn definition(word: &str) -> String {
 struct Files {
     names: BTreeMap<String, String>,
     sources: Vec<(String, String)>,
+    modules: Vec<(String, String)>,
+    units: Vec<(String, String)>,
     archives: Vec<(String, Vec<String>)>,
     shared: Vec<(String, String)>,
 }
@@ -128,8 +146,30 @@ impl Files {
         name
     }
 
+    fn bitcode(&mut self, words: &str) -> String {
+        let (name, new) = self.name(&format!("b {words}"), "b", ".o");
+        if new {
+            self.modules.push((name.clone(), bitcode::source(words)));
+        }
+        name
+    }
+
+    fn gcc_lto(&mut self, words: &str) -> String {
+        let (name, new) = self.name(&format!("g {words}"), "g", ".o");
+        if new {
+            self.units.push((name.clone(), gcc_lto::source(words)));
+        }
+        name
+    }
+
     fn archive(&mut self, members: Vec<String>) -> String {
-        let (name, new) = self.name(&format!("a {members:?}"), "a", ".a");
+        let has = |is: fn(&str) -> bool| members.iter().any(|member| is(member));
+        let prefix = match (has(is_bitcode), has(is_gcc_lto)) {
+            (true, _) => "b",
+            (_, true) => "g",
+            _ => "a",
+        };
+        let (name, new) = self.name(&format!("a {members:?}"), prefix, ".a");
         if new {
             self.archives.push((name.clone(), members));
         }
@@ -149,7 +189,13 @@ impl Files {
         let mut objects: BTreeMap<&str, String> = BTreeMap::new();
         for object in link.objects.split('|') {
             let (name, words) = object.split_once(':').expect("NAME: WORDS");
-            objects.insert(name.trim(), self.object(words.trim()));
+            let (name, words) = (name.trim(), words.trim());
+            let file = match name.as_bytes()[0] {
+                b'G' => self.gcc_lto(words),
+                b'A'..=b'Z' => self.bitcode(words),
+                _ => self.object(words),
+            };
+            objects.insert(name, file);
         }
         let spaced = link.line.replace('[', " [ ").replace(']', " ] ");
         let spaced = spaced.replace('(', " ( ").replace(')', " ) ");
@@ -186,6 +232,15 @@ impl Files {
             lab.write(&format!("{name}.s"), source);
             writeln!(scripts[at % 2], "as -o {name} {name}.s").expect("a string");
         }
+        for (at, (name, source)) in self.modules.iter().enumerate() {
+            lab.write(&format!("{name}.ll"), source);
+            writeln!(scripts[at % 2], "llvm-as-19 -o {name} {name}.ll").expect("a string");
+        }
+        for (at, (name, source)) in self.units.iter().enumerate() {
+            lab.write(&format!("{name}.c"), source);
+            let options = gcc_lto::OPTIONS;
+            writeln!(scripts[at % 2], "gcc {options} -o {name} {name}.c").expect("a string");
+        }
         let shell = |script: &str| {
             let text = format!("set -e\n{script}");
             run(clean("sh").current_dir(lab.root()).args(["-c", &text]));
@@ -193,7 +248,12 @@ impl Files {
         std::thread::scope(|scope| scripts.iter().for_each(|s| drop(scope.spawn(|| shell(s)))));
         let mut script = String::new();
         for (name, members) in &self.archives {
-            writeln!(script, "ar rc {name} {}", members.join(" ")).expect("a string");
+            let ar = match (is_bitcode(name), is_gcc_lto(name)) {
+                (true, _) => "llvm-ar-19",
+                (_, true) => "gcc-ar",
+                _ => "ar",
+            };
+            writeln!(script, "{ar} rc {name} {}", members.join(" ")).expect("a string");
         }
         for (name, object) in &self.shared {
             let options = "-shared --version-script=versions";
@@ -215,6 +275,9 @@ fn kind(line: &[String]) -> (Vec<&str>, &str) {
 /// The answer of a linker; `None` if it crashed.
 fn theirs(lab: &Lab, program: &str, line: &[String], map: &str) -> Option<Answer> {
     let (words, kind) = kind(line);
+    if line.iter().any(|word| is_gcc_lto(word)) {
+        return gcc_lto::theirs(lab, program, &words);
+    }
     let mut command = clean(program);
     command.current_dir(lab.root()).args(["-o", "/dev/null", "-z", "defs", "--noinhibit-exec"]);
     command.args(["--allow-multiple-definition", "--version-script=versions"]);
@@ -224,6 +287,9 @@ fn theirs(lab: &Lab, program: &str, line: &[String], map: &str) -> Option<Answer
         _ => command.arg("--allow-shlib-undefined"),
     };
     match program {
+        "ld" if line.iter().any(|word| is_bitcode(word)) => {
+            command.args(["-t", "-t", "-plugin", PLUGIN])
+        }
         "ld" => command.args(["-t", "-t"]),
         "mold" => command.arg(format!("-Map={map}")),
         _ => command.args(["--trace", "--error-limit=0"]),
@@ -239,16 +305,20 @@ fn theirs(lab: &Lab, program: &str, line: &[String], map: &str) -> Option<Answer
     if program == "mold" {
         text = std::fs::read_to_string(lab.path(map)).unwrap_or(text);
     }
-    let mut files: BTreeSet<String> = text.split_whitespace().filter_map(member).collect();
-    // Objects that are no members: those outside of --start-lib.
+    let files: BTreeSet<String> = text.split_whitespace().filter_map(member).collect();
+    Some((without_objects(files, &words), undefined))
+}
+
+/// Removes objects that are no members: those outside of --start-lib.
+fn without_objects(mut files: BTreeSet<String>, words: &[&str]) -> BTreeSet<String> {
     let mut inside = false;
     for word in words {
-        inside = word == "--start-lib" || inside && word != "--end-lib";
+        inside = *word == "--start-lib" || inside && *word != "--end-lib";
         if !inside {
-            files.remove(word);
+            files.remove(*word);
         }
     }
-    Some((files, undefined))
+    files
 }
 
 /// A member or object as `ARCHIVE(MEMBER)` or `OBJECT`, if a word of a trace or map is one.

@@ -1,0 +1,146 @@
+//! The link with the archives of verified fixes, in the proposed order and by the rules of each linker.
+//! The answer without an order may choose other members: where a name has several definitions, and
+//! where an archive also defines a symbol whose own fix is doubtful. `prove` asks; fixes whose archives
+//! bring a member that does not link are not verified.
+
+use super::{link_order, linkable};
+use crate::audit::Audit;
+use crate::cover::{By, Coverage, Input, Linker};
+use crate::format::elf::Object;
+use crate::id::{ArchiveId, FastSet, MemberId};
+use crate::merged::solve::{Solution, SymbolClosure, link_again};
+use crate::order;
+use crate::text::show;
+use crate::tree::Tree;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A reason against each fix that such a link does not bear out, by the first member. `doubtful` is true
+/// for fixes that are not verified anyway.
+pub(super) fn refusals(
+    audit: &Audit,
+    tree: &dyn Tree,
+    solution: &Solution,
+    doubtful: &dyn Fn(&SymbolClosure) -> bool,
+) -> Vec<(MemberId, String)> {
+    let mut out = Vec::new();
+    let Some(object) = audit.corpus.files[solution.file].object() else { return out };
+    let mut left: Vec<&SymbolClosure> = solution.parts();
+    left.retain(|part| !doubtful(part));
+    let link = Link { audit, tree, solution, object };
+    while let Some((which, why)) = link.refusal(&left) {
+        let before = out.len();
+        left.retain(|part| {
+            let is_it = which.holds(part);
+            out.extend(is_it.then(|| (part.first, why.clone())));
+            !is_it
+        });
+        if before == out.len() {
+            out.extend(left.drain(..).map(|part| (part.first, why.clone())));
+        }
+    }
+    out
+}
+
+/// The fixes that a reason is against.
+enum Which {
+    /// Those that take this archive.
+    Archive(ArchiveId),
+    /// The one with this first member.
+    First(MemberId),
+}
+
+impl Which {
+    fn holds(&self, part: &SymbolClosure) -> bool {
+        match self {
+            Self::Archive(archive) => part.archives.contains(archive),
+            Self::First(member) => part.first == *member,
+        }
+    }
+}
+
+struct Link<'a> {
+    audit: &'a Audit,
+    tree: &'a dyn Tree,
+    solution: &'a Solution,
+    object: &'a Object,
+}
+
+impl Link<'_> {
+    /// The first reason against one of these fixes.
+    fn refusal(&self, parts: &[&SymbolClosure]) -> Option<(Which, String)> {
+        let members = self.solution.members_of(self.audit, parts);
+        let inputs = self.inputs(parts, &members);
+        if inputs.is_empty() {
+            return None;
+        }
+        let mut clean: FastSet<MemberId> = members.into_iter().collect();
+        for (name, linker) in Linker::ALL {
+            let coverage = link_again(self.audit, self.solution.file, *linker, &inputs);
+            if let Some((which, why)) = self.of_linker(parts, &coverage, &mut clean) {
+                return Some((which, format!("{why} ({name})")));
+            }
+        }
+        None
+    }
+
+    /// The same for the members that one linker takes. `clean` has members that link together.
+    fn of_linker(
+        &self,
+        parts: &[&SymbolClosure],
+        coverage: &Coverage,
+        clean: &mut FastSet<MemberId>,
+    ) -> Option<(Which, String)> {
+        let library = &self.audit.library;
+        for undefined in &coverage.undefined {
+            let by = undefined.by.iter().find_map(|by| match by {
+                By::Member(member) => Some(*member),
+                By::Asked | By::Root(_) => None,
+            });
+            let name = show(&undefined.symbol);
+            if let Some(member) = by {
+                let why = format!("in link order {name} would be undefined");
+                return Some((Which::Archive(library.archive_of(member)), why));
+            }
+            let part = self.solution.by_symbol.get(&*undefined.symbol);
+            let part = part.filter(|part| parts.iter().any(|known| known.first == part.first));
+            if let Some(part) = part {
+                return Some((
+                    Which::First(part.first),
+                    format!("{name} stays undefined in link order"),
+                ));
+            }
+        }
+        let taken: Vec<MemberId> = coverage.needed.iter().map(|needed| needed.member).collect();
+        if taken.iter().all(|member| clean.contains(member)) {
+            return None;
+        }
+        let refused =
+            linkable::check(self.audit, self.tree, (self.solution.file, self.object), &taken);
+        let first = taken.iter().find_map(|member| Some((*member, refused.get(member)?)));
+        if let Some((member, why)) = first {
+            return Some((Which::Archive(library.archive_of(member)), why.clone()));
+        }
+        *clean = taken.into_iter().collect();
+        None
+    }
+
+    /// The archives of these fixes, in link order.
+    fn inputs(&self, parts: &[&SymbolClosure], members: &[MemberId]) -> Vec<Input> {
+        let library = &self.audit.library;
+        let archives: BTreeSet<ArchiveId> =
+            order::set(parts.iter().flat_map(|part| part.archives.iter().copied()));
+        let mut archives: Vec<ArchiveId> = archives.into_iter().collect();
+        let path = |archive: &ArchiveId| -> PathBuf { library.entry(*archive).path.to_path_buf() };
+        archives.sort_by_key(path);
+        let references = link_order::references(library, members);
+        let mut out = Vec::new();
+        for circle in link_order::sorted(&archives, &references) {
+            let is_group = circle.len() > 1;
+            out.extend(is_group.then_some(Input::StartGroup));
+            out.extend(circle.into_iter().map(Input::Archive));
+            out.extend(is_group.then_some(Input::EndGroup));
+        }
+        out
+    }
+}

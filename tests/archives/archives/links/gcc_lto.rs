@@ -1,0 +1,158 @@
+//! Links with GCC's LTO: objects hold nothing but GCC's intermediate language (`-fno-fat-lto-objects`).
+//! GNU ld and mold read it with GCC's plugin; lld cannot.
+
+use super::{Answer, Link, compare, member, undefined_name, without_objects};
+use crate::support::{Lab, clean, has, skip};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// How objects are compiled.
+pub(super) const OPTIONS: &str = "-O1 -w -fPIC -fcommon -flto -fno-fat-lto-objects -c";
+
+/// The C source of an object.
+pub(super) fn source(words: &str) -> String {
+    let mut out = String::new();
+    let is_reference = |word: &&str| word.starts_with(['!', '?']);
+    let defined: Vec<&str> = words.split_whitespace().filter(|word| !is_reference(word)).collect();
+    for word in &defined {
+        let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
+        let (name, kind) = word.split_at(end);
+        out += &match kind {
+            "" => format!("void {name}(void) {{}}\n"),
+            "=" => format!("long {name} = 1;\n"),
+            "~" => format!("__attribute__((weak)) void {name}(void) {{}}\n"),
+            "%" => format!("long {name};\n"),
+            ".h" => format!("__attribute__((visibility(\"hidden\"))) void {name}(void) {{}}\n"),
+            ".p" => format!("__attribute__((visibility(\"protected\"))) void {name}(void) {{}}\n"),
+            _ => panic!("{word} in C"),
+        };
+    }
+    for (at, word) in words.split_whitespace().filter(is_reference).enumerate() {
+        let (name, hidden) = match word[1..].split_once('.') {
+            Some((name, "h")) => (name, "__attribute__((visibility(\"hidden\"))) "),
+            _ => (&word[1..], ""),
+        };
+        let weak = if word.starts_with('?') { "__attribute__((weak)) " } else { "" };
+        let is_own = defined.iter().any(|word| {
+            word.strip_prefix(name).is_some_and(|end| !end.starts_with(char::is_alphanumeric))
+        });
+        if !is_own {
+            writeln!(out, "extern {hidden}{weak}void {name}(void);").expect("a string");
+        }
+        let kept = "__attribute__((used)) static void *";
+        writeln!(out, "{kept}ref{at} = &{name};").expect("a string");
+    }
+    out
+}
+
+/// The answer of GNU ld or mold: GCC tells them of its plugin.
+pub(super) fn theirs(lab: &Lab, program: &str, words: &[&str]) -> Option<Answer> {
+    let is_mold = program == "mold";
+    let mut command = clean("gcc");
+    command.current_dir(lab.root()).args([
+        "-shared",
+        "-nostdlib",
+        "-flto",
+        "-w",
+        "-o",
+        "/dev/null",
+    ]);
+    command.arg(if is_mold { "-fuse-ld=mold" } else { "-fuse-ld=bfd" });
+    let trace: &[&str] = if is_mold { &["--trace"] } else { &["-t", "-t"] };
+    let common = ["-z", "defs", "--noinhibit-exec", "--allow-multiple-definition"];
+    for option in common.iter().chain(&["--version-script=versions"]).chain(trace) {
+        command.args(["-Xlinker", option]);
+    }
+    let mut is_value = false;
+    for word in words {
+        if is_value || word.starts_with('-') {
+            command.arg("-Xlinker");
+        }
+        command.arg(word);
+        is_value = *word == "-u";
+    }
+    let output = command.output().expect("gcc runs");
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    if messages.contains("Segmentation fault") {
+        return None;
+    }
+    let undefined = messages.lines().filter_map(undefined_name).collect();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &messages;
+    let mut lines: Vec<&str> = text.lines().collect();
+    if is_mold {
+        // It starts again after LTO, with the files that are needed.
+        lines.retain(|line| line.starts_with("trace: "));
+        let again = lines.iter().skip(1).position(|line| Some(line) == lines.first())?;
+        lines.drain(..=again);
+    }
+    let words_of = lines.iter().flat_map(|line| line.split_whitespace());
+    let files: BTreeSet<String> = words_of.filter_map(member).collect();
+    Some((without_objects(files, words), undefined))
+}
+
+const CASES: &[(&str, &str)] = &[
+    ("GM: !f | GA: f", "GM [GA]"),
+    ("GM: !f | GA: f", "[GA] GM"),
+    ("GM: !f | GA: f !g | GB: g", "GM [GA] [GB]"),
+    ("GM: !f | GA: f !g | GB: g", "GM [GB] [GA]"),
+    ("GM: !f | GA: f !g | GB: g", "GM --start-group [GB] [GA] --end-group"),
+    ("GM: !f | GA: f | GB: f", "GM [GA] [GB]"),
+    ("GM: !nosuch | GA: f", "GM [GA]"),
+    ("GM: !f | GA: f !nosuch", "GM [GA]"),
+    ("GM: x | GA: f !nosuch", "GM [GA]"),
+    ("m: !f | GA: f", "m [GA]"),
+    ("m: !f | GA: f !g | b: g", "m [GA] [b]"),
+    ("m: !f | GA: f !g | b: g", "m [GA b]"),
+    ("GM: !f | a: f !g | GB: g", "GM [a] [GB]"),
+    ("GM: !f | GA: f | b: f", "GM [GA] [b]"),
+    ("GM: !f | GA: f | b: f", "GM [b] [GA]"),
+    ("GM: ?f | GA: f", "GM [GA]"),
+    ("GM: ?f | n: !f | GA: f", "GM n [GA]"),
+    ("GM: ?f", "GM"),
+    ("GM: !f | GA: f~ | GB: f", "GM [GA] [GB]"),
+    ("GM: !f | GA: f~ | b: f", "GM [GA] [b]"),
+    ("GM: f~ | GA: f", "GM [GA]"),
+    ("GM: !f | GA: f%", "GM [GA]"),
+    ("GM: !f | GA: f% | GB: f=", "GM [GA] [GB]"),
+    ("m: f% | GA: f=", "m [GA]"),
+    ("GM: !f.h | GA: f", "GM [GA]"),
+    ("GM: !f.h | d: f | GA: f", "GM (d) [GA]"),
+    ("GM: !f | GA: f.h", "GM [GA]"),
+    ("GM: !f | GA: f.p", "GM [GA]"),
+    ("GM: !f | d: f | GA: f", "GM (d) [GA]"),
+    ("GM: !f | d: f | GA: f", "GM [GA] (d)"),
+    ("GM: x | GA: f", "GM -u f [GA]"),
+    ("GM: x | GA: f", "GM --whole-archive [GA] --no-whole-archive"),
+    ("GM: x | GA: f !g | GB: g", "GM --whole-archive [GA] --no-whole-archive [GB]"),
+    ("GM: !f | GA: f", "GM --start-lib GA --end-lib"),
+    ("GM: !f | b: __wrap_f", "--wrap=f GM [b]"),
+    ("m: !f | GB: __wrap_f", "--wrap=f m [GB]"),
+];
+
+/// Cases that a linker answers otherwise, and why it is not followed.
+const EXCEPT: &[(&str, &str, &str)] = &[
+    // After LTO mold 1.10 resolves names again without the intermediate language: it links both
+    // definitions. GNU ld is right.
+    ("GM: !f | GA: f | b: f", "GM [GA] [b]", "mold"),
+];
+
+#[test]
+fn links_with_objects_of_gcc_lto() {
+    if !has("gcc-ar") {
+        return skip("links_with_objects_of_gcc_lto", "there is no gcc-ar");
+    }
+    let mut links: Vec<Link> =
+        CASES.iter().map(|(objects, line)| Link::new(objects, line, &["lld"])).collect();
+    for (objects, line, linker) in EXCEPT {
+        let mut found = links.iter_mut().filter(|l| l.objects == *objects && l.line == *line);
+        found.next().expect("a case").except.push(linker);
+    }
+    let (cases, wrong) = compare(&links);
+    println!(
+        "links with GCC's LTO: {} links by hand, {cases} cases, {} listed, {} differences",
+        links.len(),
+        EXCEPT.len(),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,300 @@
+//! Random libraries that were linked without some archives: every verified fix is linked by GNU ld, lld and
+//! mold, and `ldd -r` must find nothing undefined that the fix defines, and nothing new. Members are
+//! hidden, protected, versioned, common, weak, thread-local, in COMDAT groups, not position-independent
+//! and circular.
+
+use super::kit::text;
+use crate::archives::links::source;
+use crate::support::random::{Random, number};
+use crate::support::{Lab, clean, has, skip};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// The linkers, with the options that make them as strict as lld.
+const LINKERS: &[&str] = &["ld", "ld.lld-19", "mold"];
+const STRICT: &[&str] = &["-z", "text", "--version-script=versions"];
+
+/// How often a member defines a name in which way.
+const WAYS: &[(usize, &str)] = &[
+    (30, ""),
+    (10, "="),
+    (10, "~"),
+    (6, "%"),
+    (8, "^"),
+    (3, "^^"),
+    (3, "*"),
+    (4, ".h"),
+    (4, ".p"),
+    (2, "@@V1"),
+    (2, "@V0"),
+];
+const TLS_WAYS: &[(usize, &str)] = &[(3, ""), (1, "~")];
+
+/// Code that some links do not take: `NAME` is a name, `VAR` a thread-local one, `LOCAL` a local label.
+const CODE: &[&str] = &[
+    ".text\nmovl $LOCAL, %eax\n",
+    ".text\nmovl $NAME, %eax\n",
+    ".text\nmovabsq $NAME, %rax\n",
+    ".text\nleaq NAME(%rip), %rax\n",
+    ".text\nmovq NAME@GOTPCREL(%rip), %rax\n",
+    ".text\ncall NAME@PLT\n",
+    ".text\ncall NAME\n",
+    ".text\njmp NAME\n",
+    ".data\n.quad NAME - .\n",
+    ".data\n.long NAME\n",
+    ".section .rodata,\"a\"\n.quad NAME\n",
+    ".section .rodata,\"a\"\n.quad LOCAL\n",
+    ".text\nmovabsq $NAME@GOTOFF, %rax\n",
+    ".text\nmovabsq $LOCAL@GOTOFF, %rax\n",
+    ".data\n.quad NAME@SIZE\n",
+    ".text\nmovl %fs:VAR@tpoff, %eax\n",
+    ".text\nmovq VAR@gottpoff(%rip), %rax\n",
+    ".text\nleaq VAR@tlsld(%rip), %rdi\ncall __tls_get_addr@PLT\nleaq VAR@dtpoff(%rax), %rax\n",
+    ".text\nleaq VAR@tlsdesc(%rip), %rax\ncall *VAR@tlscall(%rax)\n",
+    ".data\n.quad VAR\n",
+    ".text\nmovq NAME@gottpoff(%rip), %rax\n",
+    ".globl absOWN\nabsOWN = 5\n.text\nleaq absOWN(%rip), %rax\n",
+    ".globl ifuncOWN\n.type ifuncOWN,@gnu_indirect_function\nifuncOWN: ret\n",
+    ".section .debug_x,\"\"\n.long NAME\n",
+];
+
+/// One library, the archives that it was linked without, and the shell commands that build them.
+struct Case {
+    is_program: bool,
+    /// Libraries that it was linked with.
+    needed: Vec<String>,
+    /// Files to build, in order, each with its text.
+    sources: Vec<(String, String)>,
+    script: String,
+}
+
+struct Maker {
+    random: Random,
+    names: Vec<String>,
+    case: Case,
+}
+
+impl Maker {
+    fn object(&mut self, name: &str, words: &str, code: &str) {
+        self.case.sources.push((format!("{name}.s"), source(words) + code));
+        writeln!(self.case.script, "as -o {name}.o {name}.s").expect("a string");
+    }
+
+    /// Words of an object: some names are defined, others are referred to.
+    fn words(&mut self, (most_defined, referred): (usize, (usize, usize)), plain: bool) -> String {
+        let random = &mut self.random;
+        let mut words = Vec::new();
+        let mut names = self.names.clone();
+        random.shuffle(&mut names);
+        let defined = random.between(0, most_defined);
+        let referred = random.between(referred.0, referred.1);
+        for name in &names[..defined] {
+            let ways = if name.starts_with('t') { TLS_WAYS } else { WAYS };
+            let way = random.weighted(ways);
+            let way = if plain && ["%", ".h", ".p"].contains(&way) { "" } else { way };
+            words.push(format!("{name}{way}"));
+        }
+        for name in names.iter().skip(defined).take(referred) {
+            let weak = random.chance(15);
+            let end = if random.chance(7) && !plain && !name.starts_with('t') { ".h" } else { "" };
+            words.push(format!("{}{name}{end}", if weak { '?' } else { '!' }));
+        }
+        words.join(" ")
+    }
+
+    fn code(&mut self, own: usize) -> String {
+        if self.random.chance(65) {
+            return String::new();
+        }
+        let plain: Vec<String> =
+            self.names.iter().filter(|n| n.starts_with('n')).cloned().collect();
+        let name = self.random.pick(&plain).clone();
+        let code = self.random.pick(CODE).replace("OWN", &own.to_string());
+        let code = code.replace("NAME", &name).replace("VAR", "t3");
+        let local = if code.contains("LOCAL") { ".data\nLOCAL: .quad 0\n" } else { "" };
+        format!("{local}{code}")
+    }
+}
+
+fn case(seed: u64) -> Case {
+    let mut random = Random::new(seed);
+    let count = random.between(4, 9);
+    let names = (0..count).map(|n| format!("{}{n}", if n == 3 { 't' } else { 'n' })).collect();
+    let is_program = random.chance(20);
+    let script = "mkdir parts\nprintf 'V0 { };\\nV1 { };\\n' >versions\n".to_owned();
+    let case = Case { is_program, needed: Vec::new(), sources: Vec::new(), script };
+    let mut maker = Maker { random, names, case };
+    for at in 0..maker.random.weighted(&[(70, 0), (30, 1)]) {
+        let words = maker.words((2, (0, 1)), true);
+        maker.object(&format!("needed{at}"), &format!("needed{at} {words}"), "");
+        let link = format!("ld -shared --version-script=versions -o needed{at}.so needed{at}.o\n");
+        maker.case.script += &link;
+        maker.case.needed.push(format!("needed{at}.so"));
+    }
+    // A linked library does not tell which of its data was common in its objects.
+    let words = maker.words((2, (1, 4)), false).replace('%', "=");
+    let start = if maker.case.is_program { ".text\n.globl _start\n_start: nop\n" } else { "" };
+    maker.object("user", &format!("user {words}"), start);
+    let mut own = 0;
+    for archive in 0..maker.random.between(1, 5) {
+        let mut members = Vec::new();
+        for _ in 0..maker.random.between(1, 3) {
+            own += 1;
+            let words = maker.words((2, (0, 2)), false);
+            let code = maker.code(own);
+            maker.object(&format!("m{own}"), &format!("own{own} {words}"), &code);
+            members.push(format!("m{own}.o"));
+        }
+        let members = members.join(" ");
+        writeln!(maker.case.script, "ar rc parts/lib{archive}.a {members}").expect("a string");
+    }
+    if maker.random.chance(15) {
+        let words = maker.words((2, (0, 1)), true);
+        maker.object("so", &format!("so {words}"), "");
+        maker.case.script += "ld -shared --version-script=versions -o parts/libso.so so.o\n";
+    }
+    maker.case
+}
+
+/// The options of a link of the library itself.
+fn kind(case: &Case) -> &'static str {
+    if case.is_program { "-pie -dynamic-linker /lib64/ld-linux-x86-64.so.2" } else { "-shared" }
+}
+
+/// The fixes of one library.
+#[derive(Default)]
+struct Fixes {
+    /// Undefined symbols whose fixes are all verified, and what these link.
+    verified: BTreeSet<String>,
+    entries: BTreeSet<String>,
+    /// The other symbols that have a fix.
+    doubtful: BTreeSet<String>,
+}
+
+fn fixes(lab: &Lab) -> Fixes {
+    let args = ["fix", "user.so", "--lib-path", "parts", "--format", "json"];
+    let run =
+        lab.linkaudit(&[&args[..], &["--emit", "link-line", "-o", "link-line=line"]].concat());
+    let report: Value = serde_json::from_slice(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&run.stderr)));
+    let mut out = Fixes::default();
+    for finding in report["findings"].as_array().expect("findings") {
+        let fixes = finding["fix"].as_array().expect("fixes");
+        if finding["rule"] != "undefined-symbol" || fixes.is_empty() {
+            continue;
+        }
+        let symbol = finding["symbol"].as_str().expect("a symbol").to_owned();
+        if fixes.iter().all(|fix| fix["proven"] == true) {
+            out.verified.insert(symbol);
+            let entries = fixes.iter().map(|fix| fix["entry"].as_str().expect("an entry"));
+            out.entries.extend(entries.map(str::to_owned));
+        } else {
+            out.doubtful.insert(symbol);
+        }
+    }
+    out
+}
+
+#[derive(Default)]
+struct Counts {
+    libraries: usize,
+    verified: usize,
+    doubtful: usize,
+    links: usize,
+    wrong: Vec<String>,
+}
+
+/// Links one library with its verified fixes.
+fn check(seed: u64, counts: &mut Counts) {
+    let case = case(seed);
+    let lab = Lab::new();
+    for (name, text) in &case.sources {
+        lab.write(name, text);
+    }
+    // No assembler takes some objects.
+    if !lab.sh(&case.script).status.success() {
+        return;
+    }
+    let options = format!("{} {}", kind(&case), STRICT.join(" "));
+    let needed = case.needed.join(" ");
+    let bad = format!("ld {options} --unresolved-symbols=ignore-all -o user.so user.o {needed}");
+    // Some objects fit into no library at all.
+    if !lab.sh(&bad).status.success() {
+        return;
+    }
+    let before = lab.undefined("user.so");
+    let fixes = fixes(&lab);
+    counts.libraries += 1;
+    counts.verified += fixes.verified.len();
+    counts.doubtful += fixes.doubtful.len();
+    if fixes.verified.is_empty() {
+        return;
+    }
+    let left: BTreeSet<String> = before.difference(&fixes.verified).cloned().collect();
+    let words: Vec<&str> = fixes.entries.iter().map(String::as_str).collect();
+    let group = format!("--start-group {} --end-group", words.join(" "));
+    let line = std::fs::read_to_string(lab.path("line")).expect("a line");
+    // The line is that of all fixes.
+    let whole = fixes.doubtful.is_empty() && left.is_empty();
+    let added = if whole { line.replace("-Wl,", "").replace('\n', " ") } else { group };
+    let strict = if left.is_empty() { "-z defs" } else { "--unresolved-symbols=ignore-all" };
+    for linker in LINKERS.iter().filter(|linker| has(linker)) {
+        let link = format!("{linker} {options} {strict} -o new.so user.o {added} {needed}");
+        let mut run = clean("sh");
+        let output = run.current_dir(lab.root()).args(["-ec", &link]).output().expect("sh runs");
+        let error = text(&output.stderr);
+        // mold 1.10 crashes on some programs with a version script.
+        if *linker == "mold" && (output.status.code() == Some(139) || error.contains("signal")) {
+            continue;
+        }
+        counts.links += 1;
+        let after = output.status.success().then(|| lab.undefined("new.so"));
+        if after.as_ref().is_none_or(|after| !after.is_subset(&left)) {
+            let sources: Vec<String> =
+                case.sources.iter().map(|(name, text)| format!("{name}:\n{text}")).collect();
+            counts.wrong.push(format!(
+                "seed {seed}: {link}\nverified {:?}, undefined before {before:?}, after {after:?}\n\
+                 {error}\n{}\n{}",
+                fixes.verified,
+                case.script,
+                sources.join("")
+            ));
+        }
+    }
+}
+
+#[test]
+fn verified_fixes_of_random_libraries_link() {
+    if !has("ld.lld-19") {
+        return skip("verified_fixes_of_random_libraries_link", "lld-19 is not installed");
+    }
+    // Libraries are made until so many fixes are verified.
+    let wanted = number("LINKAUDIT_FIXES", 30) as usize;
+    let half = |first: u64| {
+        let mut counts = Counts::default();
+        for seed in (first..).step_by(2) {
+            if counts.verified >= wanted.div_ceil(2) || counts.wrong.len() > 20 {
+                break;
+            }
+            check(31_000 + seed, &mut counts);
+        }
+        counts
+    };
+    let (mut counts, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        (half(0), other.join().expect("a thread"))
+    });
+    counts.libraries += other.libraries;
+    counts.verified += other.verified;
+    counts.doubtful += other.doubtful;
+    counts.links += other.links;
+    counts.wrong.extend(other.wrong);
+    let Counts { libraries, verified, doubtful, links, wrong } = counts;
+    println!(
+        "verified fixes: {libraries} libraries, {verified} verified fixes, {doubtful} others, {links} links, \
+         {} exceptions",
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
