@@ -92,7 +92,7 @@ impl Eval<'_> {
 
     fn referred(&self, kind: Reference, name: &[u8]) -> Value {
         match kind {
-            Reference::Variable => self.value_of(name),
+            Reference::Variable => self.referred_value(name),
             // The consumer's environment and cache are unknown.
             Reference::Environment => None,
             Reference::Cache => None,

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Commands that change nothing that is evaluated here.
-const SILENT: [&str; 32] = [
+const SILENT: [&str; 31] = [
     "add_compile_definitions",
     "add_compile_options",
     "add_custom_command",
@@ -43,7 +43,6 @@ const SILENT: [&str; 32] = [
     "target_precompile_headers",
     "target_sources",
     "variable_watch",
-    "include_guard",
     "cmake_print_variables",
     "feature_summary",
 ];
@@ -92,8 +91,23 @@ impl Eval<'_> {
         if let Some(function) = self.state.functions.get(name).cloned() {
             return self.call(&function, &words);
         }
+        // A function that replaces a command calls it with an underscore in front.
+        let replaced =
+            name.strip_prefix('_').filter(|name| self.state.functions.contains_key(*name));
+        let name = replaced.filter(|name| OF_CMAKE.contains(&format!(" {name} "))).unwrap_or(name);
         match name {
-            "return" => return Flow::Return,
+            "return" => {
+                // `return(PROPAGATE name…)` depends on a policy.
+                for word in words.iter().skip(1).filter_map(Word::text) {
+                    self.state.set_outside(word, Some(None));
+                }
+                return Flow::Return;
+            }
+            "include_guard" => return self.include_guard(),
+            "cmake_language" if !words.first().is_some_and(|word| word.is("DEFER")) => {
+                self.state.forget();
+                self.is_open = true;
+            }
             "break" => return Flow::Break,
             "continue" => return Flow::Continue,
             "message" => return self.message(&words),
@@ -151,14 +165,24 @@ impl Eval<'_> {
             }
             self.state.set(&text, None);
             let cloud: Text = [text.as_slice(), b"_"].concat().into();
-            let known: Vec<Text> = self.state.scope().keys().cloned().collect();
-            for name in known.iter().filter(|name| name.starts_with(&cloud)) {
-                self.state.set(name, None);
+            for name in self.state.names_with(&cloud) {
+                self.state.set(&name, None);
             }
             if !self.state.clouds.contains(&cloud) {
                 self.state.clouds.push(cloud);
             }
         }
+    }
+
+    /// Leaves a file that was read before.
+    fn include_guard(&mut self) -> Flow {
+        // No file can set a variable of this name.
+        let name = [b"\x01guard", bytes(&self.frame.path)].concat();
+        if self.state.is_defined(&name) == Truth::True {
+            return Flow::Return;
+        }
+        self.state.set(&name, known(&b""[..]));
+        Flow::Next
     }
 
     fn message(&mut self, words: &[Word]) -> Flow {

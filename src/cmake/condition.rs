@@ -4,7 +4,7 @@
 
 use super::eval::Eval;
 use super::pattern::Pattern;
-use super::value::{Truth, Value, Word, constant, items, known, number, versions};
+use super::value::{Truth, Value, Word, constant, items, number, versions};
 use super::{COMPONENT, Entry};
 use std::cmp::Ordering;
 use std::ffi::OsStr;
@@ -226,12 +226,8 @@ impl Eval<'_> {
         else {
             return Truth::Unknown;
         };
-        let Some(found) = found else { return Truth::False };
-        for (number, group) in found.groups.iter().enumerate() {
-            let value = group.as_ref().map_or(&b""[..], |range| &text[range.clone()]);
-            self.state.set(format!("CMAKE_MATCH_{number}").as_bytes(), known(value));
-        }
-        Truth::True
+        self.set_matches(text, found.as_ref().map_or(&[], |found| &found.groups));
+        Truth::of(found.is_some())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The evaluation of one package: the variables of a consumer, the version file, the request, and
 //! the outcome.
 
-use super::eval::{Eval, Flow, Frame, MOST_BYTES, MOST_STEPS, bytes};
+use super::eval::{Eval, Flow, Frame, Left, MOST_BYTES, MOST_STEPS, bytes};
 use super::state::{Function, State, Text};
 use super::value::{Truth, Value, constant, joined, known};
 use super::{COMPONENT, Found, Host, Outcome, Package};
@@ -84,6 +84,7 @@ impl<'h> Eval<'h> {
             is_open: false,
             may_fail: false,
             strange: Vec::new(),
+            left: Left::default(),
             doubts: 0,
             package: config.name.to_vec(),
             steps: MOST_STEPS,

@@ -5,6 +5,7 @@ use super::parsed::Parsed;
 use super::state::{Function, Site, State, Target, Text};
 use super::value::{Truth, Value, Word, items, known};
 use super::{Event, EventKind, Found, Host, Package};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,6 +38,30 @@ pub(super) struct Frame {
     pub(super) replaced: Vec<(Text, Value)>,
 }
 
+/// The states of branches that end early behind unknown conditions. The code after them runs
+/// without these states, until the loop, file or call ends that they leave.
+#[derive(Default)]
+pub(super) struct Left {
+    ends_round: Option<State>,
+    ends_loop: Option<State>,
+    ends_file: Option<State>,
+}
+
+impl Left {
+    fn add(&mut self, flow: Flow, state: State) {
+        let slot = match flow {
+            Flow::Continue => &mut self.ends_round,
+            Flow::Break => &mut self.ends_loop,
+            Flow::Return => &mut self.ends_file,
+            Flow::Next | Flow::Stop => return,
+        };
+        match slot {
+            Some(known) => known.merge(state),
+            None => *slot = Some(state),
+        }
+    }
+}
+
 /// One evaluation.
 pub(super) struct Eval<'h> {
     pub(super) host: &'h mut dyn Host,
@@ -62,6 +87,8 @@ pub(super) struct Eval<'h> {
     pub(super) alone: bool,
     /// Undefined commands that the requesting package must have defined.
     pub(super) strange: Vec<String>,
+    /// Branches that may have left the current loop, file or call.
+    pub(super) left: Left,
     /// Number of unknown conditions around the current code.
     pub(super) doubts: usize,
     pub(super) package: Vec<u8>,
@@ -114,19 +141,32 @@ impl Eval<'_> {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// The value of a variable, or of a macro's parameter.
-    pub(super) fn value_of(&self, name: &[u8]) -> Value {
+    /// The value of a reference such as `${name}`: that of a macro's parameter, or of a variable.
+    pub(super) fn referred_value(&self, name: &[u8]) -> Value {
         let replaced = self.frame.replaced.iter().find(|(known, _)| **known == *name);
-        match replaced {
-            Some((_, value)) => value.clone(),
-            None => match name {
-                b"CMAKE_CURRENT_LIST_FILE" => known(bytes(&self.frame.path)),
-                b"CMAKE_CURRENT_LIST_DIR" => {
-                    known(bytes(self.frame.path.parent().unwrap_or(&self.frame.path)))
-                }
-                b"CMAKE_CURRENT_LIST_LINE" => known(self.frame.line.to_string().as_bytes()),
-                _ => self.state.get(name),
-            },
+        replaced.map_or_else(|| self.value_of(name), |(_, value)| value.clone())
+    }
+
+    /// The value of a variable. The parameters of a macro are not variables.
+    pub(super) fn value_of(&self, name: &[u8]) -> Value {
+        match name {
+            b"CMAKE_CURRENT_LIST_FILE" => known(bytes(&self.frame.path)),
+            b"CMAKE_CURRENT_LIST_DIR" => {
+                known(bytes(self.frame.path.parent().unwrap_or(&self.frame.path)))
+            }
+            b"CMAKE_CURRENT_LIST_LINE" => known(self.frame.line.to_string().as_bytes()),
+            _ => self.state.get(name),
+        }
+    }
+
+    /// Replaces CMAKE_MATCH_0 and so on: CMake clears them before each match.
+    pub(super) fn set_matches(&mut self, text: &[u8], groups: &[Option<Range<usize>>]) {
+        for name in self.state.names_with(b"CMAKE_MATCH_") {
+            self.state.set(&name, known(&b""[..]));
+        }
+        for (number, group) in groups.iter().enumerate() {
+            let value = group.as_ref().map_or(&b""[..], |range| &text[range.clone()]);
+            self.state.set(format!("CMAKE_MATCH_{number}").as_bytes(), known(value));
         }
     }
 
@@ -146,11 +186,21 @@ impl Eval<'_> {
         }
         let frame = Frame { path: path.into(), line: 0, replaced: Vec::new() };
         let outer = std::mem::replace(&mut self.frame, frame);
+        let left = std::mem::take(&mut self.left);
         let doubts = self.doubts;
         let flow = self.block(&file, 0, file.commands.len());
+        self.rejoin(left);
         self.frame = outer;
         self.doubts = doubts;
         if flow == Flow::Stop { flow } else { Flow::Next }
+    }
+
+    /// Merges the states of branches that left a file or call, which ends here.
+    fn rejoin(&mut self, outer: Left) {
+        let left = std::mem::replace(&mut self.left, outer);
+        for state in [left.ends_round, left.ends_loop, left.ends_file].into_iter().flatten() {
+            self.state.merge(state);
+        }
     }
 
     /// Evaluates the commands from `begin` up to `end`.
@@ -173,7 +223,7 @@ impl Eval<'_> {
                 "if" => self.branches(file, at),
                 "foreach" => (self.foreach(file, at), command.end + 1),
                 "while" => (self.repeat(file, at), command.end + 1),
-                "block" => (self.block(file, at + 1, command.end), command.end + 1),
+                "block" => (self.scoped(file, at), command.end + 1),
                 "function" | "macro" => {
                     self.define(file, at);
                     (Flow::Next, command.end + 1)
@@ -235,24 +285,27 @@ impl Eval<'_> {
         if self.gave_up.is_some() {
             return Flow::Stop;
         }
-        // Later code runs only after branches that do not end, so the others are dropped.
         let mut ways: Vec<(State, Flow)> = vec![(std::mem::take(&mut self.state), flow)];
         ways.extend(others);
-        let (goes_on, ends): (Vec<_>, Vec<_>) =
-            ways.into_iter().partition(|(_, flow)| *flow == Flow::Next);
-        let leaves = ends.iter().find(|(_, flow)| *flow != Flow::Stop).map(|(_, flow)| *flow);
-        if leaves.is_some() && !goes_on.is_empty() {
-            // The rest may not be reached.
-            self.doubts += 1;
+        // The way that stays in the most code comes first.
+        let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return];
+        let way = nearest.into_iter().find(|way| ways.iter().any(|(_, flow)| flow == way));
+        self.go_on(way.unwrap_or(Flow::Stop), ways)
+    }
+
+    /// Continues with the merged states of the branches that end in one way, and keeps the others.
+    fn go_on(&mut self, way: Flow, all: Vec<(State, Flow)>) -> Flow {
+        let (same, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, flow)| *flow == way);
+        let mut same = same.into_iter().map(|(state, _)| state);
+        self.state = same.next().unwrap_or_default();
+        same.for_each(|state| self.state.merge(state));
+        let others: Vec<_> = others.into_iter().filter(|(_, flow)| *flow != Flow::Stop).collect();
+        // The rest may not be reached.
+        self.doubts += usize::from(!others.is_empty());
+        for (state, flow) in others {
+            self.left.add(flow, state);
         }
-        let is_end = goes_on.is_empty();
-        let mut all = if is_end { ends } else { goes_on }.into_iter().map(|(state, _)| state);
-        self.state = all.next().unwrap_or_default();
-        all.for_each(|state| self.state.merge(state));
-        if !is_end {
-            return Flow::Next;
-        }
-        leaves.unwrap_or(Flow::Stop)
+        way
     }
 
     fn foreach(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
@@ -264,10 +317,11 @@ impl Eval<'_> {
         };
         let Some(list) = self.looped(rest) else { return self.once(file, begin, &name) };
         let before = self.state.scope().get(name.as_slice()).cloned();
+        let outer = self.left.ends_loop.take();
         let mut flow = Flow::Next;
         for item in list {
             self.state.set(&name, known(item));
-            flow = self.block(file, begin + 1, command.end);
+            flow = self.round(file, begin);
             match flow {
                 Flow::Next | Flow::Continue => flow = Flow::Next,
                 Flow::Break => {
@@ -277,6 +331,7 @@ impl Eval<'_> {
                 Flow::Return | Flow::Stop => break,
             }
         }
+        self.end_loop(outer);
         match before {
             Some(value) => self.state.set(&name, value),
             None => self.state.unset(&name),
@@ -323,15 +378,48 @@ impl Eval<'_> {
     fn once(&mut self, file: &Arc<Parsed>, begin: usize, name: &[u8]) -> Flow {
         let before = self.state.clone();
         self.state.set(name, None);
+        let doubts = self.doubts;
         self.doubts += 1;
-        self.block(file, begin + 1, file.commands[begin].end);
-        self.doubts -= 1;
+        let outer = self.left.ends_loop.take();
+        let flow = self.round(file, begin);
+        self.end_loop(outer);
+        if flow == Flow::Return {
+            let state = self.state.clone();
+            self.left.add(flow, state);
+        }
+        // The rest may not be reached.
+        let may_leave = flow == Flow::Return || self.left.ends_file.is_some();
+        self.doubts = doubts + usize::from(may_leave);
         let after = std::mem::replace(&mut self.state, before);
         self.state.merge(after);
         if self.gave_up.is_some() { Flow::Stop } else { Flow::Next }
     }
 
+    /// Evaluates the body of a loop.
+    fn round(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
+        let outer = self.left.ends_round.take();
+        let flow = self.block(file, begin + 1, file.commands[begin].end);
+        if let Some(state) = std::mem::replace(&mut self.left.ends_round, outer) {
+            self.state.merge(state);
+        }
+        flow
+    }
+
+    /// Merges the states of branches that left a loop, which ends here.
+    fn end_loop(&mut self, outer: Option<State>) {
+        if let Some(state) = std::mem::replace(&mut self.left.ends_loop, outer) {
+            self.state.merge(state);
+        }
+    }
+
     fn repeat(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
+        let outer = self.left.ends_loop.take();
+        let flow = self.rounds(file, begin);
+        self.end_loop(outer);
+        flow
+    }
+
+    fn rounds(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
         let command = &file.commands[begin];
         loop {
             let words = self.words(file, &command.arguments);
@@ -340,7 +428,7 @@ impl Eval<'_> {
                 Truth::Unknown => return self.once(file, begin, b""),
                 Truth::True => {}
             }
-            match self.block(file, begin + 1, command.end) {
+            match self.round(file, begin) {
                 Flow::Next | Flow::Continue => {}
                 Flow::Break => return Flow::Next,
                 flow @ (Flow::Return | Flow::Stop) => return flow,
@@ -350,6 +438,27 @@ impl Eval<'_> {
             }
             self.steps -= 1;
         }
+    }
+
+    /// Evaluates `block()`: it has variables of its own, except those after PROPAGATE.
+    fn scoped(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
+        let command = &file.commands[begin];
+        let words = self.words(file, &command.arguments);
+        let at = words.iter().position(|word| word.is("PROPAGATE")).unwrap_or(words.len());
+        let is_for_policies = words[..at].iter().any(|word| word.is("POLICIES"))
+            && !words[..at].iter().any(|word| word.is("VARIABLES"));
+        if is_for_policies {
+            return self.block(file, begin + 1, command.end);
+        }
+        let scope = self.state.scope().clone();
+        self.state.scopes.push(scope);
+        let flow = self.block(file, begin + 1, command.end);
+        for name in words[at..].iter().skip(1).filter_map(Word::text) {
+            let value = self.state.scope().get(name).cloned();
+            self.state.set_outside(name, value);
+        }
+        self.state.scopes.pop();
+        flow
     }
 
     fn define(&mut self, file: &Arc<Parsed>, begin: usize) {
@@ -408,7 +517,9 @@ impl Eval<'_> {
             let dir = path.parent().unwrap_or(path);
             scope.insert(b"CMAKE_CURRENT_FUNCTION_LIST_DIR"[..].into(), known(bytes(dir)));
             self.state.scopes.push(scope);
+            let left = std::mem::take(&mut self.left);
             let flow = self.block(file, begin + 1, command.end);
+            self.rejoin(left);
             self.state.scopes.pop();
             self.frame = outer;
             flow

@@ -2,7 +2,8 @@
 
 use super::eval::Eval;
 use super::pattern::Pattern;
-use super::value::{Value, Word, items, joined, known};
+use super::value::{Truth, Value, Word, items, joined, known};
+use std::collections::VecDeque;
 
 impl Eval<'_> {
     pub(super) fn list(&mut self, words: &[Word]) {
@@ -11,29 +12,81 @@ impl Eval<'_> {
         };
         let Some(name) = words.get(1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
         let rest = words.get(2..).unwrap_or_default();
-        let list = self.value_of(&name).map(|list| items(&list, false));
-        let texts: Option<Vec<Vec<u8>>> =
-            rest.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
+        let text = self.value_of(&name);
+        match operation.as_slice() {
+            b"APPEND" | b"PREPEND" => {
+                return self.extend(&name, text, rest, operation == b"APPEND");
+            }
+            b"POP_BACK" | b"POP_FRONT" => {
+                return self.pop(&name, text, rest, operation == b"POP_BACK");
+            }
+            _ => {}
+        }
         // Queries write to another variable, which they name last.
         let is_question = ["LENGTH", "GET", "JOIN", "SUBLIST", "FIND"]
             .iter()
             .any(|question| question.as_bytes() == operation);
-        let target = if is_question {
-            match rest.last().and_then(Word::text) {
-                Some(target) => target.to_vec(),
-                None => return,
-            }
-        } else {
-            name.clone()
+        let is_output = |word: &Word| operation == b"TRANSFORM" && word.is("OUTPUT_VARIABLE");
+        let (rest, target) = match rest.iter().position(is_output) {
+            Some(at) => (&rest[..at], rest.get(at + 1).and_then(Word::text)),
+            None if is_question => (rest, rest.last().and_then(Word::text)),
+            None => (rest, Some(&*name)),
         };
-        let value = match (list, texts) {
-            (Some(list), Some(texts)) => listed(&operation, list, &texts),
-            _ => None,
-        };
-        if matches!(operation.as_slice(), b"POP_BACK" | b"POP_FRONT") && !rest.is_empty() {
-            self.obscure(rest);
+        let Some(target) = target.map(<[u8]>::to_vec) else { return };
+        let texts: Option<Vec<Vec<u8>>> =
+            rest.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
+        let value = text
+            .zip(texts)
+            .and_then(|(list, texts)| listed(&operation, items(&list, false), &texts));
+        // An operation on a list that does not exist does not make one.
+        let is_empty = value.as_deref().is_some_and(<[u8]>::is_empty);
+        if target == name && is_empty && self.state.is_defined(&name) == Truth::False {
+            return;
         }
         self.state.set(&target, value);
+    }
+
+    /// `list(APPEND)` and `list(PREPEND)` join texts. They do not take the list apart, so its
+    /// backslashes stay.
+    fn extend(&mut self, name: &[u8], text: Value, more: &[Word], at_end: bool) {
+        if more.is_empty() {
+            return;
+        }
+        let more: Option<Vec<&[u8]>> = more.iter().map(Word::text).collect();
+        let value = text.zip(more).and_then(|(text, more)| {
+            let more = more.join(&b';');
+            if text.is_empty() {
+                return known(more);
+            }
+            let parts = if at_end { [&*text, &more] } else { [&*more, &text] };
+            known(parts.join(&b';'))
+        });
+        self.state.set(name, value);
+    }
+
+    /// `list(POP_BACK)` and `list(POP_FRONT)` move one item to each variable that they name.
+    fn pop(&mut self, name: &[u8], text: Value, outputs: &[Word], at_end: bool) {
+        let Some(text) = text.filter(|_| outputs.iter().all(|word| word.value.is_some())) else {
+            self.state.set(name, None);
+            for output in outputs.iter().filter_map(Word::text) {
+                self.state.set(output, None);
+            }
+            return;
+        };
+        let mut list: VecDeque<Vec<u8>> = items(&text, false).into();
+        let mut pop = || if at_end { list.pop_back() } else { list.pop_front() };
+        if outputs.is_empty() {
+            pop();
+        }
+        for output in outputs.iter().filter_map(Word::text) {
+            match pop() {
+                Some(item) => self.state.set(output, known(item)),
+                None => self.state.unset(output),
+            }
+        }
+        if !text.is_empty() {
+            self.state.set(name, known(joined(list.make_contiguous())));
+        }
     }
 }
 
@@ -46,11 +99,6 @@ fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Value {
     };
     let out = match operation {
         b"LENGTH" => return known(list.len().to_string().as_bytes()),
-        b"APPEND" => {
-            list.extend_from_slice(rest);
-            list
-        }
-        b"PREPEND" => [rest, &list].concat(),
         b"INSERT" => {
             let at = index(rest.first()?, list.len()).filter(|at| *at <= list.len())?;
             list.splice(at..at, rest[1..].iter().cloned());
@@ -105,11 +153,6 @@ fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Value {
                 len => rest.iter().take(index(len, 0)?).cloned().collect(),
             }
         }
-        b"POP_BACK" => {
-            list.pop();
-            list
-        }
-        b"POP_FRONT" => list.into_iter().skip(1).collect(),
         b"FILTER" => {
             let keep = match rest.first()?.as_slice() {
                 b"INCLUDE" => true,

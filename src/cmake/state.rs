@@ -25,7 +25,8 @@ pub struct Site {
 pub(super) struct Target {
     /// True if only some of the possible branches define it.
     pub(super) maybe: bool,
-    /// True for a program: no consumer's configuration or link fails if its file does not exist.
+    /// True for a program or a module, which no target links to: no consumer's configuration or link
+    /// fails if its file does not exist.
     pub(super) is_program: bool,
     /// True if another package defined it: that package's evaluation checks it.
     pub(super) foreign: bool,
@@ -72,6 +73,22 @@ impl State {
             None if self.is_cloudy(name) => None,
             None => Some(Text::from(&b""[..])),
         }
+    }
+
+    /// The names of the set variables that start with `start`.
+    pub(super) fn names_with(&self, start: &[u8]) -> Vec<Text> {
+        let names = self.scopes.last().into_iter().flat_map(FastMap::keys);
+        let mut out: Vec<Text> = names.filter(|name| name.starts_with(start)).cloned().collect();
+        out.sort();
+        out
+    }
+
+    /// Makes all variables unknown, those too that are not set.
+    pub(super) fn forget(&mut self) {
+        for value in self.scope().values_mut() {
+            *value = None;
+        }
+        self.clouds.push(b""[..].into());
     }
 
     pub(super) fn is_defined(&self, name: &[u8]) -> Truth {

@@ -10,7 +10,6 @@ impl Eval<'_> {
             return;
         };
         let text = |at: usize| words.get(at).and_then(Word::text);
-        let last = words.len().saturating_sub(1);
         // The index of the variable that receives the result.
         let place = match operation.as_slice() {
             b"APPEND" | b"PREPEND" | b"CONCAT" => 1,
@@ -22,9 +21,15 @@ impl Eval<'_> {
             b"FIND" => 3,
             b"SUBSTRING" => 4,
             b"COMPARE" => 4,
-            _ => last,
+            // The others write to a variable at a place of their own.
+            _ => return self.obscure(&words[1..]),
         };
         let Some(name) = text(place).map(<[u8]>::to_vec) else { return };
+        if operation == b"REGEX" {
+            for name in self.state.names_with(b"CMAKE_MATCH_") {
+                self.state.set(&name, None);
+            }
+        }
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
         let value = texts.and_then(|texts| self.made(&operation, &name, &texts));
@@ -90,14 +95,7 @@ impl Eval<'_> {
                         let text = rest(4);
                         let found = pattern.find(&text, 0).ok()?;
                         let whole = found.as_ref().and_then(|found| found.groups[0].clone());
-                        for (number, group) in
-                            found.iter().flat_map(|found| found.groups.iter().enumerate())
-                        {
-                            let value =
-                                group.as_ref().map_or(&b""[..], |range| &text[range.clone()]);
-                            self.state
-                                .set(format!("CMAKE_MATCH_{number}").as_bytes(), known(value));
-                        }
+                        self.set_matches(&text, found.as_ref().map_or(&[], |found| &found.groups));
                         whole.map(|range| text[range].to_vec()).unwrap_or_default()
                     }
                     b"MATCHALL" => {

@@ -26,6 +26,8 @@ impl Eval<'_> {
         let Some(name) = words.first().and_then(Word::text) else { return };
         let maybe = !self.certain();
         let name: Text = name.into();
+        // No target links to a module.
+        let is_program = is_program || words.get(1).is_some_and(|word| word.is("MODULE"));
         self.state.targets.entry(name).or_insert(Target { maybe, is_program, ..Target::default() });
     }
 
@@ -172,10 +174,15 @@ impl Eval<'_> {
         if !(is_file || is_include || is_link) {
             return;
         }
+        let mut open = 0_usize;
         for item in items(value, true) {
             let item = link_only(&item);
             let path = Path::new(OsStr::from_bytes(item));
-            if memchr::memmem::find(item, b"$<").is_some() {
+            // A generator expression may have semicolons inside.
+            let begins = memchr::memmem::find_iter(item, b"$<").count();
+            let is_inside = open + begins > 0;
+            open = (open + begins).saturating_sub(memchr::memchr_iter(b'>', item).count());
+            if is_inside {
                 continue;
             }
             if path.is_absolute() {

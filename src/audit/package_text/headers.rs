@@ -287,7 +287,13 @@ impl<'a> World<'a> {
             let own = self.prefixes.locate(file).prefix;
             let is_other = |dir: &&Path| self.prefixes.locate(dir).prefix != own;
             let others = self.named.iter().copied().filter(is_other);
-            let mut dirs = dir.ancestors().chain(others);
+            // A directory between the header and the one that users search does not count.
+            let is_searched = |one: &&Path| {
+                include.quoted && *one == dir
+                    || one.ends_with("include")
+                    || self.named.contains(*one)
+            };
+            let mut dirs = dir.ancestors().filter(is_searched).chain(others);
             return !SHARED.iter().any(|shared| first == *shared)
                 && dirs.any(|dir| {
                     dir.parent().is_some()

@@ -24,9 +24,14 @@ pub(super) fn or(a: Truth, b: Truth) -> Truth {
 
 /// The value of a condition; `None` if it is unknown or cannot be parsed.
 pub(super) fn evaluate(text: &[u8], macros: &Macros) -> Truth {
-    let mut parser = Parser { rest: text, macros, depth: 0 };
+    let mut parser =
+        Parser { rest: text, macros, depth: 0, has_unsigned: false, has_negative: false };
     let value = parser.binary(1)?;
     parser.blanks();
+    // An unsigned operand makes a negative one a large number.
+    if parser.has_unsigned && parser.has_negative {
+        return None;
+    }
     // A rest, such as `?`, would change the value.
     if parser.rest.is_empty() { value.map(|value| value != 0) } else { None }
 }
@@ -47,6 +52,10 @@ struct Parser<'a> {
     rest: &'a [u8],
     macros: &'a Macros,
     depth: u32,
+    /// True once a literal has the suffix of unsigned numbers.
+    has_unsigned: bool,
+    /// True once a value is negative.
+    has_negative: bool,
 }
 
 /// Operators with their precedences. Longer operators come before their prefixes.
@@ -95,8 +104,13 @@ impl Parser<'_> {
             };
             self.rest = &self.rest[text.len()..];
             let right = self.deeper(|parser| parser.binary(strength + 1))?;
-            left = apply(text, left, right);
+            left = self.noted(apply(text, left, right));
         }
+    }
+
+    fn noted(&mut self, value: Value) -> Value {
+        self.has_negative |= value.is_some_and(i64::is_negative);
+        value
     }
 
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Option<Value>) -> Option<Value> {
@@ -116,12 +130,13 @@ impl Parser<'_> {
             b'!' | b'~' | b'-' | b'+' => {
                 self.rest = rest;
                 let value = self.deeper(Self::unary)?;
-                Some(match first {
+                let value = match first {
                     b'!' => value.map(|value| i64::from(value == 0)),
                     b'~' => value.map(|value| !value),
                     b'-' => value.and_then(i64::checked_neg),
                     _ => value,
-                })
+                };
+                Some(self.noted(value))
             }
             b'(' => {
                 self.rest = rest;
@@ -132,6 +147,7 @@ impl Parser<'_> {
                 let digits = name(self.rest);
                 self.rest = &self.rest[digits.len()..];
                 // Digit separators and fractions are not parsed.
+                self.has_unsigned |= digits.iter().any(|byte| byte.eq_ignore_ascii_case(&b'u'));
                 let is_end = !matches!(self.rest.first(), Some(b'\'' | b'.'));
                 is_end.then(|| number(digits))
             }
@@ -256,6 +272,8 @@ mod tests {
             "1.5",
             "'a'",
             "__has_include(<x.h>)",
+            "-1 > 0u",
+            "(1 - 2) < 1U",
             "X == 0",
             "0 || X",
             "1 && X",

@@ -108,7 +108,10 @@ impl Macros {
             Some(true) if !is_define => Macro::Undefined,
             Some(true) => {
                 let body = rest[name.len()..].trim_ascii();
-                number(body).map_or(Macro::Defined, Macro::Number)
+                // The evaluation takes all numbers of macros for signed ones.
+                let signed =
+                    Some(body).filter(|body| !body.ends_with(b"u") && !body.contains(&b'U'));
+                signed.and_then(number).map_or(Macro::Defined, Macro::Number)
             }
         };
         self.own.insert(name.to_vec(), value);
