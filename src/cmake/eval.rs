@@ -42,17 +42,17 @@ pub(super) struct Frame {
 /// without these states, until the loop, file or call ends that they leave.
 #[derive(Default)]
 pub(super) struct Left {
-    ends_round: Option<State>,
-    ends_loop: Option<State>,
-    ends_file: Option<State>,
+    round: Option<State>,
+    whole_loop: Option<State>,
+    file: Option<State>,
 }
 
 impl Left {
     fn add(&mut self, flow: Flow, state: State) {
         let slot = match flow {
-            Flow::Continue => &mut self.ends_round,
-            Flow::Break => &mut self.ends_loop,
-            Flow::Return => &mut self.ends_file,
+            Flow::Continue => &mut self.round,
+            Flow::Break => &mut self.whole_loop,
+            Flow::Return => &mut self.file,
             Flow::Next | Flow::Stop => return,
         };
         match slot {
@@ -198,7 +198,7 @@ impl Eval<'_> {
     /// Merges the states of branches that left a file or call, which ends here.
     fn rejoin(&mut self, outer: Left) {
         let left = std::mem::replace(&mut self.left, outer);
-        for state in [left.ends_round, left.ends_loop, left.ends_file].into_iter().flatten() {
+        for state in [left.round, left.whole_loop, left.file].into_iter().flatten() {
             self.state.merge(state);
         }
     }
@@ -317,7 +317,7 @@ impl Eval<'_> {
         };
         let Some(list) = self.looped(rest) else { return self.once(file, begin, &name) };
         let before = self.state.scope().get(name.as_slice()).cloned();
-        let outer = self.left.ends_loop.take();
+        let outer = self.left.whole_loop.take();
         let mut flow = Flow::Next;
         for item in list {
             self.state.set(&name, known(item));
@@ -380,7 +380,7 @@ impl Eval<'_> {
         self.state.set(name, None);
         let doubts = self.doubts;
         self.doubts += 1;
-        let outer = self.left.ends_loop.take();
+        let outer = self.left.whole_loop.take();
         let flow = self.round(file, begin);
         self.end_loop(outer);
         if flow == Flow::Return {
@@ -388,7 +388,7 @@ impl Eval<'_> {
             self.left.add(flow, state);
         }
         // The rest may not be reached.
-        let may_leave = flow == Flow::Return || self.left.ends_file.is_some();
+        let may_leave = flow == Flow::Return || self.left.file.is_some();
         self.doubts = doubts + usize::from(may_leave);
         let after = std::mem::replace(&mut self.state, before);
         self.state.merge(after);
@@ -397,9 +397,9 @@ impl Eval<'_> {
 
     /// Evaluates the body of a loop.
     fn round(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
-        let outer = self.left.ends_round.take();
+        let outer = self.left.round.take();
         let flow = self.block(file, begin + 1, file.commands[begin].end);
-        if let Some(state) = std::mem::replace(&mut self.left.ends_round, outer) {
+        if let Some(state) = std::mem::replace(&mut self.left.round, outer) {
             self.state.merge(state);
         }
         flow
@@ -407,13 +407,13 @@ impl Eval<'_> {
 
     /// Merges the states of branches that left a loop, which ends here.
     fn end_loop(&mut self, outer: Option<State>) {
-        if let Some(state) = std::mem::replace(&mut self.left.ends_loop, outer) {
+        if let Some(state) = std::mem::replace(&mut self.left.whole_loop, outer) {
             self.state.merge(state);
         }
     }
 
     fn repeat(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
-        let outer = self.left.ends_loop.take();
+        let outer = self.left.whole_loop.take();
         let flow = self.rounds(file, begin);
         self.end_loop(outer);
         flow

@@ -217,7 +217,7 @@ fn every_output_of_the_help_works() {
     let known = [("check", check), ("tree", tree), ("why", why), ("archive", archive)];
     let known = known.into_iter().chain([("gpu", gpu), ("diff", diff.to_vec())]);
     let known = known.map(|(command, list)| (command.to_owned(), names(&list)));
-    assert_eq!(outputs, BTreeMap::from_iter(known));
+    assert_eq!(outputs, known.collect::<BTreeMap<_, _>>());
     for (command, list) in outputs {
         for output in list {
             let args: &[&str] = match &*command {
