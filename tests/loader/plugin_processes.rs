@@ -12,7 +12,7 @@ use crate::support::report::{self, Report};
 use crate::support::{Lab, clean};
 
 use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +68,7 @@ fn perl_modules() {
 
 /// Real paths, cached.
 #[derive(Default)]
-struct Paths(HashMap<String, PathBuf>);
+struct Paths(BTreeMap<String, PathBuf>);
 
 impl Paths {
     fn real(&mut self, path: &str) -> PathBuf {
