@@ -165,12 +165,10 @@ impl Eval<'_> {
             }
             self.state.set(&text, None);
             let cloud: Text = [text.as_slice(), b"_"].concat().into();
-            for name in self.state.names_with(&cloud) {
+            for name in self.names_with(&cloud) {
                 self.state.set(&name, None);
             }
-            if !self.state.clouds.contains(&cloud) {
-                self.state.clouds.push(cloud);
-            }
+            self.state.clouds.insert(cloud);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The evaluation of one package: the variables of a consumer, the version file, the request, and
 //! the outcome.
 
-use super::eval::{Eval, Flow, Frame, Left, MOST_BYTES, MOST_STEPS, bytes};
+use super::budget::{MOST_BYTES, MOST_STEPS, MOST_WORK};
+use super::eval::{Eval, Flow, Frame, Left, bytes};
 use super::state::{Function, State, Text};
 use super::value::{Truth, Value, constant, joined, known};
 use super::{COMPONENT, Found, Host, Outcome, Package};
@@ -74,6 +75,7 @@ impl<'h> Eval<'h> {
             state: State::default(),
             frame,
             events: Vec::new(),
+            recorded: crate::id::FastSet::default(),
             components: Vec::new(),
             last_absent: Vec::new(),
             fatal: None,
@@ -89,6 +91,7 @@ impl<'h> Eval<'h> {
             package: config.name.to_vec(),
             steps: MOST_STEPS,
             bytes: MOST_BYTES,
+            work: MOST_WORK,
             depth: config.depth,
         };
         eval.system(config);
@@ -268,7 +271,7 @@ impl<'h> Eval<'h> {
             variables,
             targets: targets.collect(),
             functions,
-            namespaces: self.state.namespaces.clone(),
+            namespaces: self.state.namespaces.iter().cloned().collect(),
         }
     }
 }

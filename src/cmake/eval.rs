@@ -5,14 +5,11 @@ use super::parsed::Parsed;
 use super::state::{Function, Site, State, Target, Text};
 use super::value::{Truth, Value, Word, items, known};
 use super::{Event, EventKind, Found, Host, Package};
+use crate::id::FastSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of commands evaluated for one package.
-pub(super) const MOST_STEPS: usize = 300_000;
-/// Maximum size of all texts that are made for one package, in bytes.
-pub(super) const MOST_BYTES: usize = 256 << 20;
 /// Maximum nesting depth of blocks, calls, files and packages.
 const DEEPEST: usize = 160;
 /// Maximum number of events kept for one package.
@@ -68,6 +65,8 @@ pub(super) struct Eval<'h> {
     pub(super) state: State,
     pub(super) frame: Frame,
     pub(super) events: Vec<Event>,
+    /// The kinds of these events.
+    pub(super) recorded: FastSet<EventKind>,
     pub(super) components: Vec<Vec<u8>>,
     /// Paths that a condition found absent.
     pub(super) last_absent: Vec<PathBuf>,
@@ -94,6 +93,8 @@ pub(super) struct Eval<'h> {
     pub(super) package: Vec<u8>,
     pub(super) steps: usize,
     pub(super) bytes: usize,
+    /// Bytes that may still be copied.
+    pub(super) work: usize,
     pub(super) depth: usize,
 }
 
@@ -109,10 +110,21 @@ impl Eval<'_> {
 
     pub(super) fn event(&mut self, kind: EventKind) {
         let event = Event { site: self.site(), kind };
-        let is_new = !self.events.iter().any(|known| known.kind == event.kind);
         if !self.certain() {
             self.may_fail = true;
-        } else if is_new && self.events.len() < MOST_EVENTS {
+        } else if self.events.len() < MOST_EVENTS {
+            self.record(event);
+        }
+    }
+
+    /// Keeps an event, unless the same one is known. Of several targets that link to an undefined
+    /// one, the first counts.
+    pub(super) fn record(&mut self, event: Event) {
+        let mut key = event.kind.clone();
+        if let EventKind::Target { from, .. } = &mut key {
+            from.clear();
+        }
+        if self.recorded.insert(key) {
             self.events.push(event);
         }
     }
@@ -137,10 +149,6 @@ impl Eval<'_> {
         Flow::Stop
     }
 
-    pub(super) fn spend(&mut self, bytes: usize) {
-        self.bytes = self.bytes.saturating_sub(bytes);
-    }
-
     /// The value of a reference such as `${name}`: that of a macro's parameter, or of a variable.
     pub(super) fn referred_value(&self, name: &[u8]) -> Value {
         let replaced = self.frame.replaced.iter().find(|(known, _)| **known == *name);
@@ -161,7 +169,7 @@ impl Eval<'_> {
 
     /// Replaces CMAKE_MATCH_0 and so on: CMake clears them before each match.
     pub(super) fn set_matches(&mut self, text: &[u8], groups: &[Option<Range<usize>>]) {
-        for name in self.state.names_with(b"CMAKE_MATCH_") {
+        for name in self.names_with(b"CMAKE_MATCH_") {
             self.state.set(&name, known(&b""[..]));
         }
         for (number, group) in groups.iter().enumerate() {
@@ -212,7 +220,7 @@ impl Eval<'_> {
         let mut at = begin;
         let mut flow = Flow::Next;
         while at < end && flow == Flow::Next {
-            if self.steps == 0 || self.bytes == 0 {
+            if self.is_spent() {
                 flow = self.give_up("it takes too long to evaluate");
                 break;
             }
@@ -265,7 +273,7 @@ impl Eval<'_> {
                 }
                 Truth::False => {}
                 Truth::Unknown => {
-                    let before = self.state.clone();
+                    let before = self.copied();
                     self.doubts += 1;
                     let flow = self.block(file, body, end);
                     others.push((std::mem::replace(&mut self.state, before), flow));
@@ -376,7 +384,7 @@ impl Eval<'_> {
 
     /// Evaluates the body of a loop whose items are unknown: it runs any number of times.
     fn once(&mut self, file: &Arc<Parsed>, begin: usize, name: &[u8]) -> Flow {
-        let before = self.state.clone();
+        let before = self.copied();
         self.state.set(name, None);
         let doubts = self.doubts;
         self.doubts += 1;
@@ -384,7 +392,7 @@ impl Eval<'_> {
         let flow = self.round(file, begin);
         self.end_loop(outer);
         if flow == Flow::Return {
-            let state = self.state.clone();
+            let state = self.copied();
             self.left.add(flow, state);
         }
         // The rest may not be reached.
@@ -433,7 +441,7 @@ impl Eval<'_> {
                 Flow::Break => return Flow::Next,
                 flow @ (Flow::Return | Flow::Stop) => return flow,
             }
-            if self.steps == 0 {
+            if self.is_spent() {
                 return self.give_up("it takes too long to evaluate");
             }
             self.steps -= 1;
@@ -450,8 +458,7 @@ impl Eval<'_> {
         if is_for_policies {
             return self.block(file, begin + 1, command.end);
         }
-        let scope = self.state.scope().clone();
-        self.state.scopes.push(scope);
+        self.open_scope();
         let flow = self.block(file, begin + 1, command.end);
         for name in words[at..].iter().skip(1).filter_map(Word::text) {
             let value = self.state.scope().get(name).cloned();
@@ -511,12 +518,12 @@ impl Eval<'_> {
         } else {
             let frame = Frame { path: Arc::clone(&self.frame.path), line, replaced: Vec::new() };
             let outer = std::mem::replace(&mut self.frame, frame);
-            let mut scope = self.state.scope().clone();
+            self.open_scope();
+            let scope = self.state.scope();
             scope.extend(set);
             scope.insert(b"CMAKE_CURRENT_FUNCTION_LIST_FILE"[..].into(), known(bytes(path)));
             let dir = path.parent().unwrap_or(path);
             scope.insert(b"CMAKE_CURRENT_FUNCTION_LIST_DIR"[..].into(), known(bytes(dir)));
-            self.state.scopes.push(scope);
             let left = std::mem::take(&mut self.left);
             let flow = self.block(file, begin + 1, command.end);
             self.rejoin(left);

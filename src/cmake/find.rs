@@ -55,7 +55,7 @@ impl Eval<'_> {
     pub(super) fn find_package(&mut self, words: &[Word], is_dependency: bool) -> Flow {
         let Some(request) = request(words) else {
             self.obscure(words);
-            self.state.clouds.push(b""[..].into());
+            self.state.clouds.insert(b""[..].into());
             return Flow::Next;
         };
         let name = request.wanted.name.clone();

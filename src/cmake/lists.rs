@@ -1,5 +1,6 @@
 //! The command `list`.
 
+use super::budget::ITEM;
 use super::eval::Eval;
 use super::pattern::Pattern;
 use super::value::{Truth, Value, Word, items, joined, known};
@@ -13,10 +14,15 @@ impl Eval<'_> {
         let Some(name) = words.get(1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
         let rest = words.get(2..).unwrap_or_default();
         let text = self.value_of(&name);
+        let len = text.as_deref().map_or(0, <[u8]>::len);
         match operation.as_slice() {
             b"APPEND" | b"PREPEND" => {
+                self.copy(len);
                 return self.extend(&name, text, rest, operation == b"APPEND");
             }
+            _ => self.copy(len * ITEM),
+        }
+        match operation.as_slice() {
             b"POP_BACK" | b"POP_FRONT" => {
                 return self.pop(&name, text, rest, operation == b"POP_BACK");
             }

@@ -7,6 +7,7 @@
 //! models a consumer that calls `find_package(NAME CONFIG)` on the audited system, with CMake 3.25.
 
 mod arguments;
+mod budget;
 mod commands;
 mod condition;
 mod config;
@@ -103,7 +104,7 @@ pub struct Package {
 }
 
 /// The result of `find_package`.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Found {
     /// A package.
     Yes,
@@ -133,7 +134,7 @@ pub struct Event {
 }
 
 /// Kinds of events.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum EventKind {
     /// `include` of a file that does not exist.
     Include(PathBuf),

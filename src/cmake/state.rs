@@ -4,7 +4,7 @@
 use super::parsed::Parsed;
 use super::value::{Truth, Value};
 use crate::id::FastMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,9 +52,9 @@ pub(super) struct State {
     pub(super) targets: BTreeMap<Text, Target>,
     pub(super) functions: FastMap<String, Function>,
     /// Prefixes of the names of variables that unevaluated code may have set.
-    pub(super) clouds: Vec<Text>,
+    pub(super) clouds: BTreeSet<Text>,
     /// Prefixes of the names of targets that unevaluated packages may define.
-    pub(super) namespaces: Vec<Text>,
+    pub(super) namespaces: BTreeSet<Text>,
 }
 
 impl State {
@@ -64,6 +64,13 @@ impl State {
         }
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]
+    }
+
+    /// Number of entries that a copy has.
+    pub(super) fn len(&self) -> usize {
+        let properties = self.targets.values().map(|target| 1 + target.properties.len());
+        let variables = self.scopes.iter().map(FastMap::len);
+        variables.chain(properties).sum::<usize>() + self.functions.len() + self.clouds.len()
     }
 
     /// The value of a variable: empty if it is not set, `None` if it is unknown.
@@ -88,7 +95,7 @@ impl State {
         for value in self.scope().values_mut() {
             *value = None;
         }
-        self.clouds.push(b""[..].into());
+        self.clouds.insert(b""[..].into());
     }
 
     pub(super) fn is_defined(&self, name: &[u8]) -> Truth {
@@ -106,7 +113,9 @@ impl State {
         let is_own = name.starts_with(b"CMAKE_FIND_PACKAGE_NAME")
             || name.starts_with(b"CMAKE_IMPORT_FILE_VERSION");
         !is_own && OF_CMAKE.iter().any(|start| name.starts_with(start))
-            || self.clouds.iter().any(|cloud| name.starts_with(cloud))
+            || self.clouds.len() < name.len() && self.clouds.iter().any(|c| name.starts_with(c))
+            || self.clouds.len() >= name.len()
+                && (0..=name.len()).any(|end| self.clouds.contains(&name[..end]))
     }
 
     pub(super) fn set(&mut self, name: &[u8], value: Value) {
@@ -177,10 +186,6 @@ impl State {
         }
         self.functions.extend(other.functions);
         self.clouds.extend(other.clouds);
-        self.clouds.sort();
-        self.clouds.dedup();
         self.namespaces.extend(other.namespaces);
-        self.namespaces.sort();
-        self.namespaces.dedup();
     }
 }

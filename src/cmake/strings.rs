@@ -1,5 +1,6 @@
 //! The command `string`.
 
+use super::budget::ITEM;
 use super::eval::Eval;
 use super::pattern::Pattern;
 use super::value::{Value, Word, joined, known};
@@ -26,12 +27,16 @@ impl Eval<'_> {
         };
         let Some(name) = text(place).map(<[u8]>::to_vec) else { return };
         if operation == b"REGEX" {
-            for name in self.state.names_with(b"CMAKE_MATCH_") {
+            for name in self.names_with(b"CMAKE_MATCH_") {
                 self.state.set(&name, None);
             }
         }
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
+        self.copy(texts.iter().flatten().map(|text| ITEM * text.len()).sum());
+        if matches!(&*operation, b"APPEND" | b"PREPEND") {
+            self.copy(self.state.get(&name).map_or(0, |text| text.len()));
+        }
         let value = texts.and_then(|texts| self.made(&operation, &name, &texts));
         self.state.set(&name, value);
     }

@@ -1,6 +1,7 @@
 //! Targets and their properties. When a package is evaluated, the files and targets that they name
 //! are checked.
 
+use super::budget::ITEM;
 use super::commands::joined_words;
 use super::eval::Eval;
 use super::state::{Site, Target, Text};
@@ -35,6 +36,8 @@ impl Eval<'_> {
         let site = self.certain().then(|| self.site());
         let Some(target) = self.state.targets.get_mut(target) else { return };
         let old = target.properties.get(name).map(|(value, _)| value.clone());
+        let len = old.iter().flatten().map(|old| ITEM * old.len()).sum::<usize>();
+        self.work = self.work.saturating_sub(if append { len } else { 0 });
         let value = match old {
             Some(old) if append => match (old, value) {
                 (Some(old), Some(new)) if old.is_empty() => known(new),
@@ -190,7 +193,10 @@ impl Eval<'_> {
                 let entry = self.host.look(&path);
                 if entry == Entry::Absent || is_include && entry == Entry::File {
                     let (target, property) = (target.to_vec(), property.to_vec());
-                    self.judged(site, EventKind::Property { target, property, path });
+                    self.record(Event {
+                        site: site.clone(),
+                        kind: EventKind::Property { target, property, path },
+                    });
                 }
             } else if is_link
                 && memchr::memmem::find(item, b"::").is_some()
@@ -200,23 +206,9 @@ impl Eval<'_> {
                 let is_lost = self.state.has_target(item) == Truth::False;
                 if is_lost && self.gave_up.is_none() && self.fatal.is_none() && !self.is_open {
                     let (from, to) = (target.to_vec(), item.to_vec());
-                    self.judged(site, EventKind::Target { from, to });
+                    self.record(Event { site: site.clone(), kind: EventKind::Target { from, to } });
                 }
             }
-        }
-    }
-
-    fn judged(&mut self, site: &Site, kind: EventKind) {
-        // The package may check the same file itself: this event replaces that of the check.
-        if let EventKind::Property { path, .. } = &kind {
-            self.events.retain(|event| event.kind != EventKind::Check(path.clone()));
-        }
-        let is_known = |event: &Event| match (&event.kind, &kind) {
-            (EventKind::Target { to, .. }, EventKind::Target { to: other, .. }) => to == other,
-            (a, b) => a == b,
-        };
-        if !self.events.iter().any(is_known) {
-            self.events.push(Event { site: site.clone(), kind });
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::support::tiny;
 
 mod bounded;
 mod caches;
+mod cmake;
 mod faults;
 mod growth;
 mod large;

@@ -1,0 +1,53 @@
+//! The limits of an evaluation. They bound its time and memory, whatever a file holds.
+
+use super::eval::Eval;
+use super::state::{State, Text};
+
+/// Maximum number of commands evaluated for one package.
+pub(super) const MOST_STEPS: usize = 300_000;
+/// Maximum size of all texts that are made for one package, in bytes.
+pub(super) const MOST_BYTES: usize = 256 << 20;
+/// Maximum amount of text and of state that is copied for one package, in bytes. A second of work,
+/// which ends files that would take quadratic time.
+pub(super) const MOST_WORK: usize = 3 << 30;
+/// Estimate of the work for one entry of a state: it is copied, and may be merged again.
+const ENTRY: usize = 256;
+/// Estimate of the work for one byte of a text that is taken apart or searched.
+pub(super) const ITEM: usize = 16;
+
+impl Eval<'_> {
+    /// True if a limit is reached.
+    pub(super) fn is_spent(&self) -> bool {
+        self.steps == 0 || self.bytes == 0 || self.work == 0
+    }
+
+    /// Accounts for a text that is made.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Accounts for text that is copied.
+    pub(super) fn copy(&mut self, bytes: usize) {
+        self.work = self.work.saturating_sub(bytes);
+    }
+
+    /// A copy of the state, for a branch that may not run.
+    pub(super) fn copied(&mut self) -> State {
+        self.copy(self.state.len() * ENTRY);
+        self.state.clone()
+    }
+
+    /// Begins a scope with the variables of the current one.
+    pub(super) fn open_scope(&mut self) {
+        let scope = self.state.scope().clone();
+        self.copy(scope.len() * ENTRY);
+        self.state.scopes.push(scope);
+    }
+
+    /// The names of the set variables that start with `start`. Callers set them all.
+    pub(super) fn names_with(&mut self, start: &[u8]) -> Vec<Text> {
+        let names = self.state.names_with(start);
+        self.copy(self.state.len() * ITEM + names.len() * ENTRY);
+        names
+    }
+}
