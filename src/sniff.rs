@@ -65,8 +65,8 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::Device, Mark::Head(b"KPAK")),
     (Class::Device, Mark::Head(b"__CLANG_OFFLOAD_BUND")),
     (Class::Device, Mark::Head(&[0x10, 0xff, 0x10, 0xad])),
-    (Class::Bitcode, Mark::Head(b"BC\xc0\xde")),
-    (Class::Bitcode, Mark::Head(b"\xde\xc0\x17\x0b")),
+    (Class::Bitcode, Mark::Head(BITCODE[0])),
+    (Class::Bitcode, Mark::Head(BITCODE[1])),
     (Class::Script, Mark::Head(b"#!")),
     (Class::CMake, Mark::Suffix(b".cmake")),
     (Class::PkgConfig, Mark::Suffix(b".pc")),
@@ -92,6 +92,9 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::LinkerScript, Mark::Suffix(b".so")),
     (Class::LinkerScript, Mark::Suffix(b".a")),
 ];
+
+/// The first bytes of LLVM bitcode, and of bitcode in its wrapper.
+pub const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
 
 /// Number of bytes that [`Classes::class_of`] needs.
 pub const SNIFF_LEN: usize = 20;

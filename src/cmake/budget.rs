@@ -7,8 +7,8 @@ use super::state::{State, Text};
 pub(super) const MOST_STEPS: usize = 300_000;
 /// Maximum size of all texts that are made for one package, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 20;
-/// Maximum amount of text and of state that is copied for one package, in bytes. A second of work,
-/// which ends files that would take quadratic time.
+/// Maximum amount of text and state that is copied for one package, in bytes: about a second of
+/// work. It ends the evaluation of files that would take quadratic time.
 pub(super) const MOST_WORK: usize = 3 << 30;
 /// Estimate of the work for one entry of a state: it is copied, and may be merged again.
 const ENTRY: usize = 256;
@@ -44,7 +44,7 @@ impl Eval<'_> {
         self.state.scopes.push(scope);
     }
 
-    /// The names of the set variables that start with `start`. Callers set them all.
+    /// The names of the set variables that start with `start`. The cost includes that callers set them.
     pub(super) fn names_with(&mut self, start: &[u8]) -> Vec<Text> {
         let names = self.state.names_with(start);
         self.copy(self.state.len() * ITEM + names.len() * ENTRY);

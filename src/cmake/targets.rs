@@ -34,10 +34,12 @@ impl Eval<'_> {
 
     fn property(&mut self, target: &[u8], name: &[u8], value: Value, append: bool) {
         let site = self.certain().then(|| self.site());
+        let Some(known_target) = self.state.targets.get(target) else { return };
+        let old = known_target.properties.get(name).map(|(value, _)| value.clone());
+        if append {
+            self.copy(old.iter().flatten().map(|old| ITEM * old.len()).sum());
+        }
         let Some(target) = self.state.targets.get_mut(target) else { return };
-        let old = target.properties.get(name).map(|(value, _)| value.clone());
-        let len = old.iter().flatten().map(|old| ITEM * old.len()).sum::<usize>();
-        self.work = self.work.saturating_sub(if append { len } else { 0 });
         let value = match old {
             Some(old) if append => match (old, value) {
                 (Some(old), Some(new)) if old.is_empty() => known(new),

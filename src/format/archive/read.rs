@@ -12,6 +12,7 @@ use super::symbols::Builder;
 use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, in_memory, read_range};
 use crate::id::FastMap;
+use crate::sniff::BITCODE;
 use crate::symbol_names::Growing;
 use crate::tree::Handle;
 use object::read::elf::FileHeader;
@@ -22,8 +23,6 @@ use std::num::NonZeroU64;
 const HEAD: u64 = 64;
 /// Upper bound, in bytes, of what is read of an object of intermediate language.
 const MOST_LTO: u64 = 1 << 28;
-/// Magic of LLVM bitcode, plain and in its wrapper.
-const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
 
 /// The result of opening a member's file for a thin archive.
 pub enum External {

@@ -3,6 +3,7 @@
 
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::{Compression, Entry, Fault};
+use crate::sniff::BITCODE;
 
 /// The magic of a plain bundle, without NUL.
 pub(super) const PLAIN: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -52,9 +53,6 @@ pub(super) fn table_len(entries: &[Entry]) -> u64 {
     32 + 24 * entries.len() as u64 + ids
 }
 
-/// LLVM bitcode, and the same in its wrapper: the entries of objects that `clang -fgpu-rdc` compiles.
-const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
-
 /// The defect of an entry for an AMD GPU, by its place and its first bytes. `table` is the length of the
 /// bundle's table. LLVM refuses a bundle with an entry at offset 0.
 pub(super) fn content_fault(entry: &Entry, table: u64, head: &[u8]) -> Option<&'static str> {
@@ -65,6 +63,7 @@ pub(super) fn content_fault(entry: &Entry, table: u64, head: &[u8]) -> Option<&'
     if entry.offset < table {
         return Some("begins inside the table of entries");
     }
+    // The entries of objects that `clang -fgpu-rdc` compiles are bitcode.
     let is_code = entry.code.is_some() || BITCODE.contains(&head);
     (!is_code && target.processor != super::SPIRV).then_some("holds no code object")
 }

@@ -108,7 +108,7 @@ impl Macros {
             Some(true) if !is_define => Macro::Undefined,
             Some(true) => {
                 let body = rest[name.len()..].trim_ascii();
-                // The evaluation takes all numbers of macros for signed ones.
+                // The evaluation treats the numbers of macros as signed.
                 let signed =
                     Some(body).filter(|body| !body.ends_with(b"u") && !body.contains(&b'U'));
                 signed.and_then(number).map_or(Macro::Defined, Macro::Number)
