@@ -145,7 +145,7 @@ impl Evidence {
     /// True for a candidate that belongs to this system and not to the audited files. It depends on
     /// the machine of the audit, so causes, levels and fixes ignore it.
     pub fn is_of_system(&self) -> bool {
-        let system = [INSTALLED, SHADOWED, REMOVED];
+        let system = [INSTALLED, SHADOWED, REMOVED, INSTALLED_PROGRAM];
         self.how.as_deref().is_some_and(|how| system.contains(&how))
     }
 
@@ -157,7 +157,7 @@ impl Evidence {
 
     /// True for a candidate that is a program.
     pub fn is_program(&self) -> bool {
-        self.how.as_deref() == Some(PROGRAM)
+        matches!(self.how.as_deref(), Some(PROGRAM | INSTALLED_PROGRAM))
     }
 }
 
@@ -165,6 +165,8 @@ impl Evidence {
 pub const LARGEST: &str = "largest";
 /// `how` of a candidate that is a program: it may load the object, but cannot be linked.
 pub const PROGRAM: &str = "program";
+/// The same of a program outside of the audited files.
+pub const INSTALLED_PROGRAM: &str = "installed-program";
 /// `how` of a candidate outside of the audited files: a library of the system.
 pub const INSTALLED: &str = "installed";
 /// `how` of a library of the system with a soname for which the process loads another file.

@@ -1,7 +1,8 @@
 //! Finds candidates of the system for undefined symbols and missing libraries. Libraries in the
-//! directories and the cache of the loader may define such symbols. Installed packages may have a
-//! path with the name of a missing library. Rules add the candidates as evidence. They change no
-//! level, cause or fingerprint, and the corpus does not hold them.
+//! directories and the cache of the loader may define such symbols, and so may programs, which load
+//! plugins. Installed packages may have a path with the name of a missing library. Rules add the
+//! candidates as evidence. They change no level, cause or fingerprint, and the corpus does not hold
+//! them.
 //!
 //! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
 //! Nothing is looked up under a whitelist: its report is the same on every machine.
@@ -9,13 +10,14 @@
 use super::binding::Bound;
 use super::candidates::Candidates;
 use super::owners::{Owned, Owners};
+use super::programs;
 use crate::diagnosis::Diagnosis;
 use crate::facts::Corpus;
 use crate::facts::providers::{Providers, defined};
 use crate::facts::read;
 use crate::format::Reading;
 use crate::format::archive::Names;
-use crate::format::elf::{Target, hash};
+use crate::format::elf::{Role, Target, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::order::Arrange as _;
 use crate::package::{PackageId, Prefixes, store_item, store_of};
@@ -39,13 +41,14 @@ const MOST_FILES: usize = 20_000;
 const MOST_BYTES: usize = 512 << 20;
 /// Files read in parallel between two checks of the byte bound.
 const AT_ONCE: usize = 256;
-/// Most libraries reported for one object or one missing library.
+/// Most libraries, and most programs, reported for one object or one missing library.
 const MOST: usize = 3;
 
 /// The candidates of the system.
 #[derive(Default)]
 pub struct Installed {
-    /// Libraries by the object whose symbols they define, those with most symbols first.
+    /// Definers by the object whose symbols they define: libraries first, then by their number of
+    /// symbols.
     definers: FastMap<FileId, Vec<Definer>>,
     /// Files by the name of a missing library.
     libraries: FastMap<Box<[u8]>, Vec<InstalledLibrary>>,
@@ -60,11 +63,21 @@ pub struct InstalledFile {
     pub package: Option<String>,
 }
 
-/// A library that defines undefined symbols of an object, and that the process does not load.
+/// What a file of the system is to the process of an object whose symbols it defines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Standing {
+    /// A library that the process does not load.
+    Library,
+    /// A library for whose soname the process loads another file.
+    Shadowed,
+    /// A program that defines all symbols in question: it may load the object as a plugin.
+    Program,
+}
+
+/// A file that defines undefined symbols of an object, and that the process does not load.
 struct Definer {
     file: InstalledFile,
-    /// True if the process loads another file of its soname.
-    is_shadowed: bool,
+    standing: Standing,
     symbols: FastSet<Box<[u8]>>,
 }
 
@@ -77,16 +90,15 @@ pub struct InstalledLibrary {
 }
 
 impl Installed {
-    /// Libraries that define `symbol` and that the process of `object` does not load. The flag is
-    /// true if the process loads another file of the same soname.
+    /// Files that define `symbol` and that the process of `object` does not load.
     pub fn definers(
         &self,
         object: FileId,
         symbol: &[u8],
-    ) -> impl Iterator<Item = (&InstalledFile, bool)> {
+    ) -> impl Iterator<Item = (&InstalledFile, Standing)> {
         let all = self.definers.get(&object).into_iter().flatten();
         let defining = all.filter(|definer| definer.symbols.contains(symbol));
-        defining.map(|definer| (&definer.file, definer.is_shadowed))
+        defining.map(|definer| (&definer.file, definer.standing))
     }
 
     /// Paths of installed packages with the name of a missing library of an object for `target`.
@@ -120,7 +132,7 @@ struct Open<'a> {
     names: Vec<&'a [u8]>,
 }
 
-/// A library of the system that defines some of those symbols.
+/// A file of the system that defines some of those symbols.
 struct Hit {
     /// Its path with links resolved, as in the lists of packages.
     real: PathBuf,
@@ -129,6 +141,7 @@ struct Hit {
     /// The file, if the audit has read it too.
     file: Option<FileId>,
     target: Target,
+    is_program: bool,
     soname: Option<Box<[u8]>>,
     names: Vec<Box<[u8]>>,
 }
@@ -206,7 +219,7 @@ impl Search<'_> {
         out
     }
 
-    /// Libraries of the system that define some of the symbols.
+    /// Files of the system that define some of the symbols.
     fn hits(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Hit> {
         let mut names = Names::default();
         for name in open.values().flat_map(|one| &one.names) {
@@ -227,8 +240,9 @@ impl Search<'_> {
         out
     }
 
-    /// The files that the loaders of these objects find by name: those of the default directories
-    /// and of the cache. Audited files and those of `--lib-path` were searched before.
+    /// The files that the loaders of these objects find by name, those of the default directories
+    /// and of the cache, and the programs of the system. Audited files and those of `--lib-path`
+    /// were searched before.
     fn files(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Place> {
         let Bound { resolver, closures, .. } = self.bound;
         let mut loaders: Vec<_> =
@@ -241,6 +255,7 @@ impl Search<'_> {
         }
         // Objects are not linked with a loader; musl's would bring a second C library.
         paths.retain(|path| !last_part(path.as_os_str().as_bytes()).starts_with(b"ld-"));
+        paths.extend(programs::paths(self.tree));
         paths.arrange();
         paths.dedup();
         paths.truncate(MOST_FILES);
@@ -297,7 +312,7 @@ impl Search<'_> {
         out
     }
 
-    /// Reads one library: the size of its tables, and the symbols that it defines, if any.
+    /// Reads one file: the size of its tables, and the symbols that it defines, if any.
     fn hit(&self, place: &Place, names: &Names) -> (usize, Option<Hit>) {
         let path = place.path();
         let reading = Reading { tables: true, ..Reading::default() };
@@ -321,6 +336,7 @@ impl Search<'_> {
             shown: by_soname.cloned().unwrap_or_else(|| path.clone()),
             file: self.corpus.file_of(place.stat),
             target: object.header.target(),
+            is_program: object.role == Role::Program,
             soname: object.soname().map(Box::from),
             real: path,
             names,
@@ -328,9 +344,9 @@ impl Search<'_> {
         (size, Some(hit))
     }
 
-    /// The libraries that define most of an object's undefined symbols. Files that the process
-    /// loads are skipped: the loader has searched them. An object in a store takes only libraries
-    /// of that store, and no other object does.
+    /// The libraries that define most of an object's undefined symbols, and programs that define
+    /// all. Files that the process loads are skipped: the loader has searched them. An object in a
+    /// store takes only files of that store, and no other object does.
     fn chosen<'h>(&self, file: FileId, open: &Open<'_>, hits: &'h [Hit]) -> Vec<Chosen<'h>> {
         let closure = &self.bound.closures.roots[open.root];
         let scope: FastSet<FileId> = closure.in_scope().map(|(_, file)| file).collect();
@@ -347,16 +363,25 @@ impl Search<'_> {
         for hit in hits.iter().filter(fits) {
             let own = hit.names.iter().filter(|name| names.contains(&***name)).cloned();
             let symbols: FastSet<Box<[u8]>> = own.collect();
-            if !symbols.is_empty() {
-                let is_shadowed =
-                    hit.soname.as_deref().is_some_and(|soname| loaded.contains(soname));
-                out.push(Chosen { hit, is_shadowed, symbols });
+            let is_loaded = |soname: &[u8]| loaded.contains(soname);
+            let standing = match &hit.soname {
+                _ if hit.is_program => Standing::Program,
+                Some(soname) if is_loaded(soname) => Standing::Shadowed,
+                _ => Standing::Library,
+            };
+            let least = if hit.is_program { names.len() } else { 1 };
+            if symbols.len() >= least {
+                out.push(Chosen { hit, standing, symbols });
             }
         }
         out.arrange_by_key(|one| {
             (Reverse(one.symbols.len()), one.hit.shown.as_os_str().to_owned())
         });
+        let (mut programs, mut out): (Vec<_>, Vec<_>) =
+            out.into_iter().partition(|one| one.standing == Standing::Program);
+        programs.truncate(MOST);
         out.truncate(MOST);
+        out.extend(programs);
         out
     }
 
@@ -381,16 +406,16 @@ impl Search<'_> {
     }
 }
 
-/// A library that is reported for an object.
+/// A file that is reported for an object.
 struct Chosen<'h> {
     hit: &'h Hit,
-    is_shadowed: bool,
+    standing: Standing,
     symbols: FastSet<Box<[u8]>>,
 }
 
 impl Chosen<'_> {
     fn definer(self, owners: &Owners) -> Definer {
-        let Self { hit, is_shadowed, symbols } = self;
+        let Self { hit, standing, symbols } = self;
         let item = store_item(&hit.real).map(|item| {
             let PackageId { name, .. } = Prefixes::package(&item);
             name
@@ -401,7 +426,7 @@ impl Chosen<'_> {
         };
         let package = item.filter(|name| !name.is_empty()).or_else(owned);
         let file = InstalledFile { path: hit.shown.as_path().into(), package };
-        Definer { file, is_shadowed, symbols }
+        Definer { file, standing, symbols }
     }
 }
 

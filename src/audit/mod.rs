@@ -39,7 +39,7 @@ pub use candidates::{Candidates, named_below};
 pub use coverage::Line;
 pub use dlopens::MissingDlopen;
 pub use explained::Explained;
-pub use installed::{Installed, InstalledLibrary};
+pub use installed::{Installed, InstalledLibrary, Standing};
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
 pub use package_text::{

@@ -6,17 +6,35 @@ use super::binding::Bound;
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, View};
 use crate::format::elf::Role;
-use crate::order::Arrange as _;
+use crate::order::{self, Arrange as _};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
 use crate::tree::{Kind, Node, Tree};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 
 /// Directories whose programs are read.
 const DIRS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/libexec", "/bin", "/sbin"];
+
+/// Paths of files in these directories, whose own links are resolved.
+pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
+    // A system may lack some of these directories.
+    let real = DIRS.iter().filter_map(|dir| tree.real_path(Path::new(dir)).ok());
+    let dirs: BTreeSet<PathBuf> = order::set(real);
+    let mut out = Vec::new();
+    for dir in dirs {
+        // One that cannot be listed yields no program.
+        let _ = tree.list_all(&dir, &mut |name, node| {
+            if matches!(node, Node::Link | Node::Kind(Kind::File)) {
+                out.push(dir.join(name));
+            }
+        });
+    }
+    out
+}
 
 /// Programs with the libraries that they load at their start.
 pub(super) struct Programs {
@@ -32,15 +50,8 @@ impl Programs {
         corpus: &mut Corpus,
         collector: &mut Collector<'_>,
     ) -> Self {
-        let mut paths: Vec<Vec<u8>> = Vec::new();
-        for dir in DIRS {
-            // A system may lack some of these directories.
-            let _ = tree.list_all(Path::new(dir), &mut |name, node| {
-                if matches!(node, Node::Link | Node::Kind(Kind::File)) {
-                    paths.push(Path::new(dir).join(name).into_os_string().as_bytes().to_vec());
-                }
-            });
-        }
+        let paths = paths(tree).into_iter().map(|path| path.into_os_string().into_vec());
+        let mut paths: Vec<Vec<u8>> = paths.collect();
         paths.arrange();
         let mut given = beside::read(corpus, collector, paths);
         given.retain(|start| {

@@ -2,11 +2,13 @@
 
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
-use crate::audit::InstalledLibrary;
+use crate::audit::{InstalledLibrary, Standing};
 use crate::catalogue::RuleId;
 use crate::diagnosis::Site;
 use crate::facts::providers::Provider;
-use crate::finding::{Evidence, EvidenceKind, Finding, INSTALLED, PROGRAM, REMOVED, SHADOWED};
+use crate::finding::{
+    Evidence, EvidenceKind, Finding, INSTALLED, INSTALLED_PROGRAM, PROGRAM, REMOVED, SHADOWED,
+};
 use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FileId, MemberId, RootId};
@@ -116,7 +118,7 @@ impl Query<'_> {
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
     }
 
-    /// Libraries of the system that define a symbol and that the process of `root` does not load.
+    /// Files of the system that define a symbol and that the process of `root` does not load.
     pub(super) fn installed_definers(
         &self,
         file: FileId,
@@ -125,17 +127,19 @@ impl Query<'_> {
     ) -> impl Iterator<Item = Evidence> {
         let root = self.path(self.closure(root).root.file);
         let root = show_path(root.file_name().map_or(root, Path::new));
-        self.installed().definers(file, symbol).map(move |(library, is_shadowed)| {
-            let (how, reason) = if is_shadowed {
-                (SHADOWED, format!("{root} loads another file of this soname"))
-            } else {
-                (INSTALLED, format!("not needed by {root}"))
+        self.installed().definers(file, symbol).map(move |(library, standing)| {
+            let (how, reason) = match standing {
+                Standing::Library => (INSTALLED, Some(format!("not needed by {root}"))),
+                Standing::Shadowed => {
+                    (SHADOWED, Some(format!("{root} loads another file of this soname")))
+                }
+                Standing::Program => (INSTALLED_PROGRAM, None),
             };
             Evidence {
                 symbol: Some(symbol.to_vec()),
                 how: Some(Cow::Borrowed(how)),
                 package: library.package.clone(),
-                reason: Some(reason),
+                reason,
                 ..Evidence::at(EvidenceKind::Candidate, Arc::clone(&library.path))
             }
         })

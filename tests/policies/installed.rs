@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const LIBS: &str = "/usr/lib/x86_64-linux-gnu";
 const INFO: &str = "r/var/lib/dpkg/info";
 /// Words of evidence that depends on the system.
-const OF_SYSTEM: [&str; 3] = ["installed", "shadowed", "removed"];
+const OF_SYSTEM: [&str; 4] = ["installed", "shadowed", "removed", "installed-program"];
 
 /// A merged `/usr` with a real loader and nothing else.
 fn system() -> Lab {
@@ -91,6 +91,48 @@ fn a_library_that_nothing_needs() {
     let installed = &why["requesters"][0]["installed"][0];
     assert_eq!(installed["package"], "libfoo1:amd64", "{why}");
     assert_eq!(installed["shadowed"], false);
+}
+
+/// A program of the system, which may be linked to.
+fn program(defines: &[&str]) -> Vec<u8> {
+    let interp = Some("/lib64/ld-linux-x86-64.so.2");
+    let defines = defines.iter().copied().map(str::to_owned).collect();
+    Tiny { interp, defines, ..Tiny::default() }.bytes()
+}
+
+#[test]
+fn a_program_that_defines_all() {
+    let lab = system();
+    let plugin = library("plugin.so", &[]).refers("host_log").refers("host_add");
+    lab.write("r/usr/lib/daemon/plugin.so", plugin.bytes());
+    lab.write("r/usr/sbin/daemon", program(&["host_log", "host_add", "main"]));
+    lab.write("r/usr/bin/other", program(&["host_log"]));
+    lab.write(&format!("{INFO}/daemon.list"), "/.\n/usr/sbin/daemon\n");
+    let report = audit(&lab, "/usr/lib/daemon/plugin.so", &[]);
+    let expected = "installed-program | /usr/sbin/daemon | daemon | -";
+    let all: Vec<String> = report.of_rule("undefined-symbol").flat_map(found).collect();
+    assert_eq!(all, [expected; 2]);
+    let args = ["--isolated", "--root", "r", "/usr/lib/daemon/plugin.so"];
+    let human = String::from_utf8(lab.linkaudit(&args).stdout).expect("UTF-8");
+    let words: Vec<&str> = human.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("/usr/sbin/daemon (package daemon): defines all 2"), "{human}");
+    assert!(words.contains("--host /usr/sbin/daemon"), "{human}");
+    // With that option the plugin has all its symbols.
+    let report = audit(&lab, "/usr/lib/daemon/plugin.so", &["--host", "/usr/sbin/daemon"]);
+    assert_eq!(report.of_rule("undefined-symbol").count(), 0, "{}", report.outline());
+    let args = [&["why", "host_log", "--format", "json"], &args[..]].concat();
+    let why: Value = serde_json::from_slice(&lab.linkaudit(&args).stdout).expect("JSON");
+    let installed = &why["requesters"][0]["installed"][0];
+    assert_eq!(installed["path"], "/usr/sbin/daemon", "{why}");
+    assert_eq!(installed["program"], true, "{why}");
+    // A second one: the reader must choose.
+    lab.write("r/usr/sbin/fork", program(&["host_log", "host_add"]));
+    let human = String::from_utf8(lab.linkaudit(&args[4..]).stdout).expect("UTF-8");
+    assert!(human.contains("--host PROGRAM"), "{human}");
+    let closed = ["--policy", "manylinux_2_17"];
+    let report = audit(&lab, "/usr/lib/daemon/plugin.so", &closed);
+    assert!(report.of_rule("undefined-symbol").flat_map(found).next().is_none());
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl Sheet<'_> {
             return page.help("add the candidate's directory to its RUNPATH", Some(&command));
         }
         let directories = some(&directories, MOST_DIRECTORIES);
-        or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
+        self.or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
     }
 
     /// Advice about a library or interpreter that was found outside of a store or prefix.
@@ -220,7 +220,7 @@ impl Sheet<'_> {
             if self.is_found(entry) {
                 return page.help(&text, None);
             }
-            return or_host(&text, entry, page);
+            return self.or_host(&text, entry, page);
         }
         let near = self.entries.evidence(entry, EvidenceKind::NearMiss);
         let changed = near.iter().find(|evidence| !evidence.minor);
@@ -232,11 +232,11 @@ impl Sheet<'_> {
             // A reader of CI output cannot change the options.
             if !page.style.next_step {
                 let text = format!("link {who} with a library that defines what it lacks");
-                return or_host(&text, entry, page);
+                return self.or_host(&text, entry, page);
             }
             let option = name("--lib-path DIR");
             let text = format!("name directories with more libraries and archives: {option}");
-            return or_host(&text, entry, page);
+            return self.or_host(&text, entry, page);
         };
         let is_flat =
             entry.findings.iter().all(|finding| finding.full_path().parent() == Some(directory));
@@ -244,21 +244,37 @@ impl Sheet<'_> {
         let option = format!("--host PROGRAM='{}/{glob}'", self.entries.short(directory));
         page.help("if a program loads these files as plugins, name it", Some(&option))
     }
-}
 
-/// Writes `text`. Adds that a program may load these objects, if no program of the report loads any
-/// of them.
-fn or_host(text: &str, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let is_plugin = entry.findings.iter().all(|finding| {
-        let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
-        base.is_some_and(|base| show_path(base).contains(".so"))
-    });
-    if !is_plugin {
-        return page.help(text, None);
+    /// Writes `text`. Adds that a program may load these objects, if no program of the report loads
+    /// any of them.
+    fn or_host(&self, text: &str, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let is_plugin = entry.findings.iter().all(|finding| {
+            let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
+            base.is_some_and(|base| show_path(base).contains(".so"))
+        });
+        if !is_plugin {
+            return page.help(text, None);
+        }
+        let them = if entry.files().len() == 1 { "it" } else { "them" };
+        let option = match self.only_program(entry) {
+            Some(path) => name(&format!("--host {}", shell(&show_path(path)))),
+            None => name("--host PROGRAM"),
+        };
+        page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
     }
-    let them = if entry.files().len() == 1 { "it" } else { "them" };
-    let option = name("--host PROGRAM");
-    page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
+
+    /// The program that defines all symbols of an entry, if there is exactly one.
+    fn only_program<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Option<&'e Path> {
+        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+        let mut symbols: BTreeMap<&Path, BTreeSet<&[u8]>> = BTreeMap::new();
+        for evidence in candidates.into_iter().filter(|evidence| evidence.is_program()) {
+            let (Some(path), Some(symbol)) = (&evidence.path, &evidence.symbol) else { continue };
+            symbols.entry(path).or_default().insert(symbol);
+        }
+        let all = symbols.into_iter().filter(|(_, symbols)| symbols.len() == entry.symbols());
+        let paths: Vec<&Path> = all.map(|(path, _)| path).collect();
+        if let [path] = paths[..] { Some(path) } else { None }
+    }
 }
 
 /// The candidate whose path has the longest common prefix with that of the file.

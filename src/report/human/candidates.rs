@@ -3,7 +3,7 @@
 
 use super::Sheet;
 use crate::demangle::demangle;
-use crate::finding::{EvidenceKind, Fix, PROGRAM, Proof, REMOVED};
+use crate::finding::{EvidenceKind, Fix, Proof, REMOVED};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
@@ -82,7 +82,7 @@ impl Sheet<'_> {
             if place == files.len() {
                 let label = match evidence.how.as_deref() {
                     Some(REMOVED) => "removed",
-                    Some(PROGRAM) => "program",
+                    _ if evidence.is_program() => "program",
                     _ if is_installed => "installed",
                     _ => "candidate",
                 };
@@ -94,7 +94,9 @@ impl Sheet<'_> {
         let most = page.limit(MOST);
         for File { name: file, label, reason, symbols } in files.iter().take(most) {
             let defines = match (symbols.len(), entry.symbols()) {
-                (1, 1) if *label == "installed" => Some("defines it".to_owned()),
+                (1, 1) if matches!(*label, "installed" | "program") => {
+                    Some("defines it".to_owned())
+                }
                 (0, _) | (_, 0 | 1) => None,
                 (some, all) if some == all => Some(format!("defines all {all}")),
                 (1, _) => symbols.first().map(|raw| format!("defines {}", name(&readable(raw)))),

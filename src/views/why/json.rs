@@ -5,7 +5,7 @@ use super::library::{self, Library};
 use super::symbol::{self, Symbol};
 use super::undefined::Outcome;
 use super::{Answer, Why};
-use crate::audit::Audit;
+use crate::audit::{Audit, Standing};
 use crate::diagnosis::ReferenceState;
 use crate::id::{FileId, RootId};
 use crate::report::Style;
@@ -112,6 +112,7 @@ struct InstalledOut<'a> {
     path: Text<'a>,
     package: Option<&'a str>,
     shadowed: bool,
+    program: bool,
 }
 
 #[derive(Serialize)]
@@ -323,10 +324,11 @@ fn symbol_requester<'a>(
     let reported = Some(requester).filter(|r| r.version.is_none());
     let installed = reported.into_iter().flat_map(|requester| {
         let found = audit.installed.definers(requester.file, &requester.symbol);
-        found.map(|(library, shadowed)| InstalledOut {
-            path: Text::path(&library.path),
-            package: library.package.as_deref(),
-            shadowed,
+        found.map(|(file, standing)| InstalledOut {
+            path: Text::path(&file.path),
+            package: file.package.as_deref(),
+            shadowed: standing == Standing::Shadowed,
+            program: standing == Standing::Program,
         })
     });
     SymbolRequester {
