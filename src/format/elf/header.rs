@@ -37,8 +37,7 @@ pub struct Header {
     pub phentsize: u16,
     /// e_phnum
     pub phnum: u16,
-    /// e_shoff, and the end of the section headers. Both are 0 without section headers; only their
-    /// extent is used.
+    /// e_shoff, and the end of the section headers. Both are 0 without section headers.
     pub sections: (u64, u64),
     /// True if all program headers could be read.
     pub phdrs_present: bool,

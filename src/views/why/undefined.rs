@@ -63,7 +63,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// The reaction to the reference in `report`.
+    /// The way in which `report` treats the reference.
     pub(super) fn of(requester: &Requester, audit: &Audit, report: &Report) -> Self {
         if report.findings.iter().any(|finding| is_about(finding, requester, audit)) {
             Self::Reported
