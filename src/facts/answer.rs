@@ -7,7 +7,7 @@ use super::{Content, Corpus, FileFacts, Need, PathState, Portion};
 use crate::format::Reading;
 use crate::format::archive::{self, Definition, Names};
 use crate::format::cross_check::{Second, compare_archive, compare_elf};
-use crate::format::elf::{self, Target, Verdict};
+use crate::format::elf::{self, LoaderReaction, Target};
 use crate::format::gpu::{self, Depth, DeviceCode};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
@@ -139,7 +139,10 @@ fn look(
 /// True for a file of another class or machine, which a search skips.
 fn passed(content: &Content, target: Option<Target>) -> bool {
     target.is_some_and(|target| {
-        matches!(content.verdict(target), Verdict::WrongClass | Verdict::WrongMachine)
+        matches!(
+            content.reaction(target),
+            LoaderReaction::WrongClass | LoaderReaction::WrongMachine
+        )
     })
 }
 

@@ -20,7 +20,7 @@ pub use view::{Edits, View};
 use crate::format::Defect;
 use crate::format::archive::Archive;
 use crate::format::cross_check::Difference;
-use crate::format::elf::{Foreign, Ident, Object, Tables, Target, Verdict};
+use crate::format::elf::{Foreign, Ident, LoaderReaction, Object, Tables, Target};
 use crate::id::{FileId, StrId};
 use crate::package::PackageId;
 use crate::tree::{Origin, Stat};
@@ -178,12 +178,12 @@ impl Need {
 
 impl Content {
     /// The reaction of a loader for `target` to this file.
-    pub fn verdict(&self, target: Target) -> Verdict {
+    pub fn reaction(&self, target: Target) -> LoaderReaction {
         match self {
-            Self::Elf(object) => object.header.verdict(target),
+            Self::Elf(object) => object.header.reaction(target),
             // An archive starts with text and is longer than an ELF header.
-            Self::Archive(_) => Verdict::Fatal("invalid ELF header"),
-            Self::Other(ident) => ident.verdict(target),
+            Self::Archive(_) => LoaderReaction::Fatal("invalid ELF header"),
+            Self::Other(ident) => ident.reaction(target),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::probe_batch::{self, Passed, portion};
 use super::search_result::{Found, Requester, SearchResult, Seen};
 use super::trace::{Outcome, Trace};
 use crate::facts::{FactStore, Need, PathState};
-use crate::format::elf::{GlibcVersion, Verdict};
+use crate::format::elf::{GlibcVersion, LoaderReaction};
 use crate::id::{ContextId, FastMap, FileId, Id as _, StrId, Strings};
 use crate::plan::Plan;
 use crate::policy::Arch;
@@ -166,11 +166,11 @@ impl Search<'_> {
             }
             PathState::Special(Special::Device) => Outcome::Fatal("file too short"),
             PathState::File(file) => {
-                match self.store.file(file).content.verdict(self.loader.target) {
-                    Verdict::Accepted => Outcome::Taken,
-                    Verdict::WrongClass => Outcome::WrongClass,
-                    Verdict::WrongMachine => Outcome::WrongMachine,
-                    Verdict::Fatal(text) => Outcome::Fatal(text),
+                match self.store.file(file).content.reaction(self.loader.target) {
+                    LoaderReaction::Accepted => Outcome::Taken,
+                    LoaderReaction::WrongClass => Outcome::WrongClass,
+                    LoaderReaction::WrongMachine => Outcome::WrongMachine,
+                    LoaderReaction::Fatal(text) => Outcome::Fatal(text),
                 }
             }
         }
