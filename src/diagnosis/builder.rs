@@ -2,7 +2,7 @@
 //! fact that occurs under several entry points is listed once. Other modules use only
 //! [`super::diagnosis`].
 
-use super::reference_state::{Fated, ReferenceState, Undefined};
+use super::reference_state::{ReferenceState, ReferenceWithState, Undefined};
 use super::{
     Assumed, Diagnosis, DiagnosisInput, Explanations, InferredHost, Lent, MissingLibrary,
     MissingNeed, MissingVersion, Site, Stopped, SymbolKey, UndefinedSymbol,
@@ -49,7 +49,9 @@ pub fn diagnosis(
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
     }
-    open.fates(source, explanations, |root, fated| maker.take_fate(root, fated));
+    open.reference_states(source, explanations, |root, reference| {
+        maker.take_reference(root, reference);
+    });
     maker.finish()
 }
 
@@ -229,10 +231,11 @@ impl Maker<'_> {
         }
     }
 
-    fn take_fate(&mut self, root: RootId, fated: Fated<'_>) {
-        let Fated { module, file, object, symbol, version, at_load, fate } = fated;
+    fn take_reference(&mut self, root: RootId, reference: ReferenceWithState<'_>) {
+        let ReferenceWithState { module, file, object, symbol, version, at_load, state } =
+            reference;
         let key = (file, symbol);
-        match fate {
+        match state {
             ReferenceState::Assumed(host) => self.assumed.push((key, host)),
             ReferenceState::Inferred(program) => self.inferred.push((key, program)),
             ReferenceState::Explained(from, name) => {

@@ -113,7 +113,8 @@ impl Why {
         tree: &dyn tree::Tree,
     ) -> Option<Symbol> {
         let found = audit::bind_names(plan, tree, audit, names);
-        let mut symbol = Symbol::new(audit, &found, part, &undefined::fates(audit, plan))?;
+        let mut symbol =
+            Symbol::new(audit, &found, part, &undefined::reference_states(audit, plan))?;
         undefined::look_into(&mut symbol, audit);
         Some(symbol)
     }
