@@ -9,8 +9,8 @@
 //! definition as in the program's standalone binding.
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
-use super::met::Met;
 use super::question::{Key, Question};
+use super::round_set::RoundSet;
 use super::together::Together;
 use super::words::{self, Defined, Word, WordSet, grouped, hashed};
 use super::{Definition, DuplicateName, Referrer, Source, is_glibc};
@@ -248,7 +248,7 @@ impl Contested {
         source: Source<'_>,
         closure: &Closure,
         bound: &RootBinding,
-        met: &mut Met,
+        met: &mut RoundSet,
     ) -> Result<Vec<DuplicateName>, Vec<Need>> {
         let stops = bound.checked.stop.is_some() || bound.abort.is_some();
         let here = if stops { FastSet::default() } else { self.twice(closure, met) };
@@ -275,7 +275,7 @@ impl Contested {
     }
 
     /// The names that two files in the scope of `closure` define, without its entry point.
-    fn twice(&self, closure: &Closure, met: &mut Met) -> FastSet<Name> {
+    fn twice(&self, closure: &Closure, met: &mut RoundSet) -> FastSet<Name> {
         met.start(self.hashes.len());
         let files = closure.in_scope().filter(|(module, _)| *module != ROOT);
         let names = files.filter_map(|(_, file)| self.defined.get(&file)).flatten();

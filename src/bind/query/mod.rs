@@ -12,11 +12,11 @@
 
 pub mod alike;
 pub mod contested;
-mod met;
 mod musl;
 mod names;
 mod present;
 mod question;
+mod round_set;
 mod scope;
 mod standalone;
 mod together;
@@ -32,10 +32,10 @@ use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::wants::Wants;
 use contested::Contested;
-use met::Met;
 use names::Names;
 use object::elf;
 use rayon::prelude::*;
+use round_set::RoundSet;
 use scope::Worker;
 use standalone::Standalone;
 
@@ -179,7 +179,7 @@ impl Answers {
         names: &Contested,
     ) -> Result<(), Vec<Need>> {
         let known = std::mem::take(&mut self.duplicates_so_far);
-        let found = each(source, known, |closure, binding, met: &mut Met| {
+        let found = each(source, known, |closure, binding, met: &mut RoundSet| {
             match source.loader(closure).family {
                 Family::Glibc => names.answer(source, closure, binding, met),
                 Family::Musl(release) => musl::duplicates(source, closure, release),
