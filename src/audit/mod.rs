@@ -70,7 +70,9 @@ use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::Names;
-use crate::tree::walk::{self, Given, MetNames, Totals, UnreadablePath, Visit, Walked, WalkedText};
+use crate::tree::walk::{
+    self, Given, ListedNames, Totals, UnreadablePath, Visit, Walked, WalkedText,
+};
 use crate::tree::{InsideTree, Kind, Opened, Tree};
 use crate::wants::Wants;
 use archives::Unbound;
@@ -149,7 +151,7 @@ pub struct Audit {
     names: Names,
     /// The given paths, in the order of the walks.
     given: Vec<Given>,
-    met: MetNames,
+    met: ListedNames,
     /// Duration of each stage.
     pub timings: Vec<(&'static str, Duration)>,
 }
@@ -325,7 +327,7 @@ pub struct Ground {
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
     dangling: Vec<(PathBuf, PathBuf)>,
-    met: MetNames,
+    met: ListedNames,
     texts: Texts,
     names: Names,
     given: Vec<Given>,
