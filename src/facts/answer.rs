@@ -3,7 +3,7 @@
 //! `collect` puts the answers into the corpus.
 
 use super::read::{Read, read};
-use super::{Content, Corpus, FileFacts, Need, PathState, Portion};
+use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
 use crate::format::Reading;
 use crate::format::archive::{self, Definition, Names};
 use crate::format::cross_check::{Second, compare_archive, compare_elf};
@@ -51,7 +51,7 @@ pub(super) enum Directory {
 /// Paths with the entries found there.
 pub(super) struct Places {
     pub(super) paths: Vec<Vec<u8>>,
-    pub(super) portion: Option<Portion>,
+    pub(super) batch: Option<ProbeBatch>,
     /// The entries at the probed paths: fewer than `paths` if the search ended early.
     pub(super) found: Vec<Found>,
 }
@@ -149,9 +149,9 @@ fn passed(content: &Content, target: Option<Target>) -> bool {
 /// Answers a need, except needs for members, which [`super::members`] answers.
 pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: Need) -> FactAnswer {
     match need {
-        Need::First { paths, target, portion } => {
+        Need::First { paths, target, batch } => {
             let found = first(tree, reading, corpus, &paths, target);
-            FactAnswer::Places(Places { paths, portion, found })
+            FactAnswer::Places(Places { paths, batch, found })
         }
         Need::Directory(path) => {
             let found = directory(tree, &path);

@@ -296,16 +296,16 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn put_places(&mut self, corpus: &mut Corpus, Places { paths, portion, found }: Places) {
+    fn put_places(&mut self, corpus: &mut Corpus, Places { paths, batch, found }: Places) {
         // If the search ended early, the remaining paths of the batch were not probed.
-        let portion = portion.filter(|_| found.len() == paths.len());
-        corpus.portions.extend(portion);
+        let batch = batch.filter(|_| found.len() == paths.len());
+        corpus.probe_batches.extend(batch);
         for (path, found) in paths.into_iter().zip(found) {
             let place = match found {
                 Found::PathState(place) => place,
                 Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
             };
-            if portion.is_none() || place != PathState::Failed(Errno::NOENT) {
+            if batch.is_none() || place != PathState::Failed(Errno::NOENT) {
                 corpus.places.insert(path.into(), place);
             }
         }

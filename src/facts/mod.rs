@@ -142,7 +142,7 @@ pub enum Need {
         /// The target of the loader, which skips files for others; `None` to accept any file.
         target: Option<Target>,
         /// The batch that ends with these paths. Its missing paths are not remembered one by one.
-        portion: Option<Portion>,
+        batch: Option<ProbeBatch>,
     },
     /// A path that is to be tested for being a directory.
     Directory(Vec<u8>),
@@ -160,7 +160,7 @@ pub enum Need {
 
 /// A batch of the search for one name in one long list of directories, identified by the resolver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Portion {
+pub struct ProbeBatch {
     /// The list.
     pub list: u64,
     /// The name.
@@ -172,7 +172,7 @@ pub struct Portion {
 impl Need {
     /// The entry at one path.
     pub fn path(path: Vec<u8>, target: Option<Target>) -> Self {
-        Self::First { paths: vec![path], target, portion: None }
+        Self::First { paths: vec![path], target, batch: None }
     }
 }
 
