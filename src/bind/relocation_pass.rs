@@ -34,7 +34,7 @@ pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
 }
 
 /// One entry point during relocation.
-pub struct Exact<'a, 'v> {
+pub struct RelocationPass<'a, 'v> {
     /// The link map.
     pub closure: &'a Closure,
     /// Its scope, with tables for every object that lookups ask.
@@ -59,7 +59,7 @@ struct Asked<'o> {
     size: u64,
 }
 
-impl<'v> Exact<'_, 'v> {
+impl<'v> RelocationPass<'_, 'v> {
     /// Relocates `module`. `only` restricts it to some symbols; all others are known to bind.
     /// Returns the messages, and appends bindings if they are requested.
     pub fn relocate(

@@ -3,7 +3,7 @@
 
 use super::entry_point::starts;
 use super::lookup::{Route, Scope};
-use super::relocation_pass::Exact;
+use super::relocation_pass::RelocationPass;
 use super::{Binding, Unique, relocation_pass};
 use crate::facts::{Need, View};
 use crate::format::archive::Names;
@@ -76,7 +76,7 @@ pub fn bind(
     let scope = Scope::new(closure, view, true)?;
     let release = rules.release;
     let unique = Unique::default();
-    let mut exact = Exact { closure, scope: &scope, strings, release, unique };
+    let mut pass = RelocationPass { closure, scope: &scope, strings, release, unique };
     // As in `entry_point`, the loader of a started program is relocated again.
     let started = rules.started && starts(closure, view);
     let mut needs = Vec::new();
@@ -86,7 +86,7 @@ pub fn bind(
         let Some(only) = symbols.get(&file) else { continue };
         match view.relocations(file) {
             Ok(relocations) => {
-                exact.relocate(*module, relocations, Some(only), None);
+                pass.relocate(*module, relocations, Some(only), None);
             }
             Err(need) => needs.push(need),
         }
@@ -97,7 +97,7 @@ pub fn bind(
         let Some(only) = symbols.get(&file) else { continue };
         match view.relocations(file) {
             Ok(relocations) => {
-                exact.relocate(module, relocations, Some(only), Some(&mut out));
+                pass.relocate(module, relocations, Some(only), Some(&mut out));
             }
             Err(need) => needs.push(need),
         }
