@@ -4,7 +4,7 @@
 
 use super::binding::Bound;
 use super::{Audit, source};
-use crate::diagnosis::{self, Claims, Explanations, Lent, ReferenceUnderRoot, Undefined};
+use crate::diagnosis::{self, Claims, Explanations, HostLibraries, ReferenceUnderRoot, Undefined};
 use crate::plan::Plan;
 
 impl Audit {
@@ -14,8 +14,9 @@ impl Audit {
         let bound = Bound { resolver, closures, bindings };
         let source = source(plan, &self.prefixes, self.view(), bound);
         let claims = Claims { providers, policy: &plan.policy };
-        let lent = Lent::find(source);
-        let explanations = Explanations { claims, libraries, inferred, lent: &lent };
+        let host_libraries = HostLibraries::find(source);
+        let explanations =
+            Explanations { claims, libraries, inferred, host_libraries: &host_libraries };
         diagnosis::reference_states(source, &Undefined::find(source), explanations)
     }
 }

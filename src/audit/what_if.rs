@@ -6,7 +6,7 @@ use super::binding::{Bound, Resolved};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
 use crate::bind::RootBinding;
 use crate::bind::lookup::definition;
-use crate::diagnosis::{self, Claims, Explanations, Lent, Undefined};
+use crate::diagnosis::{self, Claims, Explanations, HostLibraries, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::format::elf::find::Query;
@@ -146,12 +146,12 @@ impl Audit {
         let view = View::edited(&self.corpus, edits);
         let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
         let source = source(&plan, &self.prefixes, view, bound);
-        let lent = Lent::find(source);
+        let host_libraries = HostLibraries::find(source);
         let explanations = Explanations {
             claims: Claims { providers: &self.providers, policy: &plan.policy },
             libraries: &self.libraries,
             inferred: &self.inferred,
-            lent: &lent,
+            host_libraries: &host_libraries,
         };
         let diagnosis = diagnosis::diagnosis(source, &Undefined::find(source), explanations);
         let after: FastMap<_, _> =

@@ -263,7 +263,7 @@ impl Explainer<'_, '_> {
         };
         match explains {
             Some(Stub { from, name, how: FoundBy::Missing }) => {
-                let host = self.explanations.lent.host(from, name);
+                let host = self.explanations.host_libraries.host(from, name);
                 Some(host.map_or(ReferenceState::Explained(from, name), ReferenceState::Assumed))
             }
             // The system has the library; version ceilings check which versions it has.
