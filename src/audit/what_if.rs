@@ -42,7 +42,7 @@ impl LoadError {
 }
 
 /// The result of a fix under the entry points that load a changed object.
-pub struct Again {
+pub struct LoadsAfterFix {
     /// Load errors.
     pub errors: BTreeSet<LoadError>,
     /// Files that an entry point loaded before the fix, and no longer loads.
@@ -131,7 +131,7 @@ impl Audit {
     }
 
     /// The load errors as in [`Self::again`], and the files that an entry point no longer loads.
-    pub fn loaded_again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Again {
+    pub fn loaded_again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> LoadsAfterFix {
         let files = |closure: &Closure| -> FastSet<FileId> {
             closure.found().map(|(_, file)| file).collect()
         };
@@ -160,7 +160,7 @@ impl Audit {
             let after = after.get(key);
             files.iter().filter(move |file| after.is_some_and(|after| !after.contains(*file)))
         });
-        Again { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
+        LoadsAfterFix { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
     }
 
     /// The first name, in byte order, that the edits bind to another file. A name that is weak in
