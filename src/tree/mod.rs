@@ -32,7 +32,7 @@ mod without;
 pub(crate) use contract::is_answer;
 pub use contract::{Opened, Tree};
 pub use disk::DiskTree;
-pub use file::{Handle, Held, Permit, ReadAt};
+pub use file::{Handle, KeptOpen, Permit, ReadAt};
 pub use first_error::{FirstError, FirstErrorTree};
 pub use inside::{InsideTree, without_dots};
 pub use kind::{Kind, Node, Origin, Special, Stat};
