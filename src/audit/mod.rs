@@ -43,7 +43,7 @@ pub use installed::{Installed, InstalledLibrary};
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
 pub use package_text::{
-    CMakePackage, LoosePath, LoosePathKind, MissingFlag, MissingHeader, PackageText, PkgConfigFile,
+    CMakePackage, MissingFlag, MissingHeader, PackageText, PkgConfigFile, TextPath, TextPathKind,
     Unmet, cmake_package_name,
 };
 pub use search_entries::{EntryState, SearchEntries, SearchEntry};
