@@ -5,7 +5,7 @@ use super::Audit;
 use super::rounds::Rounds;
 use crate::bind::entry_point::{self, Shared, Worker};
 use crate::bind::query::Asked;
-use crate::bind::standalone::{self, Own, Rules};
+use crate::bind::standalone::{self, OpenReferences, Rules};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, symbol_query};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, View};
@@ -259,7 +259,7 @@ fn bind_own(
     todo.retain(|file| lone.get(file).is_some_and(is_reused));
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
-        let answers: Vec<Result<Own, Vec<Need>>> = parallel::map(&todo, |file| {
+        let answers: Vec<Result<OpenReferences, Vec<Need>>> = parallel::map(&todo, |file| {
             let closure = lone[file];
             let rules = Rules { release: loader(closure).release };
             standalone::bind(closure, view, rules, providers)

@@ -6,7 +6,7 @@
 
 use super::lookup::Scope;
 use super::relocation_pass::RelocationPass;
-use super::standalone::{Own, Rules, Search};
+use super::standalone::{OpenReferences, Rules, Search};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::SymbolIndex;
@@ -256,7 +256,7 @@ fn settled<'a>(
     module: ModuleId,
     file: FileId,
     here: &FileSet,
-) -> Option<&'a Own> {
+) -> Option<&'a OpenReferences> {
     let own = shared.own.get(file)?;
     // The loader must know the same versions, and every file of the standalone closure must be
     // here.

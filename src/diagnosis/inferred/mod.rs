@@ -46,7 +46,7 @@ use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::resolve::Closure;
 use hosted::Hosted;
-use own::{Own, Packages};
+use own::{PackagePrograms, Packages};
 use place::{dir, is_default};
 use plugin::{Plugin, Reference, complete, plugins, with_profile};
 use programs::Programs;
@@ -270,7 +270,7 @@ impl<'a> Search<'a> {
         program: usize,
         references: &[Reference<'a>],
         others: Option<&Hosted<'a, '_>>,
-        own: &Own,
+        own: &PackagePrograms,
     ) -> Result<Option<FileId>, Vec<Need>> {
         let hosts = self.hosts;
         let root = self.programs.root(program);
