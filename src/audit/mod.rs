@@ -69,7 +69,7 @@ use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 use crate::sniff::{Class, SNIFF_LEN, sniff};
-use crate::starts::Names;
+use crate::starts::StartNames;
 use crate::tree::walk::{
     self, Given, ListedNames, Totals, UnreadablePath, Visit, Walked, WalkedText,
 };
@@ -148,7 +148,7 @@ pub struct Audit {
     /// The results of the cross-check, if requested.
     pub cross_check: Option<CrossCheck>,
     /// The names under which files are started.
-    names: Names,
+    names: StartNames,
     /// The given paths, in the order of the walks.
     given: Vec<Given>,
     met: ListedNames,
@@ -329,7 +329,7 @@ pub struct Ground {
     dangling: Vec<(PathBuf, PathBuf)>,
     met: ListedNames,
     texts: Texts,
-    names: Names,
+    names: StartNames,
     given: Vec<Given>,
     timings: Vec<(&'static str, Duration)>,
 }
@@ -341,7 +341,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut collector = Collector::new(tree, plan.reading());
     let Walked { given, entries, problems, mut totals, texts, named, linked, dangling, mut met } =
         input.audited;
-    let names = Names::new(&given, &entries);
+    let names = StartNames::new(&given, &entries);
     collector.add_entries(&mut corpus, &given, entries, true);
     let Walked { given: places, entries, problems: lib_problems, texts: beside, met: also, .. } =
         input.providers;

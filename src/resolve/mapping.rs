@@ -3,7 +3,7 @@
 
 use super::cache::Cache;
 use super::loader::config;
-use super::names::{NameTable, Names};
+use super::names::{NameTable, ObjectNames};
 use super::paths;
 use super::search::Search;
 use super::search_result::{Found, Requester, Seen};
@@ -58,7 +58,7 @@ pub(super) struct RequestedNeed {
 
 impl Builder<'_> {
     /// The names of a file's object; `None` if the file is not an object.
-    pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<Names>> {
+    pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<ObjectNames>> {
         self.names.of(file, self.search.store, self.search.strings).cloned()
     }
 

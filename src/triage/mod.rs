@@ -22,7 +22,7 @@ use crate::policy::{Day, Origin, Waiver};
 use crate::rules::{self, Rule};
 use lines::{Asker, Lines};
 use rayon::prelude::*;
-use scope::Names;
+use scope::ScopeNames;
 use std::sync::Arc;
 use waivers::Waiving;
 pub use waivers::is_waived;
@@ -105,7 +105,7 @@ pub struct TriageInput<'a> {
 /// Assigns each finding its level, drops allowed findings and separates waived ones.
 pub fn sort_findings(mut findings: Findings, how: &TriageInput<'_>) -> Triage {
     let waiving = Waiving::new(how.plan);
-    let names = Names::of(how.scope);
+    let names = ScopeNames::of(how.scope);
     let mut waivers = waiving.take(&findings);
     // Findings about waivers can be waived too, but findings about waivers of such findings cannot.
     let about_waivers = waiving.findings(&names, false);

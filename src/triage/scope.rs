@@ -99,13 +99,13 @@ fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
 }
 
 /// The names of a scope's files, sorted on first use to match waivers quickly.
-pub(super) struct Names<'s> {
+pub(super) struct ScopeNames<'s> {
     scope: &'s Scope<'s>,
     /// Names of audited files, then names of dependencies.
     sorted: OnceLock<[Values<'s>; 2]>,
 }
 
-impl<'s> Names<'s> {
+impl<'s> ScopeNames<'s> {
     pub(super) fn of(scope: &'s Scope<'s>) -> Self {
         Self { scope, sorted: OnceLock::new() }
     }

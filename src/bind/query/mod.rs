@@ -32,7 +32,7 @@ use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::wants::Wants;
 use contested::Contested;
-use names::Names;
+use names::VaryingNames;
 use object::elf;
 use rayon::prelude::*;
 use round_set::RoundSet;
@@ -246,7 +246,7 @@ fn each<T: Send, W: Default>(
 /// The data that [`scope`] uses for every entry point.
 struct Shared<'a> {
     source: Source<'a>,
-    names: Names,
+    names: VaryingNames,
     /// By file.
     standalone: Vec<Option<Standalone<'a>>>,
 }
@@ -274,7 +274,7 @@ fn share(source: Source<'_>) -> Result<Shared<'_>, Vec<Need>> {
         .collect::<Result<_, _>>()?;
     let glibc = source.closures.roots.iter().filter(|closure| is_glibc(source, closure));
     let glibc: Vec<&Closure> = glibc.collect();
-    let names = Names::find(source.view, &files.defining(), &glibc, &words);
+    let names = VaryingNames::find(source.view, &files.defining(), &glibc, &words);
     bound.par_iter_mut().for_each(|standalone| standalone.settle(&names));
     let standalone = by_file(files.referring, bound);
     Ok(Shared { source, names, standalone })
