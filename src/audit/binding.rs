@@ -4,7 +4,7 @@
 use super::Audit;
 use super::rounds::Rounds;
 use crate::bind::entry_point::{self, Shared, Worker};
-use crate::bind::query::Asked;
+use crate::bind::query::RequestedQueries;
 use crate::bind::standalone::{self, OpenReferences, Rules};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, symbol_query};
 use crate::facts::collect::Collector;
@@ -248,7 +248,7 @@ fn bind_own(
     if !plan.reuse {
         return own;
     }
-    let providers = Asked::by(plan.rule_wants).bound;
+    let providers = RequestedQueries::by(plan.rule_wants).bound;
     let lone = lone_closures(closures);
     let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
     let mut seen = IdSet::default();

@@ -51,7 +51,7 @@ pub use unlinkable::Unlinkable;
 pub use what_if::LoadError;
 
 use crate::bind::RootBinding;
-use crate::bind::query::{Answers, Asked};
+use crate::bind::query::{Answers, RequestedQueries};
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{Diagnosis, DiagnosisInput, Inferred, LibraryCandidates};
 use crate::facts::collect::Collector;
@@ -458,7 +458,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let bound =
         Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
     let queries = queries::answer(plan, &mut corpus, &mut collector, bound, &bindings.own);
-    if Asked::by(plan.rule_wants) != Asked::default() {
+    if RequestedQueries::by(plan.rule_wants) != RequestedQueries::default() {
         clock.lap("binding queries");
     }
 

@@ -68,7 +68,7 @@ impl Ground {
 }
 
 /// A name, and the target for which it is needed.
-type Asked = (NameId, Option<Target>);
+type WantedName = (NameId, Option<Target>);
 
 impl Audit {
     /// Shared libraries that a link may take definitions from.
@@ -104,9 +104,12 @@ impl Audit {
     }
 
     /// Names that shared libraries define for a target, sorted.
-    fn shared<'r>(&self, references: impl Iterator<Item = &'r LackingReference>) -> Vec<Asked> {
-        let asked: FastSet<Asked> = references.map(|r| (r.name, r.target)).collect();
-        let mut asked: Vec<Asked> = asked.into_iter().collect();
+    fn shared<'r>(
+        &self,
+        references: impl Iterator<Item = &'r LackingReference>,
+    ) -> Vec<WantedName> {
+        let asked: FastSet<WantedName> = references.map(|r| (r.name, r.target)).collect();
+        let mut asked: Vec<WantedName> = asked.into_iter().collect();
         asked.sort_unstable();
         let mut names = Names::default();
         for (name, _) in &asked {
@@ -116,7 +119,7 @@ impl Audit {
         let providers = Providers::find(&self.corpus, &names, Vec::new());
         let all: Vec<&Object> = self.shared_providers().map(|(_, object)| object).collect();
         let has_libc = all.iter().any(|object| object.soname() == Some(b"libc.so.6"));
-        let is_defined = |(name, target): &Asked| {
+        let is_defined = |(name, target): &WantedName| {
             let text = self.library.text(*name);
             let mut found = providers.named(plain(text)).iter();
             has_libc && LIBC_NONSHARED.contains(&text)

@@ -41,14 +41,14 @@ use standalone::Standalone;
 
 /// The requested queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedQueries {
     /// Names that two libraries of a scope define differently.
     pub duplicates: bool,
     /// Libraries that objects bind to.
     pub bound: bool,
 }
 
-impl Asked {
+impl RequestedQueries {
     /// The queries in `wants`.
     pub fn by(wants: Wants) -> Self {
         Self {

@@ -26,7 +26,7 @@ use crate::format::archive::Names;
 use crate::id::RootId;
 use crate::plan::Plan;
 use crate::tree;
-use asked::Asked;
+use asked::TypedName;
 use library::Library;
 use symbol::{Part, Symbol};
 
@@ -91,8 +91,8 @@ impl Why {
         // A plain name is a C++ function only if no symbol has it as raw name.
         let readings = [names::raw, names::functions]
             .into_iter()
-            .flat_map(|names| Asked::readings(name).map(move |asked| (names, asked)));
-        for (names, Asked { name, version }) in readings {
+            .flat_map(|names| TypedName::readings(name).map(move |asked| (names, asked)));
+        for (names, TypedName { name, version }) in readings {
             let names: Names = names(name, audit.view(), &audit.corpus);
             if names.is_empty() {
                 continue;
@@ -128,7 +128,7 @@ impl Why {
         tree: &dyn tree::Tree,
         graph: &Tree,
     ) -> Vec<Vec<u8>> {
-        if let Some(asked) = Asked::readings(name).find(|asked| asked.version.is_some()) {
+        if let Some(asked) = TypedName::readings(name).find(|asked| asked.version.is_some()) {
             let names = names::raw(asked.name, audit.view(), &audit.corpus);
             let part = Part { version: None, under: None };
             if let Some(symbol) = Self::look_up(&names, part, audit, plan, tree) {
