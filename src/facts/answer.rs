@@ -6,7 +6,7 @@ use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
 use crate::format::Reading;
 use crate::format::archive::{self, Definition, Names};
-use crate::format::cross_check::{Second, compare_archive, compare_elf};
+use crate::format::cross_check::{SecondReading, compare_archive, compare_elf};
 use crate::format::elf::{self, LoaderReaction, Target};
 use crate::format::gpu::{self, Depth, DeviceCode};
 use crate::format::{Defect, Table};
@@ -235,17 +235,17 @@ pub(super) fn read_definitions(
 }
 
 /// The cross-check of a file by a second reader; `None` if the file has nothing to compare.
-pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<Second> {
+pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<SecondReading> {
     let object = match &facts.content {
         Content::Elf(object) if object.is_dynamic() => Some(object),
         Content::Archive(_) => None,
         Content::Elf(_) | Content::Other(_) => return None,
     };
     if facts.all_defects().next().is_some() {
-        return Some(Second::GaveUp("known to be damaged"));
+        return Some(SecondReading::GaveUp("known to be damaged"));
     }
     let Some(handle) = open(tree, facts).filter(|handle| handle.stat() == facts.stat) else {
-        return Some(Second::GaveUp("could not be read again"));
+        return Some(SecondReading::GaveUp("could not be read again"));
     };
     Some(match object {
         Some(object) => compare_elf(&handle, object),

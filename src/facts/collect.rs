@@ -10,7 +10,7 @@ use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, PathState};
 use crate::format::Reading;
 use crate::format::archive::{Definition, Names};
-use crate::format::cross_check::Second;
+use crate::format::cross_check::SecondReading;
 use crate::format::elf::relocs::Relocations;
 use crate::format::gpu::{Depth, DeviceCode};
 use crate::format::{Defect, Table, elf};
@@ -223,17 +223,17 @@ impl<'t> Collector<'t> {
     pub fn cross_check(&self, corpus: &Corpus) -> CrossCheck {
         let files: Vec<FileId> = corpus.files.ids().collect();
         let tree = self.tree;
-        let seconds: Vec<Option<Second>> =
+        let seconds: Vec<Option<SecondReading>> =
             parallel::map(&files, |file| second(tree, &corpus.files[*file]));
         let mut out = CrossCheck::default();
         for (file, second) in files.into_iter().zip(seconds) {
             match second {
                 None => {}
-                Some(Second::Read(differences)) => {
+                Some(SecondReading::Read(differences)) => {
                     out.read += 1;
                     out.differences.extend(differences.into_iter().map(|found| (file, found)));
                 }
-                Some(Second::GaveUp(why)) => *out.gave_up.entry(why).or_default() += 1,
+                Some(SecondReading::GaveUp(why)) => *out.gave_up.entry(why).or_default() += 1,
             }
         }
         out
