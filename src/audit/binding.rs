@@ -190,7 +190,7 @@ pub fn bind_names(
     plan: &Plan,
     tree: &dyn Tree,
     audit: &mut Audit,
-    names: &archive::Names,
+    names: &archive::RequestedNames,
 ) -> NamedBindings {
     let mut collector = Collector::new(tree, plan.reading());
     let Audit { corpus, resolver, closures, .. } = audit;

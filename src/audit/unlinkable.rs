@@ -12,7 +12,7 @@ use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::read::read_candidate;
 use crate::facts::{Content, FileFacts};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::{Object, Role, Target, hash};
 use crate::id::{ArchiveId, FastSet, FileId, MemberId, NameId};
 use crate::order::Arrange as _;
@@ -111,7 +111,7 @@ impl Audit {
         let asked: FastSet<WantedName> = references.map(|r| (r.name, r.target)).collect();
         let mut asked: Vec<WantedName> = asked.into_iter().collect();
         asked.sort_unstable();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for (name, _) in &asked {
             let plain = plain(self.library.text(*name));
             names.insert(plain, hash::gnu(plain));

@@ -6,7 +6,7 @@ use super::lookup::{Route, Scope};
 use super::relocation_pass::RelocationPass;
 use super::{Binding, Unique, relocation_pass};
 use crate::facts::{Need, View};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::find::Query;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::{GlibcVersion, Object, SymbolIndex, hash};
@@ -19,13 +19,13 @@ pub type Symbols = FastMap<FileId, FastSet<SymbolIndex>>;
 
 /// Finds the symbols with these names in `files`. In an object without tables only its references
 /// are checked.
-pub fn symbols(view: View<'_>, files: &[FileId], names: &Names) -> Symbols {
+pub fn symbols(view: View<'_>, files: &[FileId], names: &RequestedNames) -> Symbols {
     let of_file = |file: &FileId| Some((*file, symbols_of(view.object(*file)?, names)));
     let found = parallel::map(files, of_file);
     found.into_iter().flatten().filter(|(_, symbols)| !symbols.is_empty()).collect()
 }
 
-fn symbols_of(object: &Object, names: &Names) -> FastSet<SymbolIndex> {
+fn symbols_of(object: &Object, names: &RequestedNames) -> FastSet<SymbolIndex> {
     let asked = |hash: u32, name: &[u8]| names.may_contain(hash & !1) && names.contains(name);
     let mut out: FastSet<SymbolIndex> = object
         .references

@@ -7,7 +7,7 @@ use super::candidates::CandidateAnswer;
 use super::hosts::{Hosts, Patterns};
 use super::{DiagnosisInput, Explanations, object_of, stem};
 use crate::bind::{Report, RootBinding};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::{NeedKind, Object, SymbolIndex, hash};
 use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::resolve::{Closure, Edge, FoundBy};
@@ -136,7 +136,7 @@ impl Undefined {
     }
 
     /// The names that no program is assumed to define. The audit searches candidate files for them.
-    pub fn names(&self, source: DiagnosisInput<'_>) -> Names {
+    pub fn names(&self, source: DiagnosisInput<'_>) -> RequestedNames {
         let mut symbols: Vec<(FileId, SymbolIndex)> = Vec::new();
         for (root, list) in &self.0 {
             let closure = &source.closures.roots[*root];
@@ -147,7 +147,7 @@ impl Undefined {
         }
         symbols.sort_unstable();
         symbols.dedup();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for (file, symbol) in symbols {
             if let Some(object) = source.view.object(file) {
                 let name = object.symbol_name(symbol);

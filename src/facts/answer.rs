@@ -5,7 +5,7 @@
 use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
 use crate::format::Reading;
-use crate::format::archive::{self, Definition, Names};
+use crate::format::archive::{self, Definition, RequestedNames};
 use crate::format::cross_check::{SecondReading, compare_archive, compare_elf};
 use crate::format::elf::{self, LoaderReaction, Target};
 use crate::format::gpu::{self, Depth, DeviceCode};
@@ -223,7 +223,7 @@ fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
 pub(super) fn read_definitions(
     tree: &dyn Tree,
     facts: &FileFacts,
-    names: &Names,
+    names: &RequestedNames,
 ) -> (Vec<Definition>, Vec<Defect>) {
     let mut defects = Vec::new();
     let handle = open(tree, facts);

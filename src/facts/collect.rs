@@ -9,7 +9,7 @@ use super::members::{self, Source};
 use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, PathState};
 use crate::format::Reading;
-use crate::format::archive::{Definition, Names};
+use crate::format::archive::{Definition, RequestedNames};
 use crate::format::cross_check::SecondReading;
 use crate::format::elf::relocs::Relocations;
 use crate::format::gpu::{Depth, DeviceCode};
@@ -196,7 +196,7 @@ impl<'t> Collector<'t> {
     pub fn archive_definitions(
         &self,
         corpus: &mut Corpus,
-        names: &Names,
+        names: &RequestedNames,
     ) -> Vec<(FileId, Vec<Definition>)> {
         if names.is_empty() {
             return Vec::new();

@@ -40,7 +40,7 @@ use super::reference_state::Undefined;
 use super::{Claims, DiagnosisInput};
 use crate::bind::lookup::{Route, Scope, wanted};
 use crate::facts::Need;
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::find::Query;
 use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
@@ -94,7 +94,7 @@ impl Inferred {
             return Ok(Self::default());
         }
         let library_dirs = programs.loaded().map(|file| dir(hosts, file)).collect();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for reference in plugins.iter().flat_map(|plugin| &plugin.references) {
             names.insert(reference.name, hash::gnu(reference.name));
         }

@@ -1,7 +1,7 @@
 //! The `ar` crate's view of a static archive: names of members, and the symbols of its index.
 
 use super::{Difference, SecondReading, guard};
-use crate::format::archive::{self, Names, definitions};
+use crate::format::archive::{self, RequestedNames, definitions};
 use crate::format::elf::hash;
 use crate::order;
 use crate::tree::Handle;
@@ -36,7 +36,7 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<SecondReading> {
         }
     }
     let index: BTreeSet<Vec<u8>> = order::set(open().symbols().ok()?.map(<[u8]>::to_vec));
-    let mut names = Names::default();
+    let mut names = RequestedNames::default();
     for name in &index {
         names.insert(name, hash::gnu(name));
     }

@@ -22,7 +22,7 @@ pub use under::Under;
 use super::Output;
 use super::tree::Tree;
 use crate::audit::{self, Audit};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::id::RootId;
 use crate::plan::Plan;
 use crate::tree;
@@ -93,7 +93,7 @@ impl Why {
             .into_iter()
             .flat_map(|names| TypedName::readings(name).map(move |asked| (names, asked)));
         for (names, TypedName { name, version }) in readings {
-            let names: Names = names(name, audit.view(), &audit.corpus);
+            let names: RequestedNames = names(name, audit.view(), &audit.corpus);
             if names.is_empty() {
                 continue;
             }
@@ -106,7 +106,7 @@ impl Why {
     }
 
     fn look_up(
-        names: &Names,
+        names: &RequestedNames,
         part: Part<'_>,
         audit: &mut Audit,
         plan: &Plan,
