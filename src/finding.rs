@@ -177,7 +177,7 @@ pub const REMOVED: &str = "removed";
 /// Kinds of fixes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Intent {
+pub enum FixKind {
     /// Add an archive to a list of archives that are merged.
     AddToList,
     /// Add an archive to the link of a library or program.
@@ -214,7 +214,7 @@ pub enum Proof {
 #[serde(from = "FixData", into = "FixData")]
 pub struct Fix {
     /// Its kind.
-    pub intent: Intent,
+    pub intent: FixKind,
     /// The list to change.
     pub list: Option<Arc<Path>>,
     /// The set within that list.
@@ -229,7 +229,7 @@ pub struct Fix {
 
 impl Fix {
     /// A fix that has only an entry.
-    pub fn new(intent: Intent, entry: Option<Vec<u8>>, proof: Proof) -> Self {
+    pub fn new(intent: FixKind, entry: Option<Vec<u8>>, proof: Proof) -> Self {
         Self { intent, list: None, set: None, entry, from: None, proof }
     }
 
@@ -247,7 +247,7 @@ impl Fix {
 /// The JSON form of a fix. The results of its verification are evidence of the finding.
 #[derive(Serialize, Deserialize)]
 struct FixData {
-    intent: Intent,
+    intent: FixKind,
     #[serde(with = "raw_option")]
     list: Option<Arc<Path>>,
     #[serde(with = "raw_option")]

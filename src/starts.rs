@@ -14,12 +14,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The names under which files are started, in the order given.
-pub(crate) struct Names {
+pub(crate) struct StartNames {
     /// Each name, and true if the walk found it in a given directory.
     names: Vec<(PathBuf, bool)>,
 }
 
-impl Names {
+impl StartNames {
     pub(crate) fn new(given: &[Given], entries: &[WalkedName<Read>]) -> Self {
         let mut names = Vec::with_capacity(given.len());
         for Given { path, kind, .. } in given {

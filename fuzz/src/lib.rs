@@ -4,7 +4,7 @@
 use linkaudit::audit::{self, audit, collect};
 use linkaudit::facts::read::read;
 use linkaudit::format::Reading;
-use linkaudit::format::archive::{self, External, Names, Options, Scratch};
+use linkaudit::format::archive::{self, External, Options, RequestedNames, Scratch};
 use linkaudit::format::cross_check::{compare_archive, compare_elf};
 use linkaudit::format::deps_list::{Change, DepsList};
 use linkaudit::format::elf::{self, hash};
@@ -60,7 +60,7 @@ pub fn elf(bytes: &[u8]) {
 /// Reads an archive, its members and its index.
 pub fn archive(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
-    let mut names = Names::default();
+    let mut names = RequestedNames::default();
     names.insert(b"f", hash::gnu(b"f"));
     let _ = archive::read(bytes);
     let _ = archive::definitions(&file, &names, &mut Vec::new());

@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::{Content, Corpus, FileFacts, Need};
-use crate::format::archive::{Definition, Names};
+use crate::format::archive::{Definition, RequestedNames};
 use crate::format::elf::{Object, Role};
 use crate::id::{FastSet, FileId, Id as _};
 use crate::order::Arrange as _;
@@ -66,7 +66,7 @@ pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
-    unbound: &Names,
+    unbound: &RequestedNames,
     bound: Bound<'_>,
 ) -> Option<ArchiveSet> {
     let is_wanted = |(file, facts): (FileId, &FileFacts)| {
@@ -116,7 +116,10 @@ fn lacking<'c>(corpus: &'c Corpus, bound: Bound<'_>) -> impl Iterator<Item = &'c
 }
 
 /// The definitions of `names` in members of archives.
-pub(super) fn definitions(library: &ArchiveSet, names: &Names) -> Vec<(FileId, Vec<Definition>)> {
+pub(super) fn definitions(
+    library: &ArchiveSet,
+    names: &RequestedNames,
+) -> Vec<(FileId, Vec<Definition>)> {
     let mut out: Vec<(FileId, Vec<Definition>)> =
         library.entries().map(|(_, entry)| (entry.file, Vec::new())).collect();
     let mut texts: Vec<&[u8]> = names.texts().collect();

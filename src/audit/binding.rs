@@ -4,8 +4,8 @@
 use super::Audit;
 use super::rounds::Rounds;
 use crate::bind::entry_point::{self, Shared, Worker};
-use crate::bind::query::Asked;
-use crate::bind::standalone::{self, Own, Rules};
+use crate::bind::query::RequestedQueries;
+use crate::bind::standalone::{self, OpenReferences, Rules};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, symbol_query};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, View};
@@ -190,7 +190,7 @@ pub fn bind_names(
     plan: &Plan,
     tree: &dyn Tree,
     audit: &mut Audit,
-    names: &archive::Names,
+    names: &archive::RequestedNames,
 ) -> NamedBindings {
     let mut collector = Collector::new(tree, plan.reading());
     let Audit { corpus, resolver, closures, .. } = audit;
@@ -248,7 +248,7 @@ fn bind_own(
     if !plan.reuse {
         return own;
     }
-    let providers = Asked::by(plan.rule_wants).bound;
+    let providers = RequestedQueries::by(plan.rule_wants).bound;
     let lone = lone_closures(closures);
     let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
     let mut seen = IdSet::default();
@@ -259,7 +259,7 @@ fn bind_own(
     todo.retain(|file| lone.get(file).is_some_and(is_reused));
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
-        let answers: Vec<Result<Own, Vec<Need>>> = parallel::map(&todo, |file| {
+        let answers: Vec<Result<OpenReferences, Vec<Need>>> = parallel::map(&todo, |file| {
             let closure = lone[file];
             let rules = Rules { release: loader(closure).release };
             standalone::bind(closure, view, rules, providers)

@@ -9,7 +9,7 @@ use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::parallel;
 use crate::text::last_part;
-use crate::tree::walk::{Given, MetNames};
+use crate::tree::walk::{Given, ListedNames};
 use crate::tree::{Kind, Node, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(super) struct Walked<'a> {
     /// The given paths.
     pub(super) given: &'a [Given],
     /// Names in the listed directories.
-    pub(super) met: &'a MetNames,
+    pub(super) met: &'a ListedNames,
 }
 
 impl Walked<'_> {

@@ -5,7 +5,7 @@ use super::Audit;
 use crate::cover::{LinkerDefined, Output};
 use crate::facts::Content;
 use crate::facts::providers::Providers;
-use crate::format::archive::{Names, SymbolKind};
+use crate::format::archive::{RequestedNames, SymbolKind};
 use crate::format::elf::hash;
 use crate::id::{FastMap, FileId, NameId};
 use crate::order::Arrange as _;
@@ -58,7 +58,7 @@ impl Audit {
                 Some((*file, strong.map(|(name, _)| name).filter(nowhere).collect()))
             })
             .collect();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for name in archives.iter().filter_map(|file| open.get(file)).flatten() {
             let text = library.text(*name);
             names.insert(text, hash::gnu(text));

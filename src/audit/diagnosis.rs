@@ -11,7 +11,7 @@ use super::rounds::Rounds;
 use super::source;
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{
-    self, Claims, Diagnosis, Explanations, Inferred, Lent, LibraryCandidates, Undefined,
+    self, Claims, Diagnosis, Explanations, HostLibraries, Inferred, LibraryCandidates, Undefined,
 };
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -57,9 +57,13 @@ impl Diagnosing<'_> {
         let claims = Claims { providers: &providers, policy: &plan.policy };
         let (candidates, libraries) = self.candidates(corpus, collector, may_be_explained);
         let inferred = self.inferred(corpus, collector, &open, claims, &libraries);
-        let lent = Lent::find(self.source(corpus));
-        let explanations =
-            Explanations { claims, libraries: &libraries, inferred: &inferred, lent: &lent };
+        let host_libraries = HostLibraries::find(self.source(corpus));
+        let explanations = Explanations {
+            claims,
+            libraries: &libraries,
+            inferred: &inferred,
+            host_libraries: &host_libraries,
+        };
         let diagnosis = diagnosis::diagnosis(self.source(corpus), &open, explanations);
         Diagnosed { diagnosis, providers, candidates, libraries, inferred, library }
     }

@@ -16,7 +16,7 @@ use crate::facts::Corpus;
 use crate::facts::providers::{Providers, defined};
 use crate::facts::read;
 use crate::format::Reading;
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::{Role, Target, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::order::Arrange as _;
@@ -221,7 +221,7 @@ impl Search<'_> {
 
     /// Files of the system that define some of the symbols.
     fn hits(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Hit> {
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for name in open.values().flat_map(|one| &one.names) {
             names.insert(name, hash::gnu(name));
         }
@@ -313,7 +313,7 @@ impl Search<'_> {
     }
 
     /// Reads one file: the size of its tables, and the symbols that it defines, if any.
-    fn hit(&self, place: &Place, names: &Names) -> (usize, Option<Hit>) {
+    fn hit(&self, place: &Place, names: &RequestedNames) -> (usize, Option<Hit>) {
         let path = place.path();
         let reading = Reading { tables: true, ..Reading::default() };
         let Ok(Opened::File(handle)) = self.tree.open(&path) else { return (0, None) };

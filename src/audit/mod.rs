@@ -43,7 +43,7 @@ pub use installed::{Installed, InstalledLibrary, Standing};
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
 pub use package_text::{
-    CMakePackage, LoosePath, LoosePathKind, MissingFlag, MissingHeader, PackageText, PkgConfigFile,
+    CMakePackage, MissingFlag, MissingHeader, PackageText, PkgConfigFile, TextPath, TextPathKind,
     Unmet, cmake_package_name,
 };
 pub use search_entries::{EntryState, SearchEntries, SearchEntry};
@@ -51,7 +51,7 @@ pub use unlinkable::Unlinkable;
 pub use what_if::LoadError;
 
 use crate::bind::RootBinding;
-use crate::bind::query::{Answers, Asked};
+use crate::bind::query::{Answers, RequestedQueries};
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{Diagnosis, DiagnosisInput, Inferred, LibraryCandidates};
 use crate::facts::collect::Collector;
@@ -69,8 +69,10 @@ use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 use crate::sniff::{Class, SNIFF_LEN, sniff};
-use crate::starts::Names;
-use crate::tree::walk::{self, Given, MetNames, Totals, UnreadablePath, Visit, Walked, WalkedText};
+use crate::starts::StartNames;
+use crate::tree::walk::{
+    self, Given, ListedNames, Totals, UnreadablePath, Visit, Walked, WalkedText,
+};
 use crate::tree::{InsideTree, Kind, Opened, Tree};
 use crate::wants::Wants;
 use archives::Unbound;
@@ -146,10 +148,10 @@ pub struct Audit {
     /// The results of the cross-check, if requested.
     pub cross_check: Option<CrossCheck>,
     /// The names under which files are started.
-    names: Names,
+    names: StartNames,
     /// The given paths, in the order of the walks.
     given: Vec<Given>,
-    met: MetNames,
+    met: ListedNames,
     /// Duration of each stage.
     pub timings: Vec<(&'static str, Duration)>,
 }
@@ -325,9 +327,9 @@ pub struct Ground {
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
     dangling: Vec<(PathBuf, PathBuf)>,
-    met: MetNames,
+    met: ListedNames,
     texts: Texts,
-    names: Names,
+    names: StartNames,
     given: Vec<Given>,
     timings: Vec<(&'static str, Duration)>,
 }
@@ -339,7 +341,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut collector = Collector::new(tree, plan.reading());
     let Walked { given, entries, problems, mut totals, texts, named, linked, dangling, mut met } =
         input.audited;
-    let names = Names::new(&given, &entries);
+    let names = StartNames::new(&given, &entries);
     collector.add_entries(&mut corpus, &given, entries, true);
     let Walked { given: places, entries, problems: lib_problems, texts: beside, met: also, .. } =
         input.providers;
@@ -456,7 +458,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let bound =
         Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
     let queries = queries::answer(plan, &mut corpus, &mut collector, bound, &bindings.own);
-    if Asked::by(plan.rule_wants) != Asked::default() {
+    if RequestedQueries::by(plan.rule_wants) != RequestedQueries::default() {
         clock.lap("binding queries");
     }
 

@@ -5,7 +5,7 @@ use super::Audit;
 use super::binding::Bound;
 use crate::bind::OwnBindings;
 use crate::bind::query::contested::Contested;
-use crate::bind::query::{self, Answers, Asked, BoundLibrary, DuplicateName};
+use crate::bind::query::{self, Answers, BoundLibrary, DuplicateName, RequestedQueries};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need, View};
 use crate::id::{FastSet, RootId};
@@ -33,7 +33,7 @@ pub(super) fn answer(
     own: &OwnBindings,
 ) -> Answers {
     let mut out = Answers::default();
-    let Asked { duplicates, bound: libraries } = Asked::by(plan.rule_wants);
+    let RequestedQueries { duplicates, bound: libraries } = RequestedQueries::by(plan.rule_wants);
     let mut rounds = Rounds { plan, collector, bound, own };
     if duplicates {
         let mut names = rounds.until(corpus, Contested::find);

@@ -4,18 +4,19 @@
 
 use super::binding::Bound;
 use super::{Audit, source};
-use crate::diagnosis::{self, Claims, Explanations, Lent, ReferenceFate, Undefined};
+use crate::diagnosis::{self, Claims, Explanations, HostLibraries, ReferenceUnderRoot, Undefined};
 use crate::plan::Plan;
 
 impl Audit {
     /// The states of all undefined references, in the order of the entry points.
-    pub fn fates(&self, plan: &Plan) -> Vec<ReferenceFate> {
+    pub fn reference_states(&self, plan: &Plan) -> Vec<ReferenceUnderRoot> {
         let Self { resolver, closures, bindings, providers, libraries, inferred, .. } = self;
         let bound = Bound { resolver, closures, bindings };
         let source = source(plan, &self.prefixes, self.view(), bound);
         let claims = Claims { providers, policy: &plan.policy };
-        let lent = Lent::find(source);
-        let explanations = Explanations { claims, libraries, inferred, lent: &lent };
-        diagnosis::fates(source, &Undefined::find(source), explanations)
+        let host_libraries = HostLibraries::find(source);
+        let explanations =
+            Explanations { claims, libraries, inferred, host_libraries: &host_libraries };
+        diagnosis::reference_states(source, &Undefined::find(source), explanations)
     }
 }

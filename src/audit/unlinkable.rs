@@ -12,7 +12,7 @@ use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::read::read_candidate;
 use crate::facts::{Content, FileFacts};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::{Object, Role, Target, hash};
 use crate::id::{ArchiveId, FastSet, FileId, MemberId, NameId};
 use crate::order::Arrange as _;
@@ -68,7 +68,7 @@ impl Ground {
 }
 
 /// A name, and the target for which it is needed.
-type Asked = (NameId, Option<Target>);
+type WantedName = (NameId, Option<Target>);
 
 impl Audit {
     /// Shared libraries that a link may take definitions from.
@@ -104,11 +104,14 @@ impl Audit {
     }
 
     /// Names that shared libraries define for a target, sorted.
-    fn shared<'r>(&self, references: impl Iterator<Item = &'r LackingReference>) -> Vec<Asked> {
-        let asked: FastSet<Asked> = references.map(|r| (r.name, r.target)).collect();
-        let mut asked: Vec<Asked> = asked.into_iter().collect();
+    fn shared<'r>(
+        &self,
+        references: impl Iterator<Item = &'r LackingReference>,
+    ) -> Vec<WantedName> {
+        let asked: FastSet<WantedName> = references.map(|r| (r.name, r.target)).collect();
+        let mut asked: Vec<WantedName> = asked.into_iter().collect();
         asked.sort_unstable();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for (name, _) in &asked {
             let plain = plain(self.library.text(*name));
             names.insert(plain, hash::gnu(plain));
@@ -116,7 +119,7 @@ impl Audit {
         let providers = Providers::find(&self.corpus, &names, Vec::new());
         let all: Vec<&Object> = self.shared_providers().map(|(_, object)| object).collect();
         let has_libc = all.iter().any(|object| object.soname() == Some(b"libc.so.6"));
-        let is_defined = |(name, target): &Asked| {
+        let is_defined = |(name, target): &WantedName| {
             let text = self.library.text(*name);
             let mut found = providers.named(plain(text)).iter();
             has_libc && LIBC_NONSHARED.contains(&text)

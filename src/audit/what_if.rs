@@ -6,7 +6,7 @@ use super::binding::{Bound, Resolved};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
 use crate::bind::RootBinding;
 use crate::bind::lookup::definition;
-use crate::diagnosis::{self, Claims, Explanations, Lent, Undefined};
+use crate::diagnosis::{self, Claims, Explanations, HostLibraries, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::format::elf::find::Query;
@@ -42,7 +42,7 @@ impl LoadError {
 }
 
 /// The result of a fix under the entry points that load a changed object.
-pub struct Again {
+pub struct LoadsAfterFix {
     /// Load errors.
     pub errors: BTreeSet<LoadError>,
     /// Files that an entry point loaded before the fix, and no longer loads.
@@ -131,7 +131,7 @@ impl Audit {
     }
 
     /// The load errors as in [`Self::again`], and the files that an entry point no longer loads.
-    pub fn loaded_again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Again {
+    pub fn loaded_again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> LoadsAfterFix {
         let files = |closure: &Closure| -> FastSet<FileId> {
             closure.found().map(|(_, file)| file).collect()
         };
@@ -146,12 +146,12 @@ impl Audit {
         let view = View::edited(&self.corpus, edits);
         let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
         let source = source(&plan, &self.prefixes, view, bound);
-        let lent = Lent::find(source);
+        let host_libraries = HostLibraries::find(source);
         let explanations = Explanations {
             claims: Claims { providers: &self.providers, policy: &plan.policy },
             libraries: &self.libraries,
             inferred: &self.inferred,
-            lent: &lent,
+            host_libraries: &host_libraries,
         };
         let diagnosis = diagnosis::diagnosis(source, &Undefined::find(source), explanations);
         let after: FastMap<_, _> =
@@ -160,7 +160,7 @@ impl Audit {
             let after = after.get(key);
             files.iter().filter(move |file| after.is_some_and(|after| !after.contains(*file)))
         });
-        Again { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
+        LoadsAfterFix { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
     }
 
     /// The first name, in byte order, that the edits bind to another file. A name that is weak in

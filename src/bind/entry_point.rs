@@ -5,8 +5,8 @@
 //! are in scope here. `audit` binds all entry points in parallel.
 
 use super::lookup::Scope;
-use super::relocation_pass::Exact;
-use super::standalone::{Own, Rules, Search};
+use super::relocation_pass::RelocationPass;
+use super::standalone::{OpenReferences, Rules, Search};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::SymbolIndex;
@@ -99,7 +99,7 @@ pub fn bind(
     let with_root = shared.bindings || open.values().any(|open| !matches!(open, Open::Copies(_)));
     let scope = Scope::new(closure, shared.view, with_root)?;
     let mut needs = Vec::new();
-    let mut exact = Exact {
+    let mut pass = RelocationPass {
         closure,
         scope: &scope,
         strings: shared.strings,
@@ -133,7 +133,7 @@ pub fn bind(
             _ => None,
         };
         let bindings = shared.bindings.then_some(&mut out.bindings);
-        let (reports, abort) = exact.relocate(module, relocations, only, bindings);
+        let (reports, abort) = pass.relocate(module, relocations, only, bindings);
         if reports.left_out() > 0 {
             out.left_out.push((module, reports.left_out()));
         }
@@ -146,10 +146,10 @@ pub fn bind(
         }
     }
     if started && out.abort.is_none() {
-        out.allocator = exact.allocator();
+        out.allocator = pass.allocator();
     }
     if shared.bindings && closure.host().is_none() {
-        out.unique = exact.unique;
+        out.unique = pass.unique;
     }
     out.bindings.sort_unstable();
     out.bindings.dedup();
@@ -256,7 +256,7 @@ fn settled<'a>(
     module: ModuleId,
     file: FileId,
     here: &FileSet,
-) -> Option<&'a Own> {
+) -> Option<&'a OpenReferences> {
     let own = shared.own.get(file)?;
     // The loader must know the same versions, and every file of the standalone closure must be
     // here.

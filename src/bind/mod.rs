@@ -103,11 +103,11 @@ pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 
 /// Standalone bindings, by file.
 #[derive(Debug, Default)]
-pub struct OwnBindings(Vec<Option<standalone::Own>>);
+pub struct OwnBindings(Vec<Option<standalone::OpenReferences>>);
 
 impl OwnBindings {
     /// Stores the bindings of `file`.
-    pub fn insert(&mut self, file: FileId, own: standalone::Own) {
+    pub fn insert(&mut self, file: FileId, own: standalone::OpenReferences) {
         if file.index() >= self.0.len() {
             self.0.resize_with((file.index() + 1).next_power_of_two(), || None);
         }
@@ -115,7 +115,7 @@ impl OwnBindings {
     }
 
     /// The bindings of `file`.
-    pub fn get(&self, file: FileId) -> Option<&standalone::Own> {
+    pub fn get(&self, file: FileId) -> Option<&standalone::OpenReferences> {
         self.0.get(file.index())?.as_ref()
     }
 }

@@ -34,7 +34,7 @@ pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
 }
 
 /// One entry point during relocation.
-pub struct Exact<'a, 'v> {
+pub struct RelocationPass<'a, 'v> {
     /// The link map.
     pub closure: &'a Closure,
     /// Its scope, with tables for every object that lookups ask.
@@ -48,7 +48,7 @@ pub struct Exact<'a, 'v> {
 }
 
 /// The symbol of a relocation.
-struct Asked<'o> {
+struct LookedUpSymbol<'o> {
     name: &'o [u8],
     hash: u32,
     version: u16,
@@ -59,7 +59,7 @@ struct Asked<'o> {
     size: u64,
 }
 
-impl<'v> Exact<'_, 'v> {
+impl<'v> RelocationPass<'_, 'v> {
     /// Relocates `module`. `only` restricts it to some symbols; all others are known to bind.
     /// Returns the messages, and appends bindings if they are requested.
     pub fn relocate(
@@ -133,7 +133,7 @@ impl<'v> Exact<'_, 'v> {
         module: ModuleId,
         object: &Object,
         symbol: SymbolIndex,
-        asked: &Asked<'_>,
+        asked: &LookedUpSymbol<'_>,
         relocation: Relocation,
     ) -> Report {
         let slot = relocation.class() == LookupClass::Plt { slot: true };
@@ -157,7 +157,7 @@ impl<'v> Exact<'_, 'v> {
         &mut self,
         module: ModuleId,
         object: &'v Object,
-        asked: &Asked<'_>,
+        asked: &LookedUpSymbol<'_>,
         relocation: Relocation,
     ) -> Result<Option<Winner>, Abort> {
         let limit = self.closure.module(module).version_limit;
@@ -224,7 +224,7 @@ fn table(only: &FastSet<SymbolIndex>) -> Vec<bool> {
 /// `_dl_check_protected_symbol` (`elf/dl-protected.h`).
 fn protected(
     symbol: SymbolIndex,
-    asked: &Asked<'_>,
+    asked: &LookedUpSymbol<'_>,
     winner: Winner,
     relocation: Relocation,
 ) -> Option<Report> {
@@ -283,12 +283,12 @@ impl Reports {
 
 /// The symbol of a relocation; `None` if the loader resolves it within the object without a lookup
 /// (`RESOLVE_MAP`).
-fn asked(object: &Object, symbol: SymbolIndex) -> Option<Asked<'_>> {
+fn asked(object: &Object, symbol: SymbolIndex) -> Option<LookedUpSymbol<'_>> {
     if let Some(tables) = &object.tables
         && let Some(s) = tables.symbol(symbol)
     {
         let bind = elf::SymbolBind(s.bind);
-        return (bind != elf::STB_LOCAL && !binds_local(s.visibility)).then(|| Asked {
+        return (bind != elf::STB_LOCAL && !binds_local(s.visibility)).then(|| LookedUpSymbol {
             name: s.name,
             hash: hash::gnu(s.name),
             version: if object.versions.has_versym { s.versym & 0x7fff } else { 0 },
@@ -300,7 +300,7 @@ fn asked(object: &Object, symbol: SymbolIndex) -> Option<Asked<'_>> {
     }
     let at = object.references.binary_search_by_key(&symbol, |r| r.symbol).ok()?;
     let reference = &object.references[at];
-    Some(Asked {
+    Some(LookedUpSymbol {
         name: object.reference_name(reference),
         hash: reference.hash,
         version: if object.versions.has_versym { reference.version } else { 0 },

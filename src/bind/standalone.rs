@@ -12,7 +12,7 @@ use crate::resolve::{Closure, ROOT};
 /// The references that one object's own closure does not resolve, as indices into
 /// `Object::references`.
 #[derive(Debug, Default)]
-pub struct Own {
+pub struct OpenReferences {
     /// Indices, ascending.
     pub open: Vec<u32>,
     /// The highest version index that the loader knows for the object there.
@@ -45,9 +45,9 @@ pub fn bind(
     view: View<'_>,
     rules: Rules,
     providers: bool,
-) -> Result<Own, Vec<Need>> {
+) -> Result<OpenReferences, Vec<Need>> {
     let scope = Scope::new(closure, view, false)?;
-    let Some(object) = view.object(closure.root.file) else { return Ok(Own::default()) };
+    let Some(object) = view.object(closure.root.file) else { return Ok(OpenReferences::default()) };
     let limit = closure.module(ROOT).version_limit;
     let files = closure.found().map(|(_, file)| file).collect();
     let all_known = |(module, _)| closure.module(module).version_limit == EVERY_VERSION;
@@ -60,7 +60,7 @@ pub fn bind(
     };
     let search = Search { scope: &scope, object, limit, rules, weak };
     let open = search.open(object.reference_indices(), &mut note);
-    Ok(Own { open, limit, files, providers })
+    Ok(OpenReferences { open, limit, files, providers })
 }
 
 /// One object in a scope, and the rules of its lookups.

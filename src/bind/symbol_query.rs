@@ -3,10 +3,10 @@
 
 use super::entry_point::starts;
 use super::lookup::{Route, Scope};
-use super::relocation_pass::Exact;
+use super::relocation_pass::RelocationPass;
 use super::{Binding, Unique, relocation_pass};
 use crate::facts::{Need, View};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::find::Query;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::{GlibcVersion, Object, SymbolIndex, hash};
@@ -19,13 +19,13 @@ pub type Symbols = FastMap<FileId, FastSet<SymbolIndex>>;
 
 /// Finds the symbols with these names in `files`. In an object without tables only its references
 /// are checked.
-pub fn symbols(view: View<'_>, files: &[FileId], names: &Names) -> Symbols {
+pub fn symbols(view: View<'_>, files: &[FileId], names: &RequestedNames) -> Symbols {
     let of_file = |file: &FileId| Some((*file, symbols_of(view.object(*file)?, names)));
     let found = parallel::map(files, of_file);
     found.into_iter().flatten().filter(|(_, symbols)| !symbols.is_empty()).collect()
 }
 
-fn symbols_of(object: &Object, names: &Names) -> FastSet<SymbolIndex> {
+fn symbols_of(object: &Object, names: &RequestedNames) -> FastSet<SymbolIndex> {
     let asked = |hash: u32, name: &[u8]| names.may_contain(hash & !1) && names.contains(name);
     let mut out: FastSet<SymbolIndex> = object
         .references
@@ -76,7 +76,7 @@ pub fn bind(
     let scope = Scope::new(closure, view, true)?;
     let release = rules.release;
     let unique = Unique::default();
-    let mut exact = Exact { closure, scope: &scope, strings, release, unique };
+    let mut pass = RelocationPass { closure, scope: &scope, strings, release, unique };
     // As in `entry_point`, the loader of a started program is relocated again.
     let started = rules.started && starts(closure, view);
     let mut needs = Vec::new();
@@ -86,7 +86,7 @@ pub fn bind(
         let Some(only) = symbols.get(&file) else { continue };
         match view.relocations(file) {
             Ok(relocations) => {
-                exact.relocate(*module, relocations, Some(only), None);
+                pass.relocate(*module, relocations, Some(only), None);
             }
             Err(need) => needs.push(need),
         }
@@ -97,7 +97,7 @@ pub fn bind(
         let Some(only) = symbols.get(&file) else { continue };
         match view.relocations(file) {
             Ok(relocations) => {
-                exact.relocate(module, relocations, Some(only), Some(&mut out));
+                pass.relocate(module, relocations, Some(only), Some(&mut out));
             }
             Err(need) => needs.push(need),
         }

@@ -14,7 +14,7 @@ use crate::report::Style;
 use crate::report::model::Parts;
 use crate::text::show_path;
 use crate::views;
-use crate::views::archive::{Archive, Asked, Item, OUTPUTS, Position, TypedLink, lld};
+use crate::views::archive::{Archive, ArchiveQuestion, Item, OUTPUTS, Position, TypedLink, lld};
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -153,17 +153,17 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
 
 /// The question, and the plan of the audit for it. Linker scripts are replaced by the files that
 /// they name.
-fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
+fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(ArchiveQuestion, Plan)> {
     let (archives, rest) = prepared.plan.paths.split_at(options.archives.len());
     let (order, objects) = rest.split_at(options.order.as_ref().map_or(0, Vec::len));
     let symbols: Vec<Box<[u8]>> = bytes(&options.root_symbol);
-    let mut asked = Asked {
+    let mut asked = ArchiveQuestion {
         objects: objects.to_vec(),
         symbols: symbols.clone(),
         all_members: options.all_members,
         output: output(options),
         gc_sections: options.gc_sections,
-        ..Asked::default()
+        ..ArchiveQuestion::default()
     };
     let mut paths: Vec<PathBuf> = objects.to_vec();
     let (mut lazy, mut names) = (None, symbols);

@@ -43,8 +43,8 @@ impl Baselines {
     }
 
     /// The new content of the requested baseline. With `--baseline`, no line is added.
-    pub(super) fn rewrite(&self, verdict: &Triage) -> Option<Rewrite> {
-        let new = || rewrite(self.known.as_ref(), verdict, !self.waives);
+    pub(super) fn rewrite(&self, triage: &Triage) -> Option<Rewrite> {
+        let new = || rewrite(self.known.as_ref(), triage, !self.waives);
         self.is_written.then(new)
     }
 }

@@ -1,4 +1,4 @@
-//! The command `explain`: the page of a rule, or a table of all built rules.
+//! The command `explain`: the page of a rule, or a table of all implemented rules.
 
 use super::exit::Exit;
 use super::out;

@@ -284,10 +284,10 @@ pub struct FixOptions {
     /// The merged archive, if --lib-path does not identify it
     #[arg(long, value_name = "FILE")]
     pub archive: Option<PathBuf>,
-    /// The CMake file with the list of archives from which it is merged, or that PATH is linked with
+    /// The CMake file that lists the parts of the merged archive, or the archives that PATH is linked with
     #[arg(long, value_name = "FILE")]
     pub deps_list: Option<PathBuf>,
-    /// Remove names from the list that nothing needs
+    /// Remove from the list the names that nothing needs
     #[arg(long, requires = "deps_list")]
     pub minimal: bool,
 }

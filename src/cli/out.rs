@@ -48,7 +48,8 @@ impl Target {
     }
 }
 
-/// The path that [`file()`] opens to write `path`.
+/// The path that [`file()`] opens to write `path`. For a regular or a new file, this is its
+/// directory: the output becomes a file there that replaces `path`.
 pub(super) fn target(path: &Path) -> Target {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::report::model::{AuditFacts, Facts, Parts, Report};
 use crate::rules::{self, Given};
 use crate::tree::Tree;
-use crate::triage::{Judging, Rewrite, Scope, Sonames, judge};
+use crate::triage::{Rewrite, Scope, Sonames, TriageInput, sort_findings};
 use crate::views::Subject;
 use anyhow::{Result, bail};
 use std::io::Write as _;
@@ -90,10 +90,10 @@ impl Run {
         } else {
             Scope::default()
         };
-        let how = Judging { plan: &plan, known, scope: &scope, sonames: &sonames };
-        let verdict = judge(findings, &how);
-        let rewrite = baselines.rewrite(&verdict);
-        let mut report = Report::new(&audit, &plan, verdict, parts);
+        let how = TriageInput { plan: &plan, known, scope: &scope, sonames: &sonames };
+        let triage = sort_findings(findings, &how);
+        let rewrite = baselines.rewrite(&triage);
+        let mut report = Report::new(&audit, &plan, triage, parts);
         report.compared = known.is_some();
         audit.timings.push(("rules", judging.elapsed()));
         Self { plan, audit, report, rewrite, proposal }

@@ -215,7 +215,7 @@ impl Eval<'_> {
     }
 }
 
-/// The item inside of `$<LINK_ONLY:…>`.
+/// The item inside of `$<LINK_ONLY:…>`; any other item as it is.
 fn link_only(item: &[u8]) -> &[u8] {
     let inside = item.strip_prefix(b"$<LINK_ONLY:").and_then(|rest| rest.strip_suffix(b">"));
     inside.unwrap_or(item)

@@ -2,9 +2,9 @@
 //! fact that occurs under several entry points is listed once. Other modules use only
 //! [`super::diagnosis`].
 
-use super::reference_state::{Fated, ReferenceState, Undefined};
+use super::reference_state::{ReferenceState, ReferenceWithState, Undefined};
 use super::{
-    Assumed, Diagnosis, DiagnosisInput, Explanations, InferredHost, Lent, MissingLibrary,
+    Assumed, Diagnosis, DiagnosisInput, Explanations, HostLibraries, InferredHost, MissingLibrary,
     MissingNeed, MissingVersion, Site, Stopped, SymbolKey, UndefinedSymbol,
 };
 use crate::bind::{Abort, RootBinding};
@@ -35,7 +35,7 @@ pub fn diagnosis(
         provided: Vec::new(),
         inferred: Vec::new(),
         hosted: BTreeMap::new(),
-        lent: BTreeSet::new(),
+        host_libraries: BTreeSet::new(),
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
@@ -44,12 +44,14 @@ pub fn diagnosis(
             maker.hosted.entry(host.program).or_default().push(closure.root.file);
         }
         if host.is_none_or(|host| host.keeps_missing) {
-            maker.take_missing(root, closure, explanations.lent);
+            maker.take_missing(root, closure, explanations.host_libraries);
         }
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
     }
-    open.fates(source, explanations, |root, fated| maker.take_fate(root, fated));
+    open.reference_states(source, explanations, |root, reference| {
+        maker.take_reference(root, reference);
+    });
     maker.finish()
 }
 
@@ -102,7 +104,7 @@ struct Maker<'a> {
     hosted: BTreeMap<FileId, Vec<FileId>>,
     /// Libraries that host programs load: index of the host in the policy, the object that needs
     /// the library, the library's name.
-    lent: BTreeSet<(usize, FileId, StrId)>,
+    host_libraries: BTreeSet<(usize, FileId, StrId)>,
 }
 
 /// A missing library, by the object that needs it and its name there, and a version index.
@@ -122,10 +124,10 @@ impl Maker<'_> {
         self.source.strings.text(id).to_vec()
     }
 
-    fn take_missing(&mut self, root: RootId, closure: &Closure, lent: &Lent) {
+    fn take_missing(&mut self, root: RootId, closure: &Closure, host_libraries: &HostLibraries) {
         for (file, edge) in missing_edges(closure) {
-            if let Some(host) = lent.host(file, edge.name) {
-                self.lent.insert((host, file, edge.name));
+            if let Some(host) = host_libraries.host(file, edge.name) {
+                self.host_libraries.insert((host, file, edge.name));
                 continue;
             }
             let name = self.text(edge.name);
@@ -229,10 +231,11 @@ impl Maker<'_> {
         }
     }
 
-    fn take_fate(&mut self, root: RootId, fated: Fated<'_>) {
-        let Fated { module, file, object, symbol, version, at_load, fate } = fated;
+    fn take_reference(&mut self, root: RootId, reference: ReferenceWithState<'_>) {
+        let ReferenceWithState { module, file, object, symbol, version, at_load, state } =
+            reference;
         let key = (file, symbol);
-        match fate {
+        match state {
             ReferenceState::Assumed(host) => self.assumed.push((key, host)),
             ReferenceState::Inferred(program) => self.inferred.push((key, program)),
             ReferenceState::Explained(from, name) => {
@@ -351,7 +354,7 @@ impl Maker<'_> {
         let open = |key: &SymbolKey| self.undefined_at.contains_key(key) || self.is_explained(*key);
         let symbols = self.assumed.iter().filter(|(key, _)| !open(key));
         let symbols = symbols.map(|((file, _), host)| (*host, *file));
-        let libraries = self.lent.iter().map(|(host, file, _)| (*host, *file));
+        let libraries = self.host_libraries.iter().map(|(host, file, _)| (*host, *file));
         for (host, file) in symbols.chain(libraries) {
             let Some(host) = firsts[host] else { continue };
             let (references, files) = out.entry(host).or_default();

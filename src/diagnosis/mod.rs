@@ -14,7 +14,7 @@ mod reference_state;
 pub use builder::{diagnosis, missing};
 pub use candidates::LibraryCandidates;
 pub use inferred::{Inferred, opens_plugins};
-pub use reference_state::{ReferenceFate, ReferenceState, Undefined, fates};
+pub use reference_state::{ReferenceState, ReferenceUnderRoot, Undefined, reference_states};
 
 use crate::bind::RootBinding;
 use crate::facts::View;
@@ -229,15 +229,15 @@ pub struct Explanations<'a> {
     /// Plugins whose host program is inferred.
     pub inferred: &'a Inferred,
     /// Libraries that a host program loads before its plugins.
-    pub lent: &'a Lent,
+    pub host_libraries: &'a HostLibraries,
 }
 
 /// Missing libraries that a host program loads before its plugins. The key is the object that needs
 /// the library and the library's name; the value is the index of the host in the policy.
 #[derive(Debug, Default)]
-pub struct Lent(FastMap<(FileId, StrId), usize>);
+pub struct HostLibraries(FastMap<(FileId, StrId), usize>);
 
-impl Lent {
+impl HostLibraries {
     /// Checks the missing libraries of all entry points.
     pub fn find(source: DiagnosisInput<'_>) -> Self {
         let mut out = FastMap::default();

@@ -7,7 +7,7 @@ use super::candidates::CandidateAnswer;
 use super::hosts::{Hosts, Patterns};
 use super::{DiagnosisInput, Explanations, object_of, stem};
 use crate::bind::{Report, RootBinding};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::{NeedKind, Object, SymbolIndex, hash};
 use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::resolve::{Closure, Edge, FoundBy};
@@ -72,7 +72,7 @@ pub enum ReferenceState {
 
 /// The state of a file's reference under one entry point.
 #[derive(Clone, Copy, Debug)]
-pub struct ReferenceFate {
+pub struct ReferenceUnderRoot {
     /// The entry point.
     pub root: RootId,
     /// The file that has the reference.
@@ -80,26 +80,26 @@ pub struct ReferenceFate {
     /// The index of the symbol in the file.
     pub symbol: SymbolIndex,
     /// The state.
-    pub fate: ReferenceState,
+    pub state: ReferenceState,
 }
 
 /// The states of all undefined references, in the order of the entry points.
-pub fn fates(
+pub fn reference_states(
     source: DiagnosisInput<'_>,
     open: &Undefined,
     explanations: Explanations<'_>,
-) -> Vec<ReferenceFate> {
+) -> Vec<ReferenceUnderRoot> {
     let mut out = Vec::new();
-    open.fates(source, explanations, |root, fated| {
-        let Fated { file, symbol, fate, .. } = fated;
-        out.push(ReferenceFate { root, file, symbol, fate });
+    open.reference_states(source, explanations, |root, reference| {
+        let ReferenceWithState { file, symbol, state, .. } = reference;
+        out.push(ReferenceUnderRoot { root, file, symbol, state });
     });
     out
 }
 
 /// A reference with its state.
 #[derive(Clone, Copy)]
-pub(super) struct Fated<'a> {
+pub(super) struct ReferenceWithState<'a> {
     pub(super) module: ModuleId,
     pub(super) file: FileId,
     pub(super) object: &'a Object,
@@ -108,7 +108,7 @@ pub(super) struct Fated<'a> {
     pub(super) version: u16,
     /// True if it fails at load, false if at the first call.
     pub(super) at_load: bool,
-    pub(super) fate: ReferenceState,
+    pub(super) state: ReferenceState,
 }
 
 impl Undefined {
@@ -136,7 +136,7 @@ impl Undefined {
     }
 
     /// The names that no program is assumed to define. The audit searches candidate files for them.
-    pub fn names(&self, source: DiagnosisInput<'_>) -> Names {
+    pub fn names(&self, source: DiagnosisInput<'_>) -> RequestedNames {
         let mut symbols: Vec<(FileId, SymbolIndex)> = Vec::new();
         for (root, list) in &self.0 {
             let closure = &source.closures.roots[*root];
@@ -147,7 +147,7 @@ impl Undefined {
         }
         symbols.sort_unstable();
         symbols.dedup();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for (file, symbol) in symbols {
             if let Some(object) = source.view.object(file) {
                 let name = object.symbol_name(symbol);
@@ -158,11 +158,11 @@ impl Undefined {
     }
 
     /// Passes the state of each reference to `take`, in order.
-    pub(super) fn fates<'a>(
+    pub(super) fn reference_states<'a>(
         &self,
         source: DiagnosisInput<'a>,
         explanations: Explanations<'_>,
-        mut take: impl FnMut(RootId, Fated<'a>),
+        mut take: impl FnMut(RootId, ReferenceWithState<'a>),
     ) {
         for (root, list) in &self.0 {
             let closure = &source.closures.roots[*root];
@@ -171,18 +171,29 @@ impl Undefined {
                 let Open { module, symbol, version, at_load, host } = *open;
                 let Some(object) = object_of(source.view, closure, module) else { continue };
                 let Some(file) = closure.module(module).file else { continue };
-                let fate = match (host, explanations.inferred.of(closure)) {
+                let state = match (host, explanations.inferred.of(closure)) {
                     (Some(host), _) => Some(ReferenceState::Assumed(host)),
-                    (None, Some(found)) => match explainer.fate(file, object, open) {
+                    (None, Some(found)) => match explainer.state(file, object, open) {
                         Some(ReferenceState::Explained(from, name)) if found.keeps_missing => {
                             Some(ReferenceState::Explained(from, name))
                         }
                         _ => Some(ReferenceState::Inferred(found.program)),
                     },
-                    (None, None) => explainer.fate(file, object, open),
+                    (None, None) => explainer.state(file, object, open),
                 };
-                if let Some(fate) = fate {
-                    take(*root, Fated { module, file, object, symbol, version, at_load, fate });
+                if let Some(state) = state {
+                    take(
+                        *root,
+                        ReferenceWithState {
+                            module,
+                            file,
+                            object,
+                            symbol,
+                            version,
+                            at_load,
+                            state,
+                        },
+                    );
                 }
             }
         }
@@ -243,7 +254,7 @@ struct Explainer<'a, 'p> {
 impl Explainer<'_, '_> {
     /// The state of a reference; `None` if the system provides the library that should define its
     /// version.
-    fn fate(&self, file: FileId, object: &Object, open: &Open) -> Option<ReferenceState> {
+    fn state(&self, file: FileId, object: &Object, open: &Open) -> Option<ReferenceState> {
         let entry = object.versions.entry(open.version);
         let library = entry.and_then(|e| e.file).map(|s| object.str(s));
         let explains = match library {
@@ -252,7 +263,7 @@ impl Explainer<'_, '_> {
         };
         match explains {
             Some(Stub { from, name, how: FoundBy::Missing }) => {
-                let host = self.explanations.lent.host(from, name);
+                let host = self.explanations.host_libraries.host(from, name);
                 Some(host.map_or(ReferenceState::Explained(from, name), ReferenceState::Assumed))
             }
             // The system has the library; version ceilings check which versions it has.

@@ -2,7 +2,7 @@
 //! They were found elsewhere in the prefix or below `--lib-path`; `checklist` lists the others.
 
 use super::{Emission, Emitted};
-use crate::finding::{Fix, Intent};
+use crate::finding::{Fix, FixKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let mut by_directory: BTreeMap<&Path, BTreeSet<Source<'_>>> = BTreeMap::new();
     let fixes = emission.report.findings.iter().flat_map(|finding| &finding.fix);
-    for fix in fixes.filter(|fix| fix.intent == Intent::InstallFile) {
+    for fix in fixes.filter(|fix| fix.intent == FixKind::InstallFile) {
         let Some((directory, source)) = placed(fix) else { continue };
         let names = [directory.as_os_str(), source.0.as_os_str(), source.1.as_os_str()];
         match names.iter().find_map(|name| Some((name, refusal(name.as_bytes())?))) {

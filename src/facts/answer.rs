@@ -3,11 +3,11 @@
 //! `collect` puts the answers into the corpus.
 
 use super::read::{Read, read};
-use super::{Content, Corpus, FileFacts, Need, PathState, Portion};
+use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
 use crate::format::Reading;
-use crate::format::archive::{self, Definition, Names};
-use crate::format::cross_check::{Second, compare_archive, compare_elf};
-use crate::format::elf::{self, Target, Verdict};
+use crate::format::archive::{self, Definition, RequestedNames};
+use crate::format::cross_check::{SecondReading, compare_archive, compare_elf};
+use crate::format::elf::{self, LoaderReaction, Target};
 use crate::format::gpu::{self, Depth, DeviceCode};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
@@ -51,7 +51,7 @@ pub(super) enum Directory {
 /// Paths with the entries found there.
 pub(super) struct Places {
     pub(super) paths: Vec<Vec<u8>>,
-    pub(super) portion: Option<Portion>,
+    pub(super) batch: Option<ProbeBatch>,
     /// The entries at the probed paths: fewer than `paths` if the search ended early.
     pub(super) found: Vec<Found>,
 }
@@ -139,16 +139,19 @@ fn look(
 /// True for a file of another class or machine, which a search skips.
 fn passed(content: &Content, target: Option<Target>) -> bool {
     target.is_some_and(|target| {
-        matches!(content.verdict(target), Verdict::WrongClass | Verdict::WrongMachine)
+        matches!(
+            content.reaction(target),
+            LoaderReaction::WrongClass | LoaderReaction::WrongMachine
+        )
     })
 }
 
 /// Answers a need, except needs for members, which [`super::members`] answers.
 pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: Need) -> FactAnswer {
     match need {
-        Need::First { paths, target, portion } => {
+        Need::First { paths, target, batch } => {
             let found = first(tree, reading, corpus, &paths, target);
-            FactAnswer::Places(Places { paths, portion, found })
+            FactAnswer::Places(Places { paths, batch, found })
         }
         Need::Directory(path) => {
             let found = directory(tree, &path);
@@ -220,7 +223,7 @@ fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
 pub(super) fn read_definitions(
     tree: &dyn Tree,
     facts: &FileFacts,
-    names: &Names,
+    names: &RequestedNames,
 ) -> (Vec<Definition>, Vec<Defect>) {
     let mut defects = Vec::new();
     let handle = open(tree, facts);
@@ -232,17 +235,17 @@ pub(super) fn read_definitions(
 }
 
 /// The cross-check of a file by a second reader; `None` if the file has nothing to compare.
-pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<Second> {
+pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<SecondReading> {
     let object = match &facts.content {
         Content::Elf(object) if object.is_dynamic() => Some(object),
         Content::Archive(_) => None,
         Content::Elf(_) | Content::Other(_) => return None,
     };
     if facts.all_defects().next().is_some() {
-        return Some(Second::GaveUp("known to be damaged"));
+        return Some(SecondReading::GaveUp("known to be damaged"));
     }
     let Some(handle) = open(tree, facts).filter(|handle| handle.stat() == facts.stat) else {
-        return Some(Second::GaveUp("could not be read again"));
+        return Some(SecondReading::GaveUp("could not be read again"));
     };
     Some(match object {
         Some(object) => compare_elf(&handle, object),

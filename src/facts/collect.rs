@@ -9,8 +9,8 @@ use super::members::{self, Source};
 use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, PathState};
 use crate::format::Reading;
-use crate::format::archive::{Definition, Names};
-use crate::format::cross_check::Second;
+use crate::format::archive::{Definition, RequestedNames};
+use crate::format::cross_check::SecondReading;
 use crate::format::elf::relocs::Relocations;
 use crate::format::gpu::{Depth, DeviceCode};
 use crate::format::{Defect, Table, elf};
@@ -196,7 +196,7 @@ impl<'t> Collector<'t> {
     pub fn archive_definitions(
         &self,
         corpus: &mut Corpus,
-        names: &Names,
+        names: &RequestedNames,
     ) -> Vec<(FileId, Vec<Definition>)> {
         if names.is_empty() {
             return Vec::new();
@@ -223,17 +223,17 @@ impl<'t> Collector<'t> {
     pub fn cross_check(&self, corpus: &Corpus) -> CrossCheck {
         let files: Vec<FileId> = corpus.files.ids().collect();
         let tree = self.tree;
-        let seconds: Vec<Option<Second>> =
+        let seconds: Vec<Option<SecondReading>> =
             parallel::map(&files, |file| second(tree, &corpus.files[*file]));
         let mut out = CrossCheck::default();
         for (file, second) in files.into_iter().zip(seconds) {
             match second {
                 None => {}
-                Some(Second::Read(differences)) => {
+                Some(SecondReading::Read(differences)) => {
                     out.read += 1;
                     out.differences.extend(differences.into_iter().map(|found| (file, found)));
                 }
-                Some(Second::GaveUp(why)) => *out.gave_up.entry(why).or_default() += 1,
+                Some(SecondReading::GaveUp(why)) => *out.gave_up.entry(why).or_default() += 1,
             }
         }
         out
@@ -296,16 +296,16 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn put_places(&mut self, corpus: &mut Corpus, Places { paths, portion, found }: Places) {
+    fn put_places(&mut self, corpus: &mut Corpus, Places { paths, batch, found }: Places) {
         // If the search ended early, the remaining paths of the batch were not probed.
-        let portion = portion.filter(|_| found.len() == paths.len());
-        corpus.portions.extend(portion);
+        let batch = batch.filter(|_| found.len() == paths.len());
+        corpus.probe_batches.extend(batch);
         for (path, found) in paths.into_iter().zip(found) {
             let place = match found {
                 Found::PathState(place) => place,
                 Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
             };
-            if portion.is_none() || place != PathState::Failed(Errno::NOENT) {
+            if batch.is_none() || place != PathState::Failed(Errno::NOENT) {
                 corpus.places.insert(path.into(), place);
             }
         }

@@ -1,7 +1,7 @@
 //! The facts of a run: files by id and by inode, the entry at each probed path, and parts of files
 //! that were read on demand.
 
-use super::{FileFacts, Need, Portion};
+use super::{FileFacts, Need, ProbeBatch};
 use crate::format::archive::Members;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
@@ -38,7 +38,7 @@ pub struct Corpus {
     pub(super) by_inode: FastMap<(u64, u64), FileId>,
     pub(super) places: FastMap<Box<[u8]>, PathState>,
     /// Batches of long lists whose paths were all probed.
-    pub(super) portions: FastSet<Portion>,
+    pub(super) probe_batches: FastSet<ProbeBatch>,
     pub(super) directories: FastMap<Box<[u8]>, bool>,
     /// Directories that differ in each process.
     pub(super) of_process: FastSet<Box<[u8]>>,
@@ -67,8 +67,8 @@ impl Corpus {
     }
 
     /// True if all paths of a batch were probed: those without an entry do not exist.
-    pub fn is_looked_through(&self, portion: &Portion) -> bool {
-        self.portions.contains(portion)
+    pub fn is_looked_through(&self, batch: &ProbeBatch) -> bool {
+        self.probe_batches.contains(batch)
     }
 
     /// An id for a long list, unique among the batches of this corpus.
@@ -109,8 +109,8 @@ impl Corpus {
     pub fn answers(&self, need: &Need) -> bool {
         match need {
             // A search may end before the last path.
-            Need::First { paths, portion, .. } => {
-                portion.is_some_and(|portion| self.is_looked_through(&portion))
+            Need::First { paths, batch, .. } => {
+                batch.is_some_and(|batch| self.is_looked_through(&batch))
                     || paths.first().is_none_or(|path| self.place(path).is_some())
             }
             Need::Directory(path) => self.directories.contains_key(&**path),

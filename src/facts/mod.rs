@@ -20,7 +20,7 @@ pub use view::{Edits, View};
 use crate::format::Defect;
 use crate::format::archive::Archive;
 use crate::format::cross_check::Difference;
-use crate::format::elf::{Foreign, Ident, Object, Tables, Target, Verdict};
+use crate::format::elf::{Foreign, Ident, LoaderReaction, Object, Tables, Target};
 use crate::id::{FileId, StrId};
 use crate::package::PackageId;
 use crate::tree::{Origin, Stat};
@@ -142,7 +142,7 @@ pub enum Need {
         /// The target of the loader, which skips files for others; `None` to accept any file.
         target: Option<Target>,
         /// The batch that ends with these paths. Its missing paths are not remembered one by one.
-        portion: Option<Portion>,
+        batch: Option<ProbeBatch>,
     },
     /// A path that is to be tested for being a directory.
     Directory(Vec<u8>),
@@ -160,7 +160,7 @@ pub enum Need {
 
 /// A batch of the search for one name in one long list of directories, identified by the resolver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Portion {
+pub struct ProbeBatch {
     /// The list.
     pub list: u64,
     /// The name.
@@ -172,18 +172,18 @@ pub struct Portion {
 impl Need {
     /// The entry at one path.
     pub fn path(path: Vec<u8>, target: Option<Target>) -> Self {
-        Self::First { paths: vec![path], target, portion: None }
+        Self::First { paths: vec![path], target, batch: None }
     }
 }
 
 impl Content {
     /// The reaction of a loader for `target` to this file.
-    pub fn verdict(&self, target: Target) -> Verdict {
+    pub fn reaction(&self, target: Target) -> LoaderReaction {
         match self {
-            Self::Elf(object) => object.header.verdict(target),
+            Self::Elf(object) => object.header.reaction(target),
             // An archive starts with text and is longer than an ELF header.
-            Self::Archive(_) => Verdict::Fatal("invalid ELF header"),
-            Self::Other(ident) => ident.verdict(target),
+            Self::Archive(_) => LoaderReaction::Fatal("invalid ELF header"),
+            Self::Other(ident) => ident.reaction(target),
         }
     }
 }

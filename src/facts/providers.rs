@@ -2,7 +2,7 @@
 //! the hash words of each file's table finds them all; archives are read on demand.
 
 use super::{Content, Corpus};
-use crate::format::archive::{Definition, Names};
+use crate::format::archive::{Definition, RequestedNames};
 use crate::format::elf::{SymbolIndex, Tables, Target};
 use crate::id::{FastMap, FileId};
 use crate::parallel;
@@ -47,7 +47,11 @@ impl Providers {
     }
 
     /// Searches the tables of all files for `names`, and adds the definitions in `archives`.
-    pub fn find(corpus: &Corpus, names: &Names, archives: Vec<(FileId, Vec<Definition>)>) -> Self {
+    pub fn find(
+        corpus: &Corpus,
+        names: &RequestedNames,
+        archives: Vec<(FileId, Vec<Definition>)>,
+    ) -> Self {
         let mut out = Self::default();
         if names.is_empty() {
             return out;
@@ -86,7 +90,7 @@ impl Providers {
 }
 
 /// Names that a library defines, each with true if all its definitions have versions.
-pub fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<(&'t [u8], bool)> {
+pub fn defined<'t>(tables: &'t Tables, names: &RequestedNames) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: SymbolIndex| {
         if let Some(symbol) = tables.symbol(symbol)

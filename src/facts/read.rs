@@ -54,9 +54,13 @@ pub fn read_candidate(candidate: &Candidate<'_>, reading: Reading) -> Read {
 }
 
 /// The content of a file, with its relocations if requested.
-type Held = (Content, Option<Relocations>);
+type ContentWithRelocations = (Content, Option<Relocations>);
 
-fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadError> {
+fn content(
+    handle: &Handle,
+    head: &[u8],
+    reading: Reading,
+) -> Result<ContentWithRelocations, ReadError> {
     Ok(match sniff(head) {
         Class::Elf => {
             let object = elf::read(handle, head, reading)?;
@@ -79,7 +83,10 @@ fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadE
 }
 
 /// The result of reading. A change of the file, or a panic, becomes a defect.
-fn guarded(handle: &Handle, read: impl FnOnce() -> Result<Held, ReadError>) -> Read {
+fn guarded(
+    handle: &Handle,
+    read: impl FnOnce() -> Result<ContentWithRelocations, ReadError>,
+) -> Read {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
         Ok(Ok((content, relocations))) => {
             let told = relocations.as_ref().map(|relocations| relocations.defects.clone());

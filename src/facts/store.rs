@@ -2,7 +2,7 @@
 //! was read, it is not known yet, or the system refuses it. [`View`](super::View) is the store of a
 //! run; a test provides its own.
 
-use super::{FileFacts, Need, PathState, Portion};
+use super::{FileFacts, Need, PathState, ProbeBatch};
 use crate::format::elf::Object;
 use crate::format::elf::interpreter::Interpreter;
 use crate::id::FileId;
@@ -18,13 +18,13 @@ pub trait FactStore {
     /// The entry at `path`; `None` until the collector has looked there.
     fn place(&self, path: &[u8]) -> Option<PathState>;
     /// True if all paths of a batch were probed: those without an entry do not exist.
-    fn is_looked_through(&self, portion: &Portion) -> bool;
+    fn is_looked_through(&self, batch: &ProbeBatch) -> bool;
     /// True if `path` is a directory.
     fn is_directory(&self, path: &[u8]) -> Result<bool, Need>;
     /// A configuration file of the loader, or the error number with which it cannot be read.
     fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need>;
     /// The strings of a loader binary.
     fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need>;
-    /// An id for a long list of directories, unique among all [`Portion`]s.
+    /// An id for a long list of directories, unique among all [`ProbeBatch`]s.
     fn new_list(&self) -> u64;
 }

@@ -2,7 +2,7 @@
 //! when the same code runs on a view with edits. A view answers, or returns the need for a missing
 //! fact.
 
-use super::{Corpus, FactStore, FileFacts, Need, PathState, Portion};
+use super::{Corpus, FactStore, FileFacts, Need, PathState, ProbeBatch};
 use crate::format::archive::Members;
 use crate::format::elf::Object;
 use crate::format::elf::edit::Edited;
@@ -77,8 +77,8 @@ impl FactStore for View<'_> {
         self.corpus.place(path)
     }
 
-    fn is_looked_through(&self, portion: &Portion) -> bool {
-        self.corpus.is_looked_through(portion)
+    fn is_looked_through(&self, batch: &ProbeBatch) -> bool {
+        self.corpus.is_looked_through(batch)
     }
 
     fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {

@@ -5,7 +5,7 @@
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, EntryState};
-use crate::finding::{Finding, Findings, Intent};
+use crate::finding::{Finding, Findings, FixKind};
 use crate::id::FileId;
 
 const DEAD: &str = "dead-search-entry";
@@ -30,7 +30,7 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let dropped = [entry.to_vec()].into_iter().collect();
     let step = Step { file, ways: vec![Patch { dropped, ..Patch::default() }], cures: Vec::new() };
     let entry = finding.detail.clone();
-    Some(Cure { place, intent: Intent::DropSearchEntry, entry, step, doubt })
+    Some(Cure { place, intent: FixKind::DropSearchEntry, entry, step, doubt })
 }
 
 /// The file and the entry of a finding about a dead or unsafe entry.

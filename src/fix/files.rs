@@ -3,7 +3,7 @@
 //! missing one. These fixes are never verified, because a file of that name may be a different one.
 
 use crate::audit::named_below;
-use crate::finding::{Finding, Findings, Fix, Intent, Proof};
+use crate::finding::{Finding, Findings, Fix, FixKind, Proof};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
@@ -28,7 +28,7 @@ pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     for (place, finding) in findings.iter_mut().enumerate().filter(|(_, f)| f.fix.is_empty()) {
         if let Some(component) = component(finding) {
             let why = "build the package with it and audit again";
-            let fix = Fix::new(Intent::BuildComponent, Some(component), unknown(why));
+            let fix = Fix::new(FixKind::BuildComponent, Some(component), unknown(why));
             finding.fix.push(fix);
             continue;
         }
@@ -140,12 +140,12 @@ fn install(prefix: &Path, files: &[PathBuf], found: &FastMap<OsString, Vec<PathB
             };
             let entry = Some(file.as_os_str().as_bytes().to_vec());
             let from = Some(Arc::from(from.as_path()));
-            return Fix { from, ..Fix::new(Intent::InstallFile, entry, unknown(&why)) };
+            return Fix { from, ..Fix::new(FixKind::InstallFile, entry, unknown(&why)) };
         }
     }
     let entry = files.first().map(|file| file.as_os_str().as_bytes().to_vec());
     let why = "no file of this name is in the prefix or below --lib-path";
-    Fix::new(Intent::InstallFile, entry, unknown(why))
+    Fix::new(FixKind::InstallFile, entry, unknown(why))
 }
 
 /// Number of equal components at the ends of two paths.

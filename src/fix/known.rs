@@ -2,7 +2,7 @@
 //! and its list, if no candidate archive was read. These fixes are never verified.
 
 use crate::finding::Findings;
-use crate::finding::{Fix, Intent, Proof};
+use crate::finding::{Fix, FixKind, Proof};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::policy::Provider;
@@ -27,7 +27,7 @@ fn suggestion(provider: &Provider, symbol: &[u8]) -> Option<Fix> {
     let archive = provider.archive_of(symbol)?;
     let source = &provider.origin.source;
     Some(Fix {
-        intent: if provider.list.is_some() { Intent::AddToList } else { Intent::LinkArchive },
+        intent: if provider.list.is_some() { FixKind::AddToList } else { FixKind::LinkArchive },
         list: provider.list.as_ref().map(|list| Arc::from(Path::new(list))),
         set: None,
         entry: Some(archive.into_bytes()),

@@ -4,7 +4,7 @@
 
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
-use crate::finding::{Evidence, EvidenceKind, Findings, Fix, Intent, Proof};
+use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
 use crate::format::elf::edit::Relink;
 use crate::id::FileId;
 use crate::merged::solve::shared_definers;
@@ -49,7 +49,7 @@ pub(super) fn attach(
                 let proof = proof(doubts.as_ref(), file, &symbol);
                 let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
                 let entry = Some(path.as_os_str().as_bytes().to_vec());
-                finding.fix = vec![Fix::new(Intent::LinkLibrary, entry, proof)];
+                finding.fix = vec![Fix::new(FixKind::LinkLibrary, entry, proof)];
                 finding.evidence.push(Evidence {
                     symbol: Some(symbol),
                     reason: Some(said.to_string()),

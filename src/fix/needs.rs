@@ -5,7 +5,7 @@
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, LoadError};
-use crate::finding::{EvidenceKind, Finding, Findings, Intent};
+use crate::finding::{EvidenceKind, Finding, Findings, FixKind};
 use crate::id::FileId;
 use crate::package::search_entry;
 use crate::plan::Plan;
@@ -26,7 +26,7 @@ pub(super) fn attach(
     let mut wanted: BTreeMap<(FileId, FileId), Vec<LoadError>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.rule == *"undefined-symbol") {
         let linked =
-            finding.fix.iter().find(|fix| fix.intent == Intent::LinkLibrary && fix.is_proven());
+            finding.fix.iter().find(|fix| fix.intent == FixKind::LinkLibrary && fix.is_proven());
         let library = linked.and_then(|fix| fix.entry.as_deref());
         let at = |path: &[u8]| audit.corpus.file_at(Path::new(OsStr::from_bytes(path)));
         let file = audit.corpus.file_at(&finding.full_path());
@@ -63,7 +63,7 @@ fn indirect(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let ways = ways(audit, file, audit.corpus.file_at(&provider)?)?;
     let entry = Some(provider.as_os_str().as_bytes().to_vec());
     let step = Step { file, ways, cures: Vec::new() };
-    Some(Cure { place, intent: Intent::LinkLibrary, entry, step, doubt: None })
+    Some(Cure { place, intent: FixKind::LinkLibrary, entry, step, doubt: None })
 }
 
 /// The need alone, and the need with a search-path entry if both files are in one prefix.

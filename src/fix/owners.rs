@@ -4,7 +4,7 @@
 
 use super::propose::Proposal;
 use crate::audit::{ArchiveOwner, ArchiveOwners};
-use crate::finding::{Evidence, EvidenceKind, Finding, Findings, INSTALLED, Intent, REMOVED};
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings, FixKind, INSTALLED, REMOVED};
 use crate::format::deps_list::bare_name;
 use crate::plan::Plan;
 use crate::tree::Tree;
@@ -73,7 +73,8 @@ fn missing(finding: &Finding) -> BTreeSet<Vec<u8>> {
         let paths = finding.evidence.iter().filter_map(candidate).filter_map(Path::file_name);
         paths.map(OsStrExt::as_bytes).any(|file| file == name || bare_name(file) == Some(name))
     };
-    let is_suggestion = |intent: Intent| matches!(intent, Intent::AddToList | Intent::LinkArchive);
+    let is_suggestion =
+        |intent: FixKind| matches!(intent, FixKind::AddToList | FixKind::LinkArchive);
     let fixes = finding.fix.iter().filter(|fix| is_suggestion(fix.intent) && !fix.is_proven());
     let suggested = fixes.filter_map(|fix| fix.entry.clone());
     let is_list = finding.rule == *"deps-list-drift";

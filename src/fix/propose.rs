@@ -21,7 +21,7 @@ use super::steps::Work;
 use super::unused_needs;
 use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::finding::{Fix, Intent, Proof};
+use crate::finding::{Fix, FixKind, Proof};
 use crate::format::deps_list::{Change, Origin};
 use crate::id::{ArchiveId, FileId, MemberId};
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
@@ -164,7 +164,7 @@ fn of_symbols(
 /// Attaches the same fixes to findings about the list itself.
 fn share(findings: &mut Findings) {
     let all = findings.iter().flat_map(|finding| &finding.fix);
-    let listed = all.filter(|fix| fix.intent == Intent::AddToList);
+    let listed = all.filter(|fix| fix.intent == FixKind::AddToList);
     // If any fix with an archive is not verified, that one is shown.
     let (safe, doubtful): (Vec<&Fix>, Vec<&Fix>) = listed.partition(|fix| fix.is_proven());
     let fixes = safe.into_iter().chain(doubtful);
@@ -226,7 +226,7 @@ impl Context<'_> {
         let path = || self.audit.library.entry(archive).path.as_os_str().as_bytes().to_vec();
         match self.listed {
             Some(Listed { entry: MergedFrom { path: list_path, .. }, list }) => Fix {
-                intent: Intent::AddToList,
+                intent: FixKind::AddToList,
                 list: Some(Arc::from(list_path.as_path())),
                 set: place.set.map(|set| list.sets()[set].name.clone()),
                 entry: Some(place.name.clone().unwrap_or_else(path)),
@@ -239,7 +239,7 @@ impl Context<'_> {
 
     fn link(&self, archive: ArchiveId, proof: &Proof) -> Fix {
         let path = self.audit.library.entry(archive).path.as_os_str().as_bytes().to_vec();
-        Fix::new(Intent::LinkArchive, Some(path), proof.clone())
+        Fix::new(FixKind::LinkArchive, Some(path), proof.clone())
     }
 
     fn proof(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Proof {

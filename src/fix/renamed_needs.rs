@@ -5,7 +5,7 @@
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, LoadError};
-use crate::finding::{EvidenceKind, Finding, Findings, Intent};
+use crate::finding::{EvidenceKind, Finding, Findings, FixKind};
 use crate::format::elf::Object;
 use crate::package::search_entry;
 use crate::text::last_part;
@@ -42,7 +42,7 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     }
     let cures = vec![LoadError::new(file, "missing", library, None)];
     let step = Step { file, ways, cures };
-    Some(Cure { place, intent: Intent::RenameNeed, entry: Some(new.to_vec()), step, doubt: None })
+    Some(Cure { place, intent: FixKind::RenameNeed, entry: Some(new.to_vec()), step, doubt: None })
 }
 
 /// True if a candidate is the needed library: its file name is the last part of a needed path, or

@@ -4,7 +4,7 @@
 use super::patch::{Patch, Patcher, Step, Verified};
 use crate::audit::{Audit, LoadError};
 use crate::bind::lookup::definition;
-use crate::finding::{EvidenceKind, Finding, Findings, Fix, Intent, Proof};
+use crate::finding::{EvidenceKind, Finding, Findings, Fix, FixKind, Proof};
 use crate::format::elf::find::Query;
 use crate::format::elf::{EVERY_VERSION, Object, hash};
 use crate::id::FileId;
@@ -123,7 +123,7 @@ fn note(
         if finding.library.as_deref() == Some(name)
             && audit.corpus.file_at(&finding.full_path()) == Some(file)
         {
-            finding.fix = vec![Fix::new(Intent::AddSearchPath, entry.cloned(), proof.clone())];
+            finding.fix = vec![Fix::new(FixKind::AddSearchPath, entry.cloned(), proof.clone())];
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::patch::{Patch, PathTag, Step, Verified};
 use super::steps::{self, Cure, Work};
 use crate::audit::Audit;
-use crate::finding::{Finding, Findings, Intent};
+use crate::finding::{Finding, Findings, FixKind};
 use crate::plan::Plan;
 use crate::policy::SearchTag;
 
@@ -27,14 +27,14 @@ fn cure(audit: &Audit, plan: &Plan, place: usize, finding: &Finding) -> Option<C
         (Some(entry), _) => {
             let dropped = [entry.clone()].into_iter().collect();
             let way = Patch { dropped, ..Patch::default() };
-            (Intent::DropSearchEntry, Some(entry.clone()), way)
+            (FixKind::DropSearchEntry, Some(entry.clone()), way)
         }
         (None, Some(SearchTag::Rpath)) => set(PathTag::Rpath, b"DT_RPATH"),
         (None, Some(SearchTag::Runpath)) => set(PathTag::Runpath, b"DT_RUNPATH"),
         (None, Some(SearchTag::None)) => {
             let object = audit.corpus.files[file].object()?;
             let path = object.search_path().map(<[u8]>::to_vec);
-            (Intent::DropSearchEntry, path, Patch { no_path: true, ..Patch::default() })
+            (FixKind::DropSearchEntry, path, Patch { no_path: true, ..Patch::default() })
         }
         (None, None) => return None,
     };
@@ -42,7 +42,7 @@ fn cure(audit: &Audit, plan: &Plan, place: usize, finding: &Finding) -> Option<C
     Some(Cure { place, intent, entry, step, doubt: None })
 }
 
-fn set(tag: PathTag, name: &[u8]) -> (Intent, Option<Vec<u8>>, Patch) {
+fn set(tag: PathTag, name: &[u8]) -> (FixKind, Option<Vec<u8>>, Patch) {
     let way = Patch { tag: Some(tag), ..Patch::default() };
-    (Intent::SetSearchTag, Some(name.to_vec()), way)
+    (FixKind::SetSearchTag, Some(name.to_vec()), way)
 }

@@ -3,7 +3,7 @@
 
 use super::patch::{Patcher, Step, Verified};
 use crate::audit::Audit;
-use crate::finding::{Findings, Fix, Intent, Proof};
+use crate::finding::{Findings, Fix, FixKind, Proof};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
@@ -18,7 +18,7 @@ pub(super) struct Work<'a> {
 pub(super) struct Cure {
     /// The index of the finding.
     pub(super) place: usize,
-    pub(super) intent: Intent,
+    pub(super) intent: FixKind,
     /// The text that is added, dropped or set, for the report.
     pub(super) entry: Option<Vec<u8>>,
     pub(super) step: Step,

@@ -4,7 +4,7 @@
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
 use crate::audit::Audit;
-use crate::finding::{Finding, Findings, Intent};
+use crate::finding::{Finding, Findings, FixKind};
 
 /// Attaches fixes to findings, and adds those that were verified.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
@@ -27,5 +27,5 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let dropped_needs = [library.clone()].into_iter().collect();
     let ways = vec![Patch { dropped_needs, ..Patch::default() }];
     let step = Step { file, ways, cures: Vec::new() };
-    Some(Cure { place, intent: Intent::DropNeed, entry: Some(library), step, doubt })
+    Some(Cure { place, intent: FixKind::DropNeed, entry: Some(library), step, doubt })
 }

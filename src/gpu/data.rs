@@ -40,12 +40,12 @@ pub struct DataSet {
     /// Its targets.
     pub offers: Vec<Offer>,
     /// Its defects.
-    pub faults: Vec<DataFault>,
+    pub faults: Vec<DataDefect>,
 }
 
 /// A defect of a data directory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum DataFault {
+pub enum DataDefect {
     /// An index names a file that does not exist.
     MissingFile {
         /// The index.
@@ -177,11 +177,11 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
 }
 
 /// Reports indexes without their files, and files without an index.
-fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataFault>) {
+fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
     let mut named: BTreeSet<&[u8]> = BTreeSet::new();
     for (index, values) in &listing.indexes {
         let Some(values) = values else {
-            out.insert(DataFault::BadIndex { index: index.clone() });
+            out.insert(DataDefect::BadIndex { index: index.clone() });
             continue;
         };
         for value in values {
@@ -202,19 +202,19 @@ fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSe
     for (target, files) in without {
         let Some(file) = files.first().map(|name| (*name).clone()) else { continue };
         out.insert(if known.contains(&*target.processor) {
-            DataFault::Unnamed { target, file, count: files.len() }
+            DataDefect::Unnamed { target, file, count: files.len() }
         } else {
-            DataFault::NoIndex { target, file }
+            DataDefect::NoIndex { target, file }
         });
     }
     helpers(listing, offers, out);
 }
 
 /// The defect of what an index names.
-fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataFault> {
+fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> {
     let of_file = |file: Vec<u8>| {
         let is_there = listing.names.contains(&file);
-        (!is_there).then(|| DataFault::MissingFile { index: index.to_vec(), file })
+        (!is_there).then(|| DataDefect::MissingFile { index: index.to_vec(), file })
     };
     let kind = Index::of(index)?;
     if kind == Index::Extensions {
@@ -222,7 +222,7 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataFault> {
     }
     of_file([value, b".dat"].concat()).or_else(|| {
         let target = (kind == Index::Lazy).then(|| target_of(index)).flatten();
-        let no_code = || DataFault::NoCode { index: index.to_vec(), library: value.to_vec() };
+        let no_code = || DataDefect::NoCode { index: index.to_vec(), library: value.to_vec() };
         (!has_code(listing, value, target.as_ref())).then(no_code)
     })
 }
@@ -265,7 +265,7 @@ fn is_named(listing: &Listing, named: &BTreeSet<&[u8]>, name: &[u8]) -> bool {
 const HELPERS: &[u8] = b"Kernels.so-000";
 
 /// Targets without the kernels that all libraries use, if others have them.
-fn helpers(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataFault>) {
+fn helpers(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
     let files = listing.names.iter().filter(|name| is_code(name) && name.starts_with(HELPERS));
     let has: Vec<TargetId> = files.filter_map(|name| target_of(name)).collect();
     if has.is_empty() {
@@ -278,13 +278,13 @@ fn helpers(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataF
         };
         if !has.iter().any(serves) {
             let target = TargetId::any(name);
-            out.insert(DataFault::Fewer { file: [HELPERS, b"-*.hsaco"].concat(), target });
+            out.insert(DataDefect::Fewer { file: [HELPERS, b"-*.hsaco"].concat(), target });
         }
     }
 }
 
 /// Reports files with code for several targets that lack some targets of the set.
-fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataFault>) {
+fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
     for (name, code) in &listing.code {
         if target_of(name).is_some() || code.len() < 2 {
             continue;
@@ -297,7 +297,7 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet
             };
             if !code.iter().any(has) {
                 let target = TargetId::any(&offer.target.processor);
-                out.insert(DataFault::Fewer { file: name.clone(), target });
+                out.insert(DataDefect::Fewer { file: name.clone(), target });
             }
         }
     }
@@ -332,7 +332,7 @@ pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DataFault, DataSet, Listing, data_set, target_of};
+    use super::{DataDefect, DataSet, Listing, data_set, target_of};
     use crate::format::gpu::TargetId;
     use std::path::Path;
 
@@ -373,11 +373,11 @@ mod tests {
         let targets: Vec<String> = set.offers.iter().map(|o| o.target.to_string()).collect();
         assert_eq!(targets, ["gfx90a"]);
         let (index, file) = (index.into(), b"TensileLibrary_Type_B_gfx90a.dat".to_vec());
-        let missing = DataFault::MissingFile { index, file };
+        let missing = DataDefect::MissingFile { index, file };
         let target = TargetId::any("gfx1030");
-        let without = DataFault::NoIndex { target, file: names[2].into() };
+        let without = DataDefect::NoIndex { target, file: names[2].into() };
         let target = TargetId::any("gfx90a");
-        let unnamed = DataFault::Unnamed { target, file: names[3].into(), count: 1 };
+        let unnamed = DataDefect::Unnamed { target, file: names[3].into(), count: 1 };
         assert_eq!(set.faults, [missing, without, unnamed]);
     }
 
@@ -401,7 +401,7 @@ mod tests {
             let found = set(&files, &[(index, &names), ("TensileLibrary_lazy_gfx906.dat", &[])]);
             let (index, library) = (index.as_bytes().to_vec(), names.get(left_out));
             let expected =
-                library.map(|name| DataFault::NoCode { index, library: name.as_bytes().to_vec() });
+                library.map(|name| DataDefect::NoCode { index, library: name.as_bytes().to_vec() });
             assert_eq!(found.faults, expected.into_iter().collect::<Vec<_>>(), "{left_out}");
         }
     }
@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(set(&files, &good).faults, []);
         let other = ["TensileLibrary_B_gfx90a"];
         let bad = [lazy, (mapping, &other[..]), (extensions, &["extop_gfx942.co"][..])];
-        let fault = |index: &str, file: &str| DataFault::MissingFile {
+        let fault = |index: &str, file: &str| DataDefect::MissingFile {
             index: index.into(),
             file: file.into(),
         };
@@ -434,7 +434,7 @@ mod tests {
         ];
         let one = ["Kernels.so-000-gfx90a-xnack+.hsaco"];
         let target = TargetId::any("gfx1030");
-        let fewer = DataFault::Fewer { file: b"Kernels.so-000-*.hsaco".to_vec(), target };
+        let fewer = DataDefect::Fewer { file: b"Kernels.so-000-*.hsaco".to_vec(), target };
         assert_eq!(set(&one, &indexes).faults, [fewer]);
         assert_eq!(set(&[one[0], "Kernels.so-000-gfx1030.hsaco"], &indexes).faults, []);
         assert_eq!(set(&[], &indexes).faults, []);

@@ -8,7 +8,7 @@ pub mod databases;
 mod runtime;
 
 pub use compat::{Coverage, Offer, Profile, coverage};
-pub use data::{DataFault, DataSet};
+pub use data::{DataDefect, DataSet};
 pub use runtime::{Runtime, profile_of};
 
 use crate::format::gpu::{DeviceCode, Kind};

@@ -227,7 +227,7 @@ const SEARCH_PATH: &[Key] = &[
     optional(
         "require",
         Kind::Text(&words::SEARCH_TAG),
-        "The tag that an object with a search path must have, or that it must have none.",
+        "The tag that an object with a search path must have; `none` forbids search paths.",
     ),
     optional(
         "allow",
@@ -289,7 +289,7 @@ const ARCHIVE: &[Key] = &[
     optional(
         "covers",
         Kind::OneOrMore(&words::NAME),
-        "Patterns for symbols. Its members must define those that they refer to.",
+        "Patterns for symbols. If members refer to such a symbol, a member must define it.",
     ),
     optional(
         "deps-list",

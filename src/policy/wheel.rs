@@ -81,7 +81,7 @@ pub(super) fn build(
     let Some((platform, _, arch)) = chosen else {
         let wrong = match tag {
             Some(tag) => {
-                format!("`{}` is none of its platforms", crate::text::show(tag.as_bytes()))
+                format!("unknown platform `{}`", crate::text::show(tag.as_bytes()))
             }
             None => format!("this file holds {} platforms and one must be chosen", all.len()),
         };

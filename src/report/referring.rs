@@ -3,7 +3,7 @@
 //! the members by the archives that they come from, and the source directories in their names.
 
 use super::model::{Causes, Finding};
-use crate::finding::{EvidenceKind, Intent};
+use crate::finding::{EvidenceKind, FixKind};
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,7 +25,7 @@ impl Referring {
     /// The members of those findings that an archive would fix.
     pub(super) fn of<'r>(causes: &Causes<'r>, findings: impl Iterator<Item = &'r Finding>) -> Self {
         let mut out = Self::default();
-        let adds = |intent| matches!(intent, Intent::AddToList | Intent::LinkArchive);
+        let adds = |intent| matches!(intent, FixKind::AddToList | FixKind::LinkArchive);
         for finding in findings.filter(|finding| finding.fix.iter().any(|fix| adds(fix.intent))) {
             for evidence in causes.evidence(finding, EvidenceKind::Reference) {
                 let archive = evidence.archive.as_deref().or(evidence.path.as_deref());

@@ -1,22 +1,22 @@
 //! Fixes in words, for every output that shows one.
 
-use crate::finding::{CMakeTarget, Evidence, Fix, Intent};
+use crate::finding::{CMakeTarget, Evidence, Fix, FixKind};
 use crate::text::{show, show_path};
 
 /// The action of a fix, without its object: `link with`.
 pub(crate) fn action(fix: &Fix) -> String {
     let list = fix.list.as_deref().map(show_path).unwrap_or_default();
     match (fix.intent, &fix.set) {
-        (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
-        (Intent::AddToList, None) => format!("add to {list}"),
-        (Intent::LinkArchive | Intent::LinkLibrary, _) => "link with".to_owned(),
-        (Intent::AddSearchPath, _) => "add to the search path".to_owned(),
-        (Intent::DropSearchEntry, _) => "drop from the search path".to_owned(),
-        (Intent::SetSearchTag, _) => "change the search path to".to_owned(),
-        (Intent::DropNeed, _) => "drop from the needed libraries".to_owned(),
-        (Intent::RenameNeed, _) => "change the needed name to".to_owned(),
-        (Intent::InstallFile, _) => "install".to_owned(),
-        (Intent::BuildComponent, _) => "build and install the component".to_owned(),
+        (FixKind::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
+        (FixKind::AddToList, None) => format!("add to {list}"),
+        (FixKind::LinkArchive | FixKind::LinkLibrary, _) => "link with".to_owned(),
+        (FixKind::AddSearchPath, _) => "add to the search path".to_owned(),
+        (FixKind::DropSearchEntry, _) => "drop from the search path".to_owned(),
+        (FixKind::SetSearchTag, _) => "change the search path to".to_owned(),
+        (FixKind::DropNeed, _) => "drop from the needed libraries".to_owned(),
+        (FixKind::RenameNeed, _) => "change the needed name to".to_owned(),
+        (FixKind::InstallFile, _) => "install".to_owned(),
+        (FixKind::BuildComponent, _) => "build and install the component".to_owned(),
     }
 }
 

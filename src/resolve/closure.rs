@@ -8,7 +8,7 @@
 //! that guess.
 
 use super::chain::Depths;
-use super::mapping::{Asking, Builder, Mapped, Opened};
+use super::mapping::{Builder, Mapped, Opened, RequestedNeed};
 use super::search_result::Found;
 use super::state::{LinkMapState, Queued};
 use super::{
@@ -145,7 +145,7 @@ impl Builder<'_> {
         for (i, need) in names.needs.iter().enumerate().skip(next) {
             self.state.place.visiting = Some((module, i));
             let Some(name) = self.expand_need(need.raw, need.has_token, module) else { continue };
-            match self.map(Asking { name, requester: module }, FoundBy::Loaded) {
+            match self.map(RequestedNeed { name, requester: module }, FoundBy::Loaded) {
                 Mapped::Fatal(_) if need.kind == NeedKind::Auxiliary => {}
                 Mapped::Fatal(fatal) => return Some(fatal),
                 Mapped::Unknown => return None,
@@ -185,7 +185,7 @@ impl Builder<'_> {
             let has_token = text.contains(&b'/') && text.contains(&b'$');
             let expanded = self.expand_need(name, has_token, ROOT).unwrap_or(name);
             let new = self.state.modules.len();
-            let asking = Asking { name: expanded, requester: ROOT };
+            let asking = RequestedNeed { name: expanded, requester: ROOT };
             let failed = match self.map(asking, FoundBy::Preload) {
                 Mapped::Module(module, _) if self.state.modules[module].is_stub() => {
                     self.state.drop_stub(module);
@@ -232,7 +232,7 @@ impl Builder<'_> {
         let mapped = if let Some(module) = self.state.known(path) {
             Mapped::Module(module, FoundBy::Loaded)
         } else {
-            let asking = Asking { name: path, requester: ROOT };
+            let asking = RequestedNeed { name: path, requester: ROOT };
             self.map_file(asking, Opened { file, path, how: FoundBy::Dlopen })
         };
         match mapped {
@@ -258,7 +258,7 @@ impl Builder<'_> {
         let state = &self.state;
         let (by_cpu, by_cwd, by_process) = (state.by_cpu, state.by_cwd, state.by_process);
         let (has_rpath, real) = (self.state.has_rpath, self.state.modules.len());
-        let mut ahead = Ahead::default();
+        let mut ahead = LookAhead::default();
         if let Some((module, next)) = self.state.place.visiting {
             self.ask_needs(module, next + 1, &mut ahead);
         }
@@ -285,7 +285,7 @@ impl Builder<'_> {
 
     /// Searches for the needs of one module from `next` on. A file already read becomes a module
     /// until the look-ahead ends.
-    fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut Ahead) {
+    fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut LookAhead) {
         let Some(names) = self.state.names(module).cloned() else { return };
         for need in names.needs.iter().skip(next) {
             if ahead.is_full() {
@@ -296,7 +296,7 @@ impl Builder<'_> {
             if self.state.by_name.contains_key(&name) || !ahead.names.insert(name) {
                 continue;
             }
-            match self.search(Asking { name, requester: module }, None) {
+            match self.search(RequestedNeed { name, requester: module }, None) {
                 Some(Found::File(file, path, how)) => {
                     if !self.state.by_file.contains_key(&file) && ahead.files.insert(file) {
                         self.push(Module::new(Some(file), name, path, Some(module), how));
@@ -315,14 +315,14 @@ impl Builder<'_> {
 
 /// The files and names that one look-ahead has visited.
 #[derive(Default)]
-struct Ahead {
+struct LookAhead {
     names: FastSet<StrId>,
     files: FastSet<FileId>,
     known: usize,
     asked: usize,
 }
 
-impl Ahead {
+impl LookAhead {
     fn is_full(&self) -> bool {
         self.known >= MOST_AHEAD || self.asked >= MOST_ASKED
     }

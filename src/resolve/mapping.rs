@@ -3,7 +3,7 @@
 
 use super::cache::Cache;
 use super::loader::config;
-use super::names::{NameTable, Names};
+use super::names::{NameTable, ObjectNames};
 use super::paths;
 use super::search::Search;
 use super::search_result::{Found, Requester, Seen};
@@ -51,14 +51,14 @@ pub(super) struct Opened {
 
 /// A need and its requester.
 #[derive(Clone, Copy)]
-pub(super) struct Asking {
+pub(super) struct RequestedNeed {
     pub(super) name: StrId,
     pub(super) requester: ModuleId,
 }
 
 impl Builder<'_> {
     /// The names of a file's object; `None` if the file is not an object.
-    pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<Names>> {
+    pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<ObjectNames>> {
         self.names.of(file, self.search.store, self.search.strings).cloned()
     }
 
@@ -109,8 +109,8 @@ impl Builder<'_> {
     }
 
     /// `_dl_map_object`: finds an object loaded before, searches for a file, or makes a stub.
-    pub(super) fn map(&mut self, asking: Asking, how: FoundBy) -> Mapped {
-        let Asking { name, requester } = asking;
+    pub(super) fn map(&mut self, asking: RequestedNeed, how: FoundBy) -> Mapped {
+        let RequestedNeed { name, requester } = asking;
         if let Some(module) = self.state.known(name) {
             return Mapped::Module(module, FoundBy::Loaded);
         }
@@ -141,15 +141,19 @@ impl Builder<'_> {
         }
     }
 
-    fn add_stub(&mut self, Asking { name, requester }: Asking, how: FoundBy) -> Mapped {
+    fn add_stub(
+        &mut self,
+        RequestedNeed { name, requester }: RequestedNeed,
+        how: FoundBy,
+    ) -> Mapped {
         let module = self.push(Module::new(None, name, name, Some(requester), how));
         self.state.list.push(module);
         Mapped::Module(module, how)
     }
 
     /// `_dl_map_object_from_fd`: reuses the object of the same inode, else maps the file.
-    pub(super) fn map_file(&mut self, asking: Asking, opened: Opened) -> Mapped {
-        let (Asking { name, requester }, Opened { file, path, how }) = (asking, opened);
+    pub(super) fn map_file(&mut self, asking: RequestedNeed, opened: Opened) -> Mapped {
+        let (RequestedNeed { name, requester }, Opened { file, path, how }) = (asking, opened);
         let state = &mut self.state;
         let known = state.by_file.get(&file).copied();
         if let Some(module) = known.filter(|module| !state.hidden.contains(module)) {
@@ -179,7 +183,11 @@ impl Builder<'_> {
     }
 
     /// Searches for a need; `None` if a fact is missing.
-    pub(super) fn search(&mut self, asking: Asking, trace: Option<&mut Trace>) -> Option<Found> {
+    pub(super) fn search(
+        &mut self,
+        asking: RequestedNeed,
+        trace: Option<&mut Trace>,
+    ) -> Option<Found> {
         let requester = self.requester(asking.requester)?;
         let answer = self.search.find(asking.name, &requester, trace)?;
         let Seen { by_cpu, by_cwd, by_process, other_class } = answer.seen;

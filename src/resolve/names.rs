@@ -21,7 +21,7 @@ pub(super) struct NeedName {
 }
 
 /// The data that a link map needs of one object.
-pub(super) struct Names {
+pub(super) struct ObjectNames {
     /// Objects with the same signature have the same links. `None` if the object has a search path,
     /// a token or DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
@@ -38,7 +38,7 @@ pub(super) struct Names {
     pub(super) refused: Option<&'static str>,
 }
 
-impl Names {
+impl ObjectNames {
     /// The effective DT_RPATH: the loader ignores it if there is a DT_RUNPATH.
     pub(super) fn counting_rpath(&self) -> Option<StrId> {
         self.rpath.filter(|_| self.runpath.is_none())
@@ -53,7 +53,7 @@ impl Names {
 /// Names of all objects seen so far.
 #[derive(Default)]
 pub(super) struct NameTable {
-    by_file: Vec<Option<Arc<Names>>>,
+    by_file: Vec<Option<Arc<ObjectNames>>>,
     signatures: FastMap<Signature, SignatureId>,
 }
 
@@ -64,7 +64,7 @@ impl NameTable {
         file: FileId,
         store: &dyn FactStore,
         strings: &mut Strings,
-    ) -> Option<&Arc<Names>> {
+    ) -> Option<&Arc<ObjectNames>> {
         if file.index() >= self.by_file.len() {
             self.by_file.resize((file.index() + 1).next_power_of_two(), None);
         }
@@ -79,7 +79,7 @@ impl NameTable {
         file: FileId,
         store: &dyn FactStore,
         strings: &mut Strings,
-    ) -> Option<Names> {
+    ) -> Option<ObjectNames> {
         let object = store.object(file)?;
         let need = |need: &crate::format::elf::Need| {
             let text = object.str(need.name);
@@ -88,7 +88,7 @@ impl NameTable {
         let needs: Box<[NeedName]> = object.needs.iter().map(need).collect();
         let mut id = |s: Option<Str>| s.map(|s| strings.id(object.str(s)));
         let (soname, rpath, runpath) = (id(object.soname), id(object.rpath), id(object.runpath));
-        let mut names = Names {
+        let mut names = ObjectNames {
             signature: None,
             needs,
             interp: id(object.interp),

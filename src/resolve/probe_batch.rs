@@ -2,7 +2,7 @@
 //! batch are remembered path by path: thousands of needs times thousands of directories are
 //! millions of paths, all of which may fail. `search` and musl's search use it.
 
-use crate::facts::Portion;
+use crate::facts::ProbeBatch;
 use crate::id::StrId;
 
 /// Size of the first batch, whose probes are remembered one by one. Ordinary lists are shorter.
@@ -27,6 +27,6 @@ pub(super) fn end_of(at: usize) -> usize {
 }
 
 /// The batch of the probe at `at`; `None` if its result is remembered path by path.
-pub(super) fn portion(list: u64, name: StrId, at: usize) -> Option<Portion> {
-    (at >= FIRST).then(|| Portion { list, name, end: end_of(at) })
+pub(super) fn batch(list: u64, name: StrId, at: usize) -> Option<ProbeBatch> {
+    (at >= FIRST).then(|| ProbeBatch { list, name, end: end_of(at) })
 }

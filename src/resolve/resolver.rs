@@ -3,7 +3,7 @@
 
 use super::closure::Built;
 use super::loader::{ConfigDefect, Family, Loaders};
-use super::mapping::{Asking, Builder};
+use super::mapping::{Builder, RequestedNeed};
 use super::musl::Load;
 use super::names::NameTable;
 use super::search::{Search, SearchCache};
@@ -286,7 +286,7 @@ impl Resolver {
         for module in modules {
             builder.push(module);
         }
-        let found = builder.search(Asking { name, requester: from }, None);
+        let found = builder.search(RequestedNeed { name, requester: from }, None);
         match found {
             Some(Found::File(..)) => Ok(Opening::Opened),
             Some(Found::Nothing) => Ok(Opening::NotFound),
@@ -322,7 +322,7 @@ impl Resolver {
         }
         let tried = |edge: &Edge| {
             let mut trace = trace();
-            let asking = Asking { name: edge.name, requester: edge.from };
+            let asking = RequestedNeed { name: edge.name, requester: edge.from };
             builder.search(asking, Some(&mut trace));
             trace.kept
         };

@@ -6,11 +6,11 @@ use super::FoundBy;
 use super::cache::Cache;
 use super::loader::{ConfigDefect, Loader};
 use super::paths::{Ask, DirList, DirLists, Probe};
-use super::probe_batch::{self, Passed, portion};
+use super::probe_batch::{self, Passed, batch};
 use super::search_result::{Found, Requester, SearchResult, Seen};
 use super::trace::{Outcome, Trace};
 use crate::facts::{FactStore, Need, PathState};
-use crate::format::elf::{GlibcVersion, Verdict};
+use crate::format::elf::{GlibcVersion, LoaderReaction};
 use crate::id::{ContextId, FastMap, FileId, Id as _, StrId, Strings};
 use crate::plan::Plan;
 use crate::policy::Arch;
@@ -166,11 +166,11 @@ impl Search<'_> {
             }
             PathState::Special(Special::Device) => Outcome::Fatal("file too short"),
             PathState::File(file) => {
-                match self.store.file(file).content.verdict(self.loader.target) {
-                    Verdict::Accepted => Outcome::Taken,
-                    Verdict::WrongClass => Outcome::WrongClass,
-                    Verdict::WrongMachine => Outcome::WrongMachine,
-                    Verdict::Fatal(text) => Outcome::Fatal(text),
+                match self.store.file(file).content.reaction(self.loader.target) {
+                    LoaderReaction::Accepted => Outcome::Taken,
+                    LoaderReaction::WrongClass => Outcome::WrongClass,
+                    LoaderReaction::WrongMachine => Outcome::WrongMachine,
+                    LoaderReaction::Fatal(text) => Outcome::Fatal(text),
                 }
             }
         }
@@ -305,9 +305,8 @@ impl Steps<'_, '_> {
             self.trace_absent(list, told..list.dirs.len(), how);
             return ListEnd::NextStep;
         }
-        let (target, portion) =
-            (Some(self.search.loader.target), portion(list.id, name, passed.done));
-        self.search.needs.push(Need::First { paths: unknown, target, portion });
+        let (target, batch) = (Some(self.search.loader.target), batch(list.id, name, passed.done));
+        self.search.needs.push(Need::First { paths: unknown, target, batch });
         ListEnd::Unknown
     }
 
@@ -316,8 +315,8 @@ impl Steps<'_, '_> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {
             // An existing entry would be known by its path.
-            let portion = portion(list, self.name, at)?;
-            store.is_looked_through(&portion).then_some(PathState::Failed(Errno::NOENT))
+            let batch = batch(list, self.name, at)?;
+            store.is_looked_through(&batch).then_some(PathState::Failed(Errno::NOENT))
         })
     }
 
@@ -427,7 +426,7 @@ fn file_of(place: PathState) -> Option<FileId> {
 #[cfg(test)]
 mod tests {
     use super::{Found, Requester, Search, SearchCache};
-    use crate::facts::{FactStore, FileFacts, Need, PathState, Portion};
+    use crate::facts::{FactStore, FileFacts, Need, PathState, ProbeBatch};
     use crate::format::elf::GlibcVersion;
     use crate::format::elf::interpreter::Interpreter;
     use crate::format::elf::{Object, Target, machine};
@@ -456,7 +455,7 @@ mod tests {
             self.places.get(path).copied()
         }
 
-        fn is_looked_through(&self, _: &Portion) -> bool {
+        fn is_looked_through(&self, _: &ProbeBatch) -> bool {
             false
         }
 
@@ -528,7 +527,7 @@ mod tests {
         // Then the paths in them.
         store.dirs.extend([(&b"/a/"[..], true), (b"/b/", true)]);
         let paths = vec![b"/a/libx.so".to_vec(), b"/b/libx.so".to_vec()];
-        let first = Need::First { paths, target: Some(loader.target), portion: None };
+        let first = Need::First { paths, target: Some(loader.target), batch: None };
         assert_eq!(find(&store, true), (None, vec![first]));
         // Unreadable entries are skipped.
         store.places.insert(b"/a/libx.so", PathState::Failed(Errno::ACCESS));

@@ -2,7 +2,7 @@
 //! `LinkMapState` owns all of this, so that a build is suspended by moving it. It reads no facts;
 //! `mapping` and `closure` fill it.
 
-use super::names::Names;
+use super::names::ObjectNames;
 use super::paths::DirList;
 use super::search_result::Requester;
 use super::{Closure, Edge, Fatal, LOADER, Module, PreloadFailure, ROOT, Root};
@@ -53,7 +53,7 @@ pub(super) struct LinkMapState {
 #[derive(Clone, Default)]
 pub(super) struct Working {
     /// None for a stub.
-    pub(super) names: Option<Arc<Names>>,
+    pub(super) names: Option<Arc<ObjectNames>>,
     /// `$ORIGIN`
     pub(super) origin: Option<StrId>,
     /// DT_RPATH lists that apply to its needs.
@@ -152,7 +152,7 @@ impl LinkMapState {
     }
 
     /// Adds an object without a name.
-    pub(super) fn push(&mut self, module: Module, names: Option<Arc<Names>>) -> ModuleId {
+    pub(super) fn push(&mut self, module: Module, names: Option<Arc<ObjectNames>>) -> ModuleId {
         self.has_rpath |= names.as_ref().is_some_and(|names| names.counting_rpath().is_some());
         self.working.push(Working { names, ..Working::default() });
         self.modules.push(module)
@@ -164,7 +164,7 @@ impl LinkMapState {
         self.working.truncate(count);
     }
 
-    pub(super) fn names(&self, module: ModuleId) -> Option<&Arc<Names>> {
+    pub(super) fn names(&self, module: ModuleId) -> Option<&Arc<ObjectNames>> {
         self.working[module].names.as_ref()
     }
 
@@ -315,7 +315,7 @@ impl LinkMapState {
     pub(super) fn take_over(
         &mut self,
         host: &Closure,
-        mut names: impl FnMut(FileId) -> Option<Arc<Names>>,
+        mut names: impl FnMut(FileId) -> Option<Arc<ObjectNames>>,
     ) {
         for module in host.all_modules() {
             let names = module.file.and_then(&mut names);

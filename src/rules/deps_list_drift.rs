@@ -152,7 +152,7 @@ impl<'a> Drift<'a> {
             let list = &self.list_name;
             out.push(self.finding(
                 &name,
-                format!("{name} is in {list}, and no member of its archive is inside"),
+                format!("{name} is in {list}, but none of its members is in the merged archive"),
             ));
         }
         let missing: Vec<&[u8]> = self.names.difference(&at_hand).copied().collect();

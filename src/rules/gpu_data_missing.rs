@@ -3,7 +3,7 @@
 use super::{Query, Rule};
 use crate::catalogue::GPU;
 use crate::finding::{Finding, Findings};
-use crate::gpu::{DataFault, Unit};
+use crate::gpu::{DataDefect, Unit};
 use crate::text::show;
 use crate::wants::Wants;
 
@@ -81,22 +81,22 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-fn finding(query: &Query<'_>, unit: Unit, fault: &DataFault) -> Box<Finding> {
+fn finding(query: &Query<'_>, unit: Unit, fault: &DataDefect) -> Box<Finding> {
     let (message, target, detail) = match fault {
-        DataFault::MissingFile { index, file } => {
+        DataDefect::MissingFile { index, file } => {
             let message = format!("{} names {}, which does not exist", show(index), show(file));
             (message, None, file)
         }
-        DataFault::NoIndex { target, file } => {
+        DataDefect::NoIndex { target, file } => {
             let message = format!("{} is for {target}, and no index names code for it", show(file));
             (message, Some(target), file)
         }
-        DataFault::NoCode { index, library } => {
+        DataDefect::NoCode { index, library } => {
             let message =
                 format!("{} names {}, which has no code object", show(index), show(library));
             (message, None, library)
         }
-        DataFault::Unnamed { target, file, count } => {
+        DataDefect::Unnamed { target, file, count } => {
             let message = match count {
                 1 => format!("{}: the index for {target} does not name it", show(file)),
                 n => format!(
@@ -107,11 +107,11 @@ fn finding(query: &Query<'_>, unit: Unit, fault: &DataFault) -> Box<Finding> {
             };
             (message, Some(target), file)
         }
-        DataFault::Fewer { file, target } => {
+        DataDefect::Fewer { file, target } => {
             let message = format!("{} lacks {target}, which other files have", show(file));
             (message, Some(target), file)
         }
-        DataFault::BadIndex { index } => {
+        DataDefect::BadIndex { index } => {
             (format!("{} is not a valid index", show(index)), None, index)
         }
     };

@@ -47,8 +47,8 @@ Some definitions replace others on purpose or without harm. These are not report
 - definitions of the program, of preloaded libraries, of sanitizers, and of libraries that the program opens from a
   list (`dependentlibs.list` of Firefox)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
-- weak definitions on both sides (C++ inline functions and templates), and inline members of a C++ class that a
-  library defines although it takes the class itself from another
+- weak definitions on both sides (C++ inline functions and templates)
+- inline members of a C++ class, in a library that takes the constructors or the vtable of the class from another
 - parts of one glibc; the dispatch libraries of libglvnd count as one library
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`

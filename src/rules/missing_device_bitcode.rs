@@ -2,7 +2,7 @@
 //! libraries.
 
 use super::{Query, Rule};
-use crate::audit::LoosePathKind;
+use crate::audit::TextPathKind;
 use crate::catalogue::PACKAGE_TEXT;
 use crate::finding::Findings;
 use crate::text::show_path;
@@ -49,7 +49,7 @@ Paths with variables are not checked, and neither are the directories that the c
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for loose in &query.package_text().loose {
-        if loose.kind != LoosePathKind::Bitcode {
+        if loose.kind != TextPathKind::Bitcode {
             continue;
         }
         let prefix = query.prefixes().locate(&loose.file).prefix.unwrap_or_default();

@@ -87,7 +87,7 @@ pub(crate) use near::{NearMisses, Wanted};
 pub(crate) use words::{outcome, typeable};
 
 pub use query::Query;
-pub use rule::{Judges, Rule, WaiverState};
+pub use rule::{CheckedFiles, Rule, WaiverState};
 
 use crate::audit::{Audit, Explained};
 use crate::catalogue::Catalogue;

@@ -22,8 +22,8 @@ pub struct Rule {
     pub summary: &'static str,
     /// The page, in Markdown, with the five headings.
     pub docs: &'static str,
-    /// The files it judges.
-    pub judges: Judges,
+    /// The files that it checks.
+    pub checked_files: CheckedFiles,
     /// True if its findings cover references that a missing library explains. Such a rule runs even
     /// if it is allowed, so that the report can count the assumed references.
     pub explains: bool,
@@ -34,9 +34,9 @@ pub struct Rule {
     pub(super) check: Check,
 }
 
-/// The files that a rule judges.
+/// The files that a rule checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Judges {
+pub enum CheckedFiles {
     /// Audited files.
     Audited,
     /// Audited files and their dependencies elsewhere.
@@ -112,7 +112,7 @@ impl Rule {
             level: group.level,
             summary,
             docs,
-            judges: Judges::Audited,
+            checked_files: CheckedFiles::Audited,
             explains: false,
             leaves_open: false,
             keys: None,
@@ -155,7 +155,7 @@ impl Rule {
 
     /// Checks also the dependencies outside of the audited files.
     pub(super) const fn of_all_loaded(self) -> Self {
-        Self { judges: Judges::Loaded, ..self }
+        Self { checked_files: CheckedFiles::Loaded, ..self }
     }
 
     /// Its findings cover references that missing libraries explain.

@@ -50,7 +50,7 @@ found is a `missing-library`.
 
 fn check(query: &Query<'_>) -> Findings {
     let given = query.given_files();
-    let mut asked: Vec<Asked<'_>> = Vec::new();
+    let mut asked: Vec<ExpectedName<'_>> = Vec::new();
     for (file, object) in query.audited_objects() {
         let Some(soname) = object.soname().filter(|_| object.role == Role::Shared) else {
             continue;
@@ -64,7 +64,7 @@ fn check(query: &Query<'_>) -> Findings {
         let directory = path.parent().unwrap_or(path);
         let may = is_here && !is_named && !is_private(directory);
         if may && is_library(soname) && is_library(last_part(path)) {
-            asked.push(Asked { file, directory, soname });
+            asked.push(ExpectedName { file, directory, soname });
         }
     }
     let there = names(query, &asked);
@@ -86,13 +86,16 @@ fn is_private(directory: &Path) -> bool {
 }
 
 /// A library and the name that its directory must have.
-struct Asked<'q> {
+struct ExpectedName<'q> {
     file: FileId,
     directory: &'q Path,
     soname: &'q [u8],
 }
 
-fn finding(query: &Query<'_>, Asked { file, soname, .. }: &Asked<'_>) -> Box<Finding> {
+fn finding(
+    query: &Query<'_>,
+    ExpectedName { file, soname, .. }: &ExpectedName<'_>,
+) -> Box<Finding> {
     let message = format!("its soname is {}, and no file beside it has that name", show(soname));
     let mut finding = query.about(RULE.id, *file, message);
     finding.library = Some(soname.to_vec());
@@ -101,7 +104,7 @@ fn finding(query: &Query<'_>, Asked { file, soname, .. }: &Asked<'_>) -> Box<Fin
 }
 
 /// Names of audited files, limited to the sonames in `asked`, by directory and file name.
-fn names<'q>(query: &'q Query<'_>, asked: &[Asked<'q>]) -> FastSet<(&'q Path, &'q [u8])> {
+fn names<'q>(query: &'q Query<'_>, asked: &[ExpectedName<'q>]) -> FastSet<(&'q Path, &'q [u8])> {
     let sonames: FastSet<&[u8]> = asked.iter().map(|one| one.soname).collect();
     let mut out = FastSet::default();
     for (_, facts) in query.files().filter(|(_, facts)| facts.audited) {

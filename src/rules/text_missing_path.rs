@@ -1,7 +1,7 @@
 //! `text-missing-path`: a script or other text file in use names a path that does not exist.
 
 use super::{Query, Rule};
-use crate::audit::LoosePathKind;
+use crate::audit::TextPathKind;
 use crate::catalogue::PACKAGE_TEXT;
 use crate::finding::Findings;
 use crate::text::show_path;
@@ -59,7 +59,7 @@ directory are not reported. In specs, words in braces (`%{…}`) and words with 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for loose in &query.package_text().loose {
-        if loose.kind != LoosePathKind::Missing {
+        if loose.kind != TextPathKind::Missing {
             continue;
         }
         let prefix = query.prefixes().locate(&loose.file).prefix;

@@ -105,7 +105,7 @@ fn archives<'p>(
             }
             let symbol = at.symbol.text();
             let words = format!(
-                "{} is about its symbol {}, and only those of programs and shared objects are read",
+                "{} is about its symbol {}: only symbols of programs and shared objects are read",
                 place(&at.origin),
                 show(symbol.as_bytes())
             );

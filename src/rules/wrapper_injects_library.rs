@@ -1,7 +1,7 @@
 //! `wrapper-injects-library`: a compiler wrapper adds a library to every link.
 
 use super::{Query, Rule};
-use crate::audit::LoosePathKind;
+use crate::audit::TextPathKind;
 use crate::catalogue::PACKAGE_TEXT;
 use crate::finding::Findings;
 use crate::text::show_path;
@@ -50,7 +50,7 @@ C library. Specs in braces (`%{…}`) depend on options and are not reported, an
 
 fn check(query: &Query<'_>) -> Findings {
     let injected = query.package_text().loose.iter();
-    let injected = injected.filter(|loose| loose.kind == LoosePathKind::Injected);
+    let injected = injected.filter(|loose| loose.kind == TextPathKind::Injected);
     injected
         .map(|loose| {
             let message =

@@ -1,7 +1,7 @@
 //! `wrong-resource-dir`: a text file names a resource directory of clang of another version.
 
 use super::{Query, Rule};
-use crate::audit::LoosePathKind;
+use crate::audit::TextPathKind;
 use crate::catalogue::PACKAGE_TEXT;
 use crate::finding::Findings;
 use crate::text::show_path;
@@ -47,7 +47,7 @@ Without another directory of the same major version, the path is a finding of `t
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for loose in &query.package_text().loose {
-        let LoosePathKind::ResourceDir(other) = &loose.kind else { continue };
+        let TextPathKind::ResourceDir(other) = &loose.kind else { continue };
         let prefix = query.prefixes().locate(&loose.file).prefix.unwrap_or_default();
         let below =
             |path: &std::path::Path| path.strip_prefix(&prefix).unwrap_or(path).to_path_buf();

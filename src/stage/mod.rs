@@ -12,8 +12,8 @@ use crate::id::{FastMap, FastSet};
 use crate::package::PackageId;
 use crate::text::show_path;
 use crate::tree::{
-    DiskTree, Errno, Handle, Kind, MemTree, MountError, Node, Noted, NotedTree, Opened, Origin,
-    OverlayTree, Stat, Tree, WithoutTree,
+    DiskTree, Errno, FirstError, FirstErrorTree, Handle, Kind, MemTree, MountError, Node, Opened,
+    Origin, OverlayTree, Stat, Tree, WithoutTree,
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -97,9 +97,9 @@ pub fn lay(
     replaced: &[PathBuf],
     cwd: &Path,
 ) -> Result<StagedTree, StageError> {
-    let below = Noted::default();
+    let below = FirstError::default();
     let sysroot = || match sysroot() {
-        Ok(tree) => Ok(NotedTree::new(tree, Noted::clone(&below))),
+        Ok(tree) => Ok(FirstErrorTree::new(tree, FirstError::clone(&below))),
         Err(errno) => Err(StageError::Sysroot { path: "/".into(), errno }),
     };
     let before = sysroot()?;
@@ -110,7 +110,7 @@ pub fn lay(
     let mut merged: Box<dyn Tree> = Box::new(lower);
     let (mut brought, mut own) = (Brought::default(), Vec::new());
     for (at, stage) in stages.iter().enumerate() {
-        let noted = Noted::default();
+        let first_error = FirstError::default();
         let unreadable = |error: MountError| StageError::Unreadable {
             stage: stage.typed.clone(),
             path: error.path,
@@ -118,7 +118,7 @@ pub fn lay(
         };
         let top = |errno| MountError { path: PathBuf::from("/"), errno };
         let upper = DiskTree::within(&stage.dir).map_err(|errno| unreadable(top(errno)))?;
-        let upper = NotedTree::new(upper, Noted::clone(&noted));
+        let upper = FirstErrorTree::new(upper, FirstError::clone(&first_error));
         let overlay = OverlayTree::new(Box::new(upper), merged).map_err(unreadable)?;
         let overlay = overlay.keeping_directories().seen_from(cwd.to_path_buf());
         let mut dirs: Vec<PathBuf> = overlay.moved_to().map(Path::to_path_buf).collect();
@@ -129,15 +129,15 @@ pub fn lay(
             return Err(StageError::Shared { path, first, second });
         }
         merged = Box::new(overlay);
-        own.push((stage, noted));
+        own.push((stage, first_error));
     }
     changed.extend(brought.0.into_keys());
     if let Some(made) = ldconfig::run(&before, &*merged, &changed) {
         merged = with(merged, &made, cwd)
             .map_err(|MountError { path, errno }| StageError::Sysroot { path, errno })?;
     }
-    for (stage, noted) in own {
-        if let Some((path, errno)) = noted.get().cloned() {
+    for (stage, first_error) in own {
+        if let Some((path, errno)) = first_error.get().cloned() {
             return Err(StageError::Unreadable { stage: stage.typed.clone(), path, errno });
         }
     }

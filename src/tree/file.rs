@@ -38,10 +38,10 @@ impl Handle {
     }
 
     /// The same file, held open beyond the walk; `None` if the limit is reached.
-    pub fn hold(&self) -> Option<Held> {
+    pub fn hold(&self) -> Option<KeptOpen> {
         let permit = self.file.permit()?;
         let handle = Self { file: Arc::clone(&self.file), stat: self.stat };
-        Some(Held { handle, _permit: permit })
+        Some(KeptOpen { handle, _permit: permit })
     }
 
     /// Identity, size and times at the moment of opening.
@@ -83,12 +83,12 @@ impl Handle {
 
 /// A file that stays open until this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct KeptOpen {
     handle: Handle,
     _permit: Permit,
 }
 
-impl Deref for Held {
+impl Deref for KeptOpen {
     type Target = Handle;
 
     fn deref(&self) -> &Handle {

@@ -22,7 +22,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use super::walked::{
-    Given, MetNames, Totals, UnreadablePath, Walked, WalkedName, WalkedText, describe,
+    Given, ListedNames, Totals, UnreadablePath, Walked, WalkedName, WalkedText, describe,
 };
 
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.

@@ -49,9 +49,9 @@ pub struct WalkedText {
 /// Hashes of the names in the listed directories, except names of directories. A name that is
 /// absent here needs no further search.
 #[derive(Default)]
-pub struct MetNames(Vec<u32>);
+pub struct ListedNames(Vec<u32>);
 
-impl MetNames {
+impl ListedNames {
     fn hash(name: &OsStr) -> u32 {
         let [a, b, c, d, ..] = FixedState::default().hash_one(name).to_le_bytes();
         u32::from_le_bytes([a, b, c, d])
@@ -178,7 +178,7 @@ pub struct Walked<T> {
     /// Links with the name of a library whose targets do not exist.
     pub dangling: Vec<PathBuf>,
     /// Names in listed directories, if requested.
-    pub met: MetNames,
+    pub met: ListedNames,
 }
 
 impl<T> Default for Walked<T> {
@@ -192,7 +192,7 @@ impl<T> Default for Walked<T> {
             named: Vec::new(),
             linked: Vec::new(),
             dangling: Vec::new(),
-            met: MetNames::default(),
+            met: ListedNames::default(),
         }
     }
 }
@@ -243,12 +243,12 @@ impl<T> Walked<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::MetNames;
+    use super::ListedNames;
     use std::ffi::OsString;
 
     #[test]
     fn names_that_were_met_are_kept() {
-        let (mut one, mut two) = (MetNames::default(), MetNames::default());
+        let (mut one, mut two) = (ListedNames::default(), ListedNames::default());
         one.add("libone.so".as_ref());
         two.add("libtwo.so".as_ref());
         one.join(two);

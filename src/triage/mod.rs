@@ -22,7 +22,7 @@ use crate::policy::{Day, Origin, Waiver};
 use crate::rules::{self, Rule};
 use lines::{Asker, Lines};
 use rayon::prelude::*;
-use scope::Names;
+use scope::ScopeNames;
 use std::sync::Arc;
 use waivers::Waiving;
 pub use waivers::is_waived;
@@ -91,7 +91,7 @@ pub struct Known<'a> {
 
 /// The input of triage besides the findings.
 #[derive(Clone, Copy)]
-pub struct Judging<'a> {
+pub struct TriageInput<'a> {
     /// Levels and waivers, and the date against which waivers expire.
     pub plan: &'a Plan,
     /// The baseline.
@@ -103,9 +103,9 @@ pub struct Judging<'a> {
 }
 
 /// Assigns each finding its level, drops allowed findings and separates waived ones.
-pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Triage {
+pub fn sort_findings(mut findings: Findings, how: &TriageInput<'_>) -> Triage {
     let waiving = Waiving::new(how.plan);
-    let names = Names::of(how.scope);
+    let names = ScopeNames::of(how.scope);
     let mut waivers = waiving.take(&findings);
     // Findings about waivers can be waived too, but findings about waivers of such findings cannot.
     let about_waivers = waiving.findings(&names, false);
@@ -117,12 +117,12 @@ pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Triage {
         findings.into_iter().zip(waivers).collect();
     sorted.par_sort_by(|(a, _), (b, _)| a.key().cmp(&b.key()));
     let (findings, waivers): (Findings, Vec<Option<&Waiver>>) = sorted.into_iter().unzip();
-    let mut verdict = sort_out(findings, &waivers, how);
-    verdict.elsewhere += waiving.elsewhere(&names);
-    verdict
+    let mut triage = sort_out(findings, &waivers, how);
+    triage.elsewhere += waiving.elsewhere(&names);
+    triage
 }
 
-fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) -> Triage {
+fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'_>) -> Triage {
     let ranks: FastMap<RuleId, (&'static Rule, Level)> = rules::RULES
         .iter()
         .map(|rule| (rule.id, (*rule, how.plan.policy.level_of(&rule.known()))))
@@ -139,7 +139,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
     });
     let waives = how.known.is_some_and(|known| known.waives);
     let mut reasons: FastMap<&Origin, Arc<By>> = FastMap::default();
-    let mut verdict = Triage::default();
+    let mut triage = Triage::default();
     let mut assumed = 0;
     let waived = findings.into_iter().zip(prints).zip(waivers).enumerate();
     for (at, ((finding, fingerprint), waiver)) in waived {
@@ -161,22 +161,22 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
         let judged = Triaged { finding, rule, level, fingerprint };
         match by {
             _ if level == Level::Allow => {}
-            Some(by) => verdict.waived.push(Waived { judged, by }),
-            None => verdict.findings.push(judged),
+            Some(by) => triage.waived.push(Waived { judged, by }),
+            None => triage.findings.push(judged),
         }
     }
-    verdict.complete = verdict.findings.iter().all(|judged| !judged.rule.is_open());
-    verdict.assumed = assumed;
+    triage.complete = triage.findings.iter().all(|judged| !judged.rule.is_open());
+    triage.assumed = assumed;
     if let (Some((lines, _)), Some(known)) = (given, how.known) {
         let (stale, elsewhere) = lines.unused(|entry| how.scope.looked_at(entry));
         let line = |at: usize| {
             let entry = known.baseline.entries[at].clone();
             Stale { gone: how.scope.lacks_file(&entry), entry }
         };
-        verdict.stale = stale.into_iter().map(line).collect();
-        verdict.elsewhere = elsewhere;
+        triage.stale = stale.into_iter().map(line).collect();
+        triage.elsewhere = elsewhere;
     }
-    verdict
+    triage
 }
 
 /// A stale line of a baseline.

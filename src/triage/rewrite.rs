@@ -21,14 +21,14 @@ pub struct Rewrite {
 }
 
 /// The baseline after a run with this result. `known` is the baseline that the run used.
-pub fn rewrite(known: Option<&Baseline>, verdict: &Triage, may_add: bool) -> Rewrite {
+pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
-    let new = without_line(known, verdict);
+    let new = without_line(known, triage);
     let new = new.map(|judged| line(&judged.fingerprint, &judged.finding));
     let mut new: Vec<String> = new.collect();
     new.arrange();
     let left_out = if may_add { 0 } else { std::mem::take(&mut new).len() };
-    let stale: FastSet<u32> = verdict.stale.iter().map(|stale| stale.entry.line).collect();
+    let stale: FastSet<u32> = triage.stale.iter().map(|stale| stale.entry.line).collect();
     let mut out = Rewrite { left_out, ..Rewrite::default() };
     let mut lines: Vec<&[u8]> = Vec::new();
     let sorted = old.is_sorted_by(|a, b| a.text <= b.text);
@@ -56,12 +56,12 @@ pub fn rewrite(known: Option<&Baseline>, verdict: &Triage, may_add: bool) -> Rew
 /// Findings without a line in the baseline.
 fn without_line<'a>(
     known: Option<&Baseline>,
-    verdict: &'a Triage,
+    triage: &'a Triage,
 ) -> impl Iterator<Item = &'a Triaged> {
     // If the baseline waives findings, those keep their lines.
-    let waives = verdict.waived.iter().any(|waived| waived.by.baseline);
-    let waived = verdict.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
-    let all = verdict.findings.iter().map(|judged| (judged, !waives)).chain(waived);
+    let waives = triage.waived.iter().any(|waived| waived.by.baseline);
+    let waived = triage.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
+    let all = triage.findings.iter().map(|judged| (judged, !waives)).chain(waived);
     let (all, askers): (Vec<&Triaged>, Vec<Asker<'_>>) = all
         .map(|(judged, needs_line)| {
             let (finding, fingerprint) = (&*judged.finding, &*judged.fingerprint);
@@ -72,7 +72,7 @@ fn without_line<'a>(
         Some(baseline) => Lines::give(baseline, &askers).1,
         None => vec![None; askers.len()],
     };
-    let open = verdict.findings.len();
+    let open = triage.findings.len();
     all.into_iter().zip(taken).take(open).filter(|(_, line)| line.is_none()).map(|(one, _)| one)
 }
 

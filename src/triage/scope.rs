@@ -17,7 +17,7 @@ use crate::order::Arrange as _;
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
 use crate::policy::{Pattern, Waiver};
-use crate::rules::{self, Judges, Rule};
+use crate::rules::{self, CheckedFiles, Rule};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -78,7 +78,7 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// True if a rule's result for a file depends on the entry points that load it.
 fn depends_on_company(rule: &Rule) -> bool {
-    rule.judges == Judges::Loaded || rule.id == *"undecided"
+    rule.checked_files == CheckedFiles::Loaded || rule.id == *"undecided"
 }
 
 /// True if `object` may still have the finding with this name, because it still names the symbol or
@@ -99,13 +99,13 @@ fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
 }
 
 /// The names of a scope's files, sorted on first use to match waivers quickly.
-pub(super) struct Names<'s> {
+pub(super) struct ScopeNames<'s> {
     scope: &'s Scope<'s>,
     /// Names of audited files, then names of dependencies.
     sorted: OnceLock<[Values<'s>; 2]>,
 }
 
-impl<'s> Names<'s> {
+impl<'s> ScopeNames<'s> {
     pub(super) fn of(scope: &'s Scope<'s>) -> Self {
         Self { scope, sorted: OnceLock::new() }
     }
@@ -135,7 +135,7 @@ impl<'s> Names<'s> {
 
 /// True if a rule also checks dependencies.
 fn judges_loaded(rule: &str) -> bool {
-    rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded)
+    rules::find(rule).is_some_and(|rule| rule.checked_files == CheckedFiles::Loaded)
 }
 
 impl<'a> Scope<'a> {

@@ -1,7 +1,7 @@
 //! Waivers of policies: the waiver of each finding, and waivers that match no finding. A waived
 //! finding is kept in `Triage::waived`, with the waiver's reason.
 
-use super::scope::Names;
+use super::scope::ScopeNames;
 use super::values::Values;
 use crate::catalogue::WAIVERS;
 use crate::finding::{Finding, Findings};
@@ -109,7 +109,7 @@ impl<'a> Waiving<'a> {
     }
 
     /// The state of a waiver after all findings were matched.
-    fn state(&self, at: usize, waiver: &Waiver, names: &Names<'_>) -> WaiverState {
+    fn state(&self, at: usize, waiver: &Waiver, names: &ScopeNames<'_>) -> WaiverState {
         let hit = self.hits[at].load(Relaxed);
         // Users cannot change built-in policies.
         let own = !waiver.origin.source.starts_with("built-in ");
@@ -125,7 +125,7 @@ impl<'a> Waiving<'a> {
 
     /// Findings about stale and expired waivers. `of_waivers` selects waivers of such findings, or
     /// all others.
-    pub(super) fn findings(&self, names: &Names<'_>, of_waivers: bool) -> Findings {
+    pub(super) fn findings(&self, names: &ScopeNames<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
         let findings =
@@ -134,7 +134,7 @@ impl<'a> Waiving<'a> {
     }
 
     /// Number of waivers outside the scope of this run.
-    pub(super) fn elsewhere(&self, names: &Names<'_>) -> usize {
+    pub(super) fn elsewhere(&self, names: &ScopeNames<'_>) -> usize {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         waivers
             .filter(|(at, waiver)| self.state(*at, waiver, names) == WaiverState::Elsewhere)

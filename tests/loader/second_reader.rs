@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use goblin::elf::{Elf, section_header::SHN_UNDEF, sym};
-use linkaudit::format::archive::{Names, definitions};
+use linkaudit::format::archive::{RequestedNames, definitions};
 use linkaudit::tree::{DiskTree, Opened, Tree as _};
 
 /// Every `STEP`th file of /usr is read again.
@@ -127,7 +127,7 @@ fn ar_reads_the_same_index() {
         }
         read += 1;
         symbols += expected.len();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for name in &expected {
             names.insert(name, linkaudit::format::elf::hash::gnu(name));
         }

@@ -130,7 +130,7 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
 
 /// The key of a memoised result: configuration file, components, version, and true if no other
 /// package asked.
-type Asked = (PathBuf, Vec<Vec<u8>>, Option<Vec<u8>>, bool);
+type PackageKey = (PathBuf, Vec<Vec<u8>>, Option<Vec<u8>>, bool);
 
 /// The files that the evaluator asks for, and packages that were evaluated.
 struct Files<'a> {
@@ -143,7 +143,7 @@ struct Files<'a> {
     parsed: FastMap<PathBuf, Option<Arc<Parsed>>>,
     entries: FastMap<PathBuf, Entry>,
     lists: FastMap<PathBuf, Option<Arc<Vec<Vec<u8>>>>>,
-    known: FastMap<Asked, Arc<Outcome>>,
+    known: FastMap<PackageKey, Arc<Outcome>>,
     /// Packages that are being evaluated.
     open: Vec<PathBuf>,
     evaluated: usize,

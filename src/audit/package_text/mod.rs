@@ -9,7 +9,7 @@ mod pkg_config;
 
 pub use cmake::{CMakePackage, cmake_package_name};
 pub use headers::MissingHeader;
-pub use loose::{LoosePath, LoosePathKind};
+pub use loose::{TextPath, TextPathKind};
 pub use pkg_config::{MissingFlag, PkgConfigFile, Unmet};
 
 use crate::id::FastSet;
@@ -79,7 +79,7 @@ pub struct PackageText {
     /// CMake packages.
     pub cmake: Vec<CMakePackage>,
     /// Paths and flags in other text files.
-    pub loose: Vec<LoosePath>,
+    pub loose: Vec<TextPath>,
     /// Headers that installed headers include and that do not exist.
     pub headers: Vec<MissingHeader>,
 }

@@ -9,14 +9,14 @@
 //! definition as in the program's standalone binding.
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
-use super::met::Met;
 use super::question::{Key, Question};
+use super::round_set::RoundSet;
 use super::together::Together;
 use super::words::{self, Defined, Word, WordSet, grouped, hashed};
 use super::{Definition, DuplicateName, Referrer, Source, is_glibc};
 use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner};
-use crate::bind::relocation_pass::{EXACT_FIRST, Exact};
+use crate::bind::relocation_pass::{EXACT_FIRST, RelocationPass};
 use crate::bind::{Binding, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::relocs::{Relocation, Relocations};
@@ -248,7 +248,7 @@ impl Contested {
         source: Source<'_>,
         closure: &Closure,
         bound: &RootBinding,
-        met: &mut Met,
+        met: &mut RoundSet,
     ) -> Result<Vec<DuplicateName>, Vec<Need>> {
         let stops = bound.checked.stop.is_some() || bound.abort.is_some();
         let here = if stops { FastSet::default() } else { self.twice(closure, met) };
@@ -261,13 +261,13 @@ impl Contested {
         let release = source.loader(closure).release;
         let unique = self.unique_of_host(source, closure, &here)?;
         let strings = source.strings;
-        let mut exact = Exact { closure, scope: &scope, strings, release, unique };
+        let mut pass = RelocationPass { closure, scope: &scope, strings, release, unique };
         let mut bindings = Vec::new();
         let started = source.started && starts(closure, source.view);
         let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
         for module in modules.chain(started.then_some(LOADER)).filter(|module| *module != ROOT) {
             let part = self.part(closure, module, &here);
-            if exact.relocate(module, &part, None, Some(&mut bindings)).1.is_some() {
+            if pass.relocate(module, &part, None, Some(&mut bindings)).1.is_some() {
                 break;
             }
         }
@@ -275,7 +275,7 @@ impl Contested {
     }
 
     /// The names that two files in the scope of `closure` define, without its entry point.
-    fn twice(&self, closure: &Closure, met: &mut Met) -> FastSet<Name> {
+    fn twice(&self, closure: &Closure, met: &mut RoundSet) -> FastSet<Name> {
         met.start(self.hashes.len());
         let files = closure.in_scope().filter(|(module, _)| *module != ROOT);
         let names = files.filter_map(|(_, file)| self.defined.get(&file)).flatten();
@@ -320,16 +320,21 @@ impl Contested {
         let scope = Scope::new(host, source.view, true)?;
         let (strings, release) = (source.strings, source.loader(closure).release);
         let unique_so_far = Unique::default();
-        let mut exact =
-            Exact { closure: host, scope: &scope, strings, release, unique: unique_so_far };
+        let mut pass = RelocationPass {
+            closure: host,
+            scope: &scope,
+            strings,
+            release,
+            unique: unique_so_far,
+        };
         for module in host.order().iter().copied().filter(|module| *module != LOADER) {
             let part = match host.module(module).file.filter(|_| module == ROOT) {
                 Some(program) => self.part_of_program(source.view, program, &unique)?,
                 None => self.part(host, module, &unique),
             };
-            exact.relocate(module, &part, None, None);
+            pass.relocate(module, &part, None, None);
         }
-        Ok(exact.unique)
+        Ok(pass.unique)
     }
 
     /// The relocations of a host program that use the names of `here`.

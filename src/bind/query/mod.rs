@@ -12,11 +12,11 @@
 
 pub mod alike;
 pub mod contested;
-mod met;
 mod musl;
 mod names;
 mod present;
 mod question;
+mod round_set;
 mod scope;
 mod standalone;
 mod together;
@@ -32,23 +32,23 @@ use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::wants::Wants;
 use contested::Contested;
-use met::Met;
-use names::Names;
+use names::VaryingNames;
 use object::elf;
 use rayon::prelude::*;
+use round_set::RoundSet;
 use scope::Worker;
 use standalone::Standalone;
 
 /// The requested queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedQueries {
     /// Names that two libraries of a scope define differently.
     pub duplicates: bool,
     /// Libraries that objects bind to.
     pub bound: bool,
 }
 
-impl Asked {
+impl RequestedQueries {
     /// The queries in `wants`.
     pub fn by(wants: Wants) -> Self {
         Self {
@@ -179,7 +179,7 @@ impl Answers {
         names: &Contested,
     ) -> Result<(), Vec<Need>> {
         let known = std::mem::take(&mut self.duplicates_so_far);
-        let found = each(source, known, |closure, binding, met: &mut Met| {
+        let found = each(source, known, |closure, binding, met: &mut RoundSet| {
             match source.loader(closure).family {
                 Family::Glibc => names.answer(source, closure, binding, met),
                 Family::Musl(release) => musl::duplicates(source, closure, release),
@@ -246,7 +246,7 @@ fn each<T: Send, W: Default>(
 /// The data that [`scope`] uses for every entry point.
 struct Shared<'a> {
     source: Source<'a>,
-    names: Names,
+    names: VaryingNames,
     /// By file.
     standalone: Vec<Option<Standalone<'a>>>,
 }
@@ -274,7 +274,7 @@ fn share(source: Source<'_>) -> Result<Shared<'_>, Vec<Need>> {
         .collect::<Result<_, _>>()?;
     let glibc = source.closures.roots.iter().filter(|closure| is_glibc(source, closure));
     let glibc: Vec<&Closure> = glibc.collect();
-    let names = Names::find(source.view, &files.defining(), &glibc, &words);
+    let names = VaryingNames::find(source.view, &files.defining(), &glibc, &words);
     bound.par_iter_mut().for_each(|standalone| standalone.settle(&names));
     let standalone = by_file(files.referring, bound);
     Ok(Shared { source, names, standalone })

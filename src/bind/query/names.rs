@@ -59,7 +59,7 @@ impl Words {
 pub(super) struct Name(u32);
 
 impl Name {
-    /// Index into tables of [`Names::len`] entries.
+    /// Index into tables of [`VaryingNames::len`] entries.
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -117,7 +117,7 @@ pub(super) enum InFile {
 
 /// All words whose binding may vary, and the files whose hash tables contain each.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct VaryingNames {
     by_word: FastMap<Word, Name>,
     /// The names in each file's hash table, by file.
     defined: Vec<InFile>,
@@ -127,7 +127,7 @@ pub(super) struct Names {
     entries: Vec<Box<[FileId]>>,
 }
 
-impl Names {
+impl VaryingNames {
     /// Collects the words that two files of one scope have, or that an object has no definition
     /// for.
     pub(super) fn find(

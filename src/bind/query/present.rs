@@ -1,6 +1,6 @@
 //! The files and names of the scope of one entry point, in tables that a thread reuses for the next.
 
-use super::names::{InFile, Name, NameSet, Names};
+use super::names::{InFile, Name, NameSet, VaryingNames};
 use crate::id::{FileId, Id as _, ModuleId};
 use crate::resolve::Closure;
 
@@ -29,7 +29,7 @@ pub(super) struct Present {
 
 impl Present {
     /// Loads the scope of `closure`; true if two modules share a file.
-    pub(super) fn enter(&mut self, closure: &Closure, names: &Names) -> bool {
+    pub(super) fn enter(&mut self, closure: &Closure, names: &VaryingNames) -> bool {
         let mut has_twins = false;
         self.stamp += 1;
         self.seen.clear(names.len());

@@ -13,7 +13,7 @@ use super::words::Salt;
 use super::{BoundLibrary, Shared};
 use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner, definition};
-use crate::bind::relocation_pass::{EXACT_FIRST, Exact, NO_ASSERT};
+use crate::bind::relocation_pass::{EXACT_FIRST, NO_ASSERT, RelocationPass};
 use crate::bind::{RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
@@ -154,7 +154,7 @@ impl<'a> Under<'_, 'a> {
     fn unique_of_host(&self) -> Result<Unique, Vec<Need>> {
         let Some(host) = self.closure.host() else { return Ok(Unique::default()) };
         let scope = Scope::new(host, self.view(), true)?;
-        let mut exact = self.exact(host, &scope, Unique::default());
+        let mut pass = self.pass(host, &scope, Unique::default());
         for module in host.order().iter().filter(|module| **module != LOADER) {
             let Some(file) = host.module(*module).file else { continue };
             let relocations = self.view().relocations(file).map_err(|need| vec![need])?;
@@ -166,17 +166,22 @@ impl<'a> Under<'_, 'a> {
                 }
                 None => relocations,
             };
-            exact.relocate(*module, part, None, None);
+            pass.relocate(*module, part, None, None);
         }
-        Ok(exact.unique)
+        Ok(pass.unique)
     }
 
-    fn exact<'s>(&self, closure: &'s Closure, scope: &'s Scope<'a>, unique: Unique) -> Exact<'s, 'a>
+    fn pass<'s>(
+        &self,
+        closure: &'s Closure,
+        scope: &'s Scope<'a>,
+        unique: Unique,
+    ) -> RelocationPass<'s, 'a>
     where
         'a: 's,
     {
         let (strings, release) = (self.shared.source.strings, self.release);
-        Exact { closure, scope, strings, release, unique }
+        RelocationPass { closure, scope, strings, release, unique }
     }
 
     /// The standalone binding of a file, if it holds here.
@@ -189,7 +194,7 @@ impl<'a> Under<'_, 'a> {
     /// Finds the libraries that each module binds to.
     fn bind(&self, bound: &mut Bound<'_, 'a>) -> Result<(), Vec<Need>> {
         let mut unique = self.unique_of_host()?;
-        let mut exact: Option<Exact<'_, 'a>> = None;
+        let mut pass: Option<RelocationPass<'_, 'a>> = None;
         let started = self.shared.source.started && starts(self.closure, self.view());
         let modules = self.closure.order().iter().copied().filter(|module| *module != LOADER);
         let (mut again, mut bindings) = (listed(Vec::new()), Vec::new());
@@ -208,13 +213,13 @@ impl<'a> Under<'_, 'a> {
             if relocations.list.is_empty() {
                 continue;
             }
-            let exact = if let Some(exact) = &mut exact {
-                exact
+            let pass = if let Some(pass) = &mut pass {
+                pass
             } else {
                 let unique = std::mem::take(&mut unique);
-                exact.insert(self.exact(self.closure, self.scope()?, unique))
+                pass.insert(self.pass(self.closure, self.scope()?, unique))
             };
-            let (_, abort) = exact.relocate(module, relocations, None, Some(&mut bindings));
+            let (_, abort) = pass.relocate(module, relocations, None, Some(&mut bindings));
             for binding in bindings.drain(..) {
                 bound.add(binding.module, binding.provider);
             }

@@ -7,7 +7,7 @@
 //! definitions matter only if another object defines the name too.
 
 use super::Source;
-use super::names::{Name, Names, Words};
+use super::names::{Name, VaryingNames, Words};
 use super::words::{Salt, Word};
 use crate::bind::standalone::Providers;
 use crate::facts::Need;
@@ -210,7 +210,7 @@ fn is_plain(kind: RefKind) -> bool {
 
 impl Standalone<'_> {
     /// Drops the bindings that no other object of any scope can change.
-    pub(super) fn settle(&mut self, names: &Names) {
+    pub(super) fn settle(&mut self, names: &VaryingNames) {
         let Self { sure, varying, .. } = self;
         varying.retain_mut(|varying| {
             varying.name = names.of_word(varying.word);

@@ -39,7 +39,7 @@ struct Resolved<'q> {
 }
 
 /// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the
-/// order in which lld reports it: a member follows those that it led to.
+/// order in which lld reports members: a member comes after the members that it pulls in.
 pub fn in_order<'q>(question: &'q Question<'q>, link: &'q Link) -> Coverage {
     let resolved = match link.linker {
         Linker::Lld => lld::link(question, link),

@@ -5,7 +5,7 @@ use super::place::dir;
 use super::plugin::Plugin;
 use crate::facts::View;
 use crate::facts::providers::defined;
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::id::{FastMap, FileId, RootId};
 use crate::order::Arrange as _;
 use crate::parallel;
@@ -18,7 +18,7 @@ type Symbols<'a> = FastMap<&'a [u8], FileId>;
 pub(super) struct Hosted<'a, 'n> {
     source: DiagnosisInput<'a>,
     /// The symbols of interest.
-    names: &'n Names,
+    names: &'n RequestedNames,
     /// The symbols of interest that a file defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
     /// Of plugins and the libraries that they bring, by the plugin's directory and its parent.
@@ -30,7 +30,7 @@ pub(super) struct Hosted<'a, 'n> {
 }
 
 impl<'a, 'n> Hosted<'a, 'n> {
-    pub(super) fn new(source: DiagnosisInput<'a>, names: &'n Names) -> Self {
+    pub(super) fn new(source: DiagnosisInput<'a>, names: &'n RequestedNames) -> Self {
         Self {
             source,
             names,
@@ -115,7 +115,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
 }
 
 /// The symbols of interest that a file defines.
-fn names_of<'a>(view: View<'a>, file: FileId, names: &Names) -> Vec<&'a [u8]> {
+fn names_of<'a>(view: View<'a>, file: FileId, names: &RequestedNames) -> Vec<&'a [u8]> {
     let tables = view.object(file).and_then(|object| object.tables.as_ref());
     let found = tables.map(|tables| defined(tables, names)).unwrap_or_default();
     found.into_iter().map(|(name, _)| name).collect()

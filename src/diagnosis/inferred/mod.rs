@@ -40,13 +40,13 @@ use super::reference_state::Undefined;
 use super::{Claims, DiagnosisInput};
 use crate::bind::lookup::{Route, Scope, wanted};
 use crate::facts::Need;
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::find::Query;
 use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::resolve::Closure;
 use hosted::Hosted;
-use own::{Own, Packages};
+use own::{PackagePrograms, Packages};
 use place::{dir, is_default};
 use plugin::{Plugin, Reference, complete, plugins, with_profile};
 use programs::Programs;
@@ -94,7 +94,7 @@ impl Inferred {
             return Ok(Self::default());
         }
         let library_dirs = programs.loaded().map(|file| dir(hosts, file)).collect();
-        let mut names = Names::default();
+        let mut names = RequestedNames::default();
         for reference in plugins.iter().flat_map(|plugin| &plugin.references) {
             names.insert(reference.name, hash::gnu(reference.name));
         }
@@ -270,7 +270,7 @@ impl<'a> Search<'a> {
         program: usize,
         references: &[Reference<'a>],
         others: Option<&Hosted<'a, '_>>,
-        own: &Own,
+        own: &PackagePrograms,
     ) -> Result<Option<FileId>, Vec<Need>> {
         let hosts = self.hosts;
         let root = self.programs.root(program);

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The programs of a plugin's own package.
-pub(super) struct Own {
+pub(super) struct PackagePrograms {
     pub(super) programs: Set,
     /// Those that give a directory of the plugin their name, or are in a private one above it.
     pub(super) named: Set,
@@ -67,12 +67,13 @@ impl<'a> Packages<'a> {
         programs: &Programs,
         references: &[Reference<'_>],
         fitting: &Set,
-    ) -> Own {
+    ) -> PackagePrograms {
         let closure = &source.closures.roots[plugin.root];
         let path = &*source.view.file(plugin.file).path;
         let system = system_dir(source, closure, path);
         let none = || programs.none();
-        let mut out = Own { programs: none(), named: none(), libraries: FastSet::default() };
+        let mut out =
+            PackagePrograms { programs: none(), named: none(), libraries: FastSet::default() };
         let names = references.iter().map(|reference| reference.name);
         let mut libraries: Vec<FileId> =
             names.flat_map(|name| programs.definers(name)).copied().collect();

@@ -4,7 +4,7 @@
 use super::super::DiagnosisInput;
 use crate::facts::Need;
 use crate::facts::providers::defined;
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::{Object, Role, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
 use crate::order::Arrange as _;
@@ -124,7 +124,7 @@ impl Programs {
     pub(super) fn define(
         &mut self,
         source: DiagnosisInput<'_>,
-        names: &Names,
+        names: &RequestedNames,
     ) -> Result<(), Vec<Need>> {
         let roots = self.roots.iter();
         let programs: Vec<(RootId, &Closure)> =

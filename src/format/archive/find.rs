@@ -24,7 +24,7 @@ pub struct Definition {
 
 /// The requested names.
 #[derive(Default)]
-pub struct Names {
+pub struct RequestedNames {
     hashes: FastSet<u32>,
     /// A bit for each value of the hashes' middle bits. This test alone rejects most words of a
     /// large table.
@@ -32,15 +32,15 @@ pub struct Names {
     texts: FastSet<Box<[u8]>>,
 }
 
-/// Number of words in [`Names::seen`].
+/// Number of words in [`RequestedNames::seen`].
 const SEEN: usize = 1 << 12;
 
-/// Index of the word, and the bit, of a hash in [`Names::seen`].
+/// Index of the word, and the bit, of a hash in [`RequestedNames::seen`].
 fn seen(hash: u32) -> (usize, u64) {
     ((hash >> 7) as usize % SEEN, 1 << ((hash >> 1) % 64))
 }
 
-impl Names {
+impl RequestedNames {
     /// Adds a name, whose GNU hash is `hash`.
     pub fn insert(&mut self, name: &[u8], hash: u32) {
         if !self.texts.contains(name) {
@@ -80,7 +80,7 @@ type IsWanted<'a> = &'a dyn Fn(&[u8]) -> bool;
 /// Members of the archive in `file` that define one of `names`, in the order of its index.
 pub fn definitions(
     file: &Handle,
-    names: &Names,
+    names: &RequestedNames,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
     matching(file, &|name| names.contains(name), defects)

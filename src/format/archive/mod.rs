@@ -18,7 +18,7 @@ mod ranges;
 mod read;
 mod symbols;
 
-pub use find::{Definition, Names, definitions, matching, names};
+pub use find::{Definition, RequestedNames, definitions, matching, names};
 pub use index::Index;
 pub use link_facts::{Global, LinkFacts, Reader, Relocation, Section, Wanted};
 pub use members::{Member, MemberDefect, MemberKind, Members, NAMELESS, Symbol, SymbolKind};

@@ -32,7 +32,7 @@ pub enum External {
     Outside,
     /// No file.
     Missing,
-    /// Something other than a regular file, or a file that cannot be opened: the words for it.
+    /// Something other than a regular file, or a file that cannot be opened; the text says what.
     NoFile(&'static str),
 }
 

@@ -1,7 +1,7 @@
 //! The `ar` crate's view of a static archive: names of members, and the symbols of its index.
 
-use super::{Difference, Second, guard};
-use crate::format::archive::{self, Names, definitions};
+use super::{Difference, SecondReading, guard};
+use crate::format::archive::{self, RequestedNames, definitions};
 use crate::format::elf::hash;
 use crate::order;
 use crate::tree::Handle;
@@ -9,16 +9,18 @@ use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// Reads the archive again and compares.
-pub fn compare(file: &Handle) -> Second {
+pub fn compare(file: &Handle) -> SecondReading {
     // The crate allocates what headers claim, so it only gets archives whose claims fit into the
     // file.
     let Ok(Some(members)) = archive::names(file) else {
-        return Second::GaveUp("the second reader does not take it");
+        return SecondReading::GaveUp("the second reader does not take it");
     };
-    guard(|| read(file, &members).unwrap_or(Second::GaveUp("the second reader does not take it")))
+    guard(|| {
+        read(file, &members).unwrap_or(SecondReading::GaveUp("the second reader does not take it"))
+    })
 }
 
-fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<Second> {
+fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<SecondReading> {
     let open = || ar::Archive::new(BufReader::new(Cursor { file, at: 0 }));
     let mut theirs = Vec::new();
     let mut archive = open();
@@ -34,7 +36,7 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<Second> {
         }
     }
     let index: BTreeSet<Vec<u8>> = order::set(open().symbols().ok()?.map(<[u8]>::to_vec));
-    let mut names = Names::default();
+    let mut names = RequestedNames::default();
     for name in &index {
         names.insert(name, hash::gnu(name));
     }
@@ -42,7 +44,7 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<Second> {
     let found: BTreeSet<Vec<u8>> = order::set(found.into_iter().map(|d| d.symbol.into_vec()));
     let lacking = index.difference(&found);
     out.extend(lacking.map(|name| Difference::new("index", None, Some(name))));
-    Some(Second::Read(out))
+    Some(SecondReading::Read(out))
 }
 
 /// A file for the crate to read.

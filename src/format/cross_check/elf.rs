@@ -1,6 +1,6 @@
 //! goblin's view of an ELF file: needs, names, search paths, dynamic symbols with their versions.
 
-use super::{Difference, MOST, Second, guard};
+use super::{Difference, MOST, SecondReading, guard};
 use crate::format::elf::{NeedKind, Object, Str, Tables};
 use crate::format::read_range;
 use crate::id::FastMap;
@@ -10,22 +10,22 @@ use goblin::elf::{Elf, dynamic, section_header, sym};
 
 /// Reads the file again and compares. The object must have been read with its tables, without
 /// defects.
-pub fn compare(file: &Handle, object: &Object) -> Second {
+pub fn compare(file: &Handle, object: &Object) -> SecondReading {
     if file.stat().len > MOST {
-        return Second::GaveUp("larger than the second reader takes");
+        return SecondReading::GaveUp("larger than the second reader takes");
     }
     let Ok(mut bytes) = read_range(file, 0, MOST) else {
-        return Second::GaveUp("could not be read again");
+        return SecondReading::GaveUp("could not be read again");
     };
     guard(|| {
         if let Ok(elf) = Elf::parse(&bytes) {
-            return Second::Read(differences(object, &elf));
+            return SecondReading::Read(differences(object, &elf));
         }
         // Loaders ignore section headers, but goblin stops at damaged ones.
         forget_sections(&mut bytes, object.header.is_64);
         match Elf::parse(&bytes) {
-            Ok(elf) => Second::Read(differences(object, &elf)),
-            Err(_) => Second::GaveUp("the second reader does not take it"),
+            Ok(elf) => SecondReading::Read(differences(object, &elf)),
+            Err(_) => SecondReading::GaveUp("the second reader does not take it"),
         }
     })
 }

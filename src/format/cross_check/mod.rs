@@ -35,7 +35,7 @@ impl Difference {
 
 /// The result of the second reader.
 #[derive(Clone, Debug)]
-pub enum Second {
+pub enum SecondReading {
     /// The file was read, with these differences.
     Read(Vec<Difference>),
     /// The file was not read, for this reason.
@@ -54,9 +54,9 @@ pub fn is_reading() -> bool {
 }
 
 /// Runs a second reader. A panic counts as giving up, because damaged input is known to cause one.
-fn guard(read: impl FnOnce() -> Second) -> Second {
+fn guard(read: impl FnOnce() -> SecondReading) -> SecondReading {
     READING.set(true);
     let second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     READING.set(false);
-    second.unwrap_or(Second::GaveUp("the second reader panicked"))
+    second.unwrap_or(SecondReading::GaveUp("the second reader panicked"))
 }

@@ -113,8 +113,8 @@ fn variant(
 const ASKED: usize = 8;
 
 /// Finds the prefix that all names of a set omit, as LLVM's components do (`Core` or `core` for
-/// `LLVMCore`). At least two names and half of the set must name archives with it, else the words
-/// mean something else.
+/// `LLVMCore`). With the prefix, at least two words and half of the set must name archives.
+/// Otherwise the words are not names without their prefix.
 fn components(set: &mut Set, archives: &BTreeSet<&[u8]>, folded: &BTreeMap<Vec<u8>, &[u8]>) {
     let bare = |spelling: &Spelling| *spelling == Spelling::default();
     let mut cuts: BTreeMap<&[u8], usize> = BTreeMap::new();

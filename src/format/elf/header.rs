@@ -37,8 +37,7 @@ pub struct Header {
     pub phentsize: u16,
     /// e_phnum
     pub phnum: u16,
-    /// e_shoff, and the end of the section headers. Both are 0 without section headers; only their
-    /// extent is used.
+    /// e_shoff, and the end of the section headers. Both are 0 without section headers.
     pub sections: (u64, u64),
     /// True if all program headers could be read.
     pub phdrs_present: bool,
@@ -46,7 +45,7 @@ pub struct Header {
 
 /// The loader's reaction to a file on its search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LoaderReaction {
     /// The loader takes the file.
     Accepted,
     /// Another ELFCLASS: the loader skips the file, and its error message mentions the class.
@@ -78,18 +77,18 @@ impl Ident {
     }
 
     /// The reaction of a loader for `target` to a file without a readable ELF header.
-    pub fn verdict(&self, target: Target) -> Verdict {
+    pub fn reaction(&self, target: Target) -> LoaderReaction {
         let header_size = if target.is_64 { 64 } else { 52 };
         if self.seen < header_size {
-            return Verdict::Fatal("file too short");
+            return LoaderReaction::Fatal("file too short");
         }
         let ident = &self.bytes;
         if !ident.starts_with(&elf::ELFMAG) {
-            return Verdict::Fatal("invalid ELF header");
+            return LoaderReaction::Fatal("invalid ELF header");
         }
         let class = if target.is_64 { elf::ELFCLASS64.0 } else { elf::ELFCLASS32.0 };
         if ident[4] != class {
-            return Verdict::WrongClass;
+            return LoaderReaction::WrongClass;
         }
         let row = machine::of(target);
         let foreign = || {
@@ -104,9 +103,9 @@ impl Ident {
         let rules = row.map_or(IdentRules::PLAIN, |row| row.ident);
         let fault = Self::fault(ident, target, rules);
         match fault {
-            Some(_) if target.machine_first && foreign() => Verdict::WrongMachine,
-            Some(text) => Verdict::Fatal(text),
-            None => Verdict::Accepted,
+            Some(_) if target.machine_first && foreign() => LoaderReaction::WrongMachine,
+            Some(text) => LoaderReaction::Fatal(text),
+            None => LoaderReaction::Accepted,
         }
     }
 
@@ -193,17 +192,17 @@ impl Header {
     }
 
     /// The reaction of a loader for `target` to this file, in the order of `open_verify`.
-    pub fn verdict(&self, target: Target) -> Verdict {
-        let ident = self.ident.verdict(target);
-        if ident != Verdict::Accepted {
+    pub fn reaction(&self, target: Target) -> LoaderReaction {
+        let ident = self.ident.reaction(target);
+        if ident != LoaderReaction::Accepted {
             return ident;
         }
         let row = machine::of(target);
         if row.is_some_and(|row| !row.valid_flags(self.flags)) {
-            return Verdict::Fatal("internal error");
+            return LoaderReaction::Fatal("internal error");
         }
         if self.version != u32::from(elf::EV_CURRENT.0) {
-            return Verdict::Fatal("ELF file version does not match current one");
+            return LoaderReaction::Fatal("ELF file version does not match current one");
         }
         // elf_machine_matches_host
         let matches = match row {
@@ -211,18 +210,18 @@ impl Header {
             None => self.machine == target.machine,
         };
         if !matches {
-            return Verdict::WrongMachine;
+            return LoaderReaction::WrongMachine;
         }
         if self.kind != elf::ET_DYN.0 && self.kind != elf::ET_EXEC.0 {
-            return Verdict::Fatal("only ET_DYN and ET_EXEC can be loaded");
+            return LoaderReaction::Fatal("only ET_DYN and ET_EXEC can be loaded");
         }
         if usize::from(self.phentsize) != self.phdr_size() {
-            return Verdict::Fatal("ELF file's phentsize not the expected size");
+            return LoaderReaction::Fatal("ELF file's phentsize not the expected size");
         }
         if !self.phdrs_present {
-            return Verdict::Fatal("cannot read file data");
+            return LoaderReaction::Fatal("cannot read file data");
         }
-        Verdict::Accepted
+        LoaderReaction::Accepted
     }
 
     /// Size of one program header of this class, in bytes.

@@ -36,7 +36,7 @@ mod versions;
 
 pub use dlopen_note::{DlopenNotes, RequiredLibrary};
 pub use foreign::Foreign;
-pub use header::{Header, Ident, Verdict};
+pub use header::{Header, Ident, LoaderReaction};
 pub use read::read;
 pub use release::{GlibcVersion, MuslVersion};
 pub use sections::Section;
@@ -330,9 +330,11 @@ impl Object {
 
     /// The loader's message if it refuses this object as an entry point.
     pub fn refused_as_main(&self) -> Option<&'static str> {
-        match self.header.verdict(self.header.target()) {
-            Verdict::Fatal(text) => Some(text),
-            Verdict::Accepted | Verdict::WrongClass | Verdict::WrongMachine => self.unmappable,
+        match self.header.reaction(self.header.target()) {
+            LoaderReaction::Fatal(text) => Some(text),
+            LoaderReaction::Accepted
+            | LoaderReaction::WrongClass
+            | LoaderReaction::WrongMachine => self.unmappable,
         }
     }
 

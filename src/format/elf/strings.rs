@@ -7,7 +7,7 @@
 
 use super::pieces::Piece;
 use crate::format::{Defect, Table, c_string};
-use crate::tree::{Handle, Held};
+use crate::tree::{Handle, KeptOpen};
 use memchr::memchr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -33,7 +33,7 @@ pub(super) enum Strings {
 /// A string table that stays in its file.
 #[derive(Debug)]
 pub(super) struct Apart {
-    file: Held,
+    file: KeptOpen,
     offset: u64,
     len: usize,
     /// The pages that were read, each up to the end of the last string that starts on it. A page is

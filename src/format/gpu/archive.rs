@@ -3,7 +3,7 @@
 //! member.
 
 use super::bytes::Bytes;
-use super::{Container, Depth, DeviceCode, Fault, MOST_CONTAINERS};
+use super::{Container, Depth, DeviceCode, DeviceDefect, MOST_CONTAINERS};
 use crate::format::{ReadError, archive};
 use crate::tree::Handle;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
         let bytes = whole.part(place.offset, place.size);
         let own = super::of_bytes(bytes, Depth { inflate: left, ..depth })?;
         let member: Arc<[u8]> = place.name.into();
-        let fault = |fault: Fault| {
+        let fault = |fault: DeviceDefect| {
             let (offset, member) =
                 (place.offset.saturating_add(fault.offset), Some(Arc::clone(&member)));
-            Fault { offset, member, ..fault }
+            DeviceDefect { offset, member, ..fault }
         };
         let container = |container: Container| {
             let (offset, member) =

@@ -7,7 +7,7 @@ use super::bytes::{Bytes, u16_at};
 use super::code_object::{self, CodeObject};
 use super::host::Extent;
 use super::table::{self, COMPRESSED, Short, check_extents, header, table, table_len};
-use super::{Compression, Container, Depth, DeviceCode, Entry, Fault, Kind};
+use super::{Compression, Container, Depth, DeviceCode, DeviceDefect, Entry, Kind};
 use super::{deep, inflate};
 use crate::format::ReadError;
 
@@ -19,11 +19,11 @@ pub(super) fn plain(
     bytes: Bytes<'_>,
     offset: u64,
     depth: Depth,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<DeviceDefect>,
 ) -> Result<Container, ReadError> {
     let mut container = Container::new(Kind::Bundle, offset);
     let Some(mut entries) = table_of(bytes)? else {
-        faults.push(Fault::new(offset, "ends inside its table of entries"));
+        faults.push(DeviceDefect::new(offset, "ends inside its table of entries"));
         container.size = bytes.len();
         return Ok(container);
     };
@@ -31,7 +31,7 @@ pub(super) fn plain(
     for entry in &mut entries {
         let Some(last) = entry.offset.checked_add(entry.size).filter(|last| *last <= bytes.len())
         else {
-            faults.push(Fault::of(offset, &entry.id, "ends beyond the end of the bundle"));
+            faults.push(DeviceDefect::of(offset, &entry.id, "ends beyond the end of the bundle"));
             continue;
         };
         end = end.max(last);
@@ -40,7 +40,7 @@ pub(super) fn plain(
         let head = if entry.code.is_some() { Vec::new() } else { part.read(0, 4)? };
         faults.extend(
             table::content_fault(entry, table, &head)
-                .map(|what| Fault::of(offset, &entry.id, what)),
+                .map(|what| DeviceDefect::of(offset, &entry.id, what)),
         );
     }
     container.size = end.max(table).min(bytes.len());
@@ -64,13 +64,13 @@ pub(super) fn in_sections(
     for (id, Extent { offset, size }) in sections {
         let part = bytes.part(*offset, *size);
         if part.len() != *size {
-            out.faults.push(Fault::of(start, id, "is a section beyond the end of the file"));
+            out.faults.push(DeviceDefect::of(start, id, "is a section beyond the end of the file"));
         }
         let code = payload(part, depth.notes)?;
         let entry = Entry { id: id.clone(), offset: offset - start, size: *size, code };
         let head = if entry.code.is_some() { Vec::new() } else { part.read(0, 4)? };
         let what = table::content_fault(&entry, 0, &head);
-        out.faults.extend(what.map(|what| Fault::of(*offset, id, what)));
+        out.faults.extend(what.map(|what| DeviceDefect::of(*offset, id, what)));
         container.size = container.size.max(entry.offset.saturating_add(*size));
         container.entries.push(entry);
     }
@@ -117,7 +117,7 @@ pub(super) fn compressed(
             Some(1..=3) | None => "ends inside its header",
             Some(_) => "has an unknown version",
         };
-        faults.push(Fault::new(offset, what));
+        faults.push(DeviceDefect::new(offset, what));
         return Ok(container);
     };
     container.version = Some(header.version);
@@ -125,24 +125,27 @@ pub(super) fn compressed(
     container.compression = header.method;
     match header.total {
         Some(total) if total > bytes.len() => {
-            faults.push(Fault::new(offset, "is larger by its header than the space it has"));
+            faults.push(DeviceDefect::new(offset, "is larger by its header than the space it has"));
         }
         Some(total) if total < header.len => {
-            faults.push(Fault::new(offset, "has a total size that is smaller than its header"));
+            faults.push(DeviceDefect::new(
+                offset,
+                "has a total size that is smaller than its header",
+            ));
             return Ok(container);
         }
         Some(total) => container.size = total,
         None => {}
     }
     let Some(method) = header.method else {
-        faults.push(Fault::new(offset, "is compressed by an unknown method"));
+        faults.push(DeviceDefect::new(offset, "is compressed by an unknown method"));
         return Ok(container);
     };
     let stream = bytes.part(header.len, container.size - header.len.min(container.size));
     container.magic_inside = bytes.part(0, container.size).find(4, COMPRESSED)?;
     if header.uncompressed > inflate::most(method, stream.len()) {
         let what = "states an inflated size that its compressed bytes cannot reach";
-        faults.push(Fault::new(offset, what));
+        faults.push(DeviceDefect::new(offset, what));
     } else if let Some(most) = depth.inflate {
         if header.uncompressed <= deep::MOST.min(most.saturating_sub(out.inflated)) {
             out.inflated += header.uncompressed;
@@ -154,7 +157,7 @@ pub(super) fn compressed(
         } else {
             "is behind 4 GiB of other inflated bundles"
         };
-        out.unchecked.push(Fault::new(offset, what));
+        out.unchecked.push(DeviceDefect::new(offset, what));
     }
     entries_of(stream, method, header.uncompressed, &mut container, faults)?;
     Ok(container)
@@ -166,7 +169,7 @@ fn entries_of(
     method: Compression,
     uncompressed: u64,
     container: &mut Container,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<DeviceDefect>,
 ) -> Result<(), ReadError> {
     let mut want = TABLE;
     let entries = loop {
@@ -183,7 +186,7 @@ fn entries_of(
             check_extents(&entries, uncompressed, container.offset, faults);
             container.entries = entries;
         }
-        None => faults.push(Fault::new(container.offset, "cannot be inflated to a bundle")),
+        None => faults.push(DeviceDefect::new(container.offset, "cannot be inflated to a bundle")),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use super::bytes::Bytes;
 use super::code_object;
 use super::table::{Header, Short, check_extents, content_fault, table, table_len};
-use super::{Compression, Container, Entry, Fault, inflate};
+use super::{Compression, Container, DeviceDefect, Entry, inflate};
 use md5::{Digest as _, Md5};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -72,7 +72,7 @@ pub(super) fn check(
     method: Compression,
     header: &Header,
     container: &mut Container,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<DeviceDefect>,
 ) {
     let offset = container.offset;
     let _taken = ROOM.take(header.uncompressed.saturating_mul(3));
@@ -90,23 +90,25 @@ pub(super) fn check(
     let taken =
         inflate::all(stream, method, header.uncompressed, &mut |chunk| arriving.take(chunk));
     let Arriving { hash, seen, table, faults: found, .. } = arriving;
-    faults.extend(found.into_iter().map(|(id, what)| Fault::of(offset, &id, what)));
+    faults.extend(found.into_iter().map(|(id, what)| DeviceDefect::of(offset, &id, what)));
     match table {
         Some(Ok(entries)) => {
             check_extents(&entries, header.uncompressed, offset, faults);
             container.entries = entries;
         }
-        _ => faults.push(Fault::new(offset, "cannot be inflated to a bundle")),
+        _ => faults.push(DeviceDefect::new(offset, "cannot be inflated to a bundle")),
     }
     let sum = hash.finalize();
     let sum = sum.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
     match taken {
-        None => faults.push(Fault::new(offset, "is damaged, or larger when inflated than stated")),
+        None => faults
+            .push(DeviceDefect::new(offset, "is damaged, or larger when inflated than stated")),
         Some(_) if seen != header.uncompressed => {
-            faults.push(Fault::new(offset, "is smaller when inflated than its header states"));
+            faults
+                .push(DeviceDefect::new(offset, "is smaller when inflated than its header states"));
         }
         Some(_) if sum != Some(header.hash) => {
-            faults.push(Fault::new(offset, "has another sum than its header states"));
+            faults.push(DeviceDefect::new(offset, "has another sum than its header states"));
         }
         // Version 1 does not state its size.
         Some(taken) if header.total.is_none() => container.size = header.len + taken,

@@ -5,7 +5,7 @@
 //! sections are read as they are.
 
 use super::bytes::{Bytes, u32_at, u64_at};
-use super::{DeviceCode, Fault, kpack, nv};
+use super::{DeviceCode, DeviceDefect, kpack, nv};
 use crate::format::ReadError;
 use object::elf;
 use std::collections::BTreeSet;
@@ -258,7 +258,7 @@ impl<'a> Elf<'a> {
             out.wrappers += 1;
             let at = self.place(wrapper.addr).map_or(0, |place| place.offset);
             if !matches!(wrapper.magic, HIP | CUDA | KPACK) {
-                out.faults.push(Fault::new(at, "is a wrapper with an unknown magic number"));
+                out.faults.push(DeviceDefect::new(at, "is a wrapper with an unknown magic number"));
                 continue;
             }
             let slot = wrapper.addr.wrapping_add(8);
@@ -271,7 +271,8 @@ impl<'a> Elf<'a> {
                 }
                 Some(place) => places.pointed.push(place),
                 None => {
-                    out.faults.push(Fault::new(at, "is a wrapper that points outside the file"));
+                    out.faults
+                        .push(DeviceDefect::new(at, "is a wrapper that points outside the file"));
                 }
             }
         }

@@ -5,7 +5,7 @@
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::msgpack::{Reader, Value};
-use super::{Container, DeviceCode, Entry, Fault, Kind};
+use super::{Container, DeviceCode, DeviceDefect, Entry, Kind};
 use crate::format::ReadError;
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub(super) fn read(
     container.size = bytes.len();
     let head = bytes.read(0, 16)?;
     let (Some(version), Some(table)) = (u32_at(&head, 4), u64_at(&head, 8)) else {
-        out.faults.push(Fault::new(offset, "ends inside its header"));
+        out.faults.push(DeviceDefect::new(offset, "ends inside its header"));
         return Ok(container);
     };
     container.version = u16::try_from(version).ok();
@@ -54,14 +54,14 @@ pub(super) fn read(
     }
     let len = bytes.len().saturating_sub(table);
     if len == 0 {
-        out.faults.push(Fault::new(offset, "ends before its table of contents"));
+        out.faults.push(DeviceDefect::new(offset, "ends before its table of contents"));
     } else if len > MOST_TABLE {
         out.unread = Some("a kpack file with a table of contents of more than 64 MiB");
     } else {
         let raw = bytes.read(table, usize::try_from(len).unwrap_or(0))?;
         match entries(&raw) {
             Some(entries) => container.entries = entries,
-            None => out.faults.push(Fault::new(offset, "has a damaged table of contents")),
+            None => out.faults.push(DeviceDefect::new(offset, "has a damaged table of contents")),
         }
     }
     Ok(container)

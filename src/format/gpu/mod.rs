@@ -54,9 +54,9 @@ pub struct DeviceCode {
     /// replaces `@GFXARCH@` with the name of the GPU.
     pub kpack_paths: BTreeSet<Vec<u8>>,
     /// The defects.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<DeviceDefect>,
     /// Compressed bundles that are too large to be checked as requested.
-    pub unchecked: Vec<Fault>,
+    pub unchecked: Vec<DeviceDefect>,
     /// The reason why a part of the file was not read, if there is one.
     pub unread: Option<&'static str>,
     /// The sum of the sizes of inflated bundles, as their headers state them.
@@ -208,7 +208,7 @@ impl Entry {
 
 /// A defect of device code.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Fault {
+pub struct DeviceDefect {
     /// Offset in the file.
     pub offset: u64,
     /// The member that has the defect, if the file is an archive.
@@ -219,7 +219,7 @@ pub struct Fault {
     pub what: &'static str,
 }
 
-impl Fault {
+impl DeviceDefect {
     fn new(offset: u64, what: &'static str) -> Self {
         Self { offset, member: None, entry: None, what }
     }
@@ -297,7 +297,8 @@ fn of_host(
         let next = places.pointed.get(number + 1).map_or(u64::MAX, |next| next.offset);
         let extent = Extent { size: place.size.min(next - place.offset), ..*place };
         if !container(bytes, extent, depth, out)? {
-            out.faults.push(Fault::new(place.offset, "is no bundle, and a wrapper points to it"));
+            out.faults
+                .push(DeviceDefect::new(place.offset, "is no bundle, and a wrapper points to it"));
         }
     }
     let sections = places.hip_sections.iter().chain(&places.nv_sections);
@@ -336,7 +337,7 @@ fn unregistered(
                     let head = bytes.read(found, 32)?;
                     if host::magic_of(&head).is_some() {
                         let what = "is a bundle that no wrapper points to";
-                        out.faults.push(Fault::new(found, what));
+                        out.faults.push(DeviceDefect::new(found, what));
                     }
                     break;
                 }
@@ -355,7 +356,7 @@ fn concatenated(
     out: &mut DeviceCode,
 ) -> Result<(), ReadError> {
     let Some(end) = part.offset.checked_add(part.size).filter(|end| *end <= bytes.len()) else {
-        out.faults.push(Fault::new(part.offset, "is a section beyond the end of the file"));
+        out.faults.push(DeviceDefect::new(part.offset, "is a section beyond the end of the file"));
         return Ok(());
     };
     let mut at = part.offset;

@@ -2,7 +2,7 @@
 //! with their SM number. The layout is that of CUDA's `fatbinary_section.h` and of `cuobjdump`.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
-use super::{Compression, Container, Entry, Fault, Kind};
+use super::{Compression, Container, DeviceDefect, Entry, Kind};
 use crate::format::ReadError;
 
 /// The magic number of a fat binary.
@@ -17,7 +17,7 @@ const CUBIN: u16 = 2;
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<DeviceDefect>,
 ) -> Result<Container, ReadError> {
     let mut container = Container::new(Kind::Nv, offset);
     container.size = bytes.len();
@@ -25,13 +25,13 @@ pub(super) fn read(
     let (Some(version), Some(header), Some(size)) =
         (u16_at(&head, 4), u16_at(&head, 6), u64_at(&head, 8))
     else {
-        faults.push(Fault::new(offset, "ends inside its header"));
+        faults.push(DeviceDefect::new(offset, "ends inside its header"));
         return Ok(container);
     };
     container.version = Some(version);
     let end = u64::from(header).checked_add(size).filter(|end| *end <= bytes.len());
     let Some(end) = end.filter(|_| header >= 16) else {
-        faults.push(Fault::new(offset, "is larger by its header than the space it has"));
+        faults.push(DeviceDefect::new(offset, "is larger by its header than the space it has"));
         return Ok(container);
     };
     container.size = end;
@@ -46,12 +46,12 @@ pub(super) fn read(
         };
         let image = fields().filter(|(_, len, ..)| *len >= 32);
         let Some((kind, len, size, sm, flags)) = image else {
-            faults.push(Fault::new(offset, "has an image whose header is cut short"));
+            faults.push(DeviceDefect::new(offset, "has an image whose header is cut short"));
             break;
         };
         let next = at.checked_add(len).and_then(|start| start.checked_add(size));
         let Some(next) = next.filter(|next| *next <= end) else {
-            faults.push(Fault::new(offset, "has an image beyond its end"));
+            faults.push(DeviceDefect::new(offset, "has an image beyond its end"));
             break;
         };
         // Code for exactly this GPU (`sm_90a`), or for its family (`sm_100f`).

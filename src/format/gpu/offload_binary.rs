@@ -2,7 +2,7 @@
 //! `.llvm.offloading` sections and of files that `clang-offload-packager` writes.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
-use super::{Container, Entry, Fault, Kind, code_object};
+use super::{Container, DeviceDefect, Entry, Kind, code_object};
 use crate::format::{ReadError, c_string};
 
 /// The magic number.
@@ -18,7 +18,7 @@ pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,
     notes: bool,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<DeviceDefect>,
 ) -> Result<Container, ReadError> {
     let mut container = Container::new(Kind::OffloadBinary, offset);
     container.size = bytes.len();
@@ -26,7 +26,7 @@ pub(super) fn read(
     let (Some(version), Some(size), Some(entries), Some(last)) =
         (u32_at(&head, 4), u64_at(&head, 8), u64_at(&head, 16), u64_at(&head, 24))
     else {
-        faults.push(Fault::new(offset, "ends inside its header"));
+        faults.push(DeviceDefect::new(offset, "ends inside its header"));
         return Ok(container);
     };
     container.version = u16::try_from(version).ok();
@@ -35,12 +35,12 @@ pub(super) fn read(
         1 => 1,
         2 => last,
         _ => {
-            faults.push(Fault::new(offset, "has an unknown version"));
+            faults.push(DeviceDefect::new(offset, "has an unknown version"));
             return Ok(container);
         }
     };
     if size > bytes.len() || size < 32 {
-        faults.push(Fault::new(offset, "is larger by its header than the space it has"));
+        faults.push(DeviceDefect::new(offset, "is larger by its header than the space it has"));
         return Ok(container);
     }
     container.size = size;
@@ -49,13 +49,13 @@ pub(super) fn read(
         let at = number.checked_mul(40).and_then(|at| at.checked_add(entries));
         let raw = bytes.read(at.unwrap_or(u64::MAX), 40)?;
         let Some(entry) = image(bytes, &raw, version, notes)? else {
-            faults.push(Fault::new(offset, "has an image beyond its end"));
+            faults.push(DeviceDefect::new(offset, "has an image beyond its end"));
             break;
         };
         container.entries.push(entry);
     }
     if count > MOST_IMAGES {
-        faults.push(Fault::new(offset, "has more than 4096 images"));
+        faults.push(DeviceDefect::new(offset, "has more than 4096 images"));
     }
     Ok(container)
 }

@@ -2,7 +2,7 @@
 //! files and from streams.
 
 use super::bytes::{u16_at, u32_at, u64_at};
-use super::{Compression, Entry, Fault};
+use super::{Compression, DeviceDefect, Entry};
 use crate::sniff::BITCODE;
 
 /// The magic of a plain bundle, without NUL.
@@ -104,11 +104,11 @@ pub(super) fn check_extents(
     entries: &[Entry],
     uncompressed: u64,
     offset: u64,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<DeviceDefect>,
 ) {
     for entry in entries {
         if entry.offset.checked_add(entry.size).is_none_or(|end| end > uncompressed) {
-            faults.push(Fault::of(offset, &entry.id, "ends beyond the end of the bundle"));
+            faults.push(DeviceDefect::of(offset, &entry.id, "ends beyond the end of the bundle"));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! report's data into words and verifies nothing; `candidates` writes verified fixes.
 
 use super::Sheet;
-use crate::finding::{Evidence, EvidenceKind, INSTALLED, Intent, REMOVED};
+use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
 use crate::order;
 use crate::package::search_entry;
 use crate::report::entry::ReportEntry;
@@ -160,7 +160,7 @@ impl Sheet<'_> {
     /// Advice about archives missing from a list.
     fn regenerate(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let mut fixes = entry.findings.iter().flat_map(|finding| &finding.fix);
-        let listed = fixes.find(|fix| fix.intent == Intent::AddToList);
+        let listed = fixes.find(|fix| fix.intent == FixKind::AddToList);
         let list = listed.and_then(|fix| fix.list.as_deref());
         let (Some(list), Some(first)) = (list, entry.findings.first()) else { return Ok(()) };
         let [candidates, members] = [EvidenceKind::Candidate, EvidenceKind::Reference]

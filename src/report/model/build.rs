@@ -49,11 +49,11 @@ impl Parts {
 
 impl Report {
     /// The report of an audit.
-    pub fn new(audit: &Audit, plan: &Plan, verdict: Triage, parts: Parts) -> Self {
-        let counts = counts(&verdict);
-        let complete = verdict.complete;
-        let (totals, assumptions) = (totals(audit, &verdict), assumptions(audit, &verdict));
-        let Triage { findings, waived, stale, .. } = verdict;
+    pub fn new(audit: &Audit, plan: &Plan, triage: Triage, parts: Parts) -> Self {
+        let counts = counts(&triage);
+        let complete = triage.complete;
+        let (totals, assumptions) = (totals(audit, &triage), assumptions(audit, &triage));
+        let Triage { findings, waived, stale, .. } = triage;
         let mut naming = Naming::new(&audit.prefixes);
         let mut findings: Vec<Finding> =
             findings.into_iter().map(|judged| naming.finding(judged)).collect();
@@ -126,22 +126,22 @@ fn run(rule: &Rule, plan: &Plan) -> RuleRun {
     }
 }
 
-fn counts(verdict: &Triage) -> Counts {
+fn counts(triage: &Triage) -> Counts {
     let count = |counts: &dyn Fn(&Triaged) -> bool| {
-        verdict.findings.iter().filter(|judged| counts(judged)).count()
+        triage.findings.iter().filter(|judged| counts(judged)).count()
     };
     let is_input = |judged: &Triaged| judged.rule.group.is_input;
     Counts {
         errors: count(&|judged| !is_input(judged) && judged.level == Level::Error),
         warnings: count(&|judged| !is_input(judged) && judged.level == Level::Warning),
         incomplete: count(&is_input),
-        waived: verdict.waived.len(),
-        waived_by_baseline: verdict.waived.iter().filter(|waived| waived.by.baseline).count(),
-        unused_elsewhere: verdict.elsewhere,
+        waived: triage.waived.len(),
+        waived_by_baseline: triage.waived.iter().filter(|waived| waived.by.baseline).count(),
+        unused_elsewhere: triage.elsewhere,
     }
 }
 
-fn totals(audit: &Audit, verdict: &Triage) -> Totals {
+fn totals(audit: &Audit, triage: &Triage) -> Totals {
     let (totals, diagnosis) = (&audit.totals, &audit.diagnosis);
     let references = |assumed: &[Assumed]| assumed.iter().map(|one| one.references).sum::<usize>();
     let is_audited =
@@ -159,8 +159,8 @@ fn totals(audit: &Audit, verdict: &Triage) -> Totals {
         skipped: totals.skipped.clone(),
         roots: audit.closures.roots.len(),
         code_objects: audit.devices.code_objects(),
-        explained: diagnosis.explained - verdict.assumed,
-        assumed: verdict.assumed
+        explained: diagnosis.explained - triage.assumed,
+        assumed: triage.assumed
             + references(&diagnosis.assumed)
             + references(&diagnosis.provided)
             + diagnosis.inferred.iter().map(|host| host.references).sum::<usize>(),
@@ -172,7 +172,7 @@ fn totals(audit: &Audit, verdict: &Triage) -> Totals {
     }
 }
 
-fn assumptions(audit: &Audit, verdict: &Triage) -> Vec<Assumption> {
+fn assumptions(audit: &Audit, triage: &Triage) -> Vec<Assumption> {
     let of = |by: AssumedBy| {
         move |assumed: &Assumed| Assumption {
             by,
@@ -182,7 +182,7 @@ fn assumptions(audit: &Audit, verdict: &Triage) -> Vec<Assumption> {
             plugins: Vec::new(),
         }
     };
-    let (by, references) = (AssumedBy::AcceptedMissingLibrary, verdict.assumed);
+    let (by, references) = (AssumedBy::AcceptedMissingLibrary, triage.assumed);
     let accepted = Assumption { by, name: None, references, files: None, plugins: Vec::new() };
     let accepted = (references > 0).then_some(accepted);
     let hosts = audit.diagnosis.assumed.iter().map(of(AssumedBy::HostProgram));

@@ -7,7 +7,7 @@
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
-use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, Intent};
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, FixKind};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::package::{Prefixes, without_hashes};
@@ -223,7 +223,7 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
 /// The cause of an archive missing from a list. The first fix is the archive that defines the
 /// symbol; the others are its dependencies.
 fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
-    let fix = finding.fix.iter().find(|fix| fix.intent == Intent::AddToList)?;
+    let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
     let list = fix.list.as_deref();
     let file = list.and_then(Path::file_name).map(Path::new);
@@ -237,7 +237,7 @@ fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
 /// candidate.
 fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     finding.symbol.as_ref()?;
-    let fix = finding.fix.iter().find(|fix| fix.intent != Intent::AddToList);
+    let fix = finding.fix.iter().find(|fix| fix.intent != FixKind::AddToList);
     let linked = fix.and_then(|fix| fix.entry.as_deref());
     let candidates = || finding.evidence_of(EvidenceKind::Candidate);
     let mut linkable = candidates().filter(|e| !e.is_of_system() && !e.is_program());

@@ -5,7 +5,7 @@
 use super::cause::{Cause, CauseKind};
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
-use crate::finding::{EvidenceKind, Intent};
+use crate::finding::{EvidenceKind, FixKind};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::package::{Prefixes, without_hashes};
@@ -133,7 +133,7 @@ fn is_of_one_object(cause: &Cause) -> bool {
 /// The list that omits an archive.
 fn list(cause: &Cause) -> Option<Arc<Path>> {
     let of_list = cause.kind == CauseKind::ArchiveNotListed;
-    let mut fixes = cause.fix.iter().filter(|fix| of_list && fix.intent == Intent::AddToList);
+    let mut fixes = cause.fix.iter().filter(|fix| of_list && fix.intent == FixKind::AddToList);
     fixes.find_map(|fix| fix.list.clone())
 }
 

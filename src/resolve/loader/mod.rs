@@ -12,7 +12,7 @@ pub use rules::{Family, Loader, NoLoader};
 use super::Machine;
 use super::musl::names::arches;
 use crate::facts::{FactStore, Need, PathState};
-use crate::format::elf::{Object, Target, Verdict, machine};
+use crate::format::elf::{LoaderReaction, Object, Target, machine};
 use crate::id::{FastMap, IdVec, LoaderId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
 use crate::policy::Libc;
@@ -309,10 +309,12 @@ fn needs_musl(object: &Object) -> bool {
 /// The defect of a PT_INTERP path without a loader for `target`.
 fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> InterpreterDefect {
     match store.place(path) {
-        Some(PathState::File(file)) => match store.file(file).content.verdict(target) {
-            Verdict::WrongClass | Verdict::WrongMachine => InterpreterDefect::WrongArchitecture,
-            Verdict::Fatal(text) => InterpreterDefect::NoLoader(text),
-            Verdict::Accepted => InterpreterDefect::Absent,
+        Some(PathState::File(file)) => match store.file(file).content.reaction(target) {
+            LoaderReaction::WrongClass | LoaderReaction::WrongMachine => {
+                InterpreterDefect::WrongArchitecture
+            }
+            LoaderReaction::Fatal(text) => InterpreterDefect::NoLoader(text),
+            LoaderReaction::Accepted => InterpreterDefect::Absent,
         },
         Some(PathState::Directory) => InterpreterDefect::NoLoader("is a directory"),
         Some(PathState::Special(special)) => InterpreterDefect::NoLoader(special.describe()),

@@ -41,7 +41,7 @@ pub(super) fn read(
     }
     let (release, debian) = match own.release {
         Some(release) => (release, own.debian),
-        None => told_by_libc(store, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
+        None => release_of_libc(store, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
     };
     let mut config_faults = Vec::new();
     let cache = match &own.cache {
@@ -130,15 +130,15 @@ fn musl(
 }
 
 /// A glibc release, and whether it has Debian's patches.
-type Told = (GlibcVersion, bool);
+type LibcRelease = (GlibcVersion, bool);
 
 /// Release and vendor of a loader whose binary lacks them (before 2.33). They come from the strings
 /// of the libc in its directories, or from the highest version that libc defines.
-fn told_by_libc(
+fn release_of_libc(
     store: &dyn FactStore,
     dirs: &[Vec<u8>],
     target: Target,
-) -> Result<Option<Told>, Need> {
+) -> Result<Option<LibcRelease>, Need> {
     for dir in dirs {
         let Some(file) = file_for(store, &[&dir[..], b"libc.so.6"].concat(), target)? else {
             continue;

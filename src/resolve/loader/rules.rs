@@ -3,7 +3,7 @@
 
 use super::config::ConfigDefect;
 use crate::facts::{FactStore, Need, PathState};
-use crate::format::elf::{GlibcVersion, MuslVersion, Target, Verdict};
+use crate::format::elf::{GlibcVersion, LoaderReaction, MuslVersion, Target};
 use crate::id::{FileId, StrId};
 use crate::plan::Cpu;
 use crate::resolve::cache::{Asker, Cache};
@@ -95,7 +95,7 @@ pub(super) fn file_for(
     match store.place(path) {
         None => Err(Need::path(path.to_vec(), None)),
         Some(PathState::File(file)) => {
-            let taken = store.file(file).content.verdict(target) == Verdict::Accepted;
+            let taken = store.file(file).content.reaction(target) == LoaderReaction::Accepted;
             Ok(taken.then_some(file))
         }
         Some(

@@ -10,12 +10,12 @@ pub use names::builtin;
 
 use super::chain::Depths;
 use super::names::NameTable;
-use super::probe_batch::{self, portion};
+use super::probe_batch::{self, batch};
 use super::search::Search;
 use super::search_result::Opening;
 use super::trace::{Outcome, Trace, Tried};
 use super::{Closure, Edge, Fatal, FoundBy, LOADER, Links, LoadFailure, Module, ROOT, Root};
-use crate::facts::{Content, Need, PathState, Portion};
+use crate::facts::{Content, Need, PathState, ProbeBatch};
 use crate::format::elf::{NeedKind, Object, Role};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, StrId};
 use crate::text::last_part;
@@ -480,7 +480,7 @@ impl Load<'_> {
             self.by_cwd |= !dir.starts_with(b"/");
             let path_here = path(dir);
             passed.done = at;
-            match self.place(&path_here, key.and_then(|(list, name)| portion(list, name, at))) {
+            match self.place(&path_here, key.and_then(|(list, name)| batch(list, name, at))) {
                 Some(PathState::Failed(errno)) => {
                     self.tell(&path_here, PathState::Failed(errno), how);
                     self.errno = words(errno);
@@ -497,10 +497,10 @@ impl Load<'_> {
                     self.search.cache.passed.extend(key.map(|key| (key, passed)));
                     // One round requests them all, up to the point where the loader would stop.
                     let end = probe_batch::end_of(at).min(dirs.len());
-                    let portion = key.and_then(|(list, name)| portion(list, name, at));
+                    let batch = key.and_then(|(list, name)| batch(list, name, at));
                     if self.search.needs.len() < MOST_ASKED {
                         let paths = dirs[at..end].iter().map(|dir| path(dir)).collect();
-                        self.search.needs.push(Need::First { paths, target: None, portion });
+                        self.search.needs.push(Need::First { paths, target: None, batch });
                     }
                     return Opened::Unknown;
                 }
@@ -518,9 +518,9 @@ impl Load<'_> {
     }
 
     /// The entry at a path. In a batch that was already probed, an unknown path does not exist.
-    fn place(&self, path: &[u8], portion: Option<Portion>) -> Option<PathState> {
+    fn place(&self, path: &[u8], batch: Option<ProbeBatch>) -> Option<PathState> {
         self.search.store.place(path).or_else(|| {
-            let absent = self.search.store.is_looked_through(&portion?);
+            let absent = self.search.store.is_looked_through(&batch?);
             absent.then_some(PathState::Failed(Errno::NOENT))
         })
     }

@@ -49,7 +49,7 @@ pub struct Near {
 }
 
 /// The files of a question.
-pub(super) struct Asked<'a> {
+pub(super) struct HintFiles<'a> {
     /// The archives.
     pub(super) archives: Vec<ArchiveId>,
     /// The shared objects.
@@ -61,7 +61,7 @@ impl Hints {
     pub(super) fn new(
         (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
         view: &Archive,
-        asked: &Asked<'_>,
+        asked: &HintFiles<'_>,
     ) -> Self {
         let mut out = Self::default();
         let open = || view.coverage.undefined.iter().chain(&view.unknown);
@@ -109,7 +109,7 @@ impl Hints {
         (audit, tree): (&Audit, &dyn Tree),
         view: &Archive,
         open: impl Iterator<Item = &'n Undefined> + Clone,
-        asked: &Asked<'_>,
+        asked: &HintFiles<'_>,
     ) {
         if open.clone().next().is_none() {
             return;

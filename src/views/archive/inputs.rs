@@ -1,6 +1,6 @@
 //! The inputs of the question: the typed archives and objects, and their order if it counts.
 
-use super::{Asked, entries, file, providers};
+use super::{ArchiveQuestion, entries, file, providers};
 use crate::audit::Audit;
 use crate::cover::{Defined, ENTRY, Input, Link, Linker, Root, Wrap};
 use crate::facts::Content;
@@ -107,7 +107,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    pub(super) fn new(audit: &Audit, asked: &Asked) -> Result<Self, String> {
+    pub(super) fn new(audit: &Audit, asked: &ArchiveQuestion) -> Result<Self, String> {
         let mut out = Self::default();
         let Some(typed) = &asked.link else {
             out.archives = entries(audit, &asked.archives)?;

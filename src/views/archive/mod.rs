@@ -65,7 +65,7 @@ fn as_table(
 
 /// The arguments of the command.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct ArchiveQuestion {
     /// The archives.
     pub archives: Vec<PathBuf>,
     /// The link, if its order counts; then it has all files.
@@ -120,7 +120,12 @@ pub struct Archive {
 
 impl Archive {
     /// Answers the question. The error is a sentence about the arguments.
-    pub fn new(audit: &Audit, plan: &Plan, tree: &dyn Tree, asked: &Asked) -> Result<Self, String> {
+    pub fn new(
+        audit: &Audit,
+        plan: &Plan,
+        tree: &dyn Tree,
+        asked: &ArchiveQuestion,
+    ) -> Result<Self, String> {
         let inputs = Inputs::new(audit, asked)?;
         let Inputs { archives, candidates, typed, lazy, files, roots, link } = inputs;
         let libraries = audit.libraries_of(&files);
@@ -153,7 +158,7 @@ impl Archive {
             Some(_) => std::mem::take(&mut coverage.undefined),
             None => Vec::new(),
         };
-        let places = hints::Asked {
+        let places = hints::HintFiles {
             archives: linked.iter().chain(&added).copied().collect(),
             objects: files.iter().zip(&objects).filter_map(|(f, o)| Some((*f, (*o)?))).collect(),
         };
@@ -303,7 +308,7 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
 fn providers(
     audit: &Audit,
     not: &[(ArchiveId, PathBuf)],
-    asked: &Asked,
+    asked: &ArchiveQuestion,
 ) -> Vec<(ArchiveId, PathBuf)> {
     let is_dynamic = |path: &PathBuf| {
         let file = audit.corpus.file_at(path);

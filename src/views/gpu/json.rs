@@ -33,8 +33,8 @@ struct FileOut<'a> {
     kpack: usize,
     kpack_paths: Vec<Text<'a>>,
     bundles: Vec<BundleOut<'a>>,
-    faults: Vec<FaultOut<'a>>,
-    unchecked: Vec<FaultOut<'a>>,
+    faults: Vec<DefectOut<'a>>,
+    unchecked: Vec<DefectOut<'a>>,
 }
 
 #[derive(Serialize)]
@@ -72,7 +72,7 @@ struct DatabaseOut<'a> {
 }
 
 #[derive(Serialize)]
-struct FaultOut<'a> {
+struct DefectOut<'a> {
     member: Option<Text<'a>>,
     offset: u64,
     entry: Option<Text<'a>>,
@@ -117,7 +117,7 @@ pub(super) fn render(
 }
 
 fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut<'a> {
-    let fault = |fault: &'a crate::format::gpu::Fault| FaultOut {
+    let fault = |fault: &'a crate::format::gpu::DeviceDefect| DefectOut {
         member: fault.member.as_deref().map(Text),
         offset: fault.offset,
         entry: fault.entry.as_deref().map(Text),

@@ -2,14 +2,14 @@
 
 /// A name, optionally with the only version to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Asked<'n> {
+pub(super) struct TypedName<'n> {
     /// The name.
     pub(super) name: &'n [u8],
     /// The version.
     pub(super) version: Option<&'n [u8]>,
 }
 
-impl<'n> Asked<'n> {
+impl<'n> TypedName<'n> {
     /// The possible readings of `typed`: the plain name, then `NAME@VERSION`, `NAME@@VERSION` and
     /// `NAME, version VERSION`.
     pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
@@ -33,17 +33,17 @@ fn split(typed: &[u8]) -> Option<(&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::Asked;
+    use super::TypedName;
 
     #[test]
     fn versions_as_they_are_written() {
         for typed in ["foo@V_1", "foo@@V_1", "foo, version V_1"] {
-            let readings: Vec<Asked<'_>> = Asked::readings(typed.as_bytes()).collect();
-            let whole = Asked { name: typed.as_bytes(), version: None };
-            assert_eq!(readings, [whole, Asked { name: b"foo", version: Some(b"V_1") }]);
+            let readings: Vec<TypedName<'_>> = TypedName::readings(typed.as_bytes()).collect();
+            let whole = TypedName { name: typed.as_bytes(), version: None };
+            assert_eq!(readings, [whole, TypedName { name: b"foo", version: Some(b"V_1") }]);
         }
         for typed in ["foo", "foo@", "@V_1", "f(int)"] {
-            assert_eq!(Asked::readings(typed.as_bytes()).count(), 1, "{typed}");
+            assert_eq!(TypedName::readings(typed.as_bytes()).count(), 1, "{typed}");
         }
     }
 }

@@ -129,12 +129,12 @@ struct Bound<'a> {
     provider: Option<Text<'a>>,
     version: Option<Text<'a>>,
     used: bool,
-    fate: Option<FateOut<'a>>,
+    fate: Option<StateOut<'a>>,
     searched: Option<Vec<Text<'a>>>,
 }
 
 #[derive(Serialize)]
-struct FateOut<'a> {
+struct StateOut<'a> {
     kind: &'static str,
     name: Option<Text<'a>>,
     by: Option<Text<'a>>,
@@ -311,7 +311,7 @@ fn symbol_requester<'a>(
             provider: provider.map(|provider| path(audit, provider.file)),
             version: provider.and_then(|provider| text(provider.version.as_ref())),
             used: bound.used,
-            fate: bound.fate.map(|fate| fate_out(subject, requester, fate)),
+            fate: bound.state.map(|fate| fate_out(subject, requester, fate)),
             searched: bound.searched.as_ref().map(|files| paths(audit, files)),
         }
     });
@@ -346,9 +346,9 @@ fn fate_out<'a>(
     subject: &Subject<'a>,
     requester: &symbol::Requester,
     fate: ReferenceState,
-) -> FateOut<'a> {
+) -> StateOut<'a> {
     let Subject { audit, plan, report } = *subject;
-    let out = |kind, name, by| FateOut { kind, name, by };
+    let out = |kind, name, by| StateOut { kind, name, by };
     match fate {
         ReferenceState::Undefined => out(Outcome::of(requester, audit, report).name(), None, None),
         ReferenceState::Explained(from, name) => {

@@ -22,11 +22,11 @@ pub use under::Under;
 use super::Output;
 use super::tree::Tree;
 use crate::audit::{self, Audit};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::id::RootId;
 use crate::plan::Plan;
 use crate::tree;
-use asked::Asked;
+use asked::TypedName;
 use library::Library;
 use symbol::{Part, Symbol};
 
@@ -91,9 +91,9 @@ impl Why {
         // A plain name is a C++ function only if no symbol has it as raw name.
         let readings = [names::raw, names::functions]
             .into_iter()
-            .flat_map(|names| Asked::readings(name).map(move |asked| (names, asked)));
-        for (names, Asked { name, version }) in readings {
-            let names: Names = names(name, audit.view(), &audit.corpus);
+            .flat_map(|names| TypedName::readings(name).map(move |asked| (names, asked)));
+        for (names, TypedName { name, version }) in readings {
+            let names: RequestedNames = names(name, audit.view(), &audit.corpus);
             if names.is_empty() {
                 continue;
             }
@@ -106,14 +106,15 @@ impl Why {
     }
 
     fn look_up(
-        names: &Names,
+        names: &RequestedNames,
         part: Part<'_>,
         audit: &mut Audit,
         plan: &Plan,
         tree: &dyn tree::Tree,
     ) -> Option<Symbol> {
         let found = audit::bind_names(plan, tree, audit, names);
-        let mut symbol = Symbol::new(audit, &found, part, &undefined::fates(audit, plan))?;
+        let mut symbol =
+            Symbol::new(audit, &found, part, &undefined::reference_states(audit, plan))?;
         undefined::look_into(&mut symbol, audit);
         Some(symbol)
     }
@@ -127,7 +128,7 @@ impl Why {
         tree: &dyn tree::Tree,
         graph: &Tree,
     ) -> Vec<Vec<u8>> {
-        if let Some(asked) = Asked::readings(name).find(|asked| asked.version.is_some()) {
+        if let Some(asked) = TypedName::readings(name).find(|asked| asked.version.is_some()) {
             let names = names::raw(asked.name, audit.view(), &audit.corpus);
             let part = Part { version: None, under: None };
             if let Some(symbol) = Self::look_up(&names, part, audit, plan, tree) {

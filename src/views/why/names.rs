@@ -5,7 +5,7 @@ use super::qualified::{Qualified, with_one_spelling};
 use crate::audit::Audit;
 use crate::demangle::{demangle, demangle_with_hashes};
 use crate::facts::{Corpus, View};
-use crate::format::archive::Names;
+use crate::format::archive::RequestedNames;
 use crate::format::elf::{Object, Tables, hash};
 use crate::id::{FastSet, FileId};
 use crate::order;
@@ -30,8 +30,8 @@ fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
 
 /// The raw names that `name` means: the name itself, and those whose demangled form is `name` or
 /// ends with it.
-pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
-    let mut names = Names::default();
+pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedNames {
+    let mut names = RequestedNames::default();
     names.insert(name, hash::gnu(name));
     let text = std::str::from_utf8(name).ok().filter(|text| reads_demangled(text));
     add(&mut names, text, view, corpus);
@@ -40,14 +40,14 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
 
 /// The raw names of functions `name` outside of all classes and namespaces. `name` must not be a
 /// raw name itself.
-pub(super) fn functions(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
-    let mut names = Names::default();
+pub(super) fn functions(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedNames {
+    let mut names = RequestedNames::default();
     let text = std::str::from_utf8(name).ok().filter(|text| !reads_demangled(text));
     add(&mut names, text, view, corpus);
     names
 }
 
-fn add(names: &mut Names, text: Option<&str>, view: View<'_>, corpus: &Corpus) {
+fn add(names: &mut RequestedNames, text: Option<&str>, view: View<'_>, corpus: &Corpus) {
     let Some(text) = text else { return };
     let spelled = with_one_spelling(text);
     let typed = Qualified::new(&spelled);

@@ -116,7 +116,7 @@ pub struct Bound {
     /// True if a relocation uses the reference.
     pub used: bool,
     /// The state of an undefined reference.
-    pub fate: Option<ReferenceState>,
+    pub state: Option<ReferenceState>,
     /// The files that were searched, in order, up to the definition. `Some` only if the answer is
     /// restricted to one entry point.
     pub searched: Option<Vec<FileId>>,
@@ -153,7 +153,7 @@ pub struct Searched {
 pub(super) type Key = (FileId, SymbolIndex);
 
 /// The states of undefined references, by entry point.
-pub(super) type Fates = FastMap<(RootId, Key), ReferenceState>;
+pub(super) type ReferenceStates = FastMap<(RootId, Key), ReferenceState>;
 
 /// A reference under an entry point: the key of its definition, true if a relocation uses it, and
 /// the files that were searched.
@@ -186,7 +186,7 @@ impl Symbol {
         audit: &Audit,
         found: &NamedBindings,
         part: Part<'_>,
-        fates: &Fates,
+        reference_states: &ReferenceStates,
     ) -> Option<Self> {
         let mut maker = Maker {
             audit,
@@ -207,7 +207,7 @@ impl Symbol {
             maker.lone();
         }
         let is_known = maker.is_known();
-        let mut symbol = maker.finish(fates);
+        let mut symbol = maker.finish(reference_states);
         if part.under.is_some() {
             symbol.drop_outside();
         }
@@ -416,7 +416,7 @@ impl Maker<'_> {
         });
     }
 
-    fn finish(mut self, fates: &Fates) -> Symbol {
+    fn finish(mut self, reference_states: &ReferenceStates) -> Symbol {
         self.restrict();
         let Self { audit, found, part, providers, requesters, mut bound, .. } = self;
         let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
@@ -448,8 +448,9 @@ impl Maker<'_> {
         for (key, mut requester) in requesters {
             for (root, provider, used, searched) in bound.remove(&key).unwrap_or_default() {
                 let provider = provider.and_then(|key| at.get(&key).copied());
-                let fate = fates.get(&(root, key)).filter(|_| provider.is_none()).copied();
-                requester.bound.push(Bound { root, provider, used, fate, searched });
+                let state =
+                    reference_states.get(&(root, key)).filter(|_| provider.is_none()).copied();
+                requester.bound.push(Bound { root, provider, used, state, searched });
             }
             list.push(requester);
         }

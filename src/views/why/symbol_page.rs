@@ -178,7 +178,7 @@ impl Page<'_> {
         let name = self::column(self.style, shown.iter().map(|r| asked(r)));
         for requester in shown {
             let (mut path, mut text) = (self.path(requester.file), asked(requester));
-            for Reached { what, fate, searched, roots } in self.reached(symbol, requester) {
+            for Reached { what, state, searched, roots } in self.reached(symbol, requester) {
                 let is_everywhere = !text.is_empty() && requester.bound.len() == roots.len();
                 let first = roots.first().filter(|_| !is_everywhere);
                 let under = first.map(|root| format!("under {}", self.roots(*root, roots.len())));
@@ -189,8 +189,8 @@ impl Page<'_> {
                     Cell::dim(under.unwrap_or_default()),
                 ];
                 self.row(3, &cells)?;
-                if let Some(fate) = fate {
-                    self.detail("check", &fate)?;
+                if let Some(state) = state {
+                    self.detail("check", &state)?;
                 }
                 if let Some(files) = searched {
                     self.searched_files("searched", &files)?;
@@ -204,7 +204,7 @@ impl Page<'_> {
     /// The bindings of a reference, each with its entry points.
     fn reached(&self, symbol: &Symbol, requester: &symbol::Requester) -> Vec<Reached> {
         let mut out: Vec<Reached> = Vec::new();
-        for Bound { root, provider, used, fate, searched } in &requester.bound {
+        for Bound { root, provider, used, state, searched } in &requester.bound {
             let what = match provider.map(|at| symbol.providers[at].file) {
                 Some(file) if file == requester.file => Cell::new("-> itself", 0),
                 Some(file) => Cell::new(format!("-> {}", self.path(file)), 0),
@@ -212,8 +212,8 @@ impl Page<'_> {
                 None if requester.weak => Cell::new("undefined, allowed", 0),
                 None => Cell::alarm("UNDEFINED"),
             };
-            let fate = fate.map(|fate| self.fate(requester, fate));
-            let reached = Reached { what, fate, searched: searched.clone(), roots: vec![*root] };
+            let state = state.map(|state| self.state(requester, state));
+            let reached = Reached { what, state, searched: searched.clone(), roots: vec![*root] };
             match out.iter_mut().find(|known| known.is_same(&reached)) {
                 Some(known) => known.roots.push(*root),
                 None => out.push(reached),
@@ -221,7 +221,7 @@ impl Page<'_> {
         }
         if out.is_empty() {
             let what = Cell::dim("no entry point loads it");
-            out.push(Reached { what, fate: None, searched: None, roots: Vec::new() });
+            out.push(Reached { what, state: None, searched: None, roots: Vec::new() });
         }
         out
     }
@@ -230,7 +230,7 @@ impl Page<'_> {
 /// A binding that a reference has under some entry points.
 struct Reached {
     what: Cell,
-    fate: Option<String>,
+    state: Option<String>,
     searched: Option<Vec<FileId>>,
     roots: Vec<RootId>,
 }
@@ -238,7 +238,7 @@ struct Reached {
 impl Reached {
     fn is_same(&self, other: &Self) -> bool {
         self.what.text() == other.what.text()
-            && self.fate == other.fate
+            && self.state == other.state
             && self.searched == other.searched
     }
 }

@@ -1,9 +1,9 @@
 //! Undefined references: the reaction of `check` to each, the files that were searched, and the
 //! definitions that nearly fit.
 
-use super::symbol::{Bound, Fates, Near, Requester, Searched, Symbol};
+use super::symbol::{Bound, Near, ReferenceStates, Requester, Searched, Symbol};
 use crate::audit::Audit;
-use crate::diagnosis::{ReferenceFate, ReferenceState};
+use crate::diagnosis::{ReferenceState, ReferenceUnderRoot};
 use crate::id::RootId;
 use crate::order;
 use crate::plan::Plan;
@@ -13,9 +13,9 @@ use crate::rules::NearMisses;
 use std::collections::BTreeSet;
 
 /// The states of all references.
-pub(super) fn fates(audit: &Audit, plan: &Plan) -> Fates {
-    let key = |one: &ReferenceFate| (one.root, (one.file, one.symbol));
-    audit.fates(plan).iter().map(|one| (key(one), one.fate)).collect()
+pub(super) fn reference_states(audit: &Audit, plan: &Plan) -> ReferenceStates {
+    let key = |one: &ReferenceUnderRoot| (one.root, (one.file, one.symbol));
+    audit.reference_states(plan).iter().map(|one| (key(one), one.state)).collect()
 }
 
 /// Adds the searched scopes and the definitions that nearly fit.
@@ -44,7 +44,7 @@ pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
 
 /// The first entry point under which `check` reports a reference.
 fn reported(requester: &Requester) -> Option<&Bound> {
-    requester.bound.iter().find(|bound| bound.fate == Some(ReferenceState::Undefined))
+    requester.bound.iter().find(|bound| bound.state == Some(ReferenceState::Undefined))
 }
 
 fn first_open(requester: &Requester) -> Option<&Bound> {
@@ -63,7 +63,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// The reaction to the reference in `report`.
+    /// The way in which `report` treats the reference.
     pub(super) fn of(requester: &Requester, audit: &Audit, report: &Report) -> Self {
         if report.findings.iter().any(|finding| is_about(finding, requester, audit)) {
             Self::Reported

@@ -21,9 +21,9 @@ const MOST_CAUSES: usize = 3;
 
 impl Page<'_> {
     /// The state of an undefined reference, in words.
-    pub(super) fn fate(&self, requester: &Requester, fate: ReferenceState) -> String {
+    pub(super) fn state(&self, requester: &Requester, state: ReferenceState) -> String {
         let audit = self.audit;
-        match fate {
+        match state {
             ReferenceState::Undefined => match Outcome::of(requester, audit, self.subject.report) {
                 Outcome::Reported => "reports undefined-symbol".to_owned(),
                 Outcome::Waived => "silent: the finding undefined-symbol is waived".to_owned(),
@@ -107,7 +107,7 @@ impl Page<'_> {
         let requesters = || symbol.requesters.iter();
         let bounds = requesters().flat_map(|requester| &requester.bound);
         let missing: Vec<(&[u8], &Path)> = bounds
-            .filter_map(|bound| match bound.fate? {
+            .filter_map(|bound| match bound.state? {
                 ReferenceState::Explained(from, library) => {
                     Some((audit.text(library), &*audit.corpus.files[from].path))
                 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use linkaudit::format::elf::{Header, Verdict};
+use linkaudit::format::elf::{Header, LoaderReaction};
 
 use super::forge::{Forge, Hash, Shape, function};
 use super::read;
@@ -32,20 +32,20 @@ const fn arm(flags: u32) -> Shape {
 const EABI5: u32 = 0x0500_0000;
 const SOFT: u32 = 0x200;
 const HARD: u32 = 0x400;
-const INTERNAL: Verdict = Verdict::Fatal("internal error");
-const TAKEN: Verdict = Verdict::Accepted;
-const PASSED: Verdict = Verdict::WrongMachine;
+const INTERNAL: LoaderReaction = LoaderReaction::Fatal("internal error");
+const TAKEN: LoaderReaction = LoaderReaction::Accepted;
+const PASSED: LoaderReaction = LoaderReaction::WrongMachine;
 
 /// The loader's machine, the file's machine, and the result for the file by
 /// `elf_machine_matches_host` and `VALID_ELF_HEADER`.
-const CASES: &[(Shape, Shape, Verdict)] = &[
+const CASES: &[(Shape, Shape, LoaderReaction)] = &[
     (riscv(4), riscv(5), TAKEN),
     (riscv(4), riscv(0), PASSED),
     (riscv(4), riscv(2), PASSED),
     (riscv(4), riscv(6), PASSED),
     (riscv(0), riscv(1), TAKEN),
     (riscv(0), riscv(4), PASSED),
-    (riscv(4), shape(243, false, false, 4), Verdict::WrongClass),
+    (riscv(4), shape(243, false, false, 4), LoaderReaction::WrongClass),
     (ppc64(true, 1), ppc64(true, 0), TAKEN),
     (ppc64(true, 1), ppc64(true, 1), TAKEN),
     (ppc64(true, 1), ppc64(true, 2), PASSED),
@@ -94,9 +94,13 @@ fn e_flags_of_candidates() {
             "{} {:#x} asks for {} {:#x}",
             loader.machine, loader.flags, candidate.machine, candidate.flags
         );
-        assert_eq!(found.verdict(target), *expected, "{name}");
+        assert_eq!(found.reaction(target), *expected, "{name}");
         let links = target.links_with(found.target());
-        assert_eq!(links, matches!(expected, Verdict::Accepted | Verdict::Fatal(_)), "{name}");
+        assert_eq!(
+            links,
+            matches!(expected, LoaderReaction::Accepted | LoaderReaction::Fatal(_)),
+            "{name}"
+        );
     }
     println!("e_flags: {} cases, 0 differences", CASES.len());
 }
@@ -104,8 +108,8 @@ fn e_flags_of_candidates() {
 #[test]
 fn identification_of_candidates() {
     let lab = Lab::new();
-    let version = Verdict::Fatal("ELF file ABI version invalid");
-    let os = Verdict::Fatal("ELF file OS ABI invalid");
+    let version = LoaderReaction::Fatal("ELF file ABI version invalid");
+    let os = LoaderReaction::Fatal("ELF file OS ABI invalid");
     // EI_OSABI 3 is GNU, 64 ARM's.
     for (shape, os_abi, abi_version, expected) in [
         (mips(7), 0, 5, TAKEN),
@@ -125,7 +129,7 @@ fn identification_of_candidates() {
         let target = header(&lab, &Forge::new(shape)).target();
         let found = header(&lab, &Forge { os_abi, abi_version, ..Forge::new(shape) });
         let name = format!("{} {os_abi} {abi_version}", shape.machine);
-        assert_eq!(found.verdict(target), expected, "{name}");
+        assert_eq!(found.reaction(target), expected, "{name}");
     }
 }
 

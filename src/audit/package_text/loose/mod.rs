@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// One fact about a text file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LoosePath {
+pub struct TextPath {
     /// The text file.
     pub file: PathBuf,
     /// The line, from 1.
@@ -32,12 +32,12 @@ pub struct LoosePath {
     /// The path, or the flag.
     pub path: PathBuf,
     /// The fact.
-    pub kind: LoosePathKind,
+    pub kind: TextPathKind,
 }
 
 /// Kinds of facts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LoosePathKind {
+pub enum TextPathKind {
     /// The path does not exist.
     Missing,
     /// A clang resource directory that does not exist, beside this one that does.
@@ -75,7 +75,7 @@ pub(super) fn find(
     prefixes: &Prefixes,
     texts: &Texts,
     problems: &mut Vec<UnreadablePath>,
-) -> Vec<LoosePath> {
+) -> Vec<TextPath> {
     let mut out = Vec::new();
     let loose = texts.judged(Class::Loose, tree, prefixes).into_iter();
     let is_program = |path: &Path| {
@@ -121,7 +121,7 @@ struct Judge<'a> {
     prefixes: &'a Prefixes,
     file: &'a Path,
     line: u32,
-    out: &'a mut Vec<LoosePath>,
+    out: &'a mut Vec<TextPath>,
 }
 
 impl Judge<'_> {
@@ -218,16 +218,16 @@ impl Judge<'_> {
             && matches!(self.tree.kind(path), Err(Errno::NOENT | Errno::NOTDIR))
     }
 
-    fn add(&mut self, what: &'static str, path: PathBuf, kind: LoosePathKind) {
+    fn add(&mut self, what: &'static str, path: PathBuf, kind: TextPathKind) {
         let (file, line) = (self.file.to_path_buf(), self.line);
-        self.out.push(LoosePath { file, line, what, path, kind });
+        self.out.push(TextPath { file, line, what, path, kind });
     }
 
     fn judge(&mut self, what: &'static str, path: &[u8]) {
         let path = Path::new(OsStr::from_bytes(path));
         if self.is_missing(path) {
             let other = resource_dir(path).and_then(|dir| self.other_resource(&dir));
-            let kind = other.map_or(LoosePathKind::Missing, LoosePathKind::ResourceDir);
+            let kind = other.map_or(TextPathKind::Missing, TextPathKind::ResourceDir);
             self.add(what, path.to_path_buf(), kind);
         }
     }
@@ -267,7 +267,7 @@ impl Judge<'_> {
                 _ if self.bitcode(word) => {}
                 [b'-', b'l', rest @ ..] if !rest.is_empty() => {
                     let path = PathBuf::from(OsStr::from_bytes(word));
-                    self.add("adds", path, LoosePathKind::Injected);
+                    self.add("adds", path, TextPathKind::Injected);
                 }
                 _ => {
                     if let Some(path) = joined.filter(|path| path.starts_with(b"/")) {
@@ -289,7 +289,7 @@ impl Judge<'_> {
         let is_there = self.tree.kind(&dir.join("ocml.bc")) == Ok(Kind::File);
         let is_dir = self.tree.kind(dir) == Ok(Kind::Directory);
         if !is_there && (is_dir || self.is_missing(dir)) && dir.is_absolute() {
-            self.add("device libraries in", dir.to_path_buf(), LoosePathKind::Bitcode);
+            self.add("device libraries in", dir.to_path_buf(), TextPathKind::Bitcode);
         }
         true
     }
@@ -344,7 +344,7 @@ impl Judge<'_> {
             let dir = above.iter().position(|b| *b == b'/').map(|at| &above[at + 1..]);
             let dir = dir.filter(|dir| !dir.contains(&b'$')).unwrap_or(b"bin");
             let path = prefix.join(OsStr::from_bytes(dir)).join(name);
-            self.add("exec", path, LoosePathKind::Missing);
+            self.add("exec", path, TextPathKind::Missing);
         }
     }
 
@@ -391,7 +391,7 @@ impl Judge<'_> {
                 let path = Path::new(OsStr::from_bytes(dir));
                 // Older releases read `DIRECTORY=TYPE`.
                 if !dir.contains(&b'=') && !is_system_dir(path) && self.is_absent(path) {
-                    self.add("library directory", path.to_path_buf(), LoosePathKind::Missing);
+                    self.add("library directory", path.to_path_buf(), TextPathKind::Missing);
                 }
             }
             Some(Line::Include(patterns)) => {
@@ -412,7 +412,7 @@ impl Judge<'_> {
         let Some(dir) = self.file.parent().filter(|_| !is_code && !is_skipped) else { return };
         let path = without_dots(&dir.join(OsStr::from_bytes(line)));
         if !line.is_empty() && self.is_absent(&path) {
-            self.add("entry of sys.path", path, LoosePathKind::Missing);
+            self.add("entry of sys.path", path, TextPathKind::Missing);
         }
     }
 
@@ -438,7 +438,7 @@ impl Judge<'_> {
             };
             if is_main {
                 let path = PathBuf::from(OsStr::from_bytes(&[flag.as_bytes(), text].concat()));
-                self.add("adds", path, LoosePathKind::Injected);
+                self.add("adds", path, TextPathKind::Injected);
             }
         }
     }

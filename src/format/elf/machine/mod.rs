@@ -109,7 +109,7 @@ enum Guard {
 pub(super) struct IdentRules {
     /// Another accepted EI_OSABI.
     pub(super) osabi: Option<elf::OsAbi>,
-    /// Upper bounds of EI_ABIVERSION, excluded: for System V, and for GNU (`LIBC_ABI_MAX`, counted
+    /// Exclusive upper bounds of EI_ABIVERSION: for System V, and for GNU (`LIBC_ABI_MAX`, counted
     /// from `libc-abis`).
     pub(super) below: (u8, u8),
 }

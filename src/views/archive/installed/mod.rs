@@ -76,7 +76,7 @@ impl Archive {
         };
         let archives =
             checked.iter().map(|archive| (*archive, library.entry(*archive).path.to_path_buf()));
-        let places = hints::Asked {
+        let places = hints::HintFiles {
             archives: library.entries().map(|(archive, _)| archive).collect(),
             objects: audit.shared_providers().collect(),
         };

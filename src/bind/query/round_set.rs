@@ -3,13 +3,13 @@
 /// The numbers of the current round. The set empties in constant time: each round has a number, and
 /// an item is present if it was last inserted in the current round.
 #[derive(Default)]
-pub(super) struct Met {
+pub(super) struct RoundSet {
     round: u32,
     /// By item: the last round in which it was inserted.
     last: Vec<u32>,
 }
 
-impl Met {
+impl RoundSet {
     /// Empties the set and makes room for the items below `len`.
     pub(super) fn start(&mut self, len: usize) {
         if self.round == u32::MAX {

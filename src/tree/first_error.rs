@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// The first error that left a question open, with its path.
-pub type Noted = Arc<OnceLock<(PathBuf, Errno)>>;
+pub type FirstError = Arc<OnceLock<(PathBuf, Errno)>>;
 
 /// A tree that records its first error.
-pub struct NotedTree<T> {
+pub struct FirstErrorTree<T> {
     tree: T,
-    noted: Noted,
+    first_error: FirstError,
 }
 
-impl<T: Tree> NotedTree<T> {
-    /// `tree`; its errors are recorded in `noted`.
-    pub fn new(tree: T, noted: Noted) -> Self {
-        Self { tree, noted }
+impl<T: Tree> FirstErrorTree<T> {
+    /// `tree`; its errors are recorded in `first_error`.
+    pub fn new(tree: T, first_error: FirstError) -> Self {
+        Self { tree, first_error }
     }
 
     /// Records `result` if it is an error that leaves the question open.
@@ -30,13 +30,13 @@ impl<T: Tree> NotedTree<T> {
         if let Err(errno) = &result
             && !is_answer(*errno)
         {
-            self.noted.get_or_init(|| (path.to_path_buf(), *errno));
+            self.first_error.get_or_init(|| (path.to_path_buf(), *errno));
         }
         result
     }
 }
 
-impl<T: Tree> Tree for NotedTree<T> {
+impl<T: Tree> Tree for FirstErrorTree<T> {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
         self.note(path, self.tree.open(path))
     }
