@@ -3,12 +3,13 @@
 //! definition will do; few are left. [`Contested::find`] finds these names and the libraries that
 //! define or use them, from the hash tables and references of libraries. [`Contested::take`] reads
 //! the relocations of these libraries only. `answer` binds these relocations, under the entry
-//! points that load two definitions.
+//! points that load two definitions. Entry points with the same `decisive` part share one answer.
 //!
 //! The program's own references are skipped: its scope is its own closure, so each gets the same
 //! definition as in the program's standalone binding.
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
+use super::decisive::Decisive;
 use super::question::{Key, Question};
 use super::round_set::RoundSet;
 use super::together::Together;
@@ -22,7 +23,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, SymbolIndex, hash};
-use crate::id::{FastMap, FastSet, FileId, ModuleId};
+use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId};
 use crate::order::Arrange as _;
 use crate::parallel;
 use crate::resolve::{Closure, LOADER, ROOT};
@@ -42,6 +43,8 @@ pub struct Contested {
     used: FastMap<FileId, Vec<Used>>,
     /// By file: the relocations that use them, in the loader's order.
     relocations: FastMap<FileId, Vec<(Relocation, Name)>>,
+    /// By file: the names that these relocations use, ascending.
+    referred: FastMap<FileId, Vec<Name>>,
     /// Names with a definition that the first lookup fixes for the process (STB_GNU_UNIQUE).
     unique: FastSet<Name>,
     by_word: FastMap<Word, Name>,
@@ -49,6 +52,13 @@ pub struct Contested {
     hashes: Vec<u32>,
     /// By file: names of its versions. Linkers make symbols for them, which are not definitions.
     versions: FastMap<FileId, Vec<Name>>,
+}
+
+/// Sets of names that a worker reuses for each entry point.
+#[derive(Default)]
+pub(super) struct Marks {
+    once: RoundSet,
+    twice: RoundSet,
 }
 
 /// A symbol and its name.
@@ -233,7 +243,11 @@ impl Contested {
             let mut seen: FastSet<Relocation> = FastSet::default();
             let new = all.list.iter().filter_map(named).filter(|(one, _)| seen.insert(*one));
             let taken: Vec<_> = new.collect();
-            met.extend(taken.iter().map(|(_, name)| *name));
+            let mut names: Vec<Name> = taken.iter().map(|(_, name)| *name).collect();
+            names.arrange();
+            names.dedup();
+            met.extend(&names);
+            self.referred.insert(file, names);
             self.relocations.insert(file, taken);
         }
         self.defined.values_mut().for_each(|names| names.retain(|name| met.contains(name)));
@@ -248,11 +262,10 @@ impl Contested {
         source: Source<'_>,
         closure: &Closure,
         bound: &RootBinding,
-        met: &mut RoundSet,
+        marks: &mut Marks,
     ) -> Result<Vec<DuplicateName>, Vec<Need>> {
-        let stops = bound.checked.stop.is_some() || bound.abort.is_some();
-        let here = if stops { FastSet::default() } else { self.twice(closure, met) };
-        if here.is_empty() || closure.fatal().is_some() {
+        let here: FastSet<Name> = self.here(closure, bound, marks).into_iter().collect();
+        if here.is_empty() {
             return Ok(Vec::new());
         }
         let hashes = self.hashes_of(closure, &here);
@@ -264,8 +277,7 @@ impl Contested {
         let mut pass = RelocationPass { closure, scope: &scope, strings, release, unique };
         let mut bindings = Vec::new();
         let started = source.started && starts(closure, source.view);
-        let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
-        for module in modules.chain(started.then_some(LOADER)).filter(|module| *module != ROOT) {
+        for module in relocated(closure, started) {
             let part = self.part(closure, module, &here);
             if pass.relocate(module, &part, None, Some(&mut bindings)).1.is_some() {
                 break;
@@ -274,12 +286,72 @@ impl Contested {
         Ok(duplicates(closure, &scope, release >= EXACT_FIRST, &bindings))
     }
 
-    /// The names that two files in the scope of `closure` define, without its entry point.
-    fn twice(&self, closure: &Closure, met: &mut RoundSet) -> FastSet<Name> {
-        met.start(self.hashes.len());
+    /// The part of an entry point that decides the answer; `None` if the answer is empty.
+    pub(super) fn decisive(
+        &self,
+        source: Source<'_>,
+        closure: &Closure,
+        bound: &RootBinding,
+        marks: &mut Marks,
+    ) -> Result<Option<Decisive>, Vec<Need>> {
+        let here = self.here(closure, bound, marks);
+        if here.is_empty() {
+            return Ok(None);
+        }
+        let is_here = |of: &FastMap<FileId, Vec<Name>>, file: FileId| {
+            let names = of.get(&file).into_iter().flatten();
+            names.into_iter().any(|name| marks.twice.contains(name.0 as usize))
+        };
+        let mut out = Decisive::new(closure.root.loader.index());
+        // Unique definitions of a host program are fixed by its own bindings.
+        if closure.host().is_some() && here.iter().any(|name| self.unique.contains(name)) {
+            out.add_number(closure.root.file.index());
+        }
+        for (module, file) in closure.in_scope() {
+            let is_root = module == ROOT;
+            let refers = !is_root && is_here(&self.referred, file);
+            let defines = || is_here(&self.defined, file) || is_here(&self.versions, file);
+            if refers || defines() || is_root && self.may_define(source.view, file, marks)? {
+                out.add(module, file, closure.module(module).version_limit);
+            }
+        }
+        let started = source.started && starts(closure, source.view);
+        for module in relocated(closure, started) {
+            let file = closure.module(module).file;
+            if let Some(file) = file.filter(|file| is_here(&self.referred, *file)) {
+                out.add_relocated(module, file);
+            }
+        }
+        Ok(Some(out))
+    }
+
+    /// True if the hash table of a file lists the hash of one of the names in `marks.twice`.
+    fn may_define(&self, view: View<'_>, file: FileId, marks: &Marks) -> Result<bool, Vec<Need>> {
+        let Some(object) = view.object(file) else { return Ok(false) };
+        let Some((salt, tables)) = hashed(object) else { return Err(vec![Need::Tables(file)]) };
+        let mut found = false;
+        tables.each_word(|hash| {
+            let name = || self.by_word.get(&salt.word(hash));
+            found = found || name().is_some_and(|name| marks.twice.contains(name.0 as usize));
+        });
+        Ok(found)
+    }
+
+    /// The names that two files in the scope of `closure` define, without its entry point. They are
+    /// also in `marks.twice`. None if the loader stops.
+    fn here(&self, closure: &Closure, bound: &RootBinding, marks: &mut Marks) -> Vec<Name> {
+        if bound.checked.stop.is_some() || bound.abort.is_some() || closure.fatal().is_some() {
+            return Vec::new();
+        }
+        marks.once.start(self.hashes.len());
+        marks.twice.start(self.hashes.len());
         let files = closure.in_scope().filter(|(module, _)| *module != ROOT);
         let names = files.filter_map(|(_, file)| self.defined.get(&file)).flatten();
-        names.filter(|name| !met.insert(name.0 as usize)).copied().collect()
+        let again = |name: &&Name| {
+            let at = name.0 as usize;
+            !marks.once.insert(at) && marks.twice.insert(at)
+        };
+        names.filter(again).copied().collect()
     }
 
     /// By module: the hashes of those names of `here` that its file has in its hash table.
@@ -354,6 +426,12 @@ impl Contested {
         let list = all.list.iter().filter(is_used).copied().collect();
         Ok(Relocations { list, defects: Vec::new() })
     }
+}
+
+/// The modules in the order of their relocation, without the entry point.
+fn relocated(closure: &Closure, started: bool) -> impl Iterator<Item = ModuleId> {
+    let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
+    modules.chain(started.then_some(LOADER)).filter(|module| *module != ROOT)
 }
 
 /// The files that other objects load under these entry points.

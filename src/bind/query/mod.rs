@@ -12,6 +12,7 @@
 
 pub mod alike;
 pub mod contested;
+mod decisive;
 mod musl;
 mod names;
 mod present;
@@ -31,11 +32,11 @@ use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::wants::Wants;
-use contested::Contested;
+use contested::{Contested, Marks};
+use decisive::Decisive;
 use names::VaryingNames;
 use object::elf;
 use rayon::prelude::*;
-use round_set::RoundSet;
 use scope::Worker;
 use standalone::Standalone;
 
@@ -92,7 +93,9 @@ fn is_glibc(source: Source<'_>, closure: &Closure) -> bool {
 #[derive(Debug, Default)]
 pub struct Answers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
-    /// Answers to the first query, kept while other entry points lack facts.
+    /// The parts that decide answers to the first query, and the answers, kept while other entry
+    /// points lack facts.
+    decisive_so_far: Vec<Option<Option<Decisive>>>,
     duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
@@ -178,31 +181,60 @@ impl Answers {
         source: Source<'_>,
         names: &Contested,
     ) -> Result<(), Vec<Need>> {
-        let known = std::mem::take(&mut self.duplicates_so_far);
-        let found = each(source, known, |closure, binding, met: &mut RoundSet| {
+        let known = std::mem::take(&mut self.decisive_so_far);
+        let found = each(source, known, |root, closure, marks: &mut Marks| {
+            let binding = &source.bindings[root.index()];
             match source.loader(closure).family {
-                Family::Glibc => names.answer(source, closure, binding, met),
+                Family::Glibc => names.decisive(source, closure, binding, marks),
+                Family::Musl(_) => Ok(None),
+            }
+        });
+        let decisive: Vec<Option<Decisive>> = found.map_err(|lacking| {
+            self.decisive_so_far = lacking.known;
+            lacking.needs
+        })?;
+        let firsts = decisive::firsts(&decisive);
+        let known = std::mem::take(&mut self.duplicates_so_far);
+        let found = each(source, known, |root, closure, marks: &mut Marks| {
+            let binding = &source.bindings[root.index()];
+            match source.loader(closure).family {
+                Family::Glibc if firsts[root.index()] == Some(root.index()) => {
+                    names.answer(source, closure, binding, marks)
+                }
+                Family::Glibc => Ok(Vec::new()),
                 Family::Musl(release) => musl::duplicates(source, closure, release),
             }
         });
-        self.duplicates = found.map_err(|lacking| {
-            self.duplicates_so_far = lacking.known;
-            lacking.needs
-        })?;
+        let found = match found {
+            Ok(found) => found,
+            Err(lacking) => {
+                self.duplicates_so_far = lacking.known;
+                self.decisive_so_far = decisive.into_iter().map(Some).collect();
+                return Err(lacking.needs);
+            }
+        };
+        let of_first = |at: usize| {
+            let first = firsts[at].filter(|first| *first != at)?;
+            Some(decisive[at].as_ref()?.adopt(decisive[first].as_ref()?, &found[first]))
+        };
+        let adopted: Vec<Option<Vec<DuplicateName>>> =
+            (0..found.len()).into_par_iter().map(of_first).collect();
+        let all = found.into_iter().zip(adopted);
+        self.duplicates = all.map(|(own, adopted)| adopted.unwrap_or(own)).collect();
         Ok(())
     }
 
     /// The answers to the second query.
     pub fn find_bound(&mut self, source: Source<'_>) -> Result<(), Vec<Need>> {
         let shared = share(source)?;
-        let found = each(source, Vec::new(), |closure, binding, worker: &mut Worker| match source
-            .loader(closure)
-            .family
-        {
-            Family::Glibc => scope::answer(&shared, closure, binding, worker),
-            Family::Musl(release) => musl::bound(source, closure, release),
+        let found = each(source, Vec::new(), |root, closure, worker: &mut Worker| {
+            let binding = &source.bindings[root.index()];
+            match source.loader(closure).family {
+                Family::Glibc => scope::answer(&shared, closure, binding, worker),
+                Family::Musl(release) => musl::bound(source, closure, release),
+            }
         });
-        self.bound = found.map_err(|lacking| lacking.needs)?;
+        self.bound = found.map_err(|lacking| lacking.needs)?.into_iter().collect();
         Ok(())
     }
 }
@@ -217,17 +249,15 @@ struct Lacking<T> {
 fn each<T: Send, W: Default>(
     source: Source<'_>,
     mut known: Vec<Option<T>>,
-    answer: impl Fn(&Closure, &RootBinding, &mut W) -> Result<T, Vec<Need>> + Sync,
-) -> Result<IdVec<RootId, T>, Lacking<T>> {
+    answer: impl Fn(RootId, &Closure, &mut W) -> Result<T, Vec<Need>> + Sync,
+) -> Result<Vec<T>, Lacking<T>> {
     known.resize_with(source.closures.roots.len(), || None);
     let is_open = |root: &RootId| known[root.index()].is_none();
     let open: Vec<RootId> = source.closures.roots.ids().filter(is_open).collect();
     let answers: Vec<Result<T, Vec<Need>>> = open
         .par_iter()
         .with_min_len(open.len() / (8 * rayon::current_num_threads()) + 1)
-        .map_init(W::default, |worker, root| {
-            answer(&source.closures.roots[*root], &source.bindings[root.index()], worker)
-        })
+        .map_init(W::default, |worker, root| answer(*root, &source.closures.roots[*root], worker))
         .collect();
     let mut needs = Vec::new();
     for (root, answer) in open.into_iter().zip(answers) {

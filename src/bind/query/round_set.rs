@@ -25,4 +25,9 @@ impl RoundSet {
         let last = &mut self.last[item];
         std::mem::replace(last, self.round) != self.round
     }
+
+    /// True if the item was inserted in this round.
+    pub(super) fn contains(&self, item: usize) -> bool {
+        self.last.get(item) == Some(&self.round)
+    }
 }

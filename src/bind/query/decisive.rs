@@ -1,0 +1,76 @@
+//! Entry points with equal answers to the first query. The answer depends only on the modules that
+//! define or use a contested name, on their order, and on the loader. Entry points with the same
+//! such modules share one answer, in which each has its own numbers of the modules.
+
+use super::DuplicateName;
+use crate::id::{FastMap, FileId, Id as _, ModuleId};
+use crate::resolve::ROOT;
+
+/// The part of an entry point that decides its answer.
+#[derive(Debug)]
+pub(super) struct Decisive {
+    /// Equal for entry points with equal answers: files, version limits and orders.
+    key: Vec<u64>,
+    /// The modules in the key, each once.
+    modules: Vec<ModuleId>,
+}
+
+/// Marks a module that is relocated and in no scope.
+const NO_PLACE: u64 = 1 << 32;
+
+impl Decisive {
+    /// Without modules; `loader` is the number of the loader.
+    pub(super) fn new(loader: usize) -> Self {
+        Self { key: vec![loader as u64], modules: Vec::new() }
+    }
+
+    /// Adds a number that decides.
+    pub(super) fn add_number(&mut self, number: usize) {
+        self.key.push(number as u64);
+    }
+
+    /// Adds the next module of the scope.
+    pub(super) fn add(&mut self, module: ModuleId, file: FileId, version_limit: u16) {
+        let is_root = u64::from(module == ROOT);
+        self.key.push(u64::from(version_limit) << 33 | is_root << 32 | file.index() as u64);
+        self.modules.push(module);
+    }
+
+    /// Adds the module that is relocated next.
+    pub(super) fn add_relocated(&mut self, module: ModuleId, file: FileId) {
+        if let Some(place) = self.modules.iter().position(|known| *known == module) {
+            self.key.push(place as u64);
+        } else {
+            self.key.push(NO_PLACE | file.index() as u64);
+            self.modules.push(module);
+        }
+    }
+
+    /// The answer of an entry point with the same key, for this one.
+    pub(super) fn adopt(&self, other: &Self, answer: &[DuplicateName]) -> Vec<DuplicateName> {
+        let own: FastMap<ModuleId, ModuleId> =
+            other.modules.iter().copied().zip(self.modules.iter().copied()).collect();
+        let own = |module: ModuleId| own.get(&module).copied().unwrap_or(module);
+        let mut out = answer.to_vec();
+        for name in &mut out {
+            for definition in &mut name.definitions {
+                definition.module = own(definition.module);
+            }
+            for referrer in &mut name.referrers {
+                referrer.module = own(referrer.module);
+                referrer.winner = own(referrer.winner);
+            }
+            name.referrers.sort_unstable();
+        }
+        out
+    }
+}
+
+/// For each entry point with a part, the first one with the same part.
+pub(super) fn firsts(all: &[Option<Decisive>]) -> Vec<Option<usize>> {
+    let mut known: FastMap<&[u64], usize> = FastMap::default();
+    let numbered = all.iter().enumerate();
+    let first =
+        numbered.map(|(at, one)| one.as_ref().map(|one| *known.entry(&one.key[..]).or_insert(at)));
+    first.collect()
+}
