@@ -9,7 +9,7 @@ use crate::support::debian::{self, Debian};
 use crate::support::ld_debug::{Binding, PROGRAMS, is_fitting, programs, spread, traced};
 use crate::support::random::{Random, number};
 use crate::support::report::{self, Report, list, text};
-use crate::support::{Lab, clean};
+use crate::support::{Lab, clean, has, skip};
 
 use object::Endianness;
 use object::elf;
@@ -318,36 +318,45 @@ fn unused_libraries_are_those_of_ldd() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Symbols that a strict link of `main.o` against `libraries` refuses.
-fn refused(lab: &Lab, libraries: &[String]) -> BTreeSet<String> {
+/// What a strict link of `main.o` against `library` by GNU ld or by lld prints.
+fn strict(lab: &Lab, linker: &[&str], library: &str) -> String {
     let output = clean("cc")
         .current_dir(lab.root())
-        .args([
-            "main.o",
-            "-o",
-            "strict",
-            "-Wl,--no-copy-dt-needed-entries",
-            "-Wl,--no-as-needed",
-            "-Llib",
-        ])
-        .args(libraries)
-        .arg("-Wl,-rpath-link,lib")
-        .env("LC_ALL", "C")
+        .args(["main.o", "-o", "strict", "-Wl,--no-as-needed", "-Llib", library])
+        .args(linker)
         .output()
         .expect("cc runs");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Symbols that GNU ld refuses: the first of each library.
+fn refused_by_ld(lab: &Lab, library: &str) -> BTreeSet<String> {
+    let flags = ["-Wl,--no-copy-dt-needed-entries", "-Wl,-rpath-link,lib"];
+    let text = strict(lab, &flags, library);
     let lines = text.lines().filter(|line| line.contains("undefined reference to symbol"));
     lines.filter_map(|line| Some(line.split('\'').nth(1)?.to_owned())).collect()
 }
 
+/// Symbols that lld refuses: all.
+fn refused_by_lld(lab: &Lab, library: &str) -> BTreeSet<String> {
+    let flags = ["-fuse-ld=lld", "-Wl,--no-allow-shlib-undefined", "-Wl,--error-limit=0"];
+    let text = strict(lab, &flags, library);
+    let lines = text.lines().filter_map(|line| line.split_once("undefined symbol: "));
+    lines.map(|(_, name)| name.trim().to_owned()).collect()
+}
+
 /// Random graphs of libraries, and a program that uses more of them than it links.
+/// `LINKAUDIT_INDIRECT` is their number.
 #[test]
-fn libraries_used_without_a_need_are_those_that_ld_refuses() {
-    const GRAPHS: usize = 20;
+fn libraries_used_without_a_need_are_those_that_ld_and_lld_refuse() {
     const LIBRARIES: usize = 5;
+    if !has("ld.lld") {
+        return skip("indirect_libraries", "there is no ld.lld");
+    }
     let mut random = Random::new(number("LINKAUDIT_SEED", 1));
-    let (mut symbols, mut wrong) = (0, Vec::new());
-    for graph in 0..GRAPHS {
+    let graphs = number("LINKAUDIT_INDIRECT", 20);
+    let (mut symbols, mut of_lld, mut wrong) = (0, 0, Vec::new());
+    for graph in 0..graphs {
         let lab = Lab::new();
         let mut shape = String::new();
         for at in 0..LIBRARIES {
@@ -371,14 +380,14 @@ fn libraries_used_without_a_need_are_those_that_ld_refuses() {
         let main =
             format!("{heads} int f{top}(void); int main(void) {{ return f{top}(){calls}; }}");
         lab.cc("main.o", &main, &["-c", "-fPIE"], &[]);
-        let needs = vec![format!("-l{top}")];
-        let refused = refused(&lab, &needs);
+        let need = format!("-l{top}");
+        let (refused, by_lld) = (refused_by_ld(&lab, &need), refused_by_lld(&lab, &need));
         // The program is linked with a library that defines everything, and finds the other one.
         let all: String =
             (0..LIBRARIES).map(|at| format!("int f{at}(void) {{ return 0; }}")).collect();
         let soname = format!("-Wl,-soname,lib{top}.so");
         lab.so(&format!("stub/lib{top}.so"), &all, &["-nostdlib", &soname]);
-        let flags = ["-Wl,--no-as-needed", "-Lstub", &needs[0], "-Wl,-rpath,$ORIGIN/lib"];
+        let flags = ["-Wl,--no-as-needed", "-Lstub", &need, "-Wl,-rpath,$ORIGIN/lib"];
         lab.exe("app", &main, &flags);
         let report =
             Report::of(support::linkaudit().args(["-W", "indirect-library"]).arg(lab.path("app")));
@@ -389,13 +398,22 @@ fn libraries_used_without_a_need_are_those_that_ld_refuses() {
             .map(|bound| text(&bound["symbol"]).to_owned())
             .collect();
         symbols += refused.len();
+        of_lld += by_lld.len();
+        // lld does not follow the needs of libraries: it refuses names that no library reaches, too.
+        let undefined = report.of_rule("undefined-symbol");
+        let undefined = undefined.map(|finding| text(&finding["symbol"]).to_owned());
+        let all: BTreeSet<String> = said.iter().cloned().chain(undefined).collect();
+        if by_lld != all {
+            wrong.push(format!("graph {graph} {shape}: lld {by_lld:?}, here {all:?}"));
+        }
         // GNU ld stops at the first such symbol of each library.
         if refused.is_empty() != said.is_empty() || !refused.is_subset(&said) {
             wrong.push(format!("graph {graph} {shape}: ld {refused:?}, here {said:?}"));
         }
     }
     println!(
-        "indirect libraries: {GRAPHS} graphs, ld refuses {symbols} symbols, {} differences",
+        "indirect libraries: {graphs} graphs, ld refuses {symbols} symbols and lld {of_lld}, \
+         {} differences",
         wrong.len()
     );
     assert!(symbols > 5, "only {symbols} symbols");
@@ -471,7 +489,7 @@ fn a_libc_under_the_loader_of_another_build() {
     let fetched = Debian::new("trixie", "amd64").and_then(|debian| debian.fetch(&["libc6"]));
     let packages = match fetched {
         Ok(packages) => packages,
-        Err(reason) => return support::skip("processes: libc6 of trixie", &reason),
+        Err(reason) => return skip("processes: libc6 of trixie", &reason),
     };
     let lab = Lab::new();
     debian::unpack_merged(&packages, &lab.path("root")).expect("packages that unpack");
