@@ -187,8 +187,8 @@ fn more_paths_add_what_a_candidate_shows() {
         }
     }
     println!(
-        "splits: {count} of {} libraries, {same} findings in both, {added} added by candidates, \
-         {differences} without",
+        "{count} splits of {} libraries: {same} findings in both, {added} added by candidates, \
+         {differences} differences (findings without a new candidate)",
         prefix.files.len()
     );
     assert_eq!(differences, 0);

@@ -20,7 +20,7 @@ use crate::text::show_path;
 use std::io::{self, Write};
 
 /// A report with up to this many entries is shown in full without `-v`.
-const FEW_ENTRIES: usize = 8;
+const FEW_ENTRIES: usize = 3;
 /// Upper bound for the lines of all entries in a longer report: with the summary, they fit a screen
 /// of 60 lines.
 const MOST_LINES: usize = 40;
