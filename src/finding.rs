@@ -161,6 +161,8 @@ impl Evidence {
     }
 }
 
+/// `detail` of device code for a target that the policy does not list.
+pub const NOT_LISTED: &str = "not-listed";
 /// `how` of the largest sections or segments of a large image.
 pub const LARGEST: &str = "largest";
 /// `how` of a candidate that is a program: it may load the object, but cannot be linked.

@@ -3,6 +3,7 @@
 //! The emitters for build systems and `rebuild-order` use it.
 
 use super::{Emission, Emitted};
+use crate::finding::NOT_LISTED;
 use crate::report::model::{File, Finding};
 use crate::text::show_path;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,12 +43,10 @@ impl Package<'_> {
 /// The packages of the findings, by prefix.
 pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     let mut out: BTreeMap<&Path, Package<'a>> = BTreeMap::new();
-    let is_extra =
-        |finding: &Finding| finding.rule == LISTED && finding.message.starts_with("has code");
-    let is_about = |finding: &&&'a Finding| {
-        let is_missing = RULES.contains(&&*finding.rule) && finding.message.starts_with("no code");
-        is_missing || is_extra(finding)
+    let is_extra = |finding: &Finding| {
+        finding.rule == LISTED && finding.detail.as_deref() == Some(NOT_LISTED.as_bytes())
     };
+    let is_about = |finding: &&&'a Finding| RULES.contains(&&*finding.rule);
     let findings: Vec<&'a Finding> = emission.report.findings.iter().collect();
     for finding in findings.iter().filter(is_about) {
         let (Some(prefix), Some(target)) = (finding.file.prefix.as_deref(), &finding.target) else {

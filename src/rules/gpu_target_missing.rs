@@ -3,7 +3,7 @@
 use super::demand::by_policy;
 use super::{Query, Rule};
 use crate::catalogue::GPU;
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, NOT_LISTED};
 use crate::format::gpu::{SPIRV, TargetId};
 use crate::gpu::compat::{blocked, coverage, members};
 use crate::gpu::{Coverage, Offer, Unit};
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule::new(
     DOCS,
     check,
 )
-.keys(&["target"])
+.keys(&["target", "detail"])
 .wants(Wants::DEVICE_CODE)
 .asked_if(|plan| plan.policy.gpu.targets.as_ref().is_some_and(|(list, _)| !list.is_empty()));
 
@@ -27,7 +27,7 @@ const DOCS: &str = "\
 Checks each library with device code, and each directory of code objects, against `[gpu] targets` of the policy. A
 target is served by its own code, by generic code of its family, by SPIR-V, and by code that the loader profile
 accepts for it (`[gpu] loader`). With `exact = true`, code for targets that the policy does not list is reported
-too.
+too; the `detail` of such a finding is `not-listed`.
 
 ## Why it matters
 
@@ -73,7 +73,9 @@ fn check(query: &Query<'_>) -> Findings {
             out.extend(extra.map(|offer| {
                 let message =
                     format!("has code for {}, which the policy does not list", offer.target);
-                finding(query, unit, &offer.target, message)
+                let mut finding = finding(query, unit, &offer.target, message);
+                finding.detail = Some(NOT_LISTED.as_bytes().to_vec());
+                finding
             }));
         }
     }
