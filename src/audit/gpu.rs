@@ -139,7 +139,10 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
         let (mut offers_of_all, mut first) = (BTreeSet::new(), None);
         for path in &code.kpack_paths {
             if !data::has_known_directory(path) {
-                unknown.push((*file, "the directory of its kpack files has the name of the GPU"));
+                unknown.push((
+                    *file,
+                    "the directory of its kpack files depends on the GPU: not listed",
+                ));
                 continue;
             }
             let pattern = crate::tree::without_dots(&dir.join(std::ffi::OsStr::from_bytes(path)));

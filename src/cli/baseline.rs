@@ -103,7 +103,7 @@ pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     }
     if shared.fail_on_gone {
         bail!(
-            "`{command}` does not check for what is gone\nhelp: use linkaudit check or diff with --fail-on-gone"
+            "`{command}` does not check for files that are gone\nhelp: use linkaudit check or diff with --fail-on-gone"
         );
     }
     Ok(())

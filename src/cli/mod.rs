@@ -265,7 +265,7 @@ pub struct GpuOptions {
     /// List the libraries without code for this GPU, such as gfx1030 or gfx90a:xnack+
     #[arg(long, value_name = "ID")]
     pub target: Option<String>,
-    /// Inflate compressed bundles completely, check their sums, and list kernels
+    /// Inflate compressed bundles completely, compare their checksums, and list kernels
     #[arg(long)]
     pub deep: bool,
 }
@@ -428,8 +428,8 @@ pub struct Shared {
     /// The loader whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "auto", help_heading = sections::LOADER)]
     pub loader: Loader,
-    /// The processor of the target: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (the same levels
-    /// on Intel, with its $PLATFORM), power10, z15, ..., or baseline
+    /// The processor of the target: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (Intel processors
+    /// of these levels, which also set $PLATFORM), power10, z15, ..., or baseline
     #[arg(long, global = true, value_name = "LEVEL", help_heading = sections::LOADER)]
     pub cpu: Option<String>,
     /// The directory in which the programs will start
@@ -536,7 +536,7 @@ pub struct Shared {
     /// Print the time of each stage on stderr
     #[arg(long, global = true, help_heading = sections::RUN)]
     pub timings: bool,
-    /// Bind every module anew under every root; for tests of the reuse of answers
+    /// Bind every module again under every entry point; tests compare this with reused answers
     #[arg(long, global = true, hide = true)]
     pub no_reuse: bool,
 }

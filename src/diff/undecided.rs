@@ -23,16 +23,25 @@ impl Question {
         Self { subject: subject.into(), why: why.into() }
     }
 
+    /// The reason as a report words it. `detail` is part of the fingerprint, so its text never
+    /// changes.
+    fn message(&self) -> String {
+        match self.why.strip_suffix(" (--facts)") {
+            Some(why) => format!("{why}: write the report with --facts"),
+            None => self.why.clone(),
+        }
+    }
+
     /// As one line.
     pub(super) fn line(&self) -> String {
-        format!("{}: {}", show_path(&self.subject), self.why)
+        format!("{}: {}", show_path(&self.subject), self.message())
     }
 
     /// The finding, which every output shows.
     pub(super) fn finding(&self) -> Option<Finding> {
         let rule = rules::find("undecided")?;
         let subject = Located { prefix: None, path: self.subject.clone() };
-        let mut fact = Fact::new(rule.id, Arc::new(subject), self.why.clone());
+        let mut fact = Fact::new(rule.id, Arc::new(subject), self.message());
         fact.detail = Some(self.why.clone().into_bytes());
         let fingerprint = fingerprint_of(&fact);
         let cause = format!("finding:{fingerprint}").into();

@@ -32,6 +32,6 @@ fn suggestion(provider: &Provider, symbol: &[u8]) -> Option<Fix> {
         set: None,
         entry: Some(archive.into_bytes()),
         from: None,
-        proof: Proof::Unknown(format!("no candidate archive; {source} says so").into()),
+        proof: Proof::Unknown(format!("no candidate archive; named by {source}").into()),
     })
 }

@@ -1,6 +1,6 @@
 //! Members that linkers reject for an output: their code is not position-independent or uses the
-//! thread-local model of programs, their strong definitions are duplicates, or they are built for
-//! another ABI. `prove` uses it: a fix with such a member is not verified.
+//! local-exec TLS model, their strong definitions are duplicates, or they are built for another
+//! ABI. `prove` uses it: a fix with such a member is not verified.
 
 use crate::audit::Audit;
 use crate::cover::{Demand, OutputKind, demand};
@@ -181,7 +181,7 @@ impl<'a> Check<'a> {
                 continue;
             }
             let Some(demand) = demand(target, relocation.kind) else {
-                return Some("has relocations of a machine without a table here".to_owned());
+                return Some("has relocations of an unknown machine".to_owned());
             };
             let global = relocation.global.and_then(|global| facts.globals.get(global));
             let replaceable = || global.is_some_and(|global| is_replaceable(global, restricted));
@@ -194,7 +194,7 @@ impl<'a> Check<'a> {
             };
             if refused {
                 let what = match demand {
-                    Demand::ProgramTls => "uses the thread-local model of programs",
+                    Demand::ProgramTls => "uses the local-exec TLS model",
                     _ => "is not position-independent",
                 };
                 let of = global.map(|global| format!(" for {}", show(&global.name)));

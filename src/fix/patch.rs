@@ -192,7 +192,7 @@ impl<'a> Patcher<'a> {
     /// those. The error is the reason why they are not verified.
     fn verify(&mut self, steps: &[(&Step, &Patch)]) -> Result<(), String> {
         if self.looks == MOST_LOOKS {
-            return Err("too many others were tried".to_owned());
+            return Err(format!("the limit of {MOST_LOOKS} attempts is reached"));
         }
         self.looks += 1;
         let mut files = self.verified.clone();

@@ -103,7 +103,7 @@ pub(super) fn none_at_hand(plan: &Plan) -> String {
 const UNNAMED: &str = "cannot be written as a name in CMake";
 /// Reasons why no set fits.
 const NO_SET: &str = "fits no set: none names an archive that is a candidate";
-const UNSPELLED: &str = "cannot be written as the names of its set are";
+const UNSPELLED: &str = "cannot be written in the form that names of its set have";
 
 /// The set that an archive joins, and its name there.
 pub(super) fn place(

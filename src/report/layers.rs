@@ -7,7 +7,7 @@ use super::model::{Layers, LikeStage, Report};
 use crate::text::{shell, show_path};
 use std::io::{self, Write};
 
-/// Writes these lines.
+/// Writes the lines about staging directories.
 pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     if let Some(layers) = &report.layers {
         loaded(layers, style, out)?;

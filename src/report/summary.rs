@@ -266,8 +266,10 @@ fn archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         match (archive.members, archive.opaque, archive.references) {
             (Some(members), Some(opaque), Some(references)) => writeln!(
                 out,
-                "archive {path}: {members} members, {opaque} opaque, {references} names \
-                 undefined in the audited files"
+                "archive {path}: {}, {opaque} opaque (LTO or bitcode), {} that no audited file \
+                 defines",
+                count(members, "member", "members"),
+                count(references, "referenced name", "referenced names")
             )?,
             _ => writeln!(out, "archive {path}: skipped, members not read")?,
         }

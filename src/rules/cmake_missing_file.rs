@@ -47,9 +47,9 @@ the export set, so that each package exports what it has.
 Values that depend on the user's project, environment or compiler, or on a program, are unknown. If a condition
 depends on them, linkaudit evaluates both branches, and reports only defects that occur in both. CMake 3.25 and
 Linux are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`,
-`/var` and `/tmp`, are not checked. A program is checked only if the package checks it itself: without any other
-program, configurations and links still succeed. Headers of targets named `*Private`, as Qt has them, may be in
-another package.
+`/var` and `/tmp`, are not checked. The program of an imported target is checked only if the package
+checks it itself: configuration and links succeed without it. Headers of targets named `*Private`, as Qt has
+them, may be in another package.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

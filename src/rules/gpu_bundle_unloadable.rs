@@ -28,7 +28,7 @@ Compares the bundles of each program and library with the version of the HIP run
 process loads:
 
 - compressed bundles under a runtime up to 6.0, which does not know them
-- compressed bundles of version 1 under 6.2 to 6.3, which reads another size from the header
+- compressed bundles of version 1 under 6.2 and 6.3, which read the size in the header wrongly
 - compressed bundles of version 3 under upstream's runtime before 7.0
 - generic targets in compressed bundles under 6.4
 - code objects of version 6, such as all generic ones, under a runtime up to 6.0
@@ -56,9 +56,9 @@ Build with `--no-offload-compress` (in CMake, the package's option for compressi
 
 ## Limits
 
-The rule takes the version from the file name of libamdhip64: `libamdhip64.so.6.2.41134`. If a result depends on
-more than the name tells (only a major version, or a release between known ones such as 6.1), it reports nothing.
-It knows a distributor's patches to the runtime only from the profile in `[gpu] loader` of the policy.
+The rule takes the version from the file name of libamdhip64: `libamdhip64.so.6.2.41134`. The name does not
+decide every result: it may have only a major version, or a release between known ones, such as 6.1. The rule then
+reports nothing. It knows a distributor's patches to the runtime only from the profile in `[gpu] loader` of the policy.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -175,7 +175,7 @@ fn hidden(query: &Query<'_>) -> Findings {
             let Some(offer) = blocked(&target, &offers, profile) else { continue };
             let message = format!(
                 "the code for {}, which the {} runtime accepts for {target}, is in a compressed bundle, where \
-                 it is not found",
+                 that runtime does not look for it",
                 offer.target,
                 profile.name()
             );

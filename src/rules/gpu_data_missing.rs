@@ -47,10 +47,10 @@ whose data is incomplete.
 
 ## Limits
 
-The directory is searched as upstream and Debian install it: `<directory>/library` or `<directory>/<version>/library`
-beside the library, with its directories for one GPU each. A path compiled into the library, and the variables
-`ROCBLAS_TENSILE_LIBPATH` and `ROCM_KPACK_PATH`, are not followed. A missing database of MIOpen or rocFFT is not
-reported: both libraries compile kernels that they do not find there.
+The rule searches for the directory where upstream and Debian install it: in `<directory>/library` or
+`<directory>/<version>/library` beside the library. Subdirectories for one GPU are read too. A path compiled into the
+library, and the variables `ROCBLAS_TENSILE_LIBPATH` and `ROCM_KPACK_PATH`, are not followed. A missing database of
+MIOpen or rocFFT is not reported: both libraries compile kernels that they do not find there.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -46,7 +46,7 @@ counts.
 
 ```text
 error[gpu-object-mismatch] lib/libkernels.so: the entry for gfx1030 holds code for gfx90a
-error[gpu-object-mismatch] lib/kernels.co: the container at 0x0 is larger by its header than the space it has
+error[gpu-object-mismatch] lib/kernels.co: the container at 0x0 has an impossible size in its header
 error[gpu-object-mismatch] share/miopen/db/gfx90a.kdb: has fewer bytes than the pages in its header
 ```
 
@@ -57,7 +57,7 @@ Build the file again, or copy it again if it was cut. In assembly, quote names i
 ## Limits
 
 `check` does not inflate compressed bundles: it reads their headers and their tables of entries. `linkaudit gpu
---deep` inflates them, and compares sums, ELF headers and notes. GPUs that LLVM 23 does not know are not
+--deep` inflates them, and compares checksums, ELF headers and notes. GPUs that LLVM 23 does not know are not
 compared. Members of static archives are read by `linkaudit gpu`, and with a policy that lists targets. Databases are
 not read beyond their headers. An empty file is a valid database, and a missing one is not reported: MIOpen and
 rocFFT compile kernels that they do not find.
@@ -67,16 +67,15 @@ fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, code) in &query.devices().files {
         for fault in &code.faults {
-            let what = match &fault.entry {
-                Some(entry) => format!(
-                    "the entry {} of the container at {:#x} {}",
-                    show(entry),
-                    fault.offset,
-                    fault.what
-                ),
-                None => format!("the container at {:#x} {}", fault.offset, fault.what),
+            let text = |what: &str| match &fault.entry {
+                Some(entry) => {
+                    let entry = show(entry);
+                    format!("the entry {entry} of the container at {:#x} {what}", fault.offset)
+                }
+                None => format!("the container at {:#x} {what}", fault.offset),
             };
-            let mut finding = damage(query, *file, what);
+            let mut finding = damage(query, *file, text(fault.what));
+            finding.message = text(sentence(fault.what));
             finding.member = fault.member.as_deref().map(<[u8]>::to_vec);
             out.push(finding);
         }
@@ -91,6 +90,15 @@ fn check(query: &Query<'_>) -> Findings {
         out.push(finding);
     }
     out
+}
+
+/// A defect as a report words it. `detail` is part of the fingerprint, so its text never changes.
+fn sentence(what: &str) -> &str {
+    match what {
+        "is larger by its header than the space it has" => "has an impossible size in its header",
+        "has another sum than its header states" => "has another checksum than its header states",
+        other => other,
+    }
 }
 
 fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {

@@ -43,8 +43,8 @@ Install the header, or build the part of the package that generates it. If only 
 
 Only an `#include` that every C++ compiler for Linux reaches is checked. Conditions on macros of other headers or of
 the user's command line are unknown, so an `#include` inside of them is skipped. The included header must look like
-one of the same package: its first directory exists where users of the header search; or the name has no directory,
-is in quotes, and begins like that of the including file.
+one of the same package. Either the first directory in its name exists where users of the header search, or its name
+is in quotes, has no directory, and begins with the same letters as the including file or its directory.
 
 A file of the same name in any directory of headers counts as found, because users may name that directory. A file
 below `--lib-path` is a candidate; it counts as found only in a directory that a package of CMake or pkg-config

@@ -23,10 +23,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reads the `*.pc` files in directories named `pkgconfig`, as pkgconf does, and reports flags of `Cflags` and `Libs`
-that name something missing: `-I` and `-L` directories and absolute paths below the package's own prefix or below
-a build directory (`/build`, `/home`, `/tmp`, …), and libraries of `-l` that lie neither in the `-L` directories
-of the package and of all that it requires, nor in the directories of the system.
+Reads the `*.pc` files in directories named `pkgconfig`, as pkgconf does. Reports flags of `Cflags` and `Libs` that
+name something missing:
+
+- `-I` and `-L` directories and absolute paths, if they are below the package's own prefix or below a build
+  directory (`/build`, `/home`, `/tmp`, …)
+- libraries of `-l` that are neither in the `-L` directories of the package or of a package that it requires, nor in
+  the directories of the system
 
 ## Why it matters
 
@@ -47,8 +50,8 @@ Install the file, or correct `prefix`, `libdir` and `includedir` in the template
 
 `Libs.private` is not checked: static libraries of dependencies are often not installed. Libraries of the compiler
 and of the C library are assumed to exist. If the audited system cannot link a program (it has no `libc.so`), only a
-library with the name of the package is checked. If the files do not lie in their `prefix`, as in an unpacked
-package, their paths are looked up where they lie. If a required package is not found, libraries are not checked.
+library with the name of the package is checked. If a file lies outside of its `prefix`, as in an unpacked
+package, its paths are looked up in the unpacked tree. If a required package is not found, libraries are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -21,8 +21,9 @@ const DOCS: &str = "\
 ## What it does
 
 Checks `files` of `[require]` in each given directory: at least one regular file, or link to one, must match
-the pattern. The path of the finding is the pattern. `headers` are files below a directory `include`, `pkgconfig`
-are package files in a directory `pkgconfig`, `programs` are files in a directory `bin`.
+the pattern. The path of the finding is the pattern. The keys `headers` (files below a directory `include`),
+`pkgconfig` (package files in a directory `pkgconfig`) and `programs` (files in a directory `bin`) are checked in
+the same way.
 
 ## Why it matters
 

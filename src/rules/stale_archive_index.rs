@@ -26,8 +26,8 @@ index lacks, and symbols that the index assigns to a member that does not define
 
 ## Why it matters
 
-GNU ld and gold read only the index. They do not find a symbol that the index lacks, and take the wrong
-member for a wrong entry. lld and mold read the members. The result of a link depends on the linker.
+GNU ld and gold read only the index. They do not find a symbol that the index lacks, and a wrong
+entry makes them extract the wrong member. lld and mold read the members. The result of a link depends on the linker.
 
 ## Example
 

@@ -21,12 +21,18 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports absolute paths into the package's own prefix or store that do not exist, in text files that programs read:
-the interpreter (`#!`) of executable scripts below `bin`, `sbin` or `libexec`, the program that such a script starts
-with `exec`, flags of compiler wrappers (`nix-support/*`, `*.cfg` of clang), `library_path` in files of the Vulkan
-and EGL loaders, OpenCL vendors, `ExecStart` of systemd units, `Exec` of desktop files, `dependency_libs` of libtool,
-directories in `*.pth` of Python, directories and files in `ld.so.conf` and `ld.so.conf.d/*.conf`, and GCC's specs
-(`lib/gcc/TARGET/VERSION/specs`, `*.specs`).
+Reports paths into the package's own prefix or store that do not exist, in text files that programs read. `library_path`
+and `*.pth` may have paths relative to their file; elsewhere only absolute paths are checked. The rule reads:
+
+- the interpreter (`#!`) of executable scripts below `bin`, `sbin` or `libexec`, and the program that such a script
+  starts with `exec`
+- flags of compiler wrappers (`nix-support/*`, `*.cfg` of clang), and GCC's specs (`lib/gcc/TARGET/VERSION/specs`,
+  `*.specs`)
+- `library_path` in files of the Vulkan and EGL loaders, and the libraries of OpenCL vendors
+- `ExecStart` of systemd units, and `Exec` of desktop files
+- `dependency_libs` of libtool, and directories in `*.pth` of Python
+- directories and files in `ld.so.conf` and `ld.so.conf.d/*.conf`
+
 In a prefix with ROCm's compiler, it also reports `amdclang`, `amdclang++` and `amdflang` if a script starts them by
 name and they do not exist.
 

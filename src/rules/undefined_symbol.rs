@@ -63,8 +63,8 @@ audited program or library that defines all their undefined symbols; `--no-infer
 instead. The summary names all such programs. A plugin that works only after another program's plugin was loaded is
 reported.
 
-Missing libraries: a missing library explains the references that its candidates, or libraries that these need,
-define. Without a candidate, it explains all other undefined references of the objects that load it, except
+Missing libraries: a missing library explains the references that one of its candidates defines, or a library that
+the candidate needs. Without a candidate, it explains all other undefined references of the objects that load it, except
 symbols that a static archive defines or that a policy assigns to an archive.
 
 linkaudit searches the libraries of the system only for symbols without a version that no audited file and no file

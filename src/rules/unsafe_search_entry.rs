@@ -22,8 +22,8 @@ Reports entries of DT_RPATH and DT_RUNPATH that
 
 - are empty or relative: the loader takes them from the current directory
 - lie below `/tmp`, `/var/tmp`, `/home`, `/root`, `/build`, `/usr/src` or `/nix/build`: build directories
-- lie below the current directory and outside of the prefix: a gate runs in the build directory, so such an entry
-  leads into the build
+- lie below the current directory and outside of the prefix: package builds run linkaudit in the build directory, so
+  such an entry leads into the build
 - name a directory that every user may write to, or that every user can create or replace
 
 ## Why it matters

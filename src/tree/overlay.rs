@@ -136,7 +136,7 @@ impl OverlayTree {
         Ok(whole)
     }
 
-    /// The same, but directories of the lower tree stay where the upper one has links.
+    /// This overlay, but directories of the lower tree stay where the upper one has links.
     #[must_use]
     pub fn keeping_directories(self) -> Self {
         Self { keeps_directories: true, ..self }

@@ -92,8 +92,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     out
 }
 
-/// Keeps the longer list. The array of directories may occur twice, once after bytes that look like
-/// the end of a path.
+/// Keeps the longer of two runs of directories. A loader may hold its array twice, and a short run
+/// may be other bytes that look like a path.
 fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     let run = std::mem::take(run);
     if run.len() > best.len() {

@@ -114,7 +114,7 @@ impl<'t> Page<'_, 't> {
         for file in order.into_iter().filter(|file| *file != root_file(self.audit, root)) {
             if by_file.contains_key(&file) {
                 let path = self.path(file);
-                let text = format!("{path}  under this entry point, unlike above:");
+                let text = format!("{path}  finds other files here than above:");
                 self.rows.push(Row::Note { lines: "   ".to_owned(), text });
                 self.blocks(file, &mut by_file);
             }

@@ -126,7 +126,8 @@ fn references_that_cannot_be_followed() {
     runtime(&lab);
     library(&lab, "p/lib/libfft.so.0", &["../@GFXARCH@/fft.kpack"]);
     let found = audit(&lab, &[]);
-    let message = "its device code: the directory of its kpack files has the name of the GPU";
+    let message =
+        "its device code: the directory of its kpack files depends on the GPU: not listed";
     assert_eq!(found, [("unreadable".to_owned(), message.to_owned())]);
     library(&lab, "p/lib/libfft.so.0", &[]);
     let found = audit(&lab, &[]);

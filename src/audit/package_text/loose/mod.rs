@@ -294,7 +294,7 @@ impl Judge<'_> {
         true
     }
 
-    /// The interpreter of a script, and the program that a wrapper starts at its end.
+    /// The interpreter of a script, and the program that a wrapper script starts with `exec`.
     fn script(&mut self, line: &[u8]) {
         if self.line == 1 {
             let line = line.strip_prefix(b"#!").unwrap_or(line).trim_ascii();
