@@ -37,6 +37,10 @@ pub fn programs() -> Vec<PathBuf> {
         .filter(|path| path.to_str().is_some() && is_fitting(path))
         .collect();
     paths.sort_unstable();
+    // A file with several names is one entry point.
+    let mut seen = BTreeSet::new();
+    let id = |path: &Path| path.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
+    paths.retain(|path| id(path).is_some_and(|id| seen.insert(id)));
     paths
 }
 
