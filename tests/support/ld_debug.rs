@@ -145,11 +145,14 @@ fn phases(text: &str, process: &str) -> Run {
             .any(|begin| line.starts_with(begin))
         {
             current = None;
-        } else if !is_started {
-            run.start.extend(bindings(line, ""));
-        } else if let Some(opening) = run.opened.last_mut() {
+        } else {
+            let into = match run.opened.last_mut() {
+                _ if !is_started => &mut run.start,
+                Some(opening) => &mut opening.bound,
+                None => continue,
+            };
             let of_current = |binding: &Binding| current == Some(&binding.0);
-            opening.bound.extend(bindings(line, "").into_iter().filter(of_current));
+            into.extend(bindings(line, "").into_iter().filter(of_current));
         }
     }
     run.opened.retain(|opening| !opening.files.is_empty());
