@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The store, for layouts that give only the names of items.
+/// The store directory, if the JSON has no `storeDir` and names the items without it.
 const STORE: &str = "/nix/store";
 
 /// The items of the closure in `bytes`, sorted. Errors name `file`.

@@ -182,7 +182,8 @@ pub struct ArchiveOptions {
     /// Search DIR for archives that the link may add
     #[arg(long, value_name = "DIR")]
     pub from: Vec<PathBuf>,
-    /// Further archives and objects, all in link order: select members by the rules of a linker
+    /// More archives and objects. All files are then in link order, and a linker's rules select
+    /// members
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub order: Option<Vec<PathBuf>>,
     /// Select members by the rules of this linker; all files are then in link order [default: lld]
@@ -206,7 +207,7 @@ pub struct ArchiveOptions {
     /// End --start-group
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub end_group: Vec<String>,
-    /// Extract the member that defines NAME; it may stay undefined
+    /// Extract the member that defines NAME; NAME may stay undefined
     #[arg(short = 'u', long, value_name = "NAME")]
     pub undefined: Vec<OsString>,
     /// Define a symbol by an expression

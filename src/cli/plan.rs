@@ -36,7 +36,7 @@ pub(super) struct Prepared {
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
-    /// Paths in the form in which outputs for other programs have them.
+    /// How outputs for other programs write paths: relative to which directory.
     pub(super) paths: Paths,
     pub(super) progress: bool,
 }

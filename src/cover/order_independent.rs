@@ -284,7 +284,7 @@ fn defined<'q>(question: &'q Question<'q>) -> FastSet<&'q [u8]> {
 pub(super) struct References<'a> {
     /// The link, whose options may redirect references.
     pub(super) link: Option<&'a Link>,
-    /// Names to which weak references count too.
+    /// Names that need a definition even if all references to them are weak.
     pub(super) strong: FastSet<&'a [u8]>,
 }
 

@@ -74,7 +74,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         // A line end is lost at the end of a command's output, or divides a name.
         let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
         if texts.any(|text| text.contains(&b'\n')) {
-            out.refuse(name, "has the end of a line in a name or in its search path");
+            out.refuse(name, "has a newline in a name or in its search path");
             continue;
         }
         edit(patch, &mut out.bytes);

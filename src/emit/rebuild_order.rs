@@ -24,7 +24,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     for path in &order.out {
         let bytes = path.as_os_str().as_bytes();
         if bytes.contains(&b'\n') {
-            out.refuse(bytes, "has a line end in its name");
+            out.refuse(bytes, "has a newline in its name");
             continue;
         }
         out.bytes.extend(bytes);

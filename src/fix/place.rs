@@ -102,8 +102,8 @@ pub(super) fn none_at_hand(plan: &Plan) -> String {
 /// The name cannot be written in any list.
 const UNNAMED: &str = "cannot be written as a name in CMake";
 /// Reasons why no set fits.
-const NO_SET: &str = "fits no set: none names an archive that is a candidate";
-const UNSPELLED: &str = "cannot be written in the form that names of its set have";
+const NO_SET: &str = "fits no variable or target of the list: none names a candidate archive";
+const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
 
 /// The set that an archive joins, and its name there.
 pub(super) fn place(
@@ -126,7 +126,7 @@ pub(super) fn place(
         order::set(list.sets().iter().filter(|set| set.known() > 0).map(|set| &*set.name));
     if group.is_none() && known.len() > 1 {
         out.doubt = Some(format!(
-            "no set of the list holds names of {}; the largest is taken",
+            "no variable or target lists mainly archives of {}; the largest is used",
             show_path(dir)
         ));
     }

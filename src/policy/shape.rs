@@ -271,12 +271,12 @@ const HOST: &[Key] = &[
     optional(
         "loads",
         Kind::OneOrMore(&words::LIBRARY_BELOW),
-        "Libraries that it loads before its plugins, as paths below a plugin's directory or a parent.",
+        "Libraries that it loads before its plugins: paths below a plugin's directory or below a parent of it.",
     ),
     optional(
         "list",
         Kind::Text(&words::FILE_NAME),
-        "A file beside the program that names the libraries it opens before its plugins, one a line.",
+        "A file beside the program: each line names a library that the program opens before its plugins.",
     ),
 ];
 
@@ -299,7 +299,7 @@ const ARCHIVE: &[Key] = &[
     optional(
         "from",
         Kind::Map(&words::SET, &words::FILE),
-        "Variable of the list = directory of its archives, relative to this file.",
+        "The key is a variable of the list, the value the directory of its archives, relative to this file.",
     ),
 ];
 
@@ -322,6 +322,6 @@ const PROVIDER: &[Key] = &[
     optional(
         "path",
         Kind::Text(&words::PATH),
-        "A pattern for the path below the prefix of files that refer to it.",
+        "A pattern for paths below the prefix: only references by these files count.",
     ),
 ];

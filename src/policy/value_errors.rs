@@ -40,7 +40,7 @@ fn bare(what: &str) -> &str {
 
 /// The error for the name of a group where a rule is required.
 pub(super) fn group_for_rule(text: &str) -> Result<(), ValueError> {
-    fault(format!("is a group: `{text}`"), "name one rule: a waiver is for one fact")
+    fault(format!("is a group: `{text}`"), "name one rule: a waiver cannot name a group")
 }
 
 pub(super) fn solid_line(text: &str) -> Result<(), ValueError> {

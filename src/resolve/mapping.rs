@@ -261,7 +261,7 @@ impl Builder<'_> {
         std::iter::successors(first, next).collect()
     }
 
-    /// The first module whose list applies to the needs of `module`.
+    /// The first module whose RPATH applies to the needs of `module`.
     fn first_list(&self, module: ModuleId) -> Option<ModuleId> {
         let inherited = self.state.working[module].rpaths.as_ref()?;
         if inherited.own.is_some() { Some(module) } else { inherited.next }

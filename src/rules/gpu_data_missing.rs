@@ -19,10 +19,10 @@ Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their 
 
 - a library without such a directory
 - an index (`TensileLibrary_lazy_<gpu>.dat`, `TensileLiteLibrary_lazy_Mapping.dat`, `hipblasltExtOpLibrary.dat`) that
-  names files which do not exist, or a library without a code object
+  names a file which does not exist, or a kernel library that has no code object
 - code objects that no index names, so that they are never loaded
-- a file with code for several GPUs, or the set of files `Kernels.so-000-<gpu>.hsaco`, that lacks a GPU which the other
-  files have
+- a GPU for which other files have code, but which is missing from a file with code for several GPUs, or from the set
+  of files `Kernels.so-000-<gpu>.hsaco`
 - a program or library whose device code is in kpack files (TheRock's packages), if none of these files exists
 
 ## Why it matters

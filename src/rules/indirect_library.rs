@@ -45,7 +45,8 @@ a built file.
 ## Limits
 
 Symbols of the loader are not reported, and neither are symbols that the program or a preloaded library defines.
-As for a linker, a library defines a symbol if it has a default version of it, whichever version that is.
+As in a linker, any default version of a symbol counts as its definition: the version that the object needs is not
+compared.
 ";
 
 /// Upper bound for the symbols named as evidence.

@@ -48,7 +48,7 @@ Some definitions replace others on purpose or without harm. These are not report
   list (`dependentlibs.list` of Firefox)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
 - weak definitions on both sides (C++ inline functions and templates)
-- inline members of a C++ class, in a library that takes the constructors or the vtable of the class from another
+- inline members of a C++ class, if the library takes the constructors or the vtable of the class from the other one
 - parts of one glibc; the dispatch libraries of libglvnd count as one library
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
@@ -289,7 +289,7 @@ fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings
             n => format!("; {} more differ", n - 1),
         };
         let message = format!(
-            "data of another size is used: {} has {here} bytes, in {winner} {there}{more}",
+            "{} has {here} bytes here and {there} in the definition of {winner} that is used{more}",
             show(name)
         );
         out.push(finding(query, files, pair, (&other, "size", message)));
@@ -344,7 +344,8 @@ fn finding(
     finding.evidence.extend(query.roots(&pair.roots, pair.copies.last().map(|copy| copy.site())));
     finding.evidence.extend(pair.copies.iter().map(|copy| query.copy(*copy)));
     for (name, symbol) in symbols.iter().take(MOST) {
-        let sizes = symbol.sizes.map(|(old, new)| format!("{old} bytes, there {new}"));
+        let sizes =
+            symbol.sizes.map(|(old, new)| format!("{old} bytes, {new} in the definition used"));
         finding.evidence.push(Evidence {
             symbol: Some(name.to_vec()),
             reason: sizes,

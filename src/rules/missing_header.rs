@@ -51,7 +51,7 @@ below `--lib-path` is a candidate; it counts as found only in a directory that a
 names.
 
 In a prefix that is not part of a whole system, other packages may bring headers. There, only headers in the
-directory of the including one are checked, unless the packages of CMake and pkg-config in the prefix name their
+directory of the including header are checked, unless the packages of CMake and pkg-config in the prefix name their
 requirements and all of these are found. Headers of compilers and of shared directories such as `sys` and `linux` are
 not checked.
 ";

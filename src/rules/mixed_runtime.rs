@@ -185,7 +185,7 @@ fn finding(query: &Query<'_>, kind: &Kind, fact: &Fact) -> Box<Finding> {
     finding.evidence.extend(fact.copies.iter().map(|copy| query.copy(*copy)));
     if let Kind::Loader(own) = kind {
         let evidence = Evidence::at(EvidenceKind::Copy, query.shared_path(*own));
-        let reason = Some("the loader of that libc, not loaded".to_owned());
+        let reason = Some("the loader of that libc.so.6: not used by this process".to_owned());
         finding.evidence.push(Evidence { reason, ..evidence });
     }
     finding

@@ -16,10 +16,10 @@ const DOCS: &str = "\
 
 Compares the exports of each library with those of its counterpart. Reports the symbols that are gone, one finding
 for each library, grouped by C++ class or namespace. If the soname changed too, `changed-soname` lists them instead.
-A symbol that moved to a library which the new one loads counts as present, if references with their versions still
-find it there. The rule also reports symbols that users found through the old library, in a library that the new one
-no longer loads. Symbols of a program are reported if a plugin uses them: a shared object refers to the symbol, and
-no other program and no needed library defines it.
+A symbol counts as present if it moved to a library that the new one loads, and references with a version still find
+it there. A library that the new one no longer loads is also lost to users that found its symbols through the old
+one: the rule reports these symbols too. Symbols of a program are reported if a plugin uses them: a shared object
+refers to the symbol, and no other program and no needed library defines it.
 
 ## Why it matters
 

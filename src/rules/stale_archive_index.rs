@@ -42,9 +42,10 @@ Run `ranlib` on the archive. Let `ar` write the index when it creates the archiv
 ## Limits
 
 An archive without an index is not reported. Members with intermediate code or bitcode are skipped: only
-their compiler knows their symbols. If the audited archives have more than 64 MiB in total, they are read only
-if the command line or a policy names one, or if one lies beside a library with undefined symbols and there
-are at most 1,000 objects.
+their compiler knows their symbols. If the audited archives have more than 64 MiB in total, the rule checks thin
+archives, archives that the command line or a policy names, and, if the audit has at most 1,000 objects, archives
+beside a library with undefined symbols. It checks the others only with `--facts`, or if an archive in `--lib-path`
+defines an undefined symbol.
 ";
 
 /// A symbol name with the offset of the member that has it.

@@ -105,7 +105,7 @@ fn archives<'p>(
             }
             let symbol = at.symbol.text();
             let words = format!(
-                "{} is about its symbol {}: only symbols of programs and shared objects are read",
+                "{} has an entry for its symbol {}: only programs and shared objects are checked for symbols",
                 place(&at.origin),
                 show(symbol.as_bytes())
             );

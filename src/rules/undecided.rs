@@ -40,7 +40,8 @@ Reports every question without an answer:
 
 If this system has no loader for a machine, linkaudit still checks everything that depends only on the files and
 policies: versions, forbidden names, search paths, and symbols among the available libraries. Libraries that a
-policy provides are assumed. All libraries that could not be searched for are one cause for each machine.
+policy provides are assumed. For each machine, the report has one cause, which lists all libraries that could not be
+searched for.
 
 If a file has more than 100,000 needed libraries or undefined symbols, only the first 100,000 are checked.
 

@@ -67,9 +67,9 @@ Missing libraries: a missing library explains the references that one of its can
 the candidate needs. Without a candidate, it explains all other undefined references of the objects that load it, except
 symbols that a static archive defines or that a policy assigns to an archive.
 
-linkaudit searches the libraries of the system only for symbols without a version that no audited file and no file
-of `--lib-path` defines and that no policy assigns to an archive, and never under a whitelist. These libraries are
-evidence only: they change neither the findings nor their fingerprints.
+linkaudit searches the libraries of the system only for symbols without a version, and only if no audited file and no
+file of `--lib-path` defines the symbol and no policy assigns it to an archive. Under a whitelist, it never searches
+them. These libraries are evidence only: they change neither the findings nor their fingerprints.
 
 Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";

@@ -255,8 +255,8 @@ impl Contested {
         Ok(())
     }
 
-    /// The names that two libraries under the entry point of `closure` define and relocations use,
-    /// by name and version.
+    /// The names, with their versions, that two libraries under the entry point of `closure` define
+    /// and that a relocation uses.
     pub(super) fn answer(
         &self,
         source: Source<'_>,

@@ -1,6 +1,6 @@
-//! Entry points with equal answers to the first query. The answer depends only on the modules that
-//! define or use a contested name, on their order, and on the loader. Entry points with the same
-//! such modules share one answer, in which each has its own numbers of the modules.
+//! Entry points with equal answers to the query about duplicate definitions. The answer depends only
+//! on the modules that define or use a contested name, on their order, and on the loader. Entry
+//! points that agree in these share one answer; only its module ids differ between them.
 
 use super::DuplicateName;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};

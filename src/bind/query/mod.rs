@@ -2,13 +2,13 @@
 //! libraries that each object binds to. Neither binds every reference.
 //!
 //! Both give the same answers as `relocation_pass`, which binds every relocation
-//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both find
-//! names that objects of one scope share by the words of their hash tables (`words`, `together`).
-//! [`contested`] answers the first query. For the second, `names` finds the shared names, and
-//! `standalone` starts from the binding of each object in its own closure. Under each entry point,
-//! `scope` repeats the lookup only where another object can change that binding, once for each
-//! `question`. `audit` runs [`Answers::find_duplicates`] and [`Answers::find_bound`], and reads the
-//! missing facts.
+//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). To find names
+//! that several objects of one scope define, both compare the words of their hash tables (`words`,
+//! `together`). [`contested`] answers the first query. For the second, `names` finds the shared
+//! names, and `standalone` starts from the binding of each object in its own closure. Under each
+//! entry point, `scope` repeats the lookup only where another object can change that binding; equal
+//! references are looked up once (`question`). `audit` runs [`Answers::find_duplicates`] and
+//! [`Answers::find_bound`], and reads the missing facts.
 
 pub mod alike;
 pub mod contested;

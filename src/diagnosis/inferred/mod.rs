@@ -53,7 +53,8 @@ use programs::Programs;
 pub use programs::opens_plugins;
 use std::path::Path;
 
-/// Most programs that may fit; with more, the host stays unknown.
+/// Upper bound for the programs that fit a plugin. If more fit, only those of its own package are
+/// checked.
 const MOST_PROGRAMS: usize = 3;
 
 /// Most programs of a plugin's own package that are checked exactly.

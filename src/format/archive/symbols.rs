@@ -14,7 +14,7 @@ use object::{Endianness, elf};
 const SLIM: &[u8] = b"__gnu_lto_slim";
 /// The defect of a member whose symbols do not fit in memory.
 const MOST_SYMBOLS: &str = "has more symbols than can be kept";
-/// Upper bound for the total length of the names of one member, in sizes of its string table.
+/// Upper bound for the total length of the names of one member, as a multiple of its string table.
 /// Symbols may share bytes of the table, and a hostile member may make all of them share a long
 /// name.
 const SHARED: usize = 16;

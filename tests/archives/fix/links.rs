@@ -105,7 +105,9 @@ fn a_set_without_a_candidate_takes_no_name() {
     let err = text(&run.stderr);
     assert_eq!((run.status.code(), text(&run.stdout).as_str()), (Some(1), list), "{err}");
     for name in ["za", "yb", "p", "q", "xc"] {
-        let line = format!("/lib{name}.a fits no set: none names an archive that is a candidate\n");
+        let line = format!(
+            "/lib{name}.a fits no variable or target of the list: none names a candidate archive\n"
+        );
         assert!(err.contains(&line), "{err}");
     }
     // Beside a list of archives none of these takes one.
