@@ -7,6 +7,12 @@ use crate::format::archive::{self, Definition};
 use crate::id::{ArchiveId, FileId};
 use crate::parallel;
 use crate::tree::{Opened, Tree};
+use std::cell::RefCell;
+
+thread_local! {
+    /// Memory for indexes that a worker reuses.
+    static INDEX: RefCell<Vec<u8>> = RefCell::default();
+}
 
 impl Audit {
     /// The definitions whose names `is_wanted` accepts, in the order of `archives`. An archive that
@@ -18,14 +24,17 @@ impl Audit {
         is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
     ) -> Vec<(FileId, Definition)> {
         let one = |archive: &ArchiveId| {
-            let file = self.library.entry(*archive).file;
+            let entry = self.library.entry(*archive);
+            let file = entry.file;
             let facts = &self.corpus.files[file];
             let handle = match tree.open(&facts.path) {
                 Ok(Opened::File(handle)) if handle.stat() == facts.stat => handle,
                 _ => return Vec::new(),
             };
             // The audit has already reported defects of this archive.
-            let found = archive::matching(&handle, is_wanted, &mut Vec::new()).unwrap_or_default();
+            let found = INDEX.with_borrow_mut(|memory| {
+                archive::matching(&handle, is_wanted, &entry.members, memory).unwrap_or_default()
+            });
             found.into_iter().map(|definition| (file, definition)).collect()
         };
         parallel::map(archives, one).into_iter().flatten().collect()

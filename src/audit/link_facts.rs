@@ -2,10 +2,10 @@
 //! that a linker would not report. The view `archive` and fixes are the callers.
 
 use super::Audit;
-use crate::cover::{Coverage, Facts, Question, referring, refine, rivals};
+use crate::cover::{self, Coverage, Facts, Question, referring, refine, rivals};
 use crate::facts::{Content, members};
 use crate::format::archive::{LinkFacts, Wanted};
-use crate::id::{FastMap, FileId, MemberId};
+use crate::id::{FastMap, FastSet, FileId, MemberId};
 use crate::parallel;
 use crate::tree::Tree;
 
@@ -41,9 +41,17 @@ impl Audit {
         if coverage.undefined.is_empty() {
             return;
         }
+        let names: FastSet<&[u8]> =
+            coverage.undefined.iter().map(|undefined| &*undefined.symbol).collect();
+        let nothing = FastSet::default();
         // Sections that are dropped depend on all relocations.
-        let wanted = if question.gc_sections { Wanted::All } else { Wanted::Global };
-        let root = |(file, root): (&FileId, &crate::cover::Root)| {
+        let (wanted, of_rivals) = if question.gc_sections {
+            (Wanted::All, Wanted::All)
+        } else {
+            let every_section = cover::counts_every_section(question);
+            (Wanted::Names(&names, every_section), Wanted::Names(&nothing, every_section))
+        };
+        let root = |(file, root): (&FileId, &cover::Root)| {
             let file = &self.corpus.files[*file];
             let read = || members::link_facts(tree, file, None, wanted);
             (!root.linked).then(read).flatten()
@@ -53,7 +61,8 @@ impl Audit {
             members: self.link_facts(tree, &referring(question, coverage), wanted),
         };
         let more = rivals(question, coverage, &facts);
-        facts.members.extend(self.link_facts(tree, &more, wanted));
+        facts.members.extend(self.link_facts(tree, &more, of_rivals));
+        drop(names);
         refine(question, coverage, &facts);
     }
 }

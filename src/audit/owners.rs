@@ -139,13 +139,17 @@ fn listed<'l>(
     lists: &'l [PathBuf],
     names: &FastSet<Box<[u8]>>,
 ) -> Vec<(&'l Path, Vec<u8>)> {
+    let mut ends = [false; 256];
+    names.iter().filter_map(|name| name.last()).for_each(|last| ends[usize::from(*last)] = true);
+    let may_end = |line: &[u8]| line.last().is_some_and(|last| ends[usize::from(*last)]);
     let mut out = Vec::new();
     let mut bytes = 0;
     for some in lists.chunks(AT_ONCE) {
         let found = parallel::map(some, |list| {
             let text = contents(tree, list, MOST_OF_LIST).unwrap_or_default();
-            let wanted = lines(&text).filter(|line| {
-                let name = line.iter().rposition(|byte| *byte == b'/').map(|at| &line[at + 1..]);
+            // The last byte rejects most lines.
+            let wanted = lines(&text).filter(|line| may_end(line)).filter(|line| {
+                let name = memchr::memrchr(b'/', line).map(|at| &line[at + 1..]);
                 name.is_some_and(|name| names.contains(name))
             });
             (text.len(), wanted.map(<[u8]>::to_vec).collect::<Vec<_>>())
@@ -186,7 +190,14 @@ fn name_of(path: &Path) -> &[u8] {
 
 /// The lines of a text, without empty ones.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+    let mut rest = text;
+    let lines = std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = rest.get(..end).filter(|_| !rest.is_empty())?;
+        rest = rest.get(end + 1..).unwrap_or_default();
+        Some(line)
+    });
+    lines.filter(|line| !line.is_empty())
 }
 
 /// The bytes of a file; `None` if it has more than `most`, or cannot be read.

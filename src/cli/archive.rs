@@ -14,7 +14,9 @@ use crate::report::Style;
 use crate::report::model::Parts;
 use crate::text::show_path;
 use crate::views;
-use crate::views::archive::{Archive, ArchiveQuestion, Item, OUTPUTS, Position, TypedLink, lld};
+use crate::views::archive::{
+    Archive, ArchiveQuestion, Item, OUTPUTS, Position, Shown, TypedLink, lld, shown,
+};
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -61,8 +63,11 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     walked.add_providers(&plan, &*prepared.tree, &named);
     let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
-    let view =
-        Archive::new(&run.audit, &run.plan, &*prepared.tree, &asked).map_err(anyhow::Error::msg)?;
+    let style = prepared.style;
+    let files = sinks.files.iter().map(|(output, _)| shown(output, style.plain()));
+    let shown = files.fold(shown(sinks.stdout, style), Shown::and);
+    let source = (&run.audit, &run.plan, &*prepared.tree);
+    let view = Archive::new(source, &asked, shown).map_err(anyhow::Error::msg)?;
     drop(progress);
     write_files(&sinks, &run, &view, prepared.style)?;
     let library = &run.audit.library;

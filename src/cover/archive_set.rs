@@ -217,6 +217,15 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.hashes(self.member(member))
     }
 
+    /// Those hashes of names that a member defines strongly; also those of unique names.
+    pub fn strong_hashes(&self, member: MemberId) -> impl Iterator<Item = u64> {
+        let symbols = self.entry(self.owners[member]).members.symbols(self.member(member)).iter();
+        let definitions = symbols.filter(|symbol| symbol.kind.is_definition());
+        let all = definitions.zip(self.hashes(member));
+        let is_strong = |kind| matches!(kind, SymbolKind::Strong | SymbolKind::Unique);
+        all.filter(move |(symbol, _)| is_strong(symbol.kind)).map(|(_, hash)| *hash)
+    }
+
     /// The hash of a name, as in [`Self::hashes`].
     pub fn hash(&self, name: &[u8]) -> u64 {
         self.names.hash(name)

@@ -111,7 +111,7 @@ impl<'a> Marker<'a> {
                     is_weak: global.bind == elf::STB_WEAK.0,
                     is_exported: !hidden.contains(&global.visibility),
                 };
-                let known = self.defined.entry(&global.name).or_insert(new);
+                let known = self.defined.entry(facts.name(global)).or_insert(new);
                 if known.is_weak && !new.is_weak {
                     *known = new;
                 }
@@ -179,7 +179,7 @@ impl<'a> Marker<'a> {
             let relocations = facts.relocations.iter().filter(|relocation| {
                 facts.sections.get(relocation.section).is_some_and(|section| section.is_debug)
             });
-            relocations.filter_map(|r| Some(&*facts.globals.get(r.global?)?.name))
+            relocations.filter_map(move |r| Some(facts.name(facts.globals.get(r.global?)?)))
         };
         let names = self.objects().flat_map(of_object);
         names.filter(|n| n.starts_with(b"__start_") || n.starts_with(b"__stop_")).collect()
@@ -278,7 +278,8 @@ impl<'a> Marker<'a> {
         let node = match global {
             // The object's own definition may have lost to that of another object.
             Some(global) => {
-                let name = self.question.link.map_or(&*global.name, |l| l.reference(&global.name));
+                let name = facts.name(global);
+                let name = self.question.link.map_or(name, |link| link.reference(name));
                 match self.defined.get(name) {
                     Some(definition) => definition.node,
                     None => return self.name(name),

@@ -31,7 +31,7 @@ pub use order::{ENTRY, in_order};
 pub use order_independent::cover;
 pub use origin::Origins;
 pub use position::{Demand, demand};
-pub use refine::{referring, refine, rivals};
+pub use refine::{counts_every_section, referring, refine, rivals};
 pub use trace::{Referrers, Referring};
 
 use crate::format::archive::SymbolKind;

@@ -6,7 +6,7 @@
 use super::gc::Kept;
 use super::object_facts::Facts;
 use super::{By, Coverage, Linker, LinkerDefined, Question};
-use crate::format::archive::LinkFacts;
+use crate::format::archive::{self, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
 
 /// Members whose facts [`refine`] needs: those that refer to undefined names. With `--gc-sections`,
@@ -45,6 +45,11 @@ pub fn rivals(question: &Question<'_>, coverage: &Coverage, facts: &Facts) -> Ve
     out.sort_unstable();
     out.dedup();
     out
+}
+
+/// True if relocations of sections that are not loaded count.
+pub fn counts_every_section(question: &Question<'_>) -> bool {
+    matches!(question.output.linker, Some(Linker::Gnu | Linker::Mold))
 }
 
 /// Removes references that do not count, and names that have no other reference.
@@ -99,8 +104,8 @@ impl Live<'_> {
     /// True if a relocation of a kept section refers to `name`, or if that is unknown.
     fn refers(&self, by: By, name: &[u8]) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
-        let every_section = matches!(self.question.output.linker, Some(Linker::Gnu | Linker::Mold));
-        let is_it = |global: &crate::format::archive::Global| &*global.name == name;
+        let every_section = counts_every_section(self.question);
+        let is_it = |global: &archive::Global| facts.name(global) == name;
         let Some(symbol) = facts.globals.iter().position(is_it) else { return true };
         facts.relocations.iter().any(|relocation| {
             let section = relocation.section;
@@ -114,7 +119,7 @@ impl Live<'_> {
     /// True if the linker defines `name` because of a section of some object.
     fn is_linker_defined(&self, name: &[u8], places: &[By]) -> bool {
         let output = self.question.output;
-        let decides: &dyn Fn(&crate::format::archive::Section) -> bool =
+        let decides: &dyn Fn(&archive::Section) -> bool =
             match output.defines(self.question.target(), name) {
                 LinkerDefined::No => return false,
                 LinkerDefined::Always => return true,

@@ -9,6 +9,7 @@ use crate::format::elf::symtab::each_defined;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::merged::solve::{Solution, output_kind};
+use crate::parallel;
 use crate::text::{show, show_path};
 use crate::tree::{Opened, Tree};
 use object::elf;
@@ -112,8 +113,7 @@ impl<'a> Check<'a> {
     /// they may be global in the objects that it was linked from.
     fn names_inside(&self, tree: &dyn Tree, file: FileId) -> FastSet<Box<[u8]>> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
-        let strong = facts.flat_map(|facts| facts.globals.iter().filter(|g| is_strong(g)));
-        let names: FastSet<&[u8]> = strong.map(|global| &*global.name).collect();
+        let names: FastSet<&[u8]> = facts.flat_map(|facts| strong(facts)).map(|(_, n)| n).collect();
         let mut out = FastSet::default();
         if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
             let visit = |name: &[u8], is_local: bool| {
@@ -156,8 +156,11 @@ impl<'a> Check<'a> {
 
     /// Names with restricted visibility in some member: other definitions cannot replace theirs.
     fn restricted(&self) -> FastSet<&[u8]> {
-        let globals = self.facts.values().flat_map(|facts| &facts.globals);
-        globals.filter(|global| global.visibility != 0).map(|global| &*global.name).collect()
+        let names = self.facts.values().flat_map(|facts| {
+            let restricted = facts.globals.iter().filter(|global| global.visibility != 0);
+            restricted.map(move |global| facts.name(global))
+        });
+        names.collect()
     }
 
     fn wrong_abi(&self, member: MemberId) -> Option<String> {
@@ -184,7 +187,9 @@ impl<'a> Check<'a> {
                 return Some("has relocations of an unknown machine".to_owned());
             };
             let global = relocation.global.and_then(|global| facts.globals.get(global));
-            let replaceable = || global.is_some_and(|global| is_replaceable(global, restricted));
+            let replaceable = || {
+                global.is_some_and(|global| is_replaceable(global, facts.name(global), restricted))
+            };
             let refused = match demand {
                 Demand::Nothing => false,
                 Demand::Address => !relocation.absolute,
@@ -197,7 +202,7 @@ impl<'a> Check<'a> {
                     Demand::ProgramTls => "uses the local-exec TLS model",
                     _ => "is not position-independent",
                 };
-                let of = global.map(|global| format!(" for {}", show(&global.name)));
+                let of = global.map(|global| format!(" for {}", show(facts.name(global))));
                 let (kind, of) = (relocation.kind, of.unwrap_or_default());
                 return Some(format!("{what} (relocation type {kind}{of}): no linker accepts it"));
             }
@@ -207,18 +212,23 @@ impl<'a> Check<'a> {
 
     /// New members with strong definitions that another member or the library has too.
     fn twice(&self) -> Vec<(MemberId, String)> {
+        let repeated = self.repeated();
         let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
         let tables = self.object.tables.as_ref();
+        let is_exported = |name: &[u8]| tables.is_some_and(|t| t.exports_strongly(name));
+        let of_library = parallel::map(&self.new, |member| {
+            let facts = self.facts.get(member)?;
+            strong(facts).position(|(_, name)| self.hidden.contains(name) || is_exported(name))
+        });
         let mut out = Vec::new();
-        for member in &self.new {
+        for (member, of_library) in self.new.iter().zip(of_library) {
             let Some(facts) = self.facts.get(member) else { continue };
-            for global in facts.globals.iter().filter(|global| is_strong(global)) {
-                let name = &*global.name;
-                let group = facts.group_of(global.section);
-                let word = self.name(*member);
-                let is_exported = || tables.is_some_and(|tables| tables.exports_strongly(name));
-                if self.hidden.contains(name) || is_exported() {
-                    let symbol = show(name);
+            if of_library.is_none() && !repeated.contains(member) {
+                continue;
+            }
+            for (at, (global, name)) in strong(facts).enumerate() {
+                if Some(at) == of_library {
+                    let (word, symbol) = (self.name(*member), show(name));
                     out.push((
                         *member,
                         format!(
@@ -226,6 +236,7 @@ impl<'a> Check<'a> {
                         ),
                     ));
                 }
+                let group = facts.group_of(global.section);
                 let Some((other, of)) = defined.insert(name, (*member, group)) else { continue };
                 // The linker keeps one copy of a group.
                 if other != *member && (group.is_none() || group != of) {
@@ -243,11 +254,34 @@ impl<'a> Check<'a> {
         }
         out
     }
+
+    /// New members that may define a name strongly which another new member defines strongly, too: the
+    /// hashes of the names are equal.
+    fn repeated(&self) -> FastSet<MemberId> {
+        let library = &self.audit.library;
+        let mut first: FastMap<u64, MemberId> = FastMap::default();
+        let mut out = FastSet::default();
+        for member in &self.new {
+            for hash in library.strong_hashes(*member) {
+                let other = *first.entry(hash).or_insert(*member);
+                if other != *member {
+                    out.extend([*member, other]);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The strong definitions of a member, each with its name.
+fn strong(facts: &LinkFacts) -> impl Iterator<Item = (&Global, &[u8])> {
+    let strong = facts.globals.iter().filter(|global| is_strong(global));
+    strong.map(move |global| (global, facts.name(global)))
 }
 
 /// True for a definition or reference that another object's definition may replace.
-fn is_replaceable(global: &Global, restricted: &FastSet<&[u8]>) -> bool {
-    global.visibility == 0 && !global.absolute && !restricted.contains(&*global.name)
+fn is_replaceable(global: &Global, name: &[u8], restricted: &FastSet<&[u8]>) -> bool {
+    global.visibility == 0 && !global.absolute && !restricted.contains(name)
 }
 
 fn is_strong(global: &Global) -> bool {

@@ -25,11 +25,22 @@ impl Parts<'_> {
     }
 }
 
-/// The first component of a name, a cheap key: names of one scope share it.
-pub(super) fn first_component(name: &[u8]) -> Option<&[u8]> {
+/// The first component of a name, a cheap key: names of one scope share it. Also the text after it.
+pub(super) fn first_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, _) = nested(name)?;
-    let end = component(rest)?.end;
-    Some(&rest[..end])
+    rest.split_at_checked(component(rest)?.end)
+}
+
+/// The first component of the class of a vtable, and the text after it.
+pub(super) fn vtable_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = name.strip_prefix(b"_ZTV")?;
+    let rest = rest.strip_prefix(b"N").unwrap_or(rest);
+    rest.split_at_checked(component(rest)?.end)
+}
+
+/// The component at the start of `text`, if it is a name preceded by its length.
+pub(super) fn leading_name(text: &[u8]) -> Option<&[u8]> {
+    text.get(..source_name(text)?)
 }
 
 /// The parts of `name`.
@@ -130,9 +141,12 @@ fn component(text: &[u8]) -> Option<Component> {
 
 /// The length of `<number><name>`, in bytes.
 fn source_name(text: &[u8]) -> Option<usize> {
-    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    let number = std::str::from_utf8(&text[..digits]).ok()?;
-    let end = digits.checked_add(number.parse::<usize>().ok()?)?;
+    let (mut digits, mut number) = (0, 0usize);
+    while let Some(digit) = text.get(digits).filter(|b| b.is_ascii_digit()) {
+        number = number.checked_mul(10)?.checked_add(usize::from(digit - b'0'))?;
+        digits += 1;
+    }
+    let end = digits.checked_add(number)?;
     (end <= text.len() && end > digits).then_some(end)
 }
 
@@ -196,7 +210,7 @@ mod tests {
         is("_ZTV5Shape", "5Shape", "TV", "");
         assert_eq!(parts(b"_ZNK5Color3rgbEi").map(|parts| parts.qualifiers), Some(&b"K"[..]));
         assert!(parts(b"_ZN5Color3rgbB5cxx11Ei").is_some_and(|parts| parts.is_tagged));
-        assert_eq!(first_component(b"_ZNK5Color3rgbEi"), Some(&b"5Color"[..]));
+        assert_eq!(first_component(b"_ZNK5Color3rgbEi"), Some((&b"5Color"[..], &b"3rgbEi"[..])));
     }
 
     #[test]

@@ -6,12 +6,14 @@
 
 use super::elf_member::stem;
 use super::members::{Members, NAMELESS};
-use crate::format::ReadError;
+use crate::format::{ReadError, in_memory};
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// Number of bytes that are read at a time, because the names of a member lie in one table.
-const WINDOW: usize = 8 << 10;
+/// Names of one table that lie in so many bytes are read at once.
+const WINDOW: u64 = 8 << 10;
+/// Number of bytes that are read for a name; most are shorter.
+const NAME: u64 = 512;
 
 /// A definition whose name was not stored: its index among the symbols, and the offset of its name
 /// in the archive.
@@ -52,8 +54,9 @@ impl Members {
         names: &SymbolNames,
     ) -> Result<(), ReadError> {
         let mut window = Window { file, bytes: Vec::new(), begin: 0, len: 0 };
-        for Nameless { at, symbol } in nameless {
-            let id = window.name(*at)?.and_then(|name| names.find(name));
+        for (index, Nameless { at, symbol }) in nameless.iter().enumerate() {
+            let after = nameless[index..].iter().map(|next| next.at.wrapping_sub(*at));
+            let id = window.name(*at, after)?.and_then(|name| names.find(name));
             if let (Some(symbol), Some(id)) = (self.symbols.get_mut(*symbol), id) {
                 symbol.name = id;
             }
@@ -77,9 +80,18 @@ impl Window<'_> {
         stem(self.bytes.get(..self.len)?.get(skip..)?)
     }
 
-    /// The name at `at`; `None` if the file ends before the name does.
-    fn name(&mut self, at: u64) -> Result<Option<&[u8]>, ReadError> {
-        let mut size = WINDOW;
+    /// The name at `at`; `None` if the file ends before the name does. `after` has the distances to it
+    /// and to the next names that are wanted.
+    fn name(
+        &mut self,
+        at: u64,
+        after: impl Iterator<Item = u64>,
+    ) -> Result<Option<&[u8]>, ReadError> {
+        if self.held(at).is_some() {
+            return Ok(self.held(at));
+        }
+        let near = after.take_while(|distance| *distance < WINDOW).last().unwrap_or(0);
+        let mut size = in_memory(near + NAME)?;
         while self.held(at).is_none() {
             self.bytes.resize(self.bytes.len().max(size), 0);
             (self.begin, self.len) = (at, self.file.read_at(&mut self.bytes[..size], at)?);

@@ -2,10 +2,11 @@
 //! one. Also the names of all members, for the cross-check. `facts::answer` and
 //! `format::cross_check` call it.
 
-use super::header::{self, FIRST, LongNames, MemberHeader, Special};
+use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, Special};
+use super::members::Members;
 use super::read::{External, Options, Scratch, members};
 use crate::format::elf::{Header, Target};
-use crate::format::{Defect, ReadError, Table, read_range};
+use crate::format::{Defect, ReadError, Table, in_memory, read_range};
 use crate::id::FastSet;
 use crate::symbol_names::Growing;
 use crate::tree::Handle;
@@ -74,6 +75,9 @@ impl RequestedNames {
     }
 }
 
+/// Initial capacity, in bytes, of the memory for an index. Unused pages are never touched.
+const ROOM: usize = 8 << 20;
+
 /// A selection of names.
 type IsWanted<'a> = &'a dyn Fn(&[u8]) -> bool;
 
@@ -83,31 +87,56 @@ pub fn definitions(
     names: &RequestedNames,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
-    matching(file, &|name| names.contains(name), defects)
-}
-
-/// Like [`definitions`], for all names that `is_wanted` selects.
-pub fn matching(
-    file: &Handle,
-    is_wanted: IsWanted<'_>,
-    defects: &mut Vec<Defect>,
-) -> Result<Vec<Definition>, ReadError> {
+    let is_wanted: IsWanted<'_> = &|name| names.contains(name);
     let Some(first) = MemberHeader::read(file, FIRST)? else { return Ok(Vec::new()) };
     match first.special(b"") {
-        Some(Special::GnuIndex(width)) => gnu_index(file, &first, width, is_wanted, defects),
+        Some(Special::GnuIndex(width)) => {
+            let bytes = read_range(file, first.data, first.size)?;
+            gnu_index(file, (&first, width, &bytes), is_wanted, None, defects)
+        }
         _ => scan(file, is_wanted, defects),
     }
 }
 
-/// The GNU index: a count, that many member offsets (big-endian), then as many names.
+/// Like [`definitions`], for all names that `is_wanted` selects. The archive's `members` were read
+/// before, and its index goes into `memory`, which is reused. Defects are ignored.
+pub fn matching(
+    file: &Handle,
+    is_wanted: IsWanted<'_>,
+    members: &Members,
+    memory: &mut Vec<u8>,
+) -> Result<Vec<Definition>, ReadError> {
+    let head = read_range(file, FIRST, HEADER)?;
+    let Some(first) = MemberHeader::parse(&head, FIRST) else { return Ok(Vec::new()) };
+    let defects = &mut Vec::new();
+    match first.special(b"") {
+        Some(Special::GnuIndex(width)) => {
+            let present = first.size.min(file.stat().len.saturating_sub(first.data));
+            let size = in_memory(present)?;
+            if memory.len() < size {
+                // A buffer that grows in small steps would move to fresh pages at each step.
+                memory.reserve(ROOM.max(size) - memory.len());
+                memory.resize(size, 0);
+            }
+            let read = file.read_at(&mut memory[..size], first.data)?;
+            let bytes = &memory[..read];
+            // A thin archive names files.
+            let members = Some(members).filter(|members| !members.thin);
+            gnu_index(file, (&first, width, bytes), is_wanted, members, defects)
+        }
+        _ => scan(file, is_wanted, defects),
+    }
+}
+
+/// The GNU index: a count, that many member offsets (big-endian), then as many names. A member that
+/// `known` has is not read again.
 fn gnu_index(
     file: &Handle,
-    index: &MemberHeader,
-    width: usize,
+    (index, width, bytes): (&MemberHeader, usize, &[u8]),
     is_wanted: IsWanted<'_>,
+    known: Option<&Members>,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
-    let bytes = read_range(file, index.data, index.size)?;
     let number = |at: usize| -> Option<u64> {
         let raw = bytes.get(at..at.checked_add(width)?)?;
         Some(raw.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
@@ -123,11 +152,22 @@ fn gnu_index(
     };
     let mut long_names: Option<LongNames> = None;
     let mut out = Vec::new();
-    for (i, symbol) in texts.split(|b| *b == 0).take(count).enumerate() {
+    let mut left = Some(texts);
+    for i in 0..count {
+        let Some(rest) = left else { break };
+        let end = memchr::memchr(0, rest).unwrap_or(rest.len());
+        let symbol = &rest[..end];
+        left = rest.get(end + 1..);
         if !is_wanted(symbol) {
             continue;
         }
         let at = number((i + 1) * width).unwrap_or(0);
+        let member = known.and_then(|known| Some((known, known.at(at)?)));
+        if let Some((known, member)) = member {
+            let (member, target) = (known.name(member).into(), member.target);
+            out.push(Definition { symbol: symbol.into(), member, target });
+            continue;
+        }
         let Some(found) = MemberHeader::read(file, at)? else {
             let what = "names a member that is not there";
             defects.push(Defect::new(Table::ArchiveIndex, index.data, what));

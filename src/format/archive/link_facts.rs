@@ -6,10 +6,11 @@ use super::header::{self, MemberHeader};
 use super::ranges::Ranges;
 use super::read::External;
 use crate::format::ReadError;
+use crate::id::FastSet;
 use crate::tree::Handle;
 use object::read::ReadRef as _;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
-use object::{Endianness, U32, elf};
+use object::{Endianness, U32, archive, elf};
 use std::ops::Range;
 
 /// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
@@ -17,16 +18,18 @@ const MOST: u64 = 1 << 29;
 /// Least size of a relocation, in bytes. It limits their number, because a hostile file may list
 /// the same relocations in many section headers.
 const FEWEST_BYTES: u64 = 8;
-/// The larger header of an ELF file.
-const HEAD: u64 = 64;
+/// Size of a member header, and of the larger header of an ELF file.
+const HEADER: usize = size_of::<archive::Header>();
+const HEAD: usize = 64;
 
 /// The relocations that are read.
 #[derive(Clone, Copy)]
 pub enum Wanted<'w> {
     /// All.
     All,
-    /// Those to global symbols.
-    Global,
+    /// Those to these undefined names; also those of sections that are not loaded if the second is
+    /// true. Without names, only groups and sections are read.
+    Names(&'w FastSet<&'w [u8]>, bool),
     /// Those of loaded sections for which this is true: by `sh_flags` of the section, type, and whether
     /// the symbol is global.
     Loaded(&'w (dyn Fn(u64, u32, bool) -> bool + Sync)),
@@ -35,21 +38,31 @@ pub enum Wanted<'w> {
 impl Wanted<'_> {
     /// True if relocations of a section with these flags may be wanted.
     fn section(self, flags: u64) -> bool {
+        let is_loaded = flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0;
         match self {
-            Self::All | Self::Global => true,
-            Self::Loaded(_) => flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0,
+            Self::All => true,
+            Self::Names(names, every) => !names.is_empty() && (every || is_loaded),
+            Self::Loaded(_) => is_loaded,
         }
     }
 
-    /// True if the name of a symbol is kept although no relocation that is wanted refers to it.
-    fn name(self, is_strong: bool, is_restricted: bool) -> bool {
-        !matches!(self, Self::Loaded(_)) || is_strong || is_restricted
-    }
-
-    fn relocation(self, flags: u64, kind: u32, is_global: bool) -> bool {
+    /// True if the name of a symbol may be kept although no relocation that is wanted refers to it.
+    fn symbol(self, is_undefined: bool, is_strong: bool, is_restricted: bool) -> bool {
         match self {
             Self::All => true,
-            Self::Global => is_global,
+            Self::Names(names, _) => is_undefined && !names.is_empty(),
+            Self::Loaded(_) => is_strong && !is_undefined || is_restricted,
+        }
+    }
+
+    fn name(self, name: &[u8]) -> bool {
+        !matches!(self, Self::Names(names, _) if !names.contains(name))
+    }
+
+    fn relocation(self, (flags, kind): (u64, u32), is_global: bool, is_named: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Names(..) => is_named,
             Self::Loaded(wanted) => wanted(flags, kind, is_global),
         }
     }
@@ -85,8 +98,8 @@ pub struct Section {
 /// A global symbol.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// Its name, without a default version; empty if nothing that is wanted is about it.
-    pub name: Box<[u8]>,
+    /// The place of its name in [`LinkFacts::names`].
+    name: (u32, u32),
     /// `st_shndx`, with SHN_XINDEX followed; 0 if undefined.
     pub section: usize,
     /// STB_*
@@ -127,11 +140,22 @@ pub struct LinkFacts {
     pub globals: Vec<Global>,
     /// The relocations that were wanted.
     pub relocations: Vec<Relocation>,
+    /// The names of global symbols, one after the other.
+    names: Vec<u8>,
 }
 
 /// Prefixes of names of sections that are kept even if nothing refers to them (`KEEP` in
 /// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
 const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
+
+/// The place of no name.
+const NAMELESS: (u32, u32) = (0, 0);
+
+impl Global {
+    fn is_nameless(&self) -> bool {
+        self.name.0 == self.name.1
+    }
+}
 
 impl Section {
     /// True if `--gc-sections` keeps it even if nothing refers to it.
@@ -149,6 +173,20 @@ impl Section {
 }
 
 impl LinkFacts {
+    /// The name of a global symbol, without a default version; empty if nothing that is wanted is
+    /// about it.
+    pub fn name(&self, global: &Global) -> &[u8] {
+        let (start, end) = global.name;
+        self.names.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Keeps a name; `None` if there is no room.
+    fn keep(&mut self, name: &[u8]) -> Option<(u32, u32)> {
+        let start = u32::try_from(self.names.len()).ok()?;
+        self.names.extend_from_slice(name);
+        Some((start, u32::try_from(self.names.len()).ok()?))
+    }
+
     /// True unless SHF_EXCLUDE keeps the section out of the output.
     pub fn is_kept(&self, section: usize) -> bool {
         let flags = self.sections.get(section).map_or(0, |section| section.flags);
@@ -192,10 +230,16 @@ impl Reader<'_> {
         thin: bool,
         open: &dyn Fn(&[u8]) -> External,
     ) -> Result<Option<LinkFacts>, ReadError> {
-        let Some(entry) = MemberHeader::read(file, offset)? else { return Ok(None) };
+        let mut head = [0; HEADER + HEAD];
+        let read = file.read_at(&mut head, offset)?;
+        let Some(entry) = MemberHeader::parse(&head[..read], offset) else { return Ok(None) };
         if !thin {
             let before = entry.bsd_name().unwrap_or(0).min(entry.size);
-            return self.part(file, (entry.data + before, entry.size - before));
+            let place = (entry.data + before, entry.size - before);
+            return match head[..read].get(HEADER..).filter(|_| before == 0) {
+                Some(head) => self.begin(file, place, head),
+                None => self.part(file, place),
+            };
         }
         let names = header::long_names(file)?;
         let External::File(outside) = open(names.name(&entry)) else { return Ok(None) };
@@ -215,16 +259,27 @@ impl Reader<'_> {
 
     /// The object at `place` of `file`: offset and size.
     fn part(&mut self, file: &Handle, place: (u64, u64)) -> Result<Option<LinkFacts>, ReadError> {
+        let mut head = [0; HEAD];
+        let read = file.read_at(&mut head, place.0)?;
+        self.begin(file, place, &head[..read])
+    }
+
+    /// The object at `place` of `file`, which begins with `head`.
+    fn begin(
+        &mut self,
+        file: &Handle,
+        place: (u64, u64),
+        head: &[u8],
+    ) -> Result<Option<LinkFacts>, ReadError> {
         if place.1 > MOST {
             return Ok(None);
         }
-        let head = 0..HEAD;
-        self.ranges.read(file, place, vec![head])?;
+        self.ranges.begin(file, place, head);
         let is_64 = self.ranges.read_bytes_at(4, 1) == Ok(&[elf::ELFCLASS64.0]);
         if is_64 {
-            self.parts::<elf::FileHeader64<Endianness>>(file, place)
+            self.parts::<elf::FileHeader64<Endianness>>(file, place.0)
         } else {
-            self.parts::<elf::FileHeader32<Endianness>>(file, place)
+            self.parts::<elf::FileHeader32<Endianness>>(file, place.0)
         }
     }
 
@@ -232,35 +287,37 @@ impl Reader<'_> {
     fn parts<H: FileHeader<Endian = Endianness>>(
         &mut self,
         file: &Handle,
-        place: (u64, u64),
+        base: u64,
     ) -> Result<Option<LinkFacts>, ReadError> {
-        let Some(first) = table::<H>(self.ranges, false) else { return Ok(None) };
-        self.ranges.read(file, place, vec![0..HEAD, first])?;
-        let Some(all) = table::<H>(self.ranges, true) else { return Ok(None) };
-        self.ranges.read(file, place, vec![0..HEAD, all.clone()])?;
-        let Some(mut sections) = sections::<H>(self.ranges, self.wanted) else { return Ok(None) };
-        sections.extend([0..HEAD, all]);
-        self.ranges.read(file, place, sections)?;
+        let Some((all, is_whole)) = table::<H>(self.ranges) else { return Ok(None) };
+        self.ranges.read(file, base, vec![all])?;
+        if !is_whole {
+            let Some((all, true)) = table::<H>(self.ranges) else { return Ok(None) };
+            self.ranges.read(file, base, vec![all])?;
+        }
+        let Some(sections) = sections::<H>(self.ranges, self.wanted) else { return Ok(None) };
+        self.ranges.read(file, base, sections)?;
         Ok(parse::<H>(self.ranges, self.wanted))
     }
 }
 
-/// The place of the table of sections; only of its first entry if `is_whole` is false, which tells how many
-/// there are if the header has no room for the number.
-fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges, is_whole: bool) -> Option<Range<u64>> {
+/// The place of the table of sections. If the ELF header has no room for their number, that is in the
+/// first entry: then the place of that entry, and false, until it is read.
+fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
     if header.e_type(e) != elf::ET_REL {
         return None;
     }
     let start: u64 = header.e_shoff(e).into();
-    let count = match (header.e_shnum(e), is_whole) {
-        (0, false) => 1,
-        (0, true) => header.shnum(e, data).ok()?.into(),
-        (count, _) => u64::from(count),
-    };
     let each = size_of::<H::SectionHeader>() as u64;
-    Some(start..start.checked_add(count.checked_mul(each)?)?)
+    let count = match header.e_shnum(e) {
+        0 if start == 0 || data.read_bytes_at(start, each).is_err() => None,
+        0 => Some(u64::from(header.shnum(e, data).ok()?)),
+        count => Some(u64::from(count)),
+    };
+    let size = count.unwrap_or(1).checked_mul(each)?;
+    Some((start..start.checked_add(size)?, count.is_some()))
 }
 
 /// The places of the sections with facts.
@@ -315,12 +372,13 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
     for (index, symbol) in symbols.enumerate().skip(first) {
         let section = symbols.symbol_section(e, symbol, index).ok()?;
-        let is_strong = symbol.st_bind() != elf::STB_WEAK && !symbol.is_undefined(e);
+        let is_strong = symbol.st_bind() != elf::STB_WEAK;
         let is_restricted = symbol.st_visibility() != elf::STV_DEFAULT;
-        let name = if wanted.name(is_strong, is_restricted) {
-            plain(symbols.symbol_name(e, symbol).ok()?).into()
+        let name = if wanted.symbol(symbol.is_undefined(e), is_strong, is_restricted) {
+            let name = plain(symbols.symbol_name(e, symbol).ok()?);
+            if wanted.name(name) { out.keep(name)? } else { NAMELESS }
         } else {
-            Box::default()
+            NAMELESS
         };
         out.globals.push(Global {
             name,
@@ -335,10 +393,12 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     groups::<H>(&sections, &symbols, (e, data), &mut out)?;
     let mips64 = header.is_mips64el(e);
     relocations::<H>(&sections, &symbols, (e, data, first), (mips64, wanted), &mut out)?;
-    for global in out.relocations.iter().filter_map(|relocation| relocation.global) {
-        if let Some(unnamed) = out.globals.get_mut(global).filter(|global| global.name.is_empty()) {
-            let symbol = symbols.symbol(object::SymbolIndex(first + global)).ok()?;
-            unnamed.name = plain(symbols.symbol_name(e, symbol).ok()?).into();
+    for at in 0..out.relocations.len() {
+        let global = out.relocations[at].global;
+        if let Some(at) = global.filter(|at| out.globals.get(*at).is_some_and(Global::is_nameless))
+        {
+            let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok()?;
+            out.globals[at].name = out.keep(plain(symbols.symbol_name(e, symbol).ok()?))?;
         }
     }
     Some(out)
@@ -346,7 +406,8 @@ fn parse<H: FileHeader<Endian = Endianness>>(
 
 /// A name without its default version.
 fn plain(name: &[u8]) -> &[u8] {
-    memchr::memmem::find(name, b"@@").map_or(name, |at| &name[..at])
+    let Some(at) = memchr::memchr(b'@', name) else { return name };
+    memchr::memmem::find(&name[at..], b"@@").map_or(name, |found| &name[..at + found])
 }
 
 fn groups<'d, H: FileHeader<Endian = Endianness>>(
@@ -395,13 +456,15 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
             continue;
         }
         let mut add = |kind: u32, symbol: usize| {
-            if !wanted.relocation(flags, kind, symbol >= first) {
+            let global = symbol.checked_sub(first).filter(|_| symbol > 0);
+            let named = global.and_then(|global| out.globals.get(global));
+            let is_named = named.is_some_and(|global| !global.is_nameless());
+            if !wanted.relocation((flags, kind), symbol >= first, is_named) {
                 return true;
             }
             let of = symbols.symbol(object::SymbolIndex(symbol)).ok();
             let absolute =
                 symbol == 0 || of.is_some_and(|symbol| symbol.st_shndx(e) == elf::SHN_ABS);
-            let global = symbol.checked_sub(first).filter(|_| symbol > 0);
             let local = of.filter(|_| global.is_none()).and_then(|of| {
                 symbols.symbol_section(e, of, object::SymbolIndex(symbol)).ok().flatten()
             });

@@ -171,6 +171,12 @@ impl Members {
         self.hashes.get(member.hashes.range()).unwrap_or_default()
     }
 
+    /// The member whose header is at `offset`.
+    pub(super) fn at(&self, offset: u64) -> Option<&Member> {
+        let found = self.list.binary_search_by_key(&offset, |member| member.offset).ok()?;
+        self.list.get(found)
+    }
+
     /// Number of members whose references are unknown.
     pub fn opaque(&self) -> usize {
         self.list.iter().filter(|member| member.is_opaque()).count()

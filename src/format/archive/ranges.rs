@@ -8,29 +8,41 @@ use std::ops::Range;
 
 /// Parts that lie closer together are read at once.
 const GAP: u64 = 4096;
+/// Initial capacity in bytes. Unused pages are never touched.
+const ROOM: usize = 8 << 20;
 
-/// The parts, in the order of the object.
+/// The parts that were read.
 #[derive(Default)]
 pub struct Ranges {
+    /// Memory that is filled up to `len`. It never shrinks, so that it is zeroed once.
     bytes: Vec<u8>,
-    /// What was read, and where it begins in `bytes`.
+    len: usize,
+    /// The parts in the order of the object, each with its position in `bytes`.
     parts: Vec<(Range<u64>, usize)>,
     /// Size of the object.
     size: u64,
 }
 
 impl Ranges {
-    /// Reads parts of the object of `size` bytes at `base` of `file`, and all between those that lie
-    /// close together. Parts that were read before are gone.
+    /// Forgets the last object, and begins one of `size` bytes at `base` of `file` with its first bytes.
+    pub(super) fn begin(&mut self, file: &Handle, (base, size): (u64, u64), head: &[u8]) {
+        self.parts.clear();
+        self.size = size.min(file.stat().len.saturating_sub(base));
+        let head = &head[..usize::try_from(self.size).map_or(head.len(), |n| n.min(head.len()))];
+        self.len = 0;
+        self.room(head.len()).copy_from_slice(head);
+        self.len = head.len();
+        self.parts.push((0..head.len() as u64, 0));
+    }
+
+    /// Reads more parts of the object at `base` of `file`, and all between those that lie close
+    /// together.
     pub(super) fn read(
         &mut self,
         file: &Handle,
-        (base, size): (u64, u64),
+        base: u64,
         mut wanted: Vec<Range<u64>>,
     ) -> Result<(), ReadError> {
-        self.bytes.clear();
-        self.parts.clear();
-        self.size = size.min(file.stat().len.saturating_sub(base));
         wanted.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = Vec::new();
         for range in wanted {
@@ -44,19 +56,34 @@ impl Ranges {
             }
         }
         for Range { start, end } in merged {
-            let at = self.bytes.len();
-            self.bytes.resize(at + in_memory(end - start)?, 0);
-            let read = file.read_at(&mut self.bytes[at..], base.saturating_add(start))?;
-            self.bytes.truncate(at + read);
+            let at = self.len;
+            let room = self.room(in_memory(end - start)?);
+            let read = file.read_at(room, base.saturating_add(start))?;
+            self.len = at + read;
             self.parts.push((start..start + read as u64, at));
         }
+        self.parts.sort_unstable_by_key(|(part, _)| part.start);
         Ok(())
+    }
+
+    /// Room for `size` bytes after those that are filled.
+    fn room(&mut self, size: usize) -> &mut [u8] {
+        let end = self.len + size;
+        if self.bytes.len() < end {
+            // Memory that grows in small steps would move to fresh pages at each step.
+            self.bytes.reserve(ROOM.max(end) - self.bytes.len());
+            self.bytes.resize(end, 0);
+        }
+        &mut self.bytes[self.len..end]
     }
 
     /// The bytes from `start` to `end`, or to the end of the part.
     fn get(&self, start: u64, end: u64) -> Option<&[u8]> {
         let before = self.parts.partition_point(|(part, _)| part.start <= start);
-        let (part, at) = self.parts.get(before.checked_sub(1)?)?;
+        // Parts that were read one after the other may overlap.
+        let mut parts = self.parts.get(..before)?.iter().rev();
+        let whole = parts.clone().find(|(part, _)| part.end >= end);
+        let (part, at) = whole.or_else(|| parts.next())?;
         let place = |offset: u64| Some(at + usize::try_from(offset.checked_sub(part.start)?).ok()?);
         self.bytes.get(place(start)?..place(end.min(part.end))?)
     }

@@ -87,6 +87,21 @@ impl Tables {
         self.indices().filter_map(|index| self.export(index))
     }
 
+    /// Those of [`Self::exports`] that may have one of `names`, in their order. A GNU hash table
+    /// selects them, so that few names are read.
+    pub fn exports_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<Symbol<'_>> {
+        let mut found: Vec<SymbolIndex> = self.unhashed_indices().collect();
+        for hash in names.map(hash::gnu).filter(|hash| self.bloom().may_hold(*hash)) {
+            self.walk_gnu(hash, None, &mut |index| {
+                found.push(index);
+                None::<()>
+            });
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().filter_map(|index| self.export(index)).collect()
+    }
+
     /// The indices of all symbols.
     pub fn indices(&self) -> impl ExactSizeIterator<Item = SymbolIndex> + use<> {
         (1..self.count).map(SymbolIndex::new)

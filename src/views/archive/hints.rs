@@ -48,6 +48,26 @@ pub struct Near {
     pub reason: &'static str,
 }
 
+/// The parts of the answer that some output shows.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// Number of undefined names, and of unknown ones, from the first on.
+    pub names: usize,
+    /// True if the packages of archives are shown.
+    pub owners: bool,
+}
+
+impl Shown {
+    /// Everything.
+    pub const ALL: Self = Self { names: usize::MAX, owners: true };
+
+    /// Both parts of two outputs.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { names: self.names.max(other.names), owners: self.owners || other.owners }
+    }
+}
+
 /// The files of a question.
 pub(super) struct HintFiles<'a> {
     /// The archives.
@@ -57,14 +77,18 @@ pub(super) struct HintFiles<'a> {
 }
 
 impl Hints {
-    /// Searches for hints about the answer of `view`.
+    /// Searches for hints about the parts of the answer of `view` that are shown.
     pub(super) fn new(
         (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
         view: &Archive,
         asked: &HintFiles<'_>,
+        shown: Shown,
     ) -> Self {
         let mut out = Self::default();
-        let open = || view.coverage.undefined.iter().chain(&view.unknown);
+        let names = |list: &'_ Vec<Undefined>| list.len().min(shown.names);
+        let undefined = &view.coverage.undefined[..names(&view.coverage.undefined)];
+        let unknown = &view.unknown[..names(&view.unknown)];
+        let open = || undefined.iter().chain(unknown);
         out.near((audit, tree), view, open(), asked);
         // With a whitelist, the answer must be the same on every machine.
         if plan.policy.is_closed() {
@@ -93,7 +117,7 @@ impl Hints {
             }
         }
         let needed = view.coverage.archives(library).into_iter().map(|(archive, _)| archive);
-        let added = needed.filter(|archive| !view.is_linked(*archive));
+        let added = needed.filter(|archive| shown.owners && !view.is_linked(*archive));
         let added = added.map(|archive| library.entry(archive).path.to_path_buf()).collect();
         out.owners = ArchiveOwners::find(tree, &added, &missing);
         out

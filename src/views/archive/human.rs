@@ -1,7 +1,7 @@
 //! `archive` for people: the archives with their needed members, the choices that only the order of
 //! names decided, the undefined names with their referrers, and the summary.
 
-use super::Archive;
+use super::{Archive, Shown};
 use crate::audit::ArchiveOwner;
 use crate::cover::{ArchiveSet, By, Needed};
 use crate::demangle::demangle;
@@ -19,6 +19,11 @@ use std::io::{self, Write};
 pub(super) const MOST: usize = 20;
 /// Upper bound for the referrers named for one symbol.
 pub(super) const MOST_BY: usize = 3;
+
+/// The parts of the answer that [`render`] shows.
+pub(super) fn shown(style: Style) -> Shown {
+    Shown { names: if style.verbose { usize::MAX } else { MOST }, owners: !style.quiet }
+}
 
 pub(super) fn render(
     subject: &Subject<'_>,

@@ -10,7 +10,7 @@ mod json;
 pub mod lld;
 mod table;
 
-pub use hints::Hints;
+pub use hints::{Hints, Shown};
 pub use inputs::{Item, Position, TypedLink};
 pub use installed::Installed;
 
@@ -118,13 +118,22 @@ pub struct Archive {
     pub hints: Hints,
 }
 
+/// The parts of the answer that an output shows.
+pub fn shown(output: &Output<Archive>, style: Style) -> Shown {
+    match output.name {
+        "table" => Shown { owners: false, ..human::shown(style) },
+        "human" => human::shown(style),
+        _ => Shown::ALL,
+    }
+}
+
 impl Archive {
-    /// Answers the question. The error is a sentence about the arguments.
+    /// Answers the question, with hints for the parts that are `shown`. The error is a sentence
+    /// about the arguments.
     pub fn new(
-        audit: &Audit,
-        plan: &Plan,
-        tree: &dyn Tree,
+        (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
         asked: &ArchiveQuestion,
+        shown: Shown,
     ) -> Result<Self, String> {
         let inputs = Inputs::new(audit, asked)?;
         let Inputs { archives, candidates, typed, lazy, files, roots, link } = inputs;
@@ -181,7 +190,7 @@ impl Archive {
             installed: None,
             hints: Hints::default(),
         };
-        out.hints = Hints::new((audit, plan, tree), &out, &places);
+        out.hints = Hints::new((audit, plan, tree), &out, &places, shown);
         Ok(out)
     }
 

@@ -89,7 +89,7 @@ impl Archive {
             installed: Some(installed),
             ..Self::default()
         };
-        out.hints = Hints::new((audit, plan, tree), &out, &places);
+        out.hints = Hints::new((audit, plan, tree), &out, &places, hints::Shown::ALL);
         out
     }
 }
