@@ -113,7 +113,7 @@ impl<'a> Check<'a> {
     /// they may be global in the objects that it was linked from.
     fn names_inside(&self, tree: &dyn Tree, file: FileId) -> FastSet<Box<[u8]>> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
-        let names: FastSet<&[u8]> = facts.flat_map(|facts| strong(facts)).map(|(_, n)| n).collect();
+        let names: FastSet<&[u8]> = facts.flat_map(strong).map(|(_, n)| n).collect();
         let mut out = FastSet::default();
         if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
             let visit = |name: &[u8], is_local: bool| {

@@ -286,17 +286,17 @@ impl Contested {
         Ok(duplicates(closure, &scope, release >= EXACT_FIRST, &bindings))
     }
 
-    /// The part of an entry point that decides the answer; `None` if the answer is empty.
+    /// The part of an entry point that decides the answer.
     pub(super) fn decisive(
         &self,
         source: Source<'_>,
         closure: &Closure,
         bound: &RootBinding,
         marks: &mut Marks,
-    ) -> Result<Option<Decisive>, Vec<Need>> {
+    ) -> Result<Decisive, Vec<Need>> {
         let here = self.here(closure, bound, marks);
         if here.is_empty() {
-            return Ok(None);
+            return Ok(Decisive::default());
         }
         let is_here = |of: &FastMap<FileId, Vec<Name>>, file: FileId| {
             let names = of.get(&file).into_iter().flatten();
@@ -322,7 +322,7 @@ impl Contested {
                 out.add_relocated(module, file);
             }
         }
-        Ok(Some(out))
+        Ok(out)
     }
 
     /// True if the hash table of a file lists the hash of one of the names in `marks.twice`.

@@ -7,7 +7,7 @@ use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::ROOT;
 
 /// The part of an entry point that decides its answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Decisive {
     /// Equal for entry points with equal answers: files, version limits and orders.
     key: Vec<u64>,
@@ -67,10 +67,8 @@ impl Decisive {
 }
 
 /// For each entry point with a part, the first one with the same part.
-pub(super) fn firsts(all: &[Option<Decisive>]) -> Vec<Option<usize>> {
+pub(super) fn firsts(all: &[Decisive]) -> Vec<Option<usize>> {
     let mut known: FastMap<&[u64], usize> = FastMap::default();
-    let numbered = all.iter().enumerate();
-    let first =
-        numbered.map(|(at, one)| one.as_ref().map(|one| *known.entry(&one.key[..]).or_insert(at)));
-    first.collect()
+    let keys = all.iter().map(|one| &one.key[..]).enumerate();
+    keys.map(|(at, key)| (!key.is_empty()).then(|| *known.entry(key).or_insert(at))).collect()
 }

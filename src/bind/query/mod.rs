@@ -95,7 +95,7 @@ pub struct Answers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
     /// The parts that decide answers to the first query, and the answers, kept while other entry
     /// points lack facts.
-    decisive_so_far: Vec<Option<Option<Decisive>>>,
+    decisive_so_far: Vec<Option<Decisive>>,
     duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
@@ -186,10 +186,10 @@ impl Answers {
             let binding = &source.bindings[root.index()];
             match source.loader(closure).family {
                 Family::Glibc => names.decisive(source, closure, binding, marks),
-                Family::Musl(_) => Ok(None),
+                Family::Musl(_) => Ok(Decisive::default()),
             }
         });
-        let decisive: Vec<Option<Decisive>> = found.map_err(|lacking| {
+        let decisive: Vec<Decisive> = found.map_err(|lacking| {
             self.decisive_so_far = lacking.known;
             lacking.needs
         })?;
@@ -215,7 +215,7 @@ impl Answers {
         };
         let of_first = |at: usize| {
             let first = firsts[at].filter(|first| *first != at)?;
-            Some(decisive[at].as_ref()?.adopt(decisive[first].as_ref()?, &found[first]))
+            Some(decisive[at].adopt(&decisive[first], &found[first]))
         };
         let adopted: Vec<Option<Vec<DuplicateName>>> =
             (0..found.len()).into_par_iter().map(of_first).collect();
