@@ -49,6 +49,7 @@ depends on them, linkaudit evaluates both branches, and reports only defects tha
 Linux are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`,
 `/var` and `/tmp`, are not checked. Programs are checked only if the package does so itself: no configuration and
 no link fails without the others. Headers of targets named `*Private`, as Qt has them, may be in another package.
+CMake finds `foo-config.cmake` for each spelling of `foo`: the spelling under which the file works best counts.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
