@@ -15,7 +15,7 @@ use linkaudit::plan::Plan;
 use linkaudit::policy::Policy;
 use linkaudit::tree::DiskTree;
 use linkaudit::wants::Wants;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
@@ -291,9 +291,9 @@ fn find_package_says_the_same() {
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
-/// Compares each missing file of a target with a consumer that links to it: CMake rejects a missing
-/// directory of headers, and Ninja misses any other file. Returns the number of files, and the
-/// differences.
+/// Compares each missing file of a package with a consumer that links to the first target that names
+/// it: CMake rejects a missing directory of headers, and Ninja misses any other file. Returns the
+/// number of files, and the differences.
 fn named_files(system: &System, packages: &[CMakePackage]) -> (usize, Vec<String>) {
     let (mut cases, mut differ) = (0, Vec::new());
     for package in packages {
@@ -301,8 +301,12 @@ fn named_files(system: &System, packages: &[CMakePackage]) -> (usize, Vec<String
         if package.outcome.found.is_none() {
             continue;
         }
+        let mut met = BTreeSet::new();
         for event in &package.outcome.events {
             let EventKind::Property { target, path, .. } = &event.kind else { continue };
+            if !met.insert(path) {
+                continue;
+            }
             cases += 1;
             let target = String::from_utf8_lossy(target).into_owned();
             let text = system.link(package, Some(&target));
