@@ -39,7 +39,7 @@ fn victims(root: &Path, config: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// The reason why nobody notices that a file is gone; `None` if somebody should.
+/// The reason why a removed file changes no result; `None` if a link misses it.
 fn reason(system: &System, package: &CMakePackage, gone: &str) -> Option<&'static str> {
     if system.link(package, None).contains(gone) {
         return None;
