@@ -44,7 +44,7 @@ pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
 pub use package_text::{
     CMakePackage, MissingFlag, MissingHeader, PackageText, PkgConfigFile, TextPath, TextPathKind,
-    Unmet, cmake_package_name,
+    Undecided, Unmet, cmake_package_name,
 };
 pub use search_entries::{EntryState, SearchEntries, SearchEntry};
 pub use unlinkable::Unlinkable;

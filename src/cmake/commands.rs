@@ -160,7 +160,9 @@ impl Eval<'_> {
         for word in words {
             let Some(text) = word.text().map(<[u8]>::to_vec) else { continue };
             let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
-            if text.len() < 2 || !text.iter().all(is_name) {
+            // A digit is a number far more often than a name.
+            let is_digit = text.len() == 1 && text[0].is_ascii_digit();
+            if text.is_empty() || is_digit || !text.iter().all(is_name) {
                 continue;
             }
             self.state.set(&text, None);
@@ -272,11 +274,10 @@ impl Eval<'_> {
         let required =
             rest.get(at.unwrap_or(if is_old { 1 } else { rest.len() })..).unwrap_or_default();
         let required = required.iter().take_while(|word| !KEYS.contains(&word.as_slice()));
-        let truth = required.fold(Truth::True, |truth, name| {
-            let value =
-                self.value_of(name).map(|value| super::value::constant(&value).unwrap_or(true));
-            truth.and(Truth::maybe(value))
-        });
+        let mut truth = required.fold(Truth::True, |truth, name| truth.and(self.truth_of(name)));
+        if rest.iter().any(|word| word == b"HANDLE_COMPONENTS") {
+            truth = truth.and(self.components_found(name));
+        }
         let value = match truth {
             Truth::True => known(&b"TRUE"[..]),
             Truth::False => known(&b"FALSE"[..]),
@@ -285,6 +286,27 @@ impl Eval<'_> {
         for name in [name.clone(), name.to_ascii_uppercase()] {
             self.state.set(&[&name[..], b"_FOUND"].concat(), value.clone());
         }
+    }
+
+    /// The truth of a variable's value.
+    fn truth_of(&self, name: &[u8]) -> Truth {
+        let value = self.value_of(name);
+        Truth::maybe(value.map(|value| super::value::constant(&value).unwrap_or(true)))
+    }
+
+    /// True if each requested component of a package is found or optional
+    /// (`FindPackageHandleStandardArgs`, HANDLE_COMPONENTS).
+    fn components_found(&self, package: &[u8]) -> Truth {
+        let of = |middle: &[u8], component: &[u8], end: &[u8]| {
+            self.truth_of(&[package, middle, component, end].concat())
+        };
+        let Some(list) = self.value_of(&[package, b"_FIND_COMPONENTS"].concat()) else {
+            return Truth::Unknown;
+        };
+        items(&list, true).iter().fold(Truth::True, |truth, component| {
+            let is_optional = of(b"_FIND_REQUIRED_", component, b"").not();
+            truth.and(of(b"_", component, b"_FOUND").or(is_optional))
+        })
     }
 
     /// `set(NAME value… [PARENT_SCOPE])` and `set(NAME value… CACHE TYPE text [FORCE])`

@@ -4,7 +4,7 @@
 use super::parsed::Parsed;
 use super::state::{Function, Site, State, Target, Text};
 use super::value::{Truth, Value, Word, items, known};
-use super::{Event, EventKind, Found, Host, Package};
+use super::{Event, EventKind, Found, GaveUp, Host, Package};
 use crate::id::FastSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub(super) struct Eval<'h> {
     pub(super) last_absent: Vec<PathBuf>,
     /// The text of a fatal error.
     pub(super) fatal: Option<Vec<u8>>,
-    pub(super) gave_up: Option<&'static str>,
+    pub(super) gave_up: Option<GaveUp>,
     /// Packages for which a module of CMake searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
     /// True once a module of CMake was included, which defines commands.
@@ -145,7 +145,13 @@ impl Eval<'_> {
     }
 
     pub(super) fn give_up(&mut self, reason: &'static str) -> Flow {
-        self.gave_up.get_or_insert(reason);
+        self.gave_up.get_or_insert(GaveUp::Undecided(reason));
+        Flow::Stop
+    }
+
+    /// Gives up at a file that the host reports.
+    fn unread(&mut self, reason: &'static str) -> Flow {
+        self.gave_up.get_or_insert(GaveUp::Unread(reason));
         Flow::Stop
     }
 
@@ -188,9 +194,9 @@ impl Eval<'_> {
 
     /// Evaluates a file in this scope. The evaluation gives up if the file cannot be read.
     pub(super) fn include(&mut self, path: &Path) -> Flow {
-        let Some(file) = self.host.file(path) else { return self.give_up("a file cannot be read") };
+        let Some(file) = self.host.file(path) else { return self.unread("a file cannot be read") };
         if file.defect.is_some() {
-            return self.give_up("a file has an error of syntax");
+            return self.unread("a file has an error of syntax");
         }
         let frame = Frame { path: path.into(), line: 0, replaced: Vec::new() };
         let outer = std::mem::replace(&mut self.frame, frame);

@@ -165,6 +165,24 @@ pub enum EventKind {
     },
 }
 
+/// The reason why an evaluation does not reach the end of the package.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GaveUp {
+    /// A file that cannot be read or parsed. The host reports the file.
+    Unread(&'static str),
+    /// A limit is reached, or the next command is not known.
+    Undecided(&'static str),
+}
+
+impl GaveUp {
+    /// The reason in words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Unread(reason) | Self::Undecided(reason) => reason,
+        }
+    }
+}
+
 /// The result for one package.
 #[derive(Clone)]
 pub struct Outcome {
@@ -175,7 +193,7 @@ pub struct Outcome {
     /// The components that the package knows, if it says so.
     pub components: Vec<Vec<u8>>,
     /// The reason why the package could not be evaluated to its end, if so.
-    pub gave_up: Option<&'static str>,
+    pub gave_up: Option<GaveUp>,
     /// Directories of headers that its targets name.
     pub includes: Vec<PathBuf>,
     /// The text of the fatal error or of the reason why it is not found, if known.
@@ -272,6 +290,55 @@ mod tests {
         assert_eq!(found("include(FindPkgConfig)\ninclude(CheckSymbolExists)"), Some(Truth::True));
         assert_eq!(found("include(FindNone)"), Some(Truth::Unknown));
         assert_eq!(found("include(CheckNone)"), Some(Truth::Unknown));
+    }
+
+    #[test]
+    fn standard_args_handle_components() {
+        let found = |more: &str| {
+            let text = format!(
+                "set(foo_FIND_COMPONENTS a b)\nset(v 1)\n{more}\n\
+                find_package_handle_standard_args(foo REQUIRED_VARS v HANDLE_COMPONENTS)"
+            );
+            outcome(&text, &[]).found
+        };
+        let required = "set(foo_FIND_REQUIRED_a 1)\nset(foo_FIND_REQUIRED_b 1)\n";
+        assert_eq!(found(""), Some(Truth::True));
+        assert_eq!(found(required), Some(Truth::False));
+        assert_eq!(found(&format!("{required}set(foo_a_FOUND 1)")), Some(Truth::False));
+        let both = format!("{required}set(foo_a_FOUND 1)\nset(foo_b_FOUND 1)");
+        assert_eq!(found(&both), Some(Truth::True));
+        assert_eq!(found(&format!("{both}\nset(v 0)")), Some(Truth::False));
+        let open = format!("{required}set(foo_a_FOUND 1)\nset(foo_b_FOUND $ENV{{X}})");
+        assert_eq!(found(&open), Some(Truth::Unknown));
+    }
+
+    #[test]
+    fn results_of_unknown_commands_are_unknown() {
+        let after = |command: &str| {
+            let text = format!(
+                "set(h x)\nset(keep x)\n{command}\nif(h STREQUAL x)\n include(/p/a.cmake)\nendif()\n\
+                if(keep STREQUAL x AND NOT 3 EQUAL 4)\n include(/p/b.cmake)\nendif()"
+            );
+            included(&text)
+        };
+        let writers = [
+            "string(MD5 h text)",
+            "string(SHA256 h keep)",
+            "string(TIMESTAMP h)",
+            "string(UUID h NAMESPACE a NAME b TYPE MD5)",
+            "string(HEX keep h)",
+            "string(CONFIGURE keep h)",
+            "string(GENEX_STRIP keep h)",
+            "string(REPEAT keep 3 h)",
+            "string(RANDOM LENGTH 3 h)",
+            "string(ASCII 65 66 h)",
+            "execute_process(COMMAND 3 OUTPUT_VARIABLE h)",
+            "find_program(h keep)",
+        ];
+        for command in writers {
+            assert_eq!(after(command), ["/p/b.cmake"], "{command}");
+        }
+        assert_eq!(after("string(LENGTH keep n)"), ["/p/a.cmake", "/p/b.cmake"]);
     }
 
     #[test]

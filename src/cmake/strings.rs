@@ -22,6 +22,11 @@ impl Eval<'_> {
             b"FIND" => 3,
             b"SUBSTRING" => 4,
             b"COMPARE" => 4,
+            b"MD5" | b"SHA1" | b"SHA224" | b"SHA256" | b"SHA384" | b"SHA512" | b"SHA3_224"
+            | b"SHA3_256" | b"SHA3_384" | b"SHA3_512" | b"TIMESTAMP" | b"UUID" => 1,
+            b"HEX" | b"CONFIGURE" | b"GENEX_STRIP" => 2,
+            b"REPEAT" => 3,
+            b"RANDOM" | b"ASCII" => words.len() - 1,
             // The others write to a variable at a place of their own.
             _ => return self.obscure(&words[1..]),
         };

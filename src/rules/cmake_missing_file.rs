@@ -49,7 +49,8 @@ depends on them, linkaudit evaluates both branches, and reports only defects tha
 Linux are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`,
 `/var` and `/tmp`, are not checked. The program of an imported target is checked only if the package
 checks it itself: configuration and links succeed without it. Headers of targets named `*Private`, as Qt has
-them, may be in another package.
+them, may be in another package. CMake finds `foo-config.cmake` for each spelling of `foo`; the findings are those
+under the spelling with which the file works best.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

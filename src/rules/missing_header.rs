@@ -52,8 +52,9 @@ names.
 
 In a prefix that is not part of a whole system, other packages may bring headers. There, only headers in the
 directory of the including header are checked, unless the packages of CMake and pkg-config in the prefix name their
-requirements and all of these are found. Headers of compilers and of shared directories such as `sys` and `linux` are
-not checked.
+requirements and all of these are found. Headers of compilers and of shared directories such as `sys`, `linux` and
+`CL` are not checked. Neither are includes of a header below `external` into a directory that does not exist: these
+are adapters for another project.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -115,14 +115,16 @@ fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -
     let about = |what: String, component: Option<&str>| {
         finding(required, query.about_text(RULE.id, &package.path, what), component)
     };
-    if is_refused(&package.outcome) {
-        return vec![about(format!("{name}: find_package does not find it"), None)];
-    }
     let is_lost = |component: &&String| {
         let known = package.components.iter().find(|(name, _)| *name == component.as_bytes());
         known.is_some_and(|(_, outcome)| is_refused(outcome))
     };
-    let lost = required.components.iter().filter(is_lost);
+    let lost: Vec<&String> = required.components.iter().filter(is_lost).collect();
+    // Some packages, such as Qt5, are found only with a component.
+    if is_refused(&package.outcome) && lost.len() == required.components.len() {
+        return vec![about(format!("{name}: find_package does not find it"), None)];
+    }
+    let lost = lost.into_iter();
     lost.map(|component| {
         let what = format!("{name}: component {} is not found", show(component.as_bytes()));
         about(what, Some(component))

@@ -1,7 +1,7 @@
 //! `undecided`: questions that the audit could not answer.
 
 use super::{Query, Rule};
-use crate::audit::LeftOut;
+use crate::audit::{LeftOut, Undecided};
 use crate::catalogue::INPUT;
 use crate::finding::{CauseHint, Finding, Findings};
 use crate::format::archive::MemberKind;
@@ -36,6 +36,8 @@ Reports every question without an answer:
 - No plugin matches a `--host`, or the host program does not get as far as loading plugins.
 - A policy has a requirement about files that were not given, or one that only a planned rule could check.
 - `gpu --deep` found a compressed bundle of more than 1 GiB, or bundles of more than 4 GiB in all.
+- A CMake package takes too long to evaluate, is nested too deeply, or includes a file whose name is not known.
+  Packages are evaluated only for the rules of the group `package-text`.
 - In `diff`: one side has no symbols, ran other rules than the other side, or has damaged files.
 
 If this system has no loader for a machine, linkaudit still checks everything that depends only on the files and
@@ -122,6 +124,7 @@ fn check(query: &Query<'_>) -> Findings {
     out.extend(members_outside(query));
     out.extend(left_out(query));
     out.extend(bundles(query));
+    out.extend(cmake_packages(query));
     out.extend(query.policy().unchecked(super::catalogue()).into_iter().map(unchecked));
     out
 }
@@ -270,6 +273,18 @@ fn bundles(query: &Query<'_>) -> Findings {
         finding
     };
     files.map(finding).collect()
+}
+
+/// Configuration files of CMake that were not evaluated to their end. No other rule reports a
+/// defect behind the command at which the evaluation stopped.
+fn cmake_packages(query: &Query<'_>) -> Findings {
+    let finding = |(path, reason): &Undecided| {
+        let message = format!("not evaluated to its end: {reason}");
+        let mut finding = query.about_text(RULE.id, path, message);
+        finding.detail = Some(reason.as_bytes().to_vec());
+        finding
+    };
+    query.package_text().undecided.iter().map(finding).collect()
 }
 
 /// Members of thin archives that lie outside of the given paths.

@@ -97,7 +97,7 @@ fn a_library_that_nothing_needs() {
 fn program(defines: &[&str]) -> Vec<u8> {
     let interp = Some("/lib64/ld-linux-x86-64.so.2");
     let defines = defines.iter().copied().map(str::to_owned).collect();
-    Tiny { interp, defines, ..Tiny::default() }.bytes()
+    Tiny { defines, interp, ..Tiny::default() }.bytes()
 }
 
 #[test]

@@ -4,7 +4,8 @@
 
 use super::{Texts, read};
 use crate::cmake::{
-    self, Config, Entry, Event, EventKind, Found, Host, Outcome, Package, Parsed, Truth, Wanted,
+    self, Config, Entry, Event, EventKind, Found, GaveUp, Host, Outcome, Package, Parsed, Truth,
+    Wanted,
 };
 use crate::id::FastMap;
 use crate::order::Arrange as _;
@@ -39,8 +40,12 @@ const MOST_COMPONENTS: usize = 256;
 /// Most evaluations in a run; further packages are unknown.
 const MOST_PACKAGES: usize = 20_000;
 
-/// Evaluates all configuration files that the walk found where CMake searches. The directories of
-/// headers that they and their dependencies name join `dirs`.
+/// A configuration file that was not evaluated to its end, with the reason.
+pub type Undecided = (PathBuf, &'static str);
+
+/// Evaluates all configuration files that the walk found where CMake searches, and returns those
+/// too that were not evaluated to their end. The directories of headers that they and their
+/// dependencies name join `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -48,7 +53,7 @@ pub(super) fn find(
     policy: &Policy,
     problems: &mut Vec<UnreadablePath>,
     dirs: &mut Vec<PathBuf>,
-) -> Vec<CMakePackage> {
+) -> (Vec<CMakePackage>, Vec<Undecided>) {
     let judged = texts.judged(Class::CMake, tree, prefixes);
     let mut files = Files::new(tree, prefixes);
     for path in texts.all(Class::CMake) {
@@ -64,12 +69,15 @@ pub(super) fn find(
         let is_given = texts.given.contains(&path);
         let name = cmake_package_name(&path).filter(|_| is_given || searched(&path).is_some());
         let Some(name) = name.map(<[u8]>::to_vec) else { continue };
-        let outcome = files.outcome(&path, &name, &[]);
+        let (name, outcome) = files.spelled(&path, name);
         let mut components = Vec::new();
         let has_list = files.file(&path).is_some_and(|file| file.mentions(b"IN_LIST"));
         let probe = has_list.then(|| files.outcome(&path, &name, &[cmake::COMPONENT.to_vec()]));
         let mut known = probe.map(|probe| probe.components).unwrap_or_default();
-        known.truncate(MOST_COMPONENTS);
+        if known.len() > MOST_COMPONENTS {
+            known.truncate(MOST_COMPONENTS);
+            files.undecided.push((path.clone(), "it has too many components"));
+        }
         known.extend(policy.components_of(&name));
         known.arrange();
         known.dedup();
@@ -81,7 +89,10 @@ pub(super) fn find(
     }
     dirs.extend(files.known.values().flat_map(|outcome| outcome.includes.iter().cloned()));
     problems.extend(files.problems);
-    out
+    // One reason is enough for each file.
+    files.undecided.arrange();
+    files.undecided.dedup_by(|b, a| a.0 == b.0);
+    (out, files.undecided)
 }
 
 /// The name of the package that a configuration file is for, by its file name.
@@ -128,9 +139,10 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     Some((name.to_vec(), prefix.to_path_buf()))
 }
 
-/// The key of a memoised result: configuration file, components, version, and true if no other
-/// package asked.
-type PackageKey = (PathBuf, Vec<Vec<u8>>, Option<Vec<u8>>, bool);
+/// The key of a memoised result: configuration file, name of the package, components, version, and
+/// true if no other package asked. One file may answer to several spellings of a name: it sets
+/// variables that begin with the requested one.
+type PackageKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, bool);
 
 /// The files that the evaluator asks for, and packages that were evaluated.
 struct Files<'a> {
@@ -148,6 +160,7 @@ struct Files<'a> {
     open: Vec<PathBuf>,
     evaluated: usize,
     problems: Vec<UnreadablePath>,
+    undecided: Vec<Undecided>,
 }
 
 impl<'a> Files<'a> {
@@ -164,6 +177,7 @@ impl<'a> Files<'a> {
             open: Vec::new(),
             evaluated: 0,
             problems: Vec::new(),
+            undecided: Vec::new(),
         }
     }
 
@@ -179,9 +193,48 @@ impl<'a> Files<'a> {
         (*self.evaluated(path, &wanted, None)).clone()
     }
 
+    /// The spelling of a package's name under which its configuration file works best, and the
+    /// result. CMake finds `foo-config.cmake` for each spelling of `foo`, and the file may name
+    /// others by the requested spelling: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
+    fn spelled(&mut self, path: &Path, name: Vec<u8>) -> (Vec<u8>, Outcome) {
+        let rank = |outcome: &Outcome| {
+            let found = match outcome.found {
+                Some(Truth::True) => 0,
+                Some(Truth::Unknown) => 1,
+                Some(Truth::False) | None => 2,
+            };
+            (found, outcome.events.len())
+        };
+        let outcome = self.outcome(path, &name, &[]);
+        let mut best = (name, outcome);
+        if !path.as_os_str().as_bytes().ends_with(b"-config.cmake") || rank(&best.1) == (0, 0) {
+            return best;
+        }
+        for other in self.spellings(path, &best.0) {
+            let outcome = self.outcome(path, &other, &[]);
+            if rank(&outcome) < rank(&best.1) {
+                best = (other, outcome);
+            }
+        }
+        best
+    }
+
+    /// Other spellings of a name, by the files beside its configuration file.
+    fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
+        let mut out = vec![name.to_ascii_uppercase()];
+        let beside = self.names(path.parent().unwrap_or(path));
+        let starts = beside.iter().filter_map(|file| file.get(..name.len()));
+        out.extend(starts.filter(|start| start.eq_ignore_ascii_case(name)).map(<[u8]>::to_vec));
+        out.arrange();
+        out.dedup();
+        out.retain(|other| other != name);
+        out
+    }
+
     fn evaluated(&mut self, path: &Path, wanted: &Wanted, asked: Option<usize>) -> Arc<Outcome> {
         let key = (
             path.to_path_buf(),
+            wanted.name.clone(),
             wanted.components.clone(),
             wanted.version.clone(),
             asked.is_none(),
@@ -214,6 +267,9 @@ impl<'a> Files<'a> {
         };
         let outcome = Arc::new(cmake::evaluate(self, &config));
         self.open.pop();
+        if let Some(GaveUp::Undecided(reason)) = outcome.gave_up {
+            self.undecided.push((path.to_path_buf(), reason));
+        }
         self.known.insert(key, Arc::clone(&outcome));
         outcome
     }
@@ -351,11 +407,21 @@ impl Host for Files<'_> {
     }
 
     fn package(&mut self, wanted: &Wanted, depth: usize) -> Package {
-        let too_deep = self.open.len() >= DEEPEST || self.evaluated >= MOST_PACKAGES;
+        let limit = if self.open.len() >= DEEPEST {
+            Some("the packages that require it are nested too deeply")
+        } else if self.evaluated >= MOST_PACKAGES {
+            Some("too many packages are evaluated before it")
+        } else {
+            None
+        };
         let candidates = self.candidates(wanted);
         let mut other = None;
         for path in &candidates {
-            if too_deep || self.open.contains(path) {
+            if self.open.contains(path) {
+                return Package::default();
+            }
+            if let Some(reason) = limit {
+                self.undecided.push((path.clone(), reason));
                 return Package::default();
             }
             let outcome = self.evaluated(path, wanted, Some(depth));
@@ -393,11 +459,6 @@ impl CMakePackage {
             outcome.events.iter().filter(move |event| Some(*event) != lost.as_ref())
         });
         self.outcome.events.iter().chain(of_components)
-    }
-
-    /// True if the audit cannot say whether the package is found.
-    pub fn is_unknown(&self) -> bool {
-        self.outcome.found == Some(Truth::Unknown)
     }
 }
 

@@ -39,9 +39,10 @@ pub(super) struct Interfaces<'a> {
 
 /// Extensions of headers that users include; files with others are parts of headers.
 const ENDS: [&[u8]; 6] = [b"h", b"hh", b"hpp", b"hxx", b"h++", b"cuh"];
-/// Directories of headers of the C library, of Linux and of the C++ library, which many packages
-/// share.
-const SHARED: [&str; 29] = [
+/// Directories of headers of the C library, of Linux and of the C++ library, and that of OpenCL and
+/// SYCL. Many packages share them.
+const SHARED: [&str; 30] = [
+    "CL",
     "arpa",
     "asm",
     "asm-generic",
@@ -282,6 +283,9 @@ impl<'a> World<'a> {
     fn resembles(&self, file: &Path, include: &Include, is_whole: bool) -> bool {
         let name = plain(&include.name);
         let dir = file.parent().unwrap_or(file);
+        if self.is_adapter(file, &name) {
+            return false;
+        }
         if let Some(at) = memchr::memchr(b'/', &name) {
             let first = Path::new(OsStr::from_bytes(&name[..at]));
             let own = self.prefixes.locate(file).prefix;
@@ -312,6 +316,16 @@ impl<'a> World<'a> {
         let start = name.get(..dir.len()).filter(|start| start.eq_ignore_ascii_case(&dir));
         let next = name.get(dir.len());
         include.quoted && dir.len() >= 3 && start.is_some() && matches!(next, Some(b'_' | b'-'))
+    }
+
+    /// True for a header below `external`, where a library keeps its adapters for others, that
+    /// includes one from a directory that does not exist: `boost/numeric/odeint/external/mtl4`
+    /// includes `boost/numeric/mtl/mtl.hpp`.
+    fn is_adapter(&self, file: &Path, name: &[u8]) -> bool {
+        let Some(at) = memchr::memrchr(b'/', name) else { return false };
+        let above = Path::new(OsStr::from_bytes(&name[..at]));
+        let is_dir = |dir: &Path| self.tree.kind(&dir.join(above)) == Ok(Kind::Directory);
+        file.iter().any(|part| part == "external") && !file.ancestors().skip(1).any(is_dir)
     }
 
     /// True if all packages whose headers this prefix may include are known.

@@ -7,7 +7,7 @@ mod headers;
 mod loose;
 mod pkg_config;
 
-pub use cmake::{CMakePackage, cmake_package_name};
+pub use cmake::{CMakePackage, Undecided, cmake_package_name};
 pub use headers::MissingHeader;
 pub use loose::{TextPath, TextPathKind};
 pub use pkg_config::{MissingFlag, PkgConfigFile, Unmet};
@@ -78,6 +78,8 @@ pub struct PackageText {
     pub pkg_config: Vec<PkgConfigFile>,
     /// CMake packages.
     pub cmake: Vec<CMakePackage>,
+    /// Configuration files that were not evaluated to their end, with the reason.
+    pub undecided: Vec<Undecided>,
     /// Paths and flags in other text files.
     pub loose: Vec<TextPath>,
     /// Headers that installed headers include and that do not exist.
@@ -99,7 +101,8 @@ pub(super) fn find(
         out.pkg_config = pkg_config::find(tree, prefixes, texts, problems, &mut dirs);
     }
     if wants.holds(Wants::CMAKE) || wants.holds(Wants::HEADERS) {
-        out.cmake = cmake::find(tree, prefixes, texts, &plan.policy, problems, &mut dirs);
+        (out.cmake, out.undecided) =
+            cmake::find(tree, prefixes, texts, &plan.policy, problems, &mut dirs);
     }
     if wants.holds(Wants::HEADERS) {
         dirs.arrange();

@@ -1,5 +1,6 @@
 //! Text files with random lines that Python, ldconfig and GCC read: each program shows the paths
-//! that it does not find, or the options that it adds to every link.
+//! that it does not find, or the options that it adds to every link. Text files in a staging
+//! directory get the same findings as after the installation.
 
 use super::random::{Random, number};
 use super::report::{Report, text};
@@ -229,4 +230,82 @@ fn specs_of_gcc() {
         compare(seed, &details(&report, "text-missing-path"), &gone, &mut differences);
     }
     finish("specs against GCC", cases, seen, &differences);
+}
+
+/// Text files of a package, with paths to files of the package, of the system, or of neither.
+fn staged_text(random: &mut Random, lab: &Lab) {
+    let write = |tree: &str, file: &str, text: &str| {
+        lab.write(&format!("{tree}/{file}"), text);
+        let mut chmod = clean("chmod");
+        assert!(chmod.arg("755").arg(lab.path(&format!("{tree}/{file}"))).status().is_ok());
+    };
+    for number in 0..4 {
+        lab.mkdir(&format!("base/usr/lib/b{number}"));
+        lab.mkdir(&format!("stage/usr/lib/s{number}"));
+        write("base", &format!("usr/bin/b{number}"), "");
+        write("stage", &format!("usr/bin/s{number}"), "");
+    }
+    let name = |random: &mut Random| {
+        let letter = *random.pick(&["b", "s", "gone"]);
+        format!("{letter}{}", random.below(4))
+    };
+    for number in 0..4 {
+        let flags: Vec<String> = (0..random.between(2, 6))
+            .map(|_| match random.below(5) {
+                0 => format!("-l{}", name(random)),
+                1 => format!("-isystem /usr/lib/{}", name(random)),
+                2 => format!("-B/usr/lib/{}/", name(random)),
+                3 => format!("-resource-dir=/usr/lib/{}", name(random)),
+                _ => format!("-L /usr/lib/{}", name(random)),
+            })
+            .collect();
+        let flags = flags.join(" ");
+        write("stage", &format!("usr/lib/w{number}/nix-support/cc-cflags"), &flags);
+        write("stage", &format!("usr/bin/x{number}-clang.cfg"), &flags);
+        let script =
+            format!("#!/usr/bin/{}\nexec /usr/bin/{} \"$@\"\n", name(random), name(random));
+        write("stage", &format!("usr/bin/t{number}"), &script);
+        let unit = format!("[Service]\nExecStart=/usr/bin/{}\n", name(random));
+        write("stage", &format!("usr/lib/systemd/system/u{number}.service"), &unit);
+        let path = format!("/usr/lib/{}\n", name(random));
+        write("stage", &format!("usr/lib/python3/dist-packages/p{number}.pth"), &path);
+    }
+    let specs = format!("*lib:\n-l{} -L/usr/lib/{}\n\n", name(random), name(random));
+    write("stage", "usr/lib/gcc/x86_64-linux-gnu/12/specs", &specs);
+}
+
+/// A stage over a system: each finding is one that the installed package has, and the other way
+/// round. Directories with candidates (`--lib-path`) change nothing.
+#[test]
+fn staged_text_sees_the_system() {
+    let (cases, mut seen, mut differences) = (number("LINKAUDIT_LOOSE", 12), 0, Vec::new());
+    for seed in 0..cases {
+        let lab = Lab::new();
+        staged_text(&mut Random::new(seed), &lab);
+        let mut copy = clean("cp");
+        copy.current_dir(lab.root()).args(["-a", "base", "installed"]);
+        assert!(copy.status().is_ok_and(|status| status.success()));
+        let mut copy = clean("cp");
+        copy.current_dir(lab.root()).args(["-a", "stage/.", "installed"]);
+        assert!(copy.status().is_ok_and(|status| status.success()));
+        let findings = |args: &[&str]| {
+            let report = audit(&lab, &[&["--isolated"], args].concat());
+            let rules = ["text-missing-path", "wrapper-injects-library"];
+            let found = rules.iter().flat_map(|rule| report.of_rule(rule));
+            let words = found.map(|one| {
+                format!("{} {} {}", text(&one["rule"]), text(&one["path"]), text(&one["message"]))
+            });
+            words.collect::<BTreeSet<String>>()
+        };
+        // Only the package has text files.
+        let theirs = findings(&["--root", "installed", "/"]);
+        seen += theirs.len();
+        let staged = ["--root", "base", "--staged", "stage"];
+        compare(seed, &findings(&staged), &theirs, &mut differences);
+        let beside = [&staged[..], &["--lib-path", "/usr/lib"]].concat();
+        compare(seed, &findings(&beside), &theirs, &mut differences);
+        let beside = ["--root", "installed", "/", "--lib-path", "/usr/lib"];
+        compare(seed, &findings(&beside), &theirs, &mut differences);
+    }
+    finish("text in a stage against the installed text", cases, seen, &differences);
 }

@@ -2,7 +2,8 @@
 //! up if it must.
 
 use super::limited;
-use crate::support::Lab;
+use crate::support::report::{Report, text};
+use crate::support::{Lab, linkaudit};
 use std::fmt::Write as _;
 
 /// Limit of processor time for one file, in seconds. Without the bound, appends, pops and calls took
@@ -61,7 +62,7 @@ fn cases() -> Vec<(&'static str, String)> {
 
 #[test]
 fn no_file_takes_quadratic_time() {
-    let mut over = Vec::new();
+    let (mut over, mut named) = (Vec::new(), 0);
     let cases = cases();
     for (name, text) in &cases {
         let lab = Lab::new();
@@ -71,10 +72,50 @@ fn no_file_takes_quadratic_time() {
         let output = limited(&lab, &limits, &arguments).output().expect("linkaudit runs");
         let report = String::from_utf8_lossy(&output.stdout);
         assert!(!report.contains("too many commands"), "{name} is not evaluated: {report}");
+        named += usize::from(report.contains("not evaluated to its end: it takes too long"));
         if output.status.code().is_none_or(|code| code > 3) {
             over.push(format!("{name}: {}", output.status));
         }
     }
-    println!("CMake files of quadratic cost: {} cases, {} differ", cases.len(), over.len());
+    println!(
+        "CMake files of quadratic cost: {} cases, {named} named, {} differ",
+        cases.len(),
+        over.len()
+    );
+    assert!(named > 0, "no package is named that was not evaluated");
     assert!(over.is_empty(), "{}", over.join("\n"));
+}
+
+/// A package that was not evaluated to its end is in the report once, under its own name, also if
+/// others require it. A file that cannot be parsed is named instead of the packages that include it.
+#[test]
+fn packages_that_end_early_are_named() {
+    let lab = Lab::new();
+    let depends = "include(CMakeFindDependencyMacro)\nfind_dependency(deep)\n";
+    let files = [
+        ("deep", "macro(m)\n m()\nendmacro()\nm()\n"),
+        ("loop", "while(1)\nendwhile()\n"),
+        ("first", depends),
+        ("second", depends),
+        ("named", "include(\"$ENV{X}/a.cmake\")\n"),
+        ("good", "set(good_FOUND 1)\n"),
+        ("broken", "include(\"${CMAKE_CURRENT_LIST_DIR}/other.cmake\")\n"),
+    ];
+    for (name, text) in files {
+        lab.write(&format!("p/lib/cmake/{name}/{name}Config.cmake"), text);
+    }
+    lab.write("p/lib/cmake/broken/other.cmake", "set(a \"b\n");
+    let mut command = linkaudit();
+    let report =
+        Report::of(command.current_dir(lab.root()).args(["--isolated", "-W", "package-text", "p"]));
+    let paths = |rule: &str| {
+        let found = report.of_rule(rule).map(|one| text(&one["path"]).to_owned());
+        let names = found.filter_map(|path| Some(path.rsplit('/').next()?.to_owned()));
+        names.collect::<Vec<String>>()
+    };
+    let given_up = paths("undecided");
+    println!("packages that end early: {} cases, {} named", files.len(), given_up.len());
+    assert_eq!(given_up, ["deepConfig.cmake", "loopConfig.cmake", "namedConfig.cmake"]);
+    assert_eq!(paths("unreadable"), ["other.cmake"]);
+    assert_eq!(report.status, 3, "the audit is incomplete");
 }
