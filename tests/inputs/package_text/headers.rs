@@ -1,8 +1,6 @@
 //! Headers of Debian's packages. A real compiler in a chroot reads each, with the flags of the
 //! packages' own pkg-config files, and reports files that it does not find. Then headers are
-//! removed, one at a time (`deletions`).
-
-mod deletions;
+//! removed, one at a time.
 
 use super::debian::{Debian, unpack_merged};
 use super::random::{Random, number};
@@ -21,12 +19,12 @@ use std::sync::atomic::AtomicUsize;
 const TOOLS: [&str; 3] = ["g++", "gcc", "pkgconf"];
 /// Headers that are compiled in one run of the test.
 const SAMPLE: usize = 200;
+/// Findings about one deleted header that the compiler checks.
+const AGAIN: usize = 4;
 
 struct System {
     lab: Lab,
     root: PathBuf,
-    /// The package files of the root.
-    files: Vec<PathBuf>,
     flags: Vec<String>,
 }
 
@@ -49,7 +47,7 @@ impl System {
         let root = lab.path("root");
         unpack_merged(&files, &root)?;
         std::fs::create_dir_all(root.join("tmp")).map_err(|error| error.to_string())?;
-        let mut system = Self { lab, root, files, flags: Vec::new() };
+        let mut system = Self { lab, root, flags: Vec::new() };
         system.flags = system.flags()?;
         Ok(system)
     }
@@ -114,17 +112,13 @@ impl System {
     }
 
     fn audit(&self) -> Audit {
-        self.audit_in(&self.root)
-    }
-
-    fn audit_in(&self, root: &Path) -> Audit {
         let plan = Plan {
             has_root: true,
             rule_wants: Wants::HEADERS,
             threads: 2,
             ..Plan::new(vec!["/usr".into()], self.lab.root())
         };
-        let tree = DiskTree::within(root).expect("a root");
+        let tree = DiskTree::within(&self.root).expect("a root");
         let input = audit::read(&plan, &tree, &AtomicUsize::new(0));
         audit::audit(&plan, &tree, audit::collect(&plan, &tree, input))
     }
@@ -236,6 +230,48 @@ fn a_compiler_misses_the_same_headers() {
         differ.len()
     );
     assert!(headers.len() > 100, "{} headers", headers.len());
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+#[test]
+fn removed_headers_are_noticed() {
+    if !has_chroot() {
+        return skip("headers", "needs root for chroot");
+    }
+    let system = System::new().expect("packages");
+    let before: BTreeSet<(PathBuf, Vec<u8>)> = missing(&system.audit());
+    let headers = system.headers();
+    let mut random = Random::new(number("LINKAUDIT_SEED", 23));
+    // Each deletion costs an audit of the whole root.
+    let count = number("LINKAUDIT_TEXTS", 3).min(300);
+    let (mut differ, mut noticed, mut cases) = (Vec::new(), 0, 0);
+    for _ in 0..count {
+        let header = random.pick(&headers).clone();
+        let victim = system.root.join(header.strip_prefix("/").expect("a path"));
+        let aside = system.lab.path("aside");
+        std::fs::rename(&victim, &aside).expect("a file");
+        let new: Vec<(PathBuf, Vec<u8>)> =
+            missing(&system.audit()).difference(&before).cloned().collect();
+        noticed += usize::from(!new.is_empty());
+        cases += new.len().min(AGAIN);
+        for (file, name) in new.into_iter().take(AGAIN) {
+            let name = String::from_utf8_lossy(&name).into_owned();
+            let answer = system.compile_one(&file, true);
+            if !answer.needs.contains(&name) && !answer.failed && answer.fatal.is_none() {
+                differ.push(format!(
+                    "without {}: {} finds {name}",
+                    header.display(),
+                    file.display()
+                ));
+            }
+        }
+        std::fs::rename(&aside, &victim).expect("a file");
+    }
+    println!(
+        "deletions: {count}, {noticed} noticed, {cases} cases compiled, {} differ",
+        differ.len()
+    );
+    assert!(noticed > 0, "no deletion was noticed");
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
 
