@@ -89,7 +89,14 @@ const PACKAGES: &[&str] = &[
 ];
 
 /// Rules about files that cannot be loaded; a file of another system is `undecided`.
-const REFUSALS: [&str; 4] = ["undefined-symbol", "missing-library", "missing-version", "undecided"];
+const REFUSALS: [&str; 6] = [
+    "undefined-symbol",
+    "missing-library",
+    "missing-version",
+    "bad-library-file",
+    "wrong-architecture",
+    "undecided",
+];
 
 /// The words of errors of the loader.
 const OF_LOADER: [&str; 6] = [
