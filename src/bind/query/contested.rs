@@ -303,9 +303,12 @@ impl Contested {
             names.into_iter().any(|name| marks.twice.contains(name.0 as usize))
         };
         let mut out = Decisive::new(closure.root.loader.index());
-        // Unique definitions of a host program are fixed by its own bindings.
-        if closure.host().is_some() && here.iter().any(|name| self.unique.contains(name)) {
-            out.add_number(closure.root.file.index());
+        // The own bindings of a host program fix unique definitions.
+        if let Some(host) = closure.host()
+            && here.iter().any(|name| self.unique.contains(name))
+        {
+            out.add_number(host.links_id());
+            out.add_number(host.root.file.index());
         }
         for (module, file) in closure.in_scope() {
             let is_root = module == ROOT;
