@@ -124,12 +124,11 @@ fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -
     if is_refused(&package.outcome) && lost.len() == required.components.len() {
         return vec![about(format!("{name}: find_package does not find it"), None)];
     }
-    let lost = lost.into_iter();
-    lost.map(|component| {
+    let named = lost.into_iter().map(|component| {
         let what = format!("{name}: component {} is not found", show(component.as_bytes()));
         about(what, Some(component))
-    })
-    .collect()
+    });
+    named.collect()
 }
 
 /// Packages and components for which the evaluation cannot decide if they are found, as findings of

@@ -69,7 +69,8 @@ symbols that a static archive defines or that a policy assigns to an archive.
 
 linkaudit searches the libraries of the system only for symbols without a version, and only if no audited file and no
 file of `--lib-path` defines the symbol and no policy assigns it to an archive. Under a whitelist, it never searches
-them. These libraries are evidence only: they change neither the findings nor their fingerprints.
+them. A program of the system is named if it defines all of these symbols of an object: it may load the object as a
+plugin. These files are evidence only: they change neither the findings nor their fingerprints.
 
 Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";

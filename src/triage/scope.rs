@@ -115,7 +115,7 @@ impl<'s> ScopeNames<'s> {
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {
-                Some(pattern) => self.hold(pattern, judges_loaded(&waiver.rule)),
+                Some(pattern) => self.hold(pattern, checks_loaded(&waiver.rule)),
                 None => !self.scope.dirs.is_empty(),
             }
     }
@@ -134,7 +134,7 @@ impl<'s> ScopeNames<'s> {
 }
 
 /// True if a rule also checks dependencies.
-fn judges_loaded(rule: &str) -> bool {
+fn checks_loaded(rule: &str) -> bool {
     rules::find(rule).is_some_and(|rule| rule.checked_files == CheckedFiles::Loaded)
 }
 
@@ -193,7 +193,7 @@ impl<'a> Scope<'a> {
     }
 
     fn is_judged(&self, rule: &str, file: FileId) -> bool {
-        judges_loaded(rule) || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
+        checks_loaded(rule) || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
     }
 
     /// The files to which a line about `at` may refer. In a store, the next version of a package is

@@ -10,8 +10,12 @@ use crate::format::{ReadError, in_memory};
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// Names of one table that lie in so many bytes are read at once.
+/// Size in bytes of the part of a string table that one call reads, if it holds several wanted
+/// names.
 const WINDOW: u64 = 8 << 10;
+/// Upper bound for the wanted names in one such part. A hostile file may list one name a million
+/// times.
+const MOST: usize = 1024;
 /// Number of bytes that are read for a name; most are shorter.
 const NAME: u64 = 512;
 
@@ -90,7 +94,7 @@ impl Window<'_> {
         if self.held(at).is_some() {
             return Ok(self.held(at));
         }
-        let near = after.take_while(|distance| *distance < WINDOW).last().unwrap_or(0);
+        let near = after.take(MOST).take_while(|distance| *distance < WINDOW).last().unwrap_or(0);
         let mut size = in_memory(near + NAME)?;
         while self.held(at).is_none() {
             self.bytes.resize(self.bytes.len().max(size), 0);

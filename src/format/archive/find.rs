@@ -4,6 +4,7 @@
 
 use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, Special};
 use super::members::Members;
+use super::ranges::grow;
 use super::read::{External, Options, Scratch, members};
 use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, in_memory, read_range};
@@ -75,9 +76,6 @@ impl RequestedNames {
     }
 }
 
-/// Initial capacity, in bytes, of the memory for an index. Unused pages are never touched.
-const ROOM: usize = 8 << 20;
-
 /// A selection of names.
 type IsWanted<'a> = &'a dyn Fn(&[u8]) -> bool;
 
@@ -113,11 +111,7 @@ pub fn matching(
         Some(Special::GnuIndex(width)) => {
             let present = first.size.min(file.stat().len.saturating_sub(first.data));
             let size = in_memory(present)?;
-            if memory.len() < size {
-                // A buffer that grows in small steps would move to fresh pages at each step.
-                memory.reserve(ROOM.max(size) - memory.len());
-                memory.resize(size, 0);
-            }
+            grow(memory, size);
             let read = file.read_at(&mut memory[..size], first.data)?;
             let bytes = &memory[..read];
             // A thin archive names files.

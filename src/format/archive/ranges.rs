@@ -11,6 +11,15 @@ const GAP: u64 = 4096;
 /// Initial capacity in bytes. Unused pages are never touched.
 const ROOM: usize = 8 << 20;
 
+/// Extends reused memory to at least `size` bytes. Memory that grows in small steps would move to
+/// fresh pages at each step.
+pub(super) fn grow(memory: &mut Vec<u8>, size: usize) {
+    if memory.len() < size {
+        memory.reserve(ROOM.max(size) - memory.len());
+        memory.resize(size, 0);
+    }
+}
+
 /// The parts that were read.
 #[derive(Default)]
 pub struct Ranges {
@@ -69,11 +78,7 @@ impl Ranges {
     /// Room for `size` bytes after those that are filled.
     fn room(&mut self, size: usize) -> &mut [u8] {
         let end = self.len + size;
-        if self.bytes.len() < end {
-            // Memory that grows in small steps would move to fresh pages at each step.
-            self.bytes.reserve(ROOM.max(end) - self.bytes.len());
-            self.bytes.resize(end, 0);
-        }
+        grow(&mut self.bytes, end);
         &mut self.bytes[self.len..end]
     }
 

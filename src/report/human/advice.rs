@@ -140,13 +140,8 @@ impl Sheet<'_> {
     /// needed.
     fn is_found(&self, entry: &ReportEntry<'_>) -> bool {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
-        let installed = candidates.iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
-        let mut symbols: BTreeMap<&Path, BTreeSet<&[u8]>> = BTreeMap::new();
-        for evidence in installed {
-            let (Some(path), Some(symbol)) = (&evidence.path, &evidence.symbol) else { continue };
-            symbols.entry(path).or_default().insert(symbol);
-        }
-        symbols.values().any(|symbols| symbols.len() == entry.symbols())
+        let installed = candidates.into_iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
+        defining_all(entry, installed).next().is_some()
     }
 
     /// The command that restores a file that an installed package lists and that does not exist.
@@ -266,15 +261,24 @@ impl Sheet<'_> {
     /// The program that defines all symbols of an entry, if there is exactly one.
     fn only_program<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Option<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
-        let mut symbols: BTreeMap<&Path, BTreeSet<&[u8]>> = BTreeMap::new();
-        for evidence in candidates.into_iter().filter(|evidence| evidence.is_program()) {
-            let (Some(path), Some(symbol)) = (&evidence.path, &evidence.symbol) else { continue };
-            symbols.entry(path).or_default().insert(symbol);
-        }
-        let all = symbols.into_iter().filter(|(_, symbols)| symbols.len() == entry.symbols());
-        let paths: Vec<&Path> = all.map(|(path, _)| path).collect();
-        if let [path] = paths[..] { Some(path) } else { None }
+        let programs = candidates.into_iter().filter(|evidence| evidence.is_program());
+        let mut paths = defining_all(entry, programs);
+        paths.next().filter(|_| paths.next().is_none())
     }
+}
+
+/// The files of `candidates` that define all symbols of an entry.
+fn defining_all<'e>(
+    entry: &ReportEntry<'_>,
+    candidates: impl Iterator<Item = &'e Evidence>,
+) -> impl Iterator<Item = &'e Path> {
+    let mut symbols: BTreeMap<&Path, BTreeSet<&[u8]>> = BTreeMap::new();
+    for evidence in candidates {
+        let (Some(path), Some(symbol)) = (&evidence.path, &evidence.symbol) else { continue };
+        symbols.entry(path).or_default().insert(symbol);
+    }
+    let all = entry.symbols();
+    symbols.into_iter().filter(move |(_, symbols)| symbols.len() == all).map(|(path, _)| path)
 }
 
 /// The candidate whose path has the longest common prefix with that of the file.

@@ -237,7 +237,13 @@ fn staged_text(random: &mut Random, lab: &Lab) {
     let write = |tree: &str, file: &str, text: &str| {
         lab.write(&format!("{tree}/{file}"), text);
         let mut chmod = clean("chmod");
-        assert!(chmod.arg("755").arg(lab.path(&format!("{tree}/{file}"))).status().is_ok());
+        assert!(
+            chmod
+                .arg("755")
+                .arg(lab.path(&format!("{tree}/{file}")))
+                .status()
+                .is_ok_and(|status| status.success())
+        );
     };
     for number in 0..4 {
         lab.mkdir(&format!("base/usr/lib/b{number}"));
