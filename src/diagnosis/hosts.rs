@@ -129,7 +129,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// The host whose `loads` lists the missing `library`, if `file` or its entry point is a plugin
-    /// of the host.
+    /// of the host. A host without `symbols` says nothing about a library that is not there.
     pub(super) fn lends(
         &mut self,
         closure: &Closure,
@@ -139,7 +139,7 @@ impl<'a> Hosts<'a> {
         let root = closure.root.file;
         let named = |host: &Host| {
             let mut paths = host.loads.iter().map(|path| last_part(path.as_bytes()));
-            paths.any(|name| name == library)
+            !host.symbols.is_empty() && paths.any(|name| name == library)
         };
         let hosts = self.source.hosts;
         let mut lending = (0..hosts.len()).filter(|at| named(&hosts[*at]));

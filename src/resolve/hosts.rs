@@ -218,8 +218,8 @@ impl Hosts {
         }
     }
 
-    /// Adds libraries of `[[host]] loads`: for each plugin that needs one, the nearest. A plugin
-    /// with a known host program keeps that program.
+    /// Adds libraries of `[[host]] loads`: for each plugin that needs one, the nearest of those it
+    /// needs. A plugin with a known host program keeps that program.
     fn add_libraries(
         &mut self,
         plan: &Plan,
@@ -230,14 +230,18 @@ impl Hosts {
         let entries = plan.policy.hosts.iter().filter(|entry| !entry.loads.is_empty());
         for entry in entries {
             for (plugin, names) in candidates {
-                let lacks = |object: &Object| needs_one_of(object, &entry.loads);
-                if !self.of(*plugin).is_empty() || !store.object(*plugin).is_some_and(lacks) {
+                if !self.of(*plugin).is_empty() {
+                    continue;
+                }
+                let Some(object) = store.object(*plugin) else { continue };
+                let paths: Vec<&str> = needed_of(object, &entry.loads).collect();
+                if paths.is_empty() {
                     continue;
                 }
                 let facts = store.file(*plugin);
                 let found = names.iter().find_map(|located| {
                     match is_plugin(entry, *plugin, facts, &located.path) {
-                        Ok(true) => nearest(store, located, &entry.loads, needs),
+                        Ok(true) => nearest(store, located, &paths, needs),
                         Ok(false) => None,
                         Err(need) => {
                             needs.push(need);
@@ -299,13 +303,16 @@ pub(super) fn library_at(store: &dyn FactStore, place: PathState) -> Option<File
 
 /// True if the object needs a library of a `[[host]] loads` list.
 fn needs_loaded(plan: &Plan, object: &Object) -> bool {
-    plan.policy.hosts.iter().any(|entry| needs_one_of(object, &entry.loads))
+    plan.policy.hosts.iter().any(|entry| needed_of(object, &entry.loads).next().is_some())
 }
 
-/// True if the object needs a library with the file name of one of `paths`.
-fn needs_one_of(object: &Object, paths: &[String]) -> bool {
-    let mut names = paths.iter().map(|path| last_part(path.as_bytes()));
-    names.any(|name| object.needs.iter().any(|need| object.str(need.name) == name))
+/// Those of `paths` whose file name the object needs.
+fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item = &'a str> {
+    let is_needed = |path: &&str| {
+        let name = last_part(path.as_bytes());
+        object.needs.iter().any(|need| object.str(need.name) == name)
+    };
+    paths.iter().map(String::as_str).filter(is_needed)
 }
 
 /// The first of `paths` that exists, relative to the plugin's directory or one above it in the
@@ -313,7 +320,7 @@ fn needs_one_of(object: &Object, paths: &[String]) -> bool {
 fn nearest(
     store: &dyn FactStore,
     plugin: &Located,
-    paths: &[String],
+    paths: &[&str],
     needs: &mut Vec<Need>,
 ) -> Option<(FileId, Vec<u8>)> {
     let whole = plugin.full_path();

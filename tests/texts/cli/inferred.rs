@@ -450,3 +450,61 @@ fn a_library_given_as_host_stands_for_programs_that_load_it() {
     assert_eq!(summary(&found), Vec::<String>::new());
     assert_eq!(found["totals"]["assumed"], 0);
 }
+
+/// An extension of PyTorch, which has no search path, beside PyTorch's libraries.
+fn torch_extension() -> Lab {
+    let lab = Lab::new();
+    let dir = "app/lib/python3.12/site-packages";
+    let libraries = format!("{dir}/torch/lib");
+    let own = ["-Wl,-soname,libc10.so"];
+    lab.so(&format!("{libraries}/libc10.so"), "int c10(void) { return 1; }", &own);
+    let path = format!("-L{libraries}");
+    let link = ["-Wl,--no-as-needed", &path, "-lc10", "-Wl,-rpath,$ORIGIN"];
+    let source = "int c10(void); int torch(void) { return c10(); }";
+    let torch = [&link[..], &["-Wl,-soname,libtorch.so"]].concat();
+    lab.so(&format!("{libraries}/libtorch.so"), source, &torch);
+    let source = "int c10(void), torch(void); int scatter(void) { return c10() + torch(); }";
+    let link = ["-Wl,--no-as-needed", &path, "-lc10", "-ltorch"];
+    lab.so(&format!("{dir}/torch_scatter/_scatter.so"), source, &link);
+    lab
+}
+
+#[test]
+fn extensions_find_libraries_that_a_package_opens_first() {
+    let lab = torch_extension();
+    let dir = lab.path("app/lib/python3.12/site-packages");
+    let extension = dir.join("torch_scatter/_scatter.so");
+    let opens = "int main(int n, char **v) { for (int i = 1; i < n; i++) \
+        if (!dlopen(v[i], RTLD_NOW)) return 1; return 0; }";
+    lab.exe("open", &format!("{HEAD}{opens}"), &[]);
+    let opened = |files: &[&std::path::Path]| {
+        clean(lab.path("open")).args(files).status().expect("the program").success()
+    };
+    assert!(opened(&[&dir.join("torch/lib/libtorch.so"), &extension]));
+    assert!(!opened(&[&extension]));
+    let found = report(&lab, &["app"]);
+    assert_eq!(summary(&found), Vec::<String>::new());
+    assert_eq!(found["totals"]["assumed"], 0);
+    // No symbols of these hosts are known, so nothing is assumed without their libraries.
+    std::fs::remove_dir_all(dir.join("torch")).expect("a directory");
+    let found = report(&lab, &["app"]);
+    let missing: Vec<_> = of_rule(&found, "missing-library");
+    let missing = missing.iter().map(|finding| text(&finding["library"])).collect::<Vec<_>>();
+    assert_eq!(missing, ["libc10.so", "libtorch.so"]);
+    assert_eq!(found["totals"]["assumed"], 0);
+}
+
+#[test]
+fn each_plugin_gets_the_library_that_it_needs() {
+    let lab = Lab::new();
+    let dir = "app/lib/python3.12/site-packages/torchaudio/lib";
+    for name in ["torchaudio", "torchaudio_sox"] {
+        let soname = format!("-Wl,-soname,lib{name}.so");
+        let defines = format!("int {name}(void) {{ return 1; }}");
+        lab.so(&format!("{dir}/lib{name}.so"), &defines, &[&soname]);
+        let source = format!("int {name}(void); int load(void) {{ return {name}(); }}");
+        let link = ["-Wl,--no-as-needed", &format!("-L{dir}"), &format!("-l{name}")];
+        lab.so(&format!("{dir}/_{name}.so"), &source, &link);
+    }
+    assert_eq!(summary(&report(&lab, &["app"])), Vec::<String>::new());
+}
