@@ -69,6 +69,10 @@ target_link_directories target_link_libraries target_link_options target_precomp
 try_compile try_run unset use_mangled_mesa utility_source variable_requires variable_watch while \
 write_file ";
 
+/// Modules of CMake whose commands are evaluated here, or are commands of CMake itself.
+const EVALUATED: [&[u8]; 3] =
+    [b"CMakeFindDependencyMacro", b"CMakeParseArguments", b"FindPackageHandleStandardArgs"];
+
 /// Words that end a list of `find_package_handle_standard_args`.
 const KEYS: [&[u8]; 9] = [
     b"VERSION_VAR",
@@ -246,19 +250,27 @@ impl Eval<'_> {
         if let Some(result) = result {
             self.state.set(result, known(name).filter(|_| is_of_cmake));
         }
-        let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return Flow::Next };
-        for dir in items(&dirs, true) {
-            let file = [name, b".cmake"].concat();
-            let path = Path::new(OsStr::from_bytes(&dir)).join(OsStr::from_bytes(&file));
-            if path.is_absolute() && self.host.look(&path) == Entry::File {
-                return self.include(&without_dots(&path));
+        let file = [name, b".cmake"].concat();
+        let file = Path::new(OsStr::from_bytes(&file));
+        let is_there = |eval: &mut Self, path: &Path| {
+            path.is_absolute() && eval.host.look(path) == Entry::File
+        };
+        let mut is_known = is_of_cmake || result.is_some();
+        if let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") {
+            for dir in items(&dirs, true) {
+                let path = Path::new(OsStr::from_bytes(&dir)).join(file);
+                if is_there(self, &path) {
+                    return self.include(&without_dots(&path));
+                }
             }
+        } else {
+            // A directory that is not known may come first and have the module too.
+            let paths: Vec<_> = self.module_dirs.iter().map(|dir| dir.join(file)).collect();
+            is_known |= paths.iter().any(|path| is_there(self, path));
         }
         // The consumer may have a module of this name, or fail here.
-        self.may_fail |= !is_of_cmake && result.is_none();
-        // These two define commands that are evaluated here.
-        self.has_modules |=
-            ![&b"CMakeFindDependencyMacro"[..], b"FindPackageHandleStandardArgs"].contains(&name);
+        self.may_fail |= !is_known;
+        self.has_modules |= !EVALUATED.contains(&name);
         Flow::Next
     }
 

@@ -81,10 +81,12 @@ impl<'h> Eval<'h> {
             fatal: None,
             gave_up: None,
             assumed: Vec::new(),
+            module_dirs: Vec::new(),
             has_modules: false,
             alone: config.alone,
             is_open: false,
             may_fail: false,
+            has_failed_branch: false,
             strange: Vec::new(),
             left: Left::default(),
             doubts: 0,
@@ -214,10 +216,10 @@ impl<'h> Eval<'h> {
             return None;
         }
         let value = self.state.get(&[name, b"_FOUND"].concat());
-        match Truth::maybe(value.map(|value| constant(&value).unwrap_or(true))) {
-            Truth::True if self.may_fail => Some(Truth::Unknown),
-            truth => Some(truth),
-        }
+        let truth = Truth::maybe(value.map(|value| constant(&value).unwrap_or(true)));
+        // A branch may fail here because the requesting package sets a variable that it reads.
+        let may_succeed = !self.alone && truth == Truth::False && self.has_failed_branch;
+        Some(if self.may_fail || may_succeed { Truth::Unknown } else { truth })
     }
 
     fn outcome(&self, found: Option<Truth>) -> Outcome {

@@ -75,10 +75,14 @@ pub(super) struct Eval<'h> {
     pub(super) gave_up: Option<GaveUp>,
     /// Packages for which a module of CMake searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
+    /// Directories that were added to CMAKE_MODULE_PATH. The other ones may not be known.
+    pub(super) module_dirs: Vec<PathBuf>,
     /// True once a module of CMake was included, which defines commands.
     pub(super) has_modules: bool,
     /// True if something is missing behind an unknown condition, and so for some consumers.
     pub(super) may_fail: bool,
+    /// True if a branch behind an unknown condition failed.
+    pub(super) has_failed_branch: bool,
     /// True if code that was not evaluated may define targets of any name, or if the consumer's
     /// components decide which targets exist.
     pub(super) is_open: bool,
@@ -140,6 +144,8 @@ impl Eval<'_> {
         }
         if self.certain() {
             self.fatal = Some(format!("Unknown CMake command \"{name}\".").into_bytes());
+        } else {
+            self.may_fail = true;
         }
         Flow::Stop
     }
@@ -304,6 +310,7 @@ impl Eval<'_> {
         // The way that stays in the most code comes first.
         let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return];
         let way = nearest.into_iter().find(|way| ways.iter().any(|(_, flow)| flow == way));
+        self.has_failed_branch |= ways.iter().any(|(_, flow)| *flow == Flow::Stop);
         self.go_on(way.unwrap_or(Flow::Stop), ways)
     }
 

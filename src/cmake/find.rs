@@ -71,6 +71,8 @@ impl Eval<'_> {
         }
         if self.is_module(&request) {
             self.has_modules = true;
+            // The consumer may have a module of this name, or fail here.
+            self.may_fail |= (is_dependency || request.required) && self.lacks_module(&name);
             // The targets of CMake's modules have known prefixes.
             self.is_open |= !modules::finds(&name);
             self.module_answers(&name);
@@ -90,9 +92,12 @@ impl Eval<'_> {
             }
         }
         self.take(package);
-        if let Some(fatal) = fatal.filter(|_| self.certain()) {
-            self.fatal = Some(fatal);
-            return Flow::Stop;
+        if let Some(fatal) = fatal {
+            if self.certain() {
+                self.fatal = Some(fatal);
+                return Flow::Stop;
+            }
+            self.may_fail = true;
         }
         match found {
             Found::Yes => self.state.set(&found_name, known(&b"1"[..])),
@@ -161,12 +166,17 @@ impl Eval<'_> {
         if request.wanted.config_only && !request.module_only {
             return false;
         }
-        if request.module_only || modules::finds(&request.wanted.name) {
-            return true;
+        request.module_only || !self.lacks_module(&request.wanted.name)
+    }
+
+    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package.
+    fn lacks_module(&mut self, name: &[u8]) -> bool {
+        if modules::finds(name) {
+            return false;
         }
-        let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return true };
-        let file = [b"Find", request.wanted.name.as_slice(), b".cmake"].concat();
-        super::value::items(&dirs, true).iter().any(|dir| {
+        let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return false };
+        let file = [b"Find", name, b".cmake"].concat();
+        !super::value::items(&dirs, true).iter().any(|dir| {
             let path = Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(&file));
             path.is_absolute() && self.host.look(&without_dots(&path)) != super::Entry::Absent
         })

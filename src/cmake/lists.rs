@@ -5,8 +5,21 @@ use super::eval::Eval;
 use super::pattern::Pattern;
 use super::value::{Truth, Value, Word, items, joined, known};
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Maximum number of directories of modules that are kept.
+const MOST_MODULE_DIRS: usize = 100;
 
 impl Eval<'_> {
+    /// Keeps the directories that a command adds to CMAKE_MODULE_PATH.
+    fn add_module_dirs(&mut self, words: &[Word]) {
+        let free = MOST_MODULE_DIRS.saturating_sub(self.module_dirs.len());
+        let dirs = words.iter().filter_map(Word::text).take(free);
+        self.module_dirs.extend(dirs.map(|dir| Path::new(OsStr::from_bytes(dir)).to_path_buf()));
+    }
+
     pub(super) fn list(&mut self, words: &[Word]) {
         let Some(operation) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else {
             return;
@@ -18,6 +31,9 @@ impl Eval<'_> {
         match operation.as_slice() {
             b"APPEND" | b"PREPEND" => {
                 self.copy(len);
+                if name == b"CMAKE_MODULE_PATH" && self.certain() {
+                    self.add_module_dirs(rest);
+                }
                 return self.extend(&name, text, rest, operation == b"APPEND");
             }
             _ => self.copy(len * ITEM),

@@ -201,6 +201,8 @@ impl<'a> Files<'a> {
             let found = match outcome.found {
                 Some(Truth::True) => 0,
                 Some(Truth::Unknown) => 1,
+                // A version file may refuse a spelling before the package is read.
+                _ if matches!(outcome.package.found, Found::OtherVersion { .. }) => 3,
                 Some(Truth::False) | None => 2,
             };
             (found, outcome.events.len())

@@ -55,7 +55,10 @@ fn components(root: &Path, package: &CMakePackage, others: &BTreeSet<String>) ->
         let rest = start.map(|start| other[start.len()..].trim_start_matches(['_', '-']));
         out.extend(rest.map(str::to_owned));
     }
-    out.retain(|name| !name.is_empty());
+    // `find_package` takes these words as options.
+    out.retain(|name| {
+        !name.is_empty() && !["MODULE", "CONFIG", "REQUIRED"].contains(&name.as_str())
+    });
     out
 }
 
