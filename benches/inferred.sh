@@ -4,8 +4,8 @@
 # usage: benches/inferred.sh ROOT [ROUNDS]      writes benches/results/DATE-inferred.txt
 #
 # ROOT is a Debian root with plugins; the program runs in it by chroot, so this needs root. Both sides run
-# by turns on a warm cache. Exit status 1 if the median of inferring is above 1.2 times the other, or above
-# 2 s in a root of at most 9,000 ELF files.
+# by turns on a warm cache. Exit status 1 if the median with inferred hosts is above 1.2 times the other
+# median, or above 2 s in a root of at most 9,000 ELF files.
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release. RESULTS=DIR (for trials)
 set -euo pipefail
@@ -19,7 +19,7 @@ if [[ -z ${LINKAUDIT:-} ]]; then
   LINKAUDIT=${CARGO_TARGET_DIR:-$here/../target}/release/linkaudit
 fi
 mkdir -p "$results"
-# A program of another name than any package has, removed again.
+# The program must be inside of the root. It is removed at the end.
 program=$(mktemp "$root/linkaudit.XXXXXX")
 out=$(mktemp)
 trap 'rm -f "$program" "$out"' EXIT

@@ -75,7 +75,7 @@ pub(super) struct Eval<'h> {
     pub(super) gave_up: Option<GaveUp>,
     /// Packages for which a module of CMake searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
-    /// Directories that were added to CMAKE_MODULE_PATH. The other ones may not be known.
+    /// Directories that were certainly added to CMAKE_MODULE_PATH, for when its value is not known.
     pub(super) module_dirs: Vec<PathBuf>,
     /// True once a module of CMake was included, which defines commands.
     pub(super) has_modules: bool,

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum number of directories of modules that are kept.
+/// Maximum number of directories that are kept of CMAKE_MODULE_PATH.
 const MOST_MODULE_DIRS: usize = 100;
 
 impl Eval<'_> {

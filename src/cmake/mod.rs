@@ -290,6 +290,10 @@ mod tests {
         assert_eq!(found("include(FindPkgConfig)\ninclude(CheckSymbolExists)"), Some(Truth::True));
         assert_eq!(found("include(FindNone)"), Some(Truth::Unknown));
         assert_eq!(found("include(CheckNone)"), Some(Truth::Unknown));
+        assert_eq!(found("find_package(None MODULE REQUIRED)"), Some(Truth::Unknown));
+        let open = "list(APPEND CMAKE_MODULE_PATH /m $ENV{X})\ninclude(None)";
+        assert_eq!(found(open), Some(Truth::Unknown));
+        assert_eq!(outcome(open, &[("/m/None.cmake", "")]).found, Some(Truth::True));
     }
 
     #[test]

@@ -218,8 +218,8 @@ impl Hosts {
         }
     }
 
-    /// Adds libraries of `[[host]] loads`: for each plugin that needs one, the nearest of those it
-    /// needs. A plugin with a known host program keeps that program.
+    /// Adds libraries of `[[host]] loads`: for each plugin, the nearest of those that it needs. A
+    /// plugin with a known host program keeps that program.
     fn add_libraries(
         &mut self,
         plan: &Plan,

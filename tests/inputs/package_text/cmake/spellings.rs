@@ -10,7 +10,9 @@ use linkaudit::wants::Wants;
 use std::sync::atomic::AtomicUsize;
 
 /// Packages: the name, the configuration file, its text.
-const PACKAGES: [(&str, &str, &str); 6] = [
+const PACKAGES: [(&str, &str, &str); 8] = [
+    ("BAR", "bar-config.cmake", "include(\"${CMAKE_CURRENT_LIST_DIR}/gone.cmake\")\n"),
+    ("calls", "callsConfig.cmake", "include(CMakeParseArguments)\nnot_defined()\n"),
     (
         "FOO",
         "foo-config.cmake",
@@ -28,6 +30,10 @@ const PACKAGES: [(&str, &str, &str); 6] = [
     ),
 ];
 
+/// A version file that refuses all spellings but one.
+const BAR_VERSION: &str = "set(PACKAGE_VERSION 1)\n\
+    if(NOT PACKAGE_FIND_NAME STREQUAL BAR)\n set(PACKAGE_VERSION_UNSUITABLE TRUE)\nendif()\n";
+
 #[test]
 fn spellings_of_a_name_are_apart() {
     if !has("cmake") || !has("ninja") {
@@ -40,6 +46,7 @@ fn spellings_of_a_name_are_apart() {
     for file in ["FOO-targets.cmake", "extra.cmake"] {
         lab.write(&format!("p/lib/cmake/foo/{file}"), "");
     }
+    lab.write("p/lib/cmake/bar/bar-config-version.cmake", BAR_VERSION);
     lab.write("consumer/CMakeLists.txt", PROJECT);
     lab.write("consumer/main.c", "int main(void){return 0;}\n");
     let plan = Plan {
