@@ -110,6 +110,7 @@ impl Eval<'_> {
             "include_guard" => return self.include_guard(),
             "cmake_language" if !words.first().is_some_and(|word| word.is("DEFER")) => {
                 self.state.forget();
+                self.open_targets(&[Word { value: None, quoted: false }]);
                 self.is_open = true;
             }
             "break" => return Flow::Break,
@@ -143,7 +144,11 @@ impl Eval<'_> {
             "find_package_handle_standard_args" => self.standard_args(&words),
             _ if SILENT.contains(&name) => {}
             _ => {
+                if let Some(function) = self.outer_function(name) {
+                    return self.call(&function, &words);
+                }
                 self.obscure(&words);
+                self.open_targets(&words);
                 if !OF_CMAKE.contains(&format!(" {name} ")) {
                     return self.strange_command(name);
                 }
@@ -166,16 +171,20 @@ impl Eval<'_> {
             let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
             // A digit is a number far more often than a name.
             let is_digit = text.len() == 1 && text[0].is_ascii_digit();
-            if text.is_empty() || is_digit || !text.iter().all(is_name) {
-                continue;
+            if !text.is_empty() && !is_digit && text.iter().all(is_name) {
+                self.obscure_name(&text);
             }
-            self.state.set(&text, None);
-            let cloud: Text = [text.as_slice(), b"_"].concat().into();
-            for name in self.names_with(&cloud) {
-                self.state.set(&name, None);
-            }
-            self.state.clouds.insert(cloud);
         }
+    }
+
+    /// Makes a variable unknown, and those whose names start with this name and `_`.
+    pub(super) fn obscure_name(&mut self, text: &[u8]) {
+        self.state.set(text, None);
+        let cloud: Text = [text, b"_"].concat().into();
+        for name in self.names_with(&cloud) {
+            self.state.set(&name, None);
+        }
+        self.state.clouds.insert(cloud);
     }
 
     /// Leaves a file that was read before.
@@ -256,8 +265,8 @@ impl Eval<'_> {
             path.is_absolute() && eval.host.look(path) == Entry::File
         };
         let mut is_known = is_of_cmake || result.is_some();
-        if let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") {
-            for dir in items(&dirs, true) {
+        if let Some(dirs) = self.module_path() {
+            for dir in dirs {
                 let path = Path::new(OsStr::from_bytes(&dir)).join(file);
                 if is_there(self, &path) {
                     return self.include(&without_dots(&path));
@@ -301,7 +310,7 @@ impl Eval<'_> {
     }
 
     /// The truth of a variable's value.
-    fn truth_of(&self, name: &[u8]) -> Truth {
+    pub(super) fn truth_of(&self, name: &[u8]) -> Truth {
         let value = self.value_of(name);
         Truth::maybe(value.map(|value| super::value::constant(&value).unwrap_or(true)))
     }
@@ -340,7 +349,7 @@ impl Eval<'_> {
         if cache.is_some() && self.state.is_defined(&name) != Truth::False {
             return;
         }
-        if values.is_empty() { self.state.unset(&name) } else { self.state.set(&name, value) }
+        if values.is_empty() { self.forget_variable(&name) } else { self.state.set(&name, value) }
     }
 
     fn unset(&mut self, words: &[Word]) {
@@ -348,7 +357,7 @@ impl Eval<'_> {
         if words.get(1).is_some_and(|word| word.is("PARENT_SCOPE")) {
             self.state.set_outside(&name, None);
         } else if !name.starts_with(b"ENV{") {
-            self.state.unset(&name);
+            self.forget_variable(&name);
         }
     }
 
@@ -379,114 +388,6 @@ impl Eval<'_> {
         self.state.set(&name, value.and_then(|value| known(value.to_string().as_bytes())));
     }
 
-    /// `file(GLOB …)`, and conversions of paths.
-    fn file(&mut self, words: &[Word]) {
-        let kind = words.first().and_then(Word::text).map(<[u8]>::to_vec).unwrap_or_default();
-        let name_at = match kind.as_slice() {
-            b"GLOB" | b"REAL_PATH" if words.len() > 2 => 1,
-            b"TO_CMAKE_PATH" | b"TO_NATIVE_PATH" => 2,
-            b"REAL_PATH" => 2,
-            _ => return self.obscure(words.get(1..).unwrap_or_default()),
-        };
-        match kind.as_slice() {
-            b"GLOB" => {
-                let Some(name) = words.get(name_at).and_then(Word::text).map(<[u8]>::to_vec) else {
-                    return;
-                };
-                let mut patterns = words.get(2..).unwrap_or_default();
-                while patterns.first().is_some_and(|w| w.is("CONFIGURE_DEPENDS")) {
-                    patterns = &patterns[1..];
-                }
-                let is_plain = |word: &Word| word.text().is_some_and(|text| text.starts_with(b"/"));
-                let value = if patterns.iter().all(is_plain) { self.glob(patterns) } else { None };
-                self.state.set(&name, value);
-            }
-            b"TO_CMAKE_PATH" => {
-                let value = words.get(1).and_then(|word| word.value.clone());
-                if let Some(name) = words.get(2).and_then(Word::text).map(<[u8]>::to_vec) {
-                    self.state.set(&name, value);
-                }
-            }
-            _ => self.obscure(words.get(1..).unwrap_or_default()),
-        }
-    }
-
-    fn glob(&mut self, patterns: &[Word]) -> Value {
-        let mut out: Vec<Vec<u8>> = Vec::new();
-        for pattern in patterns.iter().filter_map(Word::text) {
-            let path = Path::new(OsStr::from_bytes(pattern));
-            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return None };
-            let is_pattern = |bytes: &[u8]| bytes.iter().any(|b| b"*?[".contains(b));
-            if is_pattern(bytes(dir)) || bytes(Path::new(name)).contains(&b'[') {
-                return None;
-            }
-            let dir = without_dots(dir);
-            let names = match self.host.look(&dir) {
-                Entry::Directory => self.host.list(&dir)?,
-                Entry::Absent | Entry::File => continue,
-                Entry::Unknown => return None,
-            };
-            let fits = |one: &&Vec<u8>| matches_glob(name.as_bytes(), one);
-            let found = names.iter().filter(fits);
-            out.extend(found.map(|name| bytes(&dir.join(OsStr::from_bytes(name))).to_vec()));
-        }
-        out.sort();
-        out.dedup();
-        known(joined(&out))
-    }
-
-    /// `get_filename_component(name file part)`
-    fn filename_component(&mut self, words: &[Word]) {
-        let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
-        let (file, part) = (words.get(1), words.get(2).and_then(Word::text));
-        let base =
-            words.iter().position(|word| word.is("BASE_DIR")).and_then(|at| words.get(at + 1));
-        let value = match (file.and_then(|word| word.value.clone()), part) {
-            (Some(file), Some(part)) => {
-                let part = part.to_vec();
-                self.component(&file, &part, base.map(|base| base.value.clone()))
-            }
-            _ => None,
-        };
-        self.state.set(&name, value);
-    }
-
-    fn component(&mut self, file: &[u8], part: &[u8], base: Option<Value>) -> Value {
-        let path = Path::new(OsStr::from_bytes(file));
-        let last = file.rsplit(|b| *b == b'/').next().unwrap_or_default();
-        let value = match part {
-            b"PATH" | b"DIRECTORY" => {
-                let at = file.iter().rposition(|b| *b == b'/');
-                at.map_or(&b""[..], |at| if at == 0 { b"/" } else { &file[..at] }).to_vec()
-            }
-            b"NAME" => last.to_vec(),
-            b"EXT" => {
-                last.iter().position(|b| *b == b'.').map_or(&b""[..], |at| &last[at..]).to_vec()
-            }
-            b"NAME_WE" => {
-                last.iter().position(|b| *b == b'.').map_or(last, |at| &last[..at]).to_vec()
-            }
-            b"LAST_EXT" => {
-                last.iter().rposition(|b| *b == b'.').map_or(&b""[..], |at| &last[at..]).to_vec()
-            }
-            b"NAME_WLE" => {
-                last.iter().rposition(|b| *b == b'.').map_or(last, |at| &last[..at]).to_vec()
-            }
-            b"ABSOLUTE" | b"REALPATH" => {
-                let path = if path.is_absolute() {
-                    path.to_path_buf()
-                } else {
-                    Path::new(OsStr::from_bytes(&base??)).join(path)
-                };
-                let path = path.is_absolute().then(|| without_dots(&path))?;
-                let real = (part == b"REALPATH").then(|| self.host.real_path(&path)).flatten();
-                bytes(&real.unwrap_or(path)).to_vec()
-            }
-            _ => return None,
-        };
-        known(value)
-    }
-
     /// `cmake_parse_arguments(prefix options one multi args…)`
     fn parse_arguments(&mut self, words: &[Word]) {
         let texts: Option<Vec<Vec<u8>>> =
@@ -511,7 +412,7 @@ impl Eval<'_> {
             self.state.set(&name(option), known(&b"FALSE"[..]));
         }
         for key in one.iter().chain(&many) {
-            self.state.unset(&name(key));
+            self.forget_variable(&name(key));
         }
         let (mut key, mut unparsed): (Option<Vec<u8>>, Vec<Vec<u8>>) = (None, Vec::new());
         let mut lists: Vec<(Vec<u8>, Vec<Vec<u8>>)> = Vec::new();
@@ -538,7 +439,7 @@ impl Eval<'_> {
         }
         let unparsed_name = name(b"UNPARSED_ARGUMENTS");
         if unparsed.is_empty() {
-            self.state.unset(&unparsed_name);
+            self.forget_variable(&unparsed_name);
         } else {
             self.state.set(&unparsed_name, known(joined(&unparsed)));
         }
@@ -554,40 +455,4 @@ pub(super) fn joined_words(words: &[Word]) -> Value {
 
 pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
-}
-
-/// True if a name matches a pattern with `*` and `?`.
-fn matches_glob(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match star {
-                Some((at, from)) => {
-                    (p, n) = (at + 1, from + 1);
-                    star = Some((at, from + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|byte| *byte == b'*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches_glob;
-    use crate::tree::without_dots;
-    use std::path::Path;
-
-    #[test]
-    fn globs_and_paths() {
-        assert!(matches_glob(b"foo*-*.cmake", b"fooTargets-release.cmake"));
-        assert!(!matches_glob(b"foo?", b"foo"));
-        assert_eq!(without_dots(Path::new("/a/./b/../c")), Path::new("/a/c"));
-    }
 }

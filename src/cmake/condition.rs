@@ -123,7 +123,7 @@ impl Eval<'_> {
         let path = Path::new(OsStr::from_bytes(text));
         match operator {
             "DEFINED" => self.defined(text),
-            "TARGET" => self.state.has_target(text),
+            "TARGET" => self.has_target(text),
             "COMMAND" => self.has_command(text),
             "IS_ABSOLUTE" => Truth::of(path.is_absolute()),
             "EXISTS" | "IS_DIRECTORY" if text.is_empty() => Truth::False,
@@ -161,7 +161,7 @@ impl Eval<'_> {
         if word.quoted {
             return Some(text);
         }
-        match self.state.is_defined(&text) {
+        match self.defined(&text) {
             Truth::True => self.value_of(&text),
             Truth::False => Some(text),
             Truth::Unknown => None,

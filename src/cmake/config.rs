@@ -5,7 +5,7 @@ use super::budget::{MOST_BYTES, MOST_STEPS, MOST_WORK};
 use super::eval::{Eval, Flow, Frame, Left, bytes};
 use super::state::{Function, State, Text};
 use super::value::{Truth, Value, constant, joined, known};
-use super::{COMPONENT, Found, Host, Outcome, Package};
+use super::{COMPONENT, Found, Host, Manner, Outcome, Package};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub struct Config<'a> {
     /// False if another package requests this one: it may have defined commands that this one
     /// calls.
     pub alone: bool,
+    /// The options of the request.
+    pub manner: Manner,
     /// The components of the request.
     pub components: &'a [Vec<u8>],
     /// The directory name of libraries of this machine, such as `x86_64-linux-gnu`.
@@ -154,8 +156,14 @@ impl<'h> Eval<'h> {
                 |version: &[u8]| version.split(|b| *b == b'.').nth(number).unwrap_or(b"").to_vec();
             self.state.set(&of(part), version.as_deref().map(|version| part_of(version).into()));
         }
-        self.state.set(&of("_FIND_QUIETLY"), None);
-        self.state.set(&of("_FIND_REQUIRED"), None);
+        let Manner { quiet, required } = config.manner;
+        for (name, truth) in [("_FIND_QUIETLY", quiet), ("_FIND_REQUIRED", required)] {
+            match truth {
+                Truth::True => self.state.set(&of(name), known(&b"1"[..])),
+                Truth::False => self.forget_variable(&of(name)),
+                Truth::Unknown => self.state.set(&of(name), None),
+            }
+        }
         self.state.set(&of("_FIND_VERSION"), known(config.version.unwrap_or_default()));
         let list = joined(config.components);
         self.state.set(&of("_FIND_COMPONENTS"), known(list));
@@ -164,8 +172,6 @@ impl<'h> Eval<'h> {
             self.state.set(&name, known(&b"1"[..]));
         }
         self.state.set(b"CMAKE_FIND_PACKAGE_NAME", known(name));
-        // `find_package` takes the package as found unless the file says otherwise.
-        self.state.set(&of("_FOUND"), known(&b"1"[..]));
     }
 
     /// Evaluates a version file in a scope of its own.
@@ -215,8 +221,13 @@ impl<'h> Eval<'h> {
         if flow == Flow::Stop || self.fatal.is_some() {
             return None;
         }
-        let value = self.state.get(&[name, b"_FOUND"].concat());
-        let truth = Truth::maybe(value.map(|value| constant(&value).unwrap_or(true)));
+        // `find_package` takes the package as found unless the file says otherwise.
+        let variable = [name, b"_FOUND"].concat();
+        let truth = match self.state.is_defined(&variable) {
+            Truth::True => self.truth_of(&variable),
+            Truth::False => Truth::True,
+            Truth::Unknown => Truth::Unknown,
+        };
         // A branch may fail here because the requesting package sets a variable that it reads.
         let may_succeed = !self.alone && truth == Truth::False && self.has_failed_branch;
         Some(if self.may_fail || may_succeed { Truth::Unknown } else { truth })

@@ -175,7 +175,7 @@ impl Eval<'_> {
                 known(bytes(self.frame.path.parent().unwrap_or(&self.frame.path)))
             }
             b"CMAKE_CURRENT_LIST_LINE" => known(self.frame.line.to_string().as_bytes()),
-            _ => self.state.get(name),
+            _ => self.outer_value(name).unwrap_or_else(|| self.state.get(name)),
         }
     }
 
@@ -194,7 +194,10 @@ impl Eval<'_> {
         match name {
             b"CMAKE_CURRENT_LIST_FILE" | b"CMAKE_CURRENT_LIST_DIR" => Truth::True,
             _ if name.starts_with(b"ENV{") || name.starts_with(b"CACHE{") => Truth::Unknown,
-            _ => self.state.is_defined(name),
+            _ => match self.outer_value(name) {
+                Some(value) => value.map_or(Truth::Unknown, |_| Truth::True),
+                None => self.state.is_defined(name),
+            },
         }
     }
 
@@ -412,8 +415,15 @@ impl Eval<'_> {
         let may_leave = flow == Flow::Return || self.left.file.is_some();
         self.doubts = doubts + usize::from(may_leave);
         let after = std::mem::replace(&mut self.state, before);
-        self.state.merge(after);
-        if self.gave_up.is_some() { Flow::Stop } else { Flow::Next }
+        if self.gave_up.is_some() {
+            return Flow::Stop;
+        }
+        if flow == Flow::Stop {
+            self.has_failed_branch = true;
+        } else {
+            self.state.merge(after);
+        }
+        Flow::Next
     }
 
     /// Evaluates the body of a loop.

@@ -2,7 +2,7 @@
 
 use super::eval::{Eval, Flow};
 use super::value::{Truth, Word, constant, known};
-use super::{EventKind, Found, Wanted, modules};
+use super::{EventKind, Found, Manner, Scope, Wanted, modules};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -42,11 +42,17 @@ const KEYS: [&str; 30] = [
     "NO_CMAKE_INSTALL_PREFIX",
 ];
 
+/// Words before lists of directories and names.
+const LISTS: [&str; 5] = ["NAMES", "CONFIGS", "HINTS", "PATHS", "PATH_SUFFIXES"];
+
 /// A request as it is written.
 struct Request {
     wanted: Wanted,
+    quiet: bool,
     required: bool,
     module_only: bool,
+    /// True if a word is unknown and may be an option.
+    has_unknown: bool,
 }
 
 impl Eval<'_> {
@@ -62,8 +68,8 @@ impl Eval<'_> {
         let found_name = [name.as_slice(), b"_FOUND"].concat();
         if is_dependency {
             // The macro does nothing if the package was found before.
-            let before = self.state.get(&found_name);
-            let is_found = self.state.is_defined(&found_name) == Truth::True
+            let before = self.value_of(&found_name);
+            let is_found = self.defined(&found_name) == Truth::True
                 && before.is_some_and(|value| constant(&value).unwrap_or(true));
             if is_found && request.wanted.components.is_empty() {
                 return Flow::Next;
@@ -84,7 +90,10 @@ impl Eval<'_> {
             }
             return Flow::Next;
         }
-        let package = self.host.package(&request.wanted, self.depth);
+        let manner = self.manner(&request, is_dependency);
+        let scope = Scope { state: std::mem::take(&mut self.state) };
+        let (package, scope) = self.host.package(&request.wanted, manner, scope, self.depth);
+        self.state = scope.state;
         let (found, fatal) = (package.found.clone(), package.fatal.clone());
         for command in &package.strange {
             if self.strange_command(command) == Flow::Stop {
@@ -108,6 +117,21 @@ impl Eval<'_> {
             }
         }
         Flow::Next
+    }
+
+    /// The options of a request. The macro of CMakeFindDependencyMacro adds those with which this
+    /// package is requested.
+    fn manner(&self, request: &Request, is_dependency: bool) -> Manner {
+        let of = |is_set: bool, end: &str| {
+            let own = [self.package.as_slice(), end.as_bytes()].concat();
+            let own = if is_dependency { self.truth_of(&own) } else { Truth::False };
+            let other = if request.has_unknown { Truth::Unknown } else { Truth::False };
+            Truth::of(is_set).or(own).or(other)
+        };
+        Manner {
+            quiet: of(request.quiet, "_FIND_QUIETLY"),
+            required: of(request.required, "_FIND_REQUIRED"),
+        }
     }
 
     /// Handles a package that was not found. A required one ends the evaluation.
@@ -141,11 +165,8 @@ impl Eval<'_> {
     /// Makes everything unknown that an unevaluated module may set.
     fn module_answers(&mut self, name: &[u8]) {
         let upper = name.to_ascii_uppercase();
-        let words: Vec<Word> = [name.to_vec(), upper]
-            .into_iter()
-            .map(|name| Word { value: known(name), quoted: false })
-            .collect();
-        self.obscure(&words);
+        self.obscure_name(name);
+        self.obscure_name(&upper);
         // Its targets have its name as their namespace, or no namespace.
         let mut spaces = vec![[name, b"::"].concat()];
         if name == b"OpenGL" || name == b"X11" {
@@ -174,9 +195,9 @@ impl Eval<'_> {
         if modules::finds(name) {
             return false;
         }
-        let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return false };
+        let Some(dirs) = self.module_path() else { return false };
         let file = [b"Find", name, b".cmake"].concat();
-        !super::value::items(&dirs, true).iter().any(|dir| {
+        !dirs.iter().any(|dir| {
             let path = Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(&file));
             path.is_absolute() && self.host.look(&without_dots(&path)) != super::Entry::Absent
         })
@@ -194,17 +215,21 @@ fn request(words: &[Word]) -> Option<Request> {
         hints: Vec::new(),
         is_known: true,
     };
-    let (mut required, mut module_only) = (false, false);
+    let (mut quiet, mut required, mut module_only) = (false, false, false);
+    let mut has_unknown = false;
     let mut list = "";
     for word in &words[1..] {
         let Some(text) = word.text() else {
             wanted.is_known = false;
+            // Behind PATHS it is a path.
+            has_unknown |= !LISTS.contains(&list);
             continue;
         };
         let key = KEYS.iter().find(|key| key.as_bytes() == text);
         match key {
             Some(&key) => {
                 list = key;
+                quiet |= key == "QUIET";
                 required |= key == "REQUIRED";
                 module_only |= key == "MODULE";
                 let is_config = [
@@ -238,5 +263,5 @@ fn request(words: &[Word]) -> Option<Request> {
             },
         }
     }
-    Some(Request { wanted, required, module_only })
+    Some(Request { wanted, quiet, required, module_only, has_unknown })
 }

@@ -103,7 +103,7 @@ impl Eval<'_> {
         for output in outputs.iter().filter_map(Word::text) {
             match pop() {
                 Some(item) => self.state.set(output, known(item)),
-                None => self.state.unset(output),
+                None => self.forget_variable(output),
             }
         }
         if !text.is_empty() {

@@ -15,7 +15,9 @@ mod eval;
 mod find;
 mod lists;
 mod modules;
+mod outer;
 mod parsed;
+mod paths;
 mod pattern;
 mod state;
 mod strings;
@@ -23,6 +25,7 @@ mod targets;
 mod value;
 
 pub use config::{Config, evaluate};
+pub use outer::{Scope, Sought};
 pub use parsed::Parsed;
 pub use state::Site;
 pub use value::Truth;
@@ -60,8 +63,30 @@ pub trait Host {
     /// A path with links resolved.
     fn real_path(&mut self, path: &Path) -> Option<PathBuf>;
     /// The result of `find_package`. `depth` is the number of blocks, calls, files and packages
-    /// that enclose the request.
-    fn package(&mut self, wanted: &Wanted, depth: usize) -> Package;
+    /// that enclose the request. The scope of the requester is returned unchanged.
+    fn package(
+        &mut self,
+        wanted: &Wanted,
+        manner: Manner,
+        scope: Scope,
+        depth: usize,
+    ) -> (Package, Scope);
+    /// The innermost of the requesters' scopes that has something.
+    fn enclosing(&self, sought: &Sought<'_>) -> Option<&Scope>;
+}
+
+/// Options of a request that the configuration file can read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Manner {
+    /// QUIET
+    pub quiet: Truth,
+    /// REQUIRED
+    pub required: Truth,
+}
+
+impl Manner {
+    /// No option.
+    pub const PLAIN: Self = Self { quiet: Truth::False, required: Truth::False };
 }
 
 /// A package that a file requests.
@@ -205,7 +230,8 @@ pub struct Outcome {
 #[cfg(test)]
 mod tests {
     use super::{
-        Config, Entry, EventKind, Host, Outcome, Package, Parsed, Truth, Wanted, evaluate,
+        Config, Entry, EventKind, Host, Manner, Outcome, Package, Parsed, Scope, Sought, Truth,
+        Wanted, evaluate,
     };
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
@@ -232,8 +258,12 @@ mod tests {
             Some(path.to_path_buf())
         }
 
-        fn package(&mut self, _: &Wanted, _: usize) -> Package {
-            Package::default()
+        fn package(&mut self, _: &Wanted, _: Manner, scope: Scope, _: usize) -> (Package, Scope) {
+            (Package::default(), scope)
+        }
+
+        fn enclosing(&self, _: &Sought<'_>) -> Option<&Scope> {
+            None
         }
     }
 
@@ -247,6 +277,7 @@ mod tests {
             version: None,
             depth: 0,
             alone: true,
+            manner: Manner::PLAIN,
             components: &[],
             architecture: None,
             pointer: 8,

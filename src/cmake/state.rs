@@ -28,6 +28,8 @@ pub(super) struct Target {
     /// True for a program or a module, which no target links to: no consumer's configuration or link
     /// fails if its file does not exist.
     pub(super) is_program: bool,
+    /// True if it may have properties that are not known.
+    pub(super) is_open: bool,
     /// True if another package defined it: that package's evaluation checks it.
     pub(super) foreign: bool,
     /// Properties, each with its value and the command that set it last. The command is `None` if
@@ -51,6 +53,8 @@ pub(super) struct State {
     pub(super) scopes: Vec<FastMap<Text, Value>>,
     pub(super) targets: BTreeMap<Text, Target>,
     pub(super) functions: FastMap<String, Function>,
+    /// Variables of enclosing packages that this one removed.
+    pub(super) hidden: BTreeSet<Text>,
     /// Prefixes of the names of variables that unevaluated code may have set.
     pub(super) clouds: BTreeSet<Text>,
     /// Prefixes of the names of targets that unevaluated packages may define.
@@ -64,6 +68,11 @@ impl State {
         }
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]
+    }
+
+    /// True if a variable was set, to a value that may be unknown.
+    pub(super) fn has_variable(&self, name: &[u8]) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.contains_key(name))
     }
 
     /// Number of entries that a copy has.
@@ -173,6 +182,7 @@ impl State {
                     self.targets.insert(name, Target { maybe: true, ..target });
                 }
                 Some(own) => {
+                    own.is_open |= target.is_open;
                     for (property, (value, _)) in &mut own.properties {
                         if target.properties.get(property).map(|(value, _)| value) != Some(value) {
                             *value = None;
@@ -185,6 +195,7 @@ impl State {
             }
         }
         self.functions.extend(other.functions);
+        self.hidden.extend(other.hidden);
         self.clouds.extend(other.clouds);
         self.namespaces.extend(other.namespaces);
     }

@@ -29,7 +29,22 @@ impl Eval<'_> {
         let name: Text = name.into();
         // No target links to a module.
         let is_program = is_program || words.get(1).is_some_and(|word| word.is("MODULE"));
-        self.state.targets.entry(name).or_insert(Target { maybe, is_program, ..Target::default() });
+        // An alias has the properties of another target.
+        let is_open = words.get(1).is_some_and(|word| word.is("ALIAS"));
+        let target = Target { maybe, is_program, is_open, ..Target::default() };
+        self.state.targets.entry(name).or_insert(target);
+    }
+
+    /// Handles a command that may set any property of the targets that its words name.
+    pub(super) fn open_targets(&mut self, words: &[Word]) {
+        if words.iter().any(|word| word.value.is_none()) {
+            self.state.targets.values_mut().for_each(|target| target.is_open = true);
+        }
+        for name in words.iter().filter_map(Word::text) {
+            if let Some(target) = self.state.targets.get_mut(name) {
+                target.is_open = true;
+            }
+        }
     }
 
     fn property(&mut self, target: &[u8], name: &[u8], value: Value, append: bool) {
@@ -56,11 +71,14 @@ impl Eval<'_> {
         let Some(at) = words.iter().position(|word| word.is("PROPERTIES")) else { return };
         let targets: Vec<Vec<u8>> =
             words[..at].iter().filter_map(Word::text).map(<[u8]>::to_vec).collect();
+        if words[..at].iter().any(|word| word.value.is_none()) {
+            self.open_targets(words);
+        }
         for pair in words[at + 1..].chunks(2) {
             let [name, value] = pair else { continue };
             // After an unknown number of words, names and values cannot be told apart.
-            if value.value.is_none() && !value.quoted {
-                return;
+            if value.value.is_none() && !value.quoted || name.value.is_none() {
+                return self.open_targets(&words[..at]);
             }
             let Some(name) = name.text().map(<[u8]>::to_vec) else { return };
             for target in &targets {
@@ -76,7 +94,12 @@ impl Eval<'_> {
         }
         let Some(at) = words.iter().position(|word| word.is("PROPERTY")) else { return };
         let append = words[..at].iter().any(|word| word.is("APPEND") || word.is("APPEND_STRING"));
-        let Some(name) = words.get(at + 1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        if words[..=at].iter().any(|word| word.value.is_none()) {
+            self.open_targets(words);
+        }
+        let Some(name) = words.get(at + 1).and_then(Word::text).map(<[u8]>::to_vec) else {
+            return self.open_targets(&words[..at]);
+        };
         let value = joined_words(words.get(at + 2..).unwrap_or_default());
         let targets: Vec<Vec<u8>> =
             words[1..at].iter().filter_map(Word::text).map(<[u8]>::to_vec).collect();
@@ -100,21 +123,38 @@ impl Eval<'_> {
             _ => None,
         };
         if let Some((target, _)) = at.filter(|_| command == "get_target_property") {
-            let is_absent = text(target).is_some_and(|target| {
-                self.state.has_target(&target) == Truth::False && !self.is_open
-            });
+            let is_absent = text(target)
+                .is_some_and(|target| self.has_target(&target) == Truth::False && !self.is_open);
             if is_absent && self.certain() {
                 let what = &b"get_target_property() called with non-existent target"[..];
                 self.fatal.get_or_insert_with(|| what.to_vec());
             }
         }
-        let value = at.and_then(|(target, property)| {
-            let (target, property) = (text(target)?, text(property)?);
-            let known_target =
-                self.state.targets.get(target.as_slice()).filter(|t| !t.maybe && !t.foreign)?;
-            known_target.properties.get(property.as_slice())?.0.clone()
-        });
-        self.state.set(&name, value);
+        let queried = at.and_then(|(target, property)| Some((text(target)?, text(property)?)));
+        let value = match queried {
+            Some((target, property)) => self.property_of(&target, &property),
+            None => Some(None),
+        };
+        match value {
+            Some(value) => self.state.set(&name, value),
+            None if command == "get_target_property" => {
+                let value = [&name[..], b"-NOTFOUND"].concat();
+                self.state.set(&name, known(value));
+            }
+            None => self.forget_variable(&name),
+        }
+    }
+
+    /// A property of a target; `None` if it is certainly not set.
+    fn property_of(&self, target: &[u8], property: &[u8]) -> Option<Value> {
+        let known_target = self.state.targets.get(target).filter(|t| !t.maybe && !t.foreign);
+        let Some(known_target) = known_target else { return Some(None) };
+        match known_target.properties.get(property) {
+            Some((value, _)) => Some(value.clone()),
+            // CMake initialises none of these.
+            None if !known_target.is_open && property.starts_with(b"INTERFACE_") => None,
+            None => Some(None),
+        }
     }
 
     /// `target_link_libraries(target INTERFACE item…)`
@@ -205,7 +245,7 @@ impl Eval<'_> {
                 && !item.starts_with(b"-")
             {
                 // Names with `::` are targets, never flags.
-                let is_lost = self.state.has_target(item) == Truth::False;
+                let is_lost = self.has_target(item) == Truth::False;
                 if is_lost && self.gave_up.is_none() && self.fatal.is_none() && !self.is_open {
                     let (from, to) = (target.to_vec(), item.to_vec());
                     self.record(Event { site: site.clone(), kind: EventKind::Target { from, to } });

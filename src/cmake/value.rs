@@ -34,7 +34,7 @@ pub(super) fn known(text: impl Into<Arc<[u8]>>) -> Value {
 }
 
 /// The answer to a question that may not be decidable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Truth {
     /// Yes.
     True,

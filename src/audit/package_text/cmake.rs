@@ -2,10 +2,11 @@
 //! audited system would. A dependency is evaluated once for each set of components and version, and
 //! the result is memoised.
 
+use super::memo::Memo;
 use super::{Texts, read};
 use crate::cmake::{
-    self, Config, Entry, Event, EventKind, Found, GaveUp, Host, Outcome, Package, Parsed, Truth,
-    Wanted,
+    self, Config, Entry, Event, EventKind, Found, GaveUp, Host, Manner, Outcome, Package, Parsed,
+    Scope, Sought, Truth, Wanted,
 };
 use crate::id::FastMap;
 use crate::order::Arrange as _;
@@ -14,6 +15,7 @@ use crate::policy::Policy;
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
 use crate::tree::{Errno, Kind, Tree};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -87,7 +89,7 @@ pub(super) fn find(
         }
         out.push(CMakePackage { path, name, outcome, components });
     }
-    dirs.extend(files.known.values().flat_map(|outcome| outcome.includes.iter().cloned()));
+    dirs.extend(files.includes);
     problems.extend(files.problems);
     // One reason is enough for each file.
     files.undecided.arrange();
@@ -139,11 +141,6 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     Some((name.to_vec(), prefix.to_path_buf()))
 }
 
-/// The key of a memoised result: configuration file, name of the package, components, version, and
-/// true if no other package asked. One file may answer to several spellings of a name: it sets
-/// variables that begin with the requested one.
-type PackageKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, bool);
-
 /// The files that the evaluator asks for, and packages that were evaluated.
 struct Files<'a> {
     tree: &'a dyn Tree,
@@ -155,10 +152,10 @@ struct Files<'a> {
     parsed: FastMap<PathBuf, Option<Arc<Parsed>>>,
     entries: FastMap<PathBuf, Entry>,
     lists: FastMap<PathBuf, Option<Arc<Vec<Vec<u8>>>>>,
-    known: FastMap<PackageKey, Arc<Outcome>>,
-    /// Packages that are being evaluated.
-    open: Vec<PathBuf>,
+    memo: Memo,
     evaluated: usize,
+    /// Directories of headers that targets name.
+    includes: BTreeSet<PathBuf>,
     problems: Vec<UnreadablePath>,
     undecided: Vec<Undecided>,
 }
@@ -173,9 +170,9 @@ impl<'a> Files<'a> {
             parsed: FastMap::default(),
             entries: FastMap::default(),
             lists: FastMap::default(),
-            known: FastMap::default(),
-            open: Vec::new(),
+            memo: Memo::default(),
             evaluated: 0,
+            includes: BTreeSet::new(),
             problems: Vec::new(),
             undecided: Vec::new(),
         }
@@ -190,7 +187,7 @@ impl<'a> Files<'a> {
             hints: Vec::new(),
             is_known: true,
         };
-        (*self.evaluated(path, &wanted, None)).clone()
+        (*self.evaluated(path, &wanted, Manner::PLAIN, None)).clone()
     }
 
     /// The spelling of a package's name under which its configuration file works best, and the
@@ -233,19 +230,27 @@ impl<'a> Files<'a> {
         out
     }
 
-    fn evaluated(&mut self, path: &Path, wanted: &Wanted, asked: Option<usize>) -> Arc<Outcome> {
+    /// The result for a request by a package at the depth `asked`, or by a consumer.
+    fn evaluated(
+        &mut self,
+        path: &Path,
+        wanted: &Wanted,
+        manner: Manner,
+        asked: Option<usize>,
+    ) -> Arc<Outcome> {
         let key = (
             path.to_path_buf(),
             wanted.name.clone(),
             wanted.components.clone(),
             wanted.version.clone(),
+            manner,
             asked.is_none(),
         );
-        if let Some(known) = self.known.get(&key) {
-            return Arc::clone(known);
+        if let Some(known) = self.memo.get(&key) {
+            return known;
         }
         self.evaluated += 1;
-        self.open.push(path.to_path_buf());
+        self.memo.begin(path.to_path_buf());
         let stem = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
         let stem = stem.strip_suffix(b".cmake").unwrap_or(stem);
         let version = [&b"-version.cmake"[..], b"Version.cmake"].into_iter().find_map(|end| {
@@ -263,17 +268,52 @@ impl<'a> Files<'a> {
             version: wanted.version.as_deref(),
             depth: asked.unwrap_or(0),
             alone: asked.is_none(),
+            manner,
             components: &wanted.components,
             architecture,
             pointer: 8,
         };
         let outcome = Arc::new(cmake::evaluate(self, &config));
-        self.open.pop();
+        self.memo.end(key, Arc::clone(&outcome));
         if let Some(GaveUp::Undecided(reason)) = outcome.gave_up {
             self.undecided.push((path.to_path_buf(), reason));
         }
-        self.known.insert(key, Arc::clone(&outcome));
+        self.includes.extend(outcome.includes.iter().cloned());
         outcome
+    }
+
+    /// The result of `find_package` for the package that is evaluated.
+    fn requested(&mut self, wanted: &Wanted, manner: Manner, depth: usize) -> Package {
+        let limit = if self.memo.depth() >= DEEPEST {
+            Some("the packages that require it are nested too deeply")
+        } else if self.evaluated >= MOST_PACKAGES {
+            Some("too many packages are evaluated before it")
+        } else {
+            None
+        };
+        let candidates = self.candidates(wanted);
+        let mut other = None;
+        for path in &candidates {
+            if self.memo.is_open(path) {
+                return Package::default();
+            }
+            if let Some(reason) = limit {
+                self.undecided.push((path.clone(), reason));
+                return Package::default();
+            }
+            let outcome = self.evaluated(path, wanted, manner, Some(depth));
+            match &outcome.package.found {
+                Found::OtherVersion { .. } => {
+                    other.get_or_insert_with(|| outcome.package.clone());
+                }
+                _ => return outcome.package.clone(),
+            }
+        }
+        if let Some(other) = other {
+            return other;
+        }
+        let found = if wanted.is_known { Found::Absent } else { Found::Unknown };
+        Package { found, ..Package::default() }
     }
 
     /// Configuration files of a package, in the order in which CMake would find them.
@@ -284,7 +324,7 @@ impl<'a> Files<'a> {
             dirs.push(hint.clone());
             self.below(hint, &wanted.name, &mut dirs);
         }
-        let from = self.open.last().and_then(|path| Some(searched(path)?.1));
+        let from = self.memo.innermost().and_then(|path| Some(searched(path)?.1));
         let roots = from.into_iter().chain(self.roots.clone());
         let roots: Vec<PathBuf> =
             roots.chain(["/usr/local", "/usr", "/"].map(PathBuf::from)).collect();
@@ -408,37 +448,20 @@ impl Host for Files<'_> {
         self.tree.real_path(path).ok()
     }
 
-    fn package(&mut self, wanted: &Wanted, depth: usize) -> Package {
-        let limit = if self.open.len() >= DEEPEST {
-            Some("the packages that require it are nested too deeply")
-        } else if self.evaluated >= MOST_PACKAGES {
-            Some("too many packages are evaluated before it")
-        } else {
-            None
-        };
-        let candidates = self.candidates(wanted);
-        let mut other = None;
-        for path in &candidates {
-            if self.open.contains(path) {
-                return Package::default();
-            }
-            if let Some(reason) = limit {
-                self.undecided.push((path.clone(), reason));
-                return Package::default();
-            }
-            let outcome = self.evaluated(path, wanted, Some(depth));
-            match &outcome.package.found {
-                Found::OtherVersion { .. } => {
-                    other.get_or_insert_with(|| outcome.package.clone());
-                }
-                _ => return outcome.package.clone(),
-            }
-        }
-        if let Some(other) = other {
-            return other;
-        }
-        let found = if wanted.is_known { Found::Absent } else { Found::Unknown };
-        Package { found, ..Package::default() }
+    fn package(
+        &mut self,
+        wanted: &Wanted,
+        manner: Manner,
+        scope: Scope,
+        depth: usize,
+    ) -> (Package, Scope) {
+        self.memo.keep(scope);
+        let package = self.requested(wanted, manner, depth);
+        (package, self.memo.take())
+    }
+
+    fn enclosing(&self, sought: &Sought<'_>) -> Option<&Scope> {
+        self.memo.enclosing(sought)
     }
 }
 

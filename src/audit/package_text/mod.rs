@@ -5,6 +5,7 @@
 mod cmake;
 mod headers;
 mod loose;
+mod memo;
 mod pkg_config;
 
 pub use cmake::{CMakePackage, Undecided, cmake_package_name};

@@ -4,7 +4,7 @@
 
 mod components;
 mod deletions;
-mod spellings;
+mod small;
 
 use super::debian::{Debian, unpack_merged};
 use crate::staged::has_chroot;
@@ -28,9 +28,9 @@ const PROJECT: &str = r#"cmake_minimum_required(VERSION 3.25)
 project(consumer C CXX)
 if(PKG)
   if(COMPONENT)
-    find_package(${PKG} CONFIG QUIET COMPONENTS ${COMPONENT})
+    find_package(${PKG} CONFIG COMPONENTS ${COMPONENT})
   else()
-    find_package(${PKG} CONFIG QUIET)
+    find_package(${PKG} CONFIG)
   endif()
   message(STATUS "FOUND<${${PKG}_FOUND}> DIR<${${PKG}_DIR}> WHY<${${PKG}_NOT_FOUND_MESSAGE}>")
   if(LINK)
