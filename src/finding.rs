@@ -305,6 +305,13 @@ pub enum CauseHint {
         /// The location of the entry.
         origin: Origin,
     },
+    /// An option would decide it, for this and other files.
+    MissingOption {
+        /// The option.
+        option: &'static str,
+        /// The title of the cause.
+        title: String,
+    },
     /// The system has no loader for this machine.
     NoLoader(String),
     /// The object has undefined symbols, and their provider is unknown.

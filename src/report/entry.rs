@@ -131,6 +131,7 @@ impl<'r> Entries<'r> {
             }
             (CauseKind::LibraryNotFound, _) => split(&cause.title),
             (_, [one]) => (self.file(one), one.message.clone()),
+            (CauseKind::MissingOption, _) => (self.files(entry), cause.title.clone()),
             (CauseKind::PolicyEntry, several) => {
                 let (origin, _) = split(&cause.title);
                 let n = count(several.len(), "finding", "findings");

@@ -106,15 +106,20 @@ fn check(query: &Query<'_>) -> Findings {
             closure.by_process() && !closure.host().is_some_and(|host| host.by_process());
         let guessed = loader.guessed.filter(|_| closure.host().is_none());
         let cases = [
-            (by_cpu, "what it loads depends on the processor", "; --cpu names one"),
-            (by_cwd, "what it loads depends on the current directory", "; --cwd names one"),
-            (by_process, "what it loads depends on the process: a path leads into /proc", ""),
-            (guessed.is_some(), guessed.unwrap_or_default(), ""),
+            (by_cpu, "what it loads depends on the processor", Some("--cpu")),
+            (by_cwd, "what it loads depends on the current directory", Some("--cwd")),
+            (by_process, "what it loads depends on the process: a path leads into /proc", None),
+            (guessed.is_some(), guessed.unwrap_or_default(), None),
         ];
-        for (_, fact, advice) in cases.iter().filter(|(holds, ..)| *holds) {
+        for (_, fact, option) in cases.iter().filter(|(holds, ..)| *holds) {
             let located = query.locate(closure.root.file);
+            let advice = option.map_or(String::new(), |option| format!("; {option} names one"));
             let mut finding = Finding::new(RULE.id, located, format!("{fact}{advice}"));
             finding.detail = Some(fact.as_bytes().to_vec());
+            finding.cause = option.map(|option| {
+                let title = format!("{}{advice}", fact.replace("it loads", "they load"));
+                CauseHint::MissingOption { option, title }
+            });
             finding.root = Some(query.shared_path(closure.root.file));
             out.push(finding);
         }

@@ -117,6 +117,9 @@ impl Sheet<'_> {
                     self.symbols(entry, page)?;
                     self.searched(entry, page)?;
                 }
+                CauseKind::MissingOption if entry.findings.len() > 1 => {
+                    self.files("in", entry, page)?;
+                }
                 _ => self.findings(entry, page)?,
             }
             self.tried(entry, page)?;

@@ -36,7 +36,7 @@ impl Sheet<'_> {
         self.files("in", entry, page)
     }
 
-    fn files(
+    pub(super) fn files(
         &self,
         label: &'static str,
         entry: &ReportEntry<'_>,

@@ -97,6 +97,8 @@ pub enum CauseKind {
     PolicyEntry,
     /// The system lacks the loader: one cause for all objects of a machine.
     NoLoader,
+    /// An option that says what the result depends on: one cause for all files.
+    MissingOption,
     /// The finding itself.
     Finding,
 }
@@ -111,6 +113,7 @@ impl CauseKind {
             Self::DamagedFile => "damaged-file",
             Self::PolicyEntry => "policy-entry",
             Self::NoLoader => "no-loader",
+            Self::MissingOption => "missing-option",
             Self::Finding => "finding",
         }
     }
@@ -166,6 +169,9 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
         Some(CauseHint::NoLoader(machine)) => {
             let title = format!("no loader for {machine} on this system");
             Named::new(CauseKind::NoLoader, machine.clone(), title)
+        }
+        Some(CauseHint::MissingOption { option, title }) => {
+            Named::new(CauseKind::MissingOption, (*option).to_owned(), title.clone())
         }
         Some(CauseHint::DamagedFile) => {
             whole(CauseKind::DamagedFile, place()).of_file(finding.full_path())

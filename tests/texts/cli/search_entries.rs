@@ -169,3 +169,30 @@ fn entries_of_a_library_with_several_origins() {
     let both = ["p/lib/libf.so", "p/bin/app"];
     assert_eq!(dead(&found(&lab, &both)), 0);
 }
+
+/// One option answers for all files whose libraries depend on the current directory: one cause.
+#[test]
+fn one_cause_for_one_option() {
+    let lab = Lab::new();
+    lab.so("p/lib/libf.so", "int f(void) { return 1; }", &["-Wl,-soname,libf.so"]);
+    let flags = ["-Wl,--no-as-needed", "p/lib/libf.so", "-Wl,-rpath,lib:$ORIGIN/../lib"];
+    for name in ["a", "b", "c"] {
+        lab.exe(&format!("p/bin/{name}"), MAIN, &flags);
+    }
+    let run = |args: &[&str]| {
+        let mut linkaudit = support::linkaudit();
+        linkaudit.current_dir(lab.root()).args(["p", "-A", "unsafe-search-entry"]).args(args);
+        linkaudit.output().expect("linkaudit runs").stdout
+    };
+    let causes = |args: &[&str]| {
+        let report: Value = support::whole(&run(&[args, &["--format", "json"]].concat()));
+        let causes = report["causes"].as_array().expect("causes").iter();
+        causes.map(|cause| (cause["id"].clone(), cause["findings"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(causes(&[]), [("missing-option:--cwd".into(), 3.into())]);
+    assert_eq!(causes(&["--cwd", "/"]), []);
+    let text = String::from_utf8(run(&[])).expect("text");
+    let entry = "incomplete[undecided] 3 files: what they load depends on the current directory; \
+        --cwd names one\n  in         bin/a, bin/b, bin/c\n";
+    assert!(text.contains(entry), "{text}");
+}
