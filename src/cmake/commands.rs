@@ -144,6 +144,7 @@ impl Eval<'_> {
             "find_package_handle_standard_args" => self.standard_args(&words),
             _ if SILENT.contains(&name) => {}
             _ => {
+                self.has_processes |= name == "execute_process";
                 if let Some(function) = self.outer_function(name) {
                     return self.call(&function, &words);
                 }

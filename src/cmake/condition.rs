@@ -144,6 +144,7 @@ impl Eval<'_> {
                 Entry::File | Entry::Absent => Truth::False,
                 Entry::Unknown => Truth::Unknown,
             },
+            "IS_SYMLINK" if path.is_absolute() => Truth::maybe(self.host.is_link(path)),
             // CMP0142 is the last policy of the modelled release.
             "POLICY" => {
                 let digits =

@@ -89,6 +89,7 @@ impl<'h> Eval<'h> {
             is_open: false,
             may_fail: false,
             has_failed_branch: false,
+            has_processes: false,
             strange: Vec::new(),
             left: Left::default(),
             doubts: 0,
@@ -127,6 +128,8 @@ impl<'h> Eval<'h> {
             ("CMAKE_GENERATOR_TOOLSET", ""),
             ("UNIX", "1"),
             ("LINUX", "1"),
+            // What `hipconfig --platform` prints without the compiler of CUDA; a consumer may set it.
+            ("HIP_PLATFORM", "amd"),
         ];
         for (name, value) in set {
             self.state.set(name.as_bytes(), known(value.as_bytes()));
@@ -228,9 +231,10 @@ impl<'h> Eval<'h> {
             Truth::False => Truth::True,
             Truth::Unknown => Truth::Unknown,
         };
-        // A branch may fail here because the requesting package sets a variable that it reads.
-        let may_succeed = !self.alone && truth == Truth::False && self.has_failed_branch;
-        Some(if self.may_fail || may_succeed { Truth::Unknown } else { truth })
+        // A condition that is not known decides whether it fails. Most often that is a search for a
+        // library, which is taken to succeed.
+        let is_open = self.has_failed_branch && (self.has_processes || truth == Truth::False);
+        Some(if self.may_fail || is_open { Truth::Unknown } else { truth })
     }
 
     fn outcome(&self, found: Option<Truth>) -> Outcome {

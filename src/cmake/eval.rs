@@ -83,6 +83,8 @@ pub(super) struct Eval<'h> {
     pub(super) may_fail: bool,
     /// True if a branch behind an unknown condition failed.
     pub(super) has_failed_branch: bool,
+    /// True if processes decide what happens. They are not run.
+    pub(super) has_processes: bool,
     /// True if code that was not evaluated may define targets of any name, or if the consumer's
     /// components decide which targets exist.
     pub(super) is_open: bool,

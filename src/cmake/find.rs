@@ -110,7 +110,10 @@ impl Eval<'_> {
         }
         match found {
             Found::Yes => self.state.set(&found_name, known(&b"1"[..])),
-            Found::Unknown => self.module_answers(&name),
+            Found::Unknown => {
+                self.may_fail |= is_dependency || request.required;
+                self.module_answers(&name);
+            }
             Found::Refused | Found::Absent | Found::OtherVersion { .. } => {
                 self.state.set(&found_name, known(&b"0"[..]));
                 return self.lost(request, found, is_dependency);

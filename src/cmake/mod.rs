@@ -60,6 +60,8 @@ pub trait Host {
     fn file(&mut self, path: &Path) -> Option<Arc<Parsed>>;
     /// The names in a directory, sorted; `None` if they are not known.
     fn list(&mut self, path: &Path) -> Option<Vec<Vec<u8>>>;
+    /// True if a path is a symbolic link, `None` if that is not known.
+    fn is_link(&mut self, path: &Path) -> Option<bool>;
     /// A path with links resolved.
     fn real_path(&mut self, path: &Path) -> Option<PathBuf>;
     /// The result of `find_package`. `depth` is the number of blocks, calls, files and packages
@@ -254,6 +256,10 @@ mod tests {
             Some(Vec::new())
         }
 
+        fn is_link(&mut self, _: &Path) -> Option<bool> {
+            Some(false)
+        }
+
         fn real_path(&mut self, path: &Path) -> Option<PathBuf> {
             Some(path.to_path_buf())
         }
@@ -325,6 +331,24 @@ mod tests {
         let open = "list(APPEND CMAKE_MODULE_PATH /m $ENV{X})\ninclude(None)";
         assert_eq!(found(open), Some(Truth::Unknown));
         assert_eq!(outcome(open, &[("/m/None.cmake", "")]).found, Some(Truth::True));
+    }
+
+    #[test]
+    fn what_is_not_known_decides_only_where_it_must() {
+        let found = |text: &str| outcome(text, &[]).found;
+        let fails = "if(NOT v)\n message(FATAL_ERROR no)\nendif()";
+        assert_eq!(found(&format!("find_library(v z)\n{fails}")), Some(Truth::True));
+        let process = "execute_process(COMMAND x OUTPUT_VARIABLE v)";
+        assert_eq!(found(&format!("{process}\n{fails}")), Some(Truth::Unknown));
+        let refused = format!("{fails}\nset(foo_FOUND 0)");
+        assert_eq!(found(&format!("find_library(v z)\n{refused}")), Some(Truth::Unknown));
+        let in_loop = "set(l $ENV{X})\nforeach(i ${l})\n message(FATAL_ERROR no)\n\
+            endforeach()\nset(foo_FOUND 0)";
+        assert_eq!(found(in_loop), Some(Truth::Unknown));
+        // The host of this test knows no result of another package.
+        assert_eq!(found("find_package(other CONFIG)"), Some(Truth::True));
+        assert_eq!(found("find_package(other CONFIG REQUIRED)"), Some(Truth::Unknown));
+        assert_eq!(found("find_dependency(other CONFIG)"), Some(Truth::Unknown));
     }
 
     #[test]

@@ -444,6 +444,15 @@ impl Host for Files<'_> {
         self.listed(path).map(|list| (*list).clone())
     }
 
+    fn is_link(&mut self, path: &Path) -> Option<bool> {
+        match self.tree.read_link(path) {
+            Ok(_) => Some(true),
+            Err(Errno::INVAL) => Some(false),
+            Err(Errno::NOENT | Errno::NOTDIR) if self.look(path) == Entry::Absent => Some(false),
+            Err(_) => None,
+        }
+    }
+
     fn real_path(&mut self, path: &Path) -> Option<PathBuf> {
         self.tree.real_path(path).ok()
     }

@@ -10,7 +10,7 @@ use linkaudit::wants::Wants;
 use std::sync::atomic::AtomicUsize;
 
 /// Packages: the name, the configuration file, its text.
-const PACKAGES: [(&str, &str, &str); 24] = [
+const PACKAGES: [(&str, &str, &str); 25] = [
     ("BAR", "bar-config.cmake", "include(\"${CMAKE_CURRENT_LIST_DIR}/gone.cmake\")\n"),
     ("calls", "callsConfig.cmake", "include(CMakeParseArguments)\nnot_defined()\n"),
     (
@@ -119,6 +119,13 @@ const PACKAGES: [(&str, &str, &str); 24] = [
         "set(d \"${CMAKE_CURRENT_LIST_DIR}/../globs\")\nfile(GLOB a LIST_DIRECTORIES true \"${d}/*\")\n\
         list(LENGTH a n)\nif(NOT n EQUAL 2)\n set(sorted_FOUND 0)\nendif()\n",
     ),
+    (
+        "links",
+        "linksConfig.cmake",
+        "set(d \"${CMAKE_CURRENT_LIST_DIR}\")\n\
+        if(IS_SYMLINK \"${CMAKE_CURRENT_LIST_FILE}\" OR IS_SYMLINK \"${d}/gone\" OR NOT IS_SYMLINK \"${d}/link\")\n\
+        set(links_FOUND 0)\nendif()\n",
+    ),
 ];
 
 /// A version file that refuses all spellings but one.
@@ -138,6 +145,7 @@ fn requests_end_as_in_cmake() {
         lab.write(&format!("p/lib/cmake/{file}"), "");
     }
     lab.write("p/lib/cmake/bar/bar-config-version.cmake", BAR_VERSION);
+    std::os::unix::fs::symlink("none", lab.path("p/lib/cmake/links/link")).expect("a link");
     lab.write("consumer/CMakeLists.txt", PROJECT);
     lab.write("consumer/main.c", "int main(void){return 0;}\n");
     let plan = Plan {
