@@ -3,6 +3,37 @@
 use super::eval::Eval;
 use super::state::{State, Text};
 
+/// The work that one evaluation may cost, or that it did cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// Number of commands.
+    pub steps: usize,
+    /// Bytes that are copied.
+    pub bytes: usize,
+}
+
+impl Work {
+    /// The most for one package with all that it requests: ten times that of one file alone, in
+    /// which packages that request each other in all ways do not end.
+    pub const MOST: Self = Self { steps: 10 * MOST_STEPS, bytes: 2 * MOST_WORK };
+
+    /// The most for all packages of a run.
+    pub const MOST_IN_ALL: Self = Self { steps: 100 * MOST_STEPS, bytes: 20 * MOST_WORK };
+
+    /// The smaller of both.
+    #[must_use]
+    pub fn at_most(self, other: Self) -> Self {
+        Self { steps: self.steps.min(other.steps), bytes: self.bytes.min(other.bytes) }
+    }
+
+    /// What is left.
+    #[must_use]
+    pub fn less(self, spent: Self) -> Self {
+        let steps = self.steps.saturating_sub(spent.steps);
+        Self { steps, bytes: self.bytes.saturating_sub(spent.bytes) }
+    }
+}
+
 /// Maximum number of commands evaluated for one package.
 pub(super) const MOST_STEPS: usize = 300_000;
 /// Maximum size of all texts that are made for one package, in bytes.

@@ -135,16 +135,26 @@ impl Eval<'_> {
             "get_target_property" | "get_property" => self.get_property(name, &words),
             "target_link_libraries" => self.target_list(&words, b"INTERFACE_LINK_LIBRARIES"),
             "target_include_directories" => {
+                if words.iter().any(|word| word.is("SYSTEM")) {
+                    self.open_targets(words.get(..1).unwrap_or_default());
+                }
                 self.target_list(&words, b"INTERFACE_INCLUDE_DIRECTORIES");
             }
             "cmake_parse_arguments" => self.parse_arguments(&words),
             "find_library" | "find_path" | "find_file" | "find_program" => {
                 self.obscure(words.get(..1).unwrap_or_default());
             }
+            "execute_process" => {
+                self.obscure(&words);
+                self.has_processes = true;
+            }
             "find_package_handle_standard_args" => self.standard_args(&words),
-            _ if SILENT.contains(&name) => {}
+            _ if SILENT.contains(&name) => {
+                if name.starts_with("target_") {
+                    self.open_targets(words.get(..1).unwrap_or_default());
+                }
+            }
             _ => {
-                self.has_processes |= name == "execute_process";
                 if let Some(function) = self.outer_function(name) {
                     return self.call(&function, &words);
                 }
@@ -192,7 +202,7 @@ impl Eval<'_> {
     fn include_guard(&mut self) -> Flow {
         // No file can set a variable of this name.
         let name = [b"\x01guard", bytes(&self.frame.path)].concat();
-        if self.state.is_defined(&name) == Truth::True {
+        if self.defined(&name) == Truth::True {
             return Flow::Return;
         }
         self.state.set(&name, known(&b""[..]));
@@ -266,8 +276,8 @@ impl Eval<'_> {
             path.is_absolute() && eval.host.look(path) == Entry::File
         };
         let mut is_known = is_of_cmake || result.is_some();
-        if let Some(dirs) = self.module_path() {
-            for dir in dirs {
+        if let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") {
+            for dir in items(&dirs, true) {
                 let path = Path::new(OsStr::from_bytes(&dir)).join(file);
                 if is_there(self, &path) {
                     return self.include(&without_dots(&path));
@@ -347,7 +357,7 @@ impl Eval<'_> {
             return self.state.set_outside(&name, value);
         }
         // The cache of a new project is empty, so this value counts.
-        if cache.is_some() && self.state.is_defined(&name) != Truth::False {
+        if cache.is_some() && self.defined(&name) != Truth::False {
             return;
         }
         if values.is_empty() { self.forget_variable(&name) } else { self.state.set(&name, value) }
@@ -364,7 +374,7 @@ impl Eval<'_> {
 
     fn option(&mut self, words: &[Word]) {
         let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
-        if self.state.is_defined(&name) == Truth::False {
+        if self.defined(&name) == Truth::False {
             let value = words.get(2).map_or_else(|| known(&b"OFF"[..]), |word| word.value.clone());
             self.state.set(&name, value);
         }

@@ -1,11 +1,12 @@
 //! The evaluation of one package: the variables of a consumer, the version file, the request, and
 //! the outcome.
 
-use super::budget::{MOST_BYTES, MOST_STEPS, MOST_WORK};
+use super::budget::{MOST_BYTES, MOST_STEPS, MOST_WORK, Work};
 use super::eval::{Eval, Flow, Frame, Left, bytes};
 use super::state::{Function, State, Text};
 use super::value::{Truth, Value, constant, joined, known};
 use super::{COMPONENT, Found, Host, Manner, Outcome, Package};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub struct Config<'a> {
     pub alone: bool,
     /// The options of the request.
     pub manner: Manner,
+    /// The work that it may cost.
+    pub work: Work,
     /// The components of the request.
     pub components: &'a [Vec<u8>],
     /// The directory name of libraries of this machine, such as `x86_64-linux-gnu`.
@@ -55,7 +58,8 @@ pub fn evaluate(host: &mut dyn Host, config: &Config<'_>) -> Outcome {
     if let Some(version) = refused {
         let found = Found::OtherVersion { path: config.path.to_path_buf(), version };
         let package = Package { found, ..Package::default() };
-        return Outcome { package, ..eval.outcome(Some(Truth::False)) };
+        let spent = eval.spent(config);
+        return Outcome { package, spent, ..eval.outcome(Some(Truth::False)) };
     }
     let before = eval.state.clone();
     eval.prepare(config, &version.and_then(|version| version.text));
@@ -66,6 +70,7 @@ pub fn evaluate(host: &mut dyn Host, config: &Config<'_>) -> Outcome {
     eval.judge_targets();
     let mut out = eval.outcome(found);
     out.package = eval.package_of(&before, out.found);
+    out.spent = eval.spent(config);
     out
 }
 
@@ -90,16 +95,21 @@ impl<'h> Eval<'h> {
             may_fail: false,
             has_failed_branch: false,
             has_processes: false,
+            touched: BTreeSet::new(),
             strange: Vec::new(),
             left: Left::default(),
             doubts: 0,
             package: config.name.to_vec(),
-            steps: MOST_STEPS,
+            steps: config.work.steps.min(MOST_STEPS),
             bytes: MOST_BYTES,
-            work: MOST_WORK,
+            work: config.work.bytes.min(MOST_WORK),
             depth: config.depth,
         };
-        eval.system(config);
+        eval.state.scope();
+        // Another package has these variables already.
+        if config.alone {
+            eval.system(config);
+        }
         eval
     }
 
@@ -128,7 +138,7 @@ impl<'h> Eval<'h> {
             ("CMAKE_GENERATOR_TOOLSET", ""),
             ("UNIX", "1"),
             ("LINUX", "1"),
-            // What `hipconfig --platform` prints without the compiler of CUDA; a consumer may set it.
+            // `hipconfig --platform` prints it where ROCm is installed and CUDA is not.
             ("HIP_PLATFORM", "amd"),
         ];
         for (name, value) in set {
@@ -163,9 +173,13 @@ impl<'h> Eval<'h> {
         for (name, truth) in [("_FIND_QUIETLY", quiet), ("_FIND_REQUIRED", required)] {
             match truth {
                 Truth::True => self.state.set(&of(name), known(&b"1"[..])),
-                Truth::False => self.forget_variable(&of(name)),
+                Truth::False => {}
                 Truth::Unknown => self.state.set(&of(name), None),
             }
+        }
+        let found = of("_FOUND");
+        if self.truth_of(&found) == Truth::False {
+            self.forget_variable(&found);
         }
         self.state.set(&of("_FIND_VERSION"), known(config.version.unwrap_or_default()));
         let list = joined(config.components);
@@ -231,8 +245,8 @@ impl<'h> Eval<'h> {
             Truth::False => Truth::True,
             Truth::Unknown => Truth::Unknown,
         };
-        // A condition that is not known decides whether it fails. Most often that is a search for a
-        // library, which is taken to succeed.
+        // A condition that is not known decides whether it fails. A search for a library is taken
+        // to succeed; a process is not.
         let is_open = self.has_failed_branch && (self.has_processes || truth == Truth::False);
         Some(if self.may_fail || is_open { Truth::Unknown } else { truth })
     }
@@ -252,7 +266,14 @@ impl<'h> Eval<'h> {
             includes: self.include_dirs(),
             message,
             package: Package::default(),
+            spent: Work { steps: 0, bytes: 0 },
         }
+    }
+
+    fn spent(&self, config: &Config<'_>) -> Work {
+        let steps = config.work.steps.min(MOST_STEPS).saturating_sub(self.steps);
+        let bytes = config.work.bytes.min(MOST_WORK).saturating_sub(self.work);
+        Work { steps, bytes }
     }
 
     /// The parts of the package that other packages use.
@@ -285,6 +306,9 @@ impl<'h> Eval<'h> {
             has_modules: self.has_modules,
             is_open: self.is_open,
             strange: self.strange.clone(),
+            removed: self.state.hidden.iter().cloned().collect(),
+            touched: self.touched.iter().cloned().collect(),
+            has_processes: self.has_processes,
             variables,
             targets: targets.collect(),
             functions,

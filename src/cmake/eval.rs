@@ -2,10 +2,11 @@
 //! state, which is then merged with the states of the other branches. Such code records no events.
 
 use super::parsed::Parsed;
-use super::state::{Function, Site, State, Target, Text};
+use super::state::{Function, Site, State, Text};
 use super::value::{Truth, Value, Word, items, known};
-use super::{Event, EventKind, Found, GaveUp, Host, Package};
+use super::{Event, EventKind, GaveUp, Host};
 use crate::id::FastSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,8 +84,10 @@ pub(super) struct Eval<'h> {
     pub(super) may_fail: bool,
     /// True if a branch behind an unknown condition failed.
     pub(super) has_failed_branch: bool,
-    /// True if processes decide what happens. They are not run.
+    /// True once `execute_process` was met, whose results are not known.
     pub(super) has_processes: bool,
+    /// Targets of other packages, each with a property that may be set.
+    pub(super) touched: BTreeSet<(Text, Text)>,
     /// True if code that was not evaluated may define targets of any name, or if the consumer's
     /// components decide which targets exist.
     pub(super) is_open: bool,
@@ -543,6 +546,7 @@ impl Eval<'_> {
         } else {
             let frame = Frame { path: Arc::clone(&self.frame.path), line, replaced: Vec::new() };
             let outer = std::mem::replace(&mut self.frame, frame);
+            let hidden = self.state.hidden.clone();
             self.open_scope();
             let scope = self.state.scope();
             scope.extend(set);
@@ -553,6 +557,7 @@ impl Eval<'_> {
             let flow = self.block(file, begin + 1, command.end);
             self.rejoin(left);
             self.state.scopes.pop();
+            self.state.hidden = hidden;
             self.frame = outer;
             flow
         };
@@ -564,26 +569,6 @@ impl Eval<'_> {
             Flow::Return if *is_macro => Flow::Return,
             _ => Flow::Next,
         }
-    }
-
-    /// Takes over the variables, targets and functions of another package.
-    pub(super) fn take(&mut self, package: Package) {
-        self.assumed.extend(package.assumed);
-        self.is_open |= package.is_open || package.found == Found::Unknown;
-        self.has_modules |= package.has_modules;
-        let is_certain = package.found == Found::Yes;
-        for (name, value) in package.variables {
-            self.state.set(&name, value.filter(|_| is_certain));
-        }
-        for (name, certain) in package.targets {
-            let maybe = !certain || !is_certain;
-            let target = Target { maybe, foreign: true, ..Target::default() };
-            self.state.targets.entry(name).or_insert(target);
-        }
-        for (name, function) in package.functions {
-            self.state.functions.entry(name).or_insert(function);
-        }
-        self.state.namespaces.extend(package.namespaces);
     }
 }
 

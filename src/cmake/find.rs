@@ -67,11 +67,12 @@ impl Eval<'_> {
         let name = request.wanted.name.clone();
         let found_name = [name.as_slice(), b"_FOUND"].concat();
         if is_dependency {
-            // The macro does nothing if the package was found before.
+            // The package was found before; its file defines the same once more.
             let before = self.value_of(&found_name);
             let is_found = self.defined(&found_name) == Truth::True
                 && before.is_some_and(|value| constant(&value).unwrap_or(true));
-            if is_found && request.wanted.components.is_empty() {
+            if is_found && request.wanted.components.is_empty() && request.wanted.version.is_none()
+            {
                 return Flow::Next;
             }
         }
@@ -198,9 +199,9 @@ impl Eval<'_> {
         if modules::finds(name) {
             return false;
         }
-        let Some(dirs) = self.module_path() else { return false };
+        let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return false };
         let file = [b"Find", name, b".cmake"].concat();
-        !dirs.iter().any(|dir| {
+        !super::value::items(&dirs, true).iter().any(|dir| {
             let path = Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(&file));
             path.is_absolute() && self.host.look(&without_dots(&path)) != super::Entry::Absent
         })
@@ -224,7 +225,7 @@ fn request(words: &[Word]) -> Option<Request> {
     for word in &words[1..] {
         let Some(text) = word.text() else {
             wanted.is_known = false;
-            // Behind PATHS it is a path.
+            // In a list of paths or names, a word is not an option.
             has_unknown |= !LISTS.contains(&list);
             continue;
         };

@@ -62,7 +62,7 @@ impl Eval<'_> {
             .and_then(|(list, texts)| listed(&operation, items(&list, false), &texts));
         // An operation on a list that does not exist does not make one.
         let is_empty = value.as_deref().is_some_and(<[u8]>::is_empty);
-        if target == name && is_empty && self.state.is_defined(&name) == Truth::False {
+        if target == name && is_empty && self.defined(&name) == Truth::False {
             return;
         }
         self.state.set(&target, value);

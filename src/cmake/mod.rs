@@ -24,8 +24,9 @@ mod strings;
 mod targets;
 mod value;
 
+pub use budget::Work;
 pub use config::{Config, evaluate};
-pub use outer::{Scope, Sought};
+pub use outer::{Answer, Scope, Sought};
 pub use parsed::Parsed;
 pub use state::Site;
 pub use value::Truth;
@@ -73,8 +74,8 @@ pub trait Host {
         scope: Scope,
         depth: usize,
     ) -> (Package, Scope);
-    /// The innermost of the requesters' scopes that has something.
-    fn enclosing(&self, sought: &Sought<'_>) -> Option<&Scope>;
+    /// What the requesters' scopes have, the innermost first.
+    fn enclosing(&self, sought: &Sought) -> Answer;
 }
 
 /// Options of a request that the configuration file can read.
@@ -124,6 +125,12 @@ pub struct Package {
     pub(crate) strange: Vec<String>,
     /// Variables that it changes.
     pub(crate) variables: Vec<(Text, Value)>,
+    /// Variables of other packages that it removes.
+    pub(crate) removed: Vec<Text>,
+    /// Targets of other packages, each with a property that it may set.
+    pub(crate) touched: Vec<(Text, Text)>,
+    /// True if processes decide what happens.
+    pub(crate) has_processes: bool,
     /// Targets that it defines, each with true if that is certain.
     pub(crate) targets: Vec<(Text, bool)>,
     pub(crate) functions: Vec<(String, Function)>,
@@ -227,13 +234,15 @@ pub struct Outcome {
     pub message: Vec<u8>,
     /// The parts that other packages use.
     pub package: Package,
+    /// The work that it cost, without that of other packages.
+    pub spent: Work,
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        Config, Entry, EventKind, Host, Manner, Outcome, Package, Parsed, Scope, Sought, Truth,
-        Wanted, evaluate,
+        Answer, Config, Entry, EventKind, Host, Manner, Outcome, Package, Parsed, Scope, Sought,
+        Truth, Wanted, Work, evaluate,
     };
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
@@ -268,8 +277,8 @@ mod tests {
             (Package::default(), scope)
         }
 
-        fn enclosing(&self, _: &Sought<'_>) -> Option<&Scope> {
-            None
+        fn enclosing(&self, _: &Sought) -> Answer {
+            Answer::Absent
         }
     }
 
@@ -284,6 +293,7 @@ mod tests {
             depth: 0,
             alone: true,
             manner: Manner::PLAIN,
+            work: Work::MOST,
             components: &[],
             architecture: None,
             pointer: 8,
@@ -345,6 +355,9 @@ mod tests {
         let in_loop = "set(l $ENV{X})\nforeach(i ${l})\n message(FATAL_ERROR no)\n\
             endforeach()\nset(foo_FOUND 0)";
         assert_eq!(found(in_loop), Some(Truth::Unknown));
+        let property = "add_library(t INTERFACE IMPORTED)\ntarget_compile_options(t INTERFACE A)\n\
+            get_target_property(x t INTERFACE_COMPILE_OPTIONS)\nset(foo_FOUND ${x})";
+        assert_eq!(found(property), Some(Truth::Unknown));
         // The host of this test knows no result of another package.
         assert_eq!(found("find_package(other CONFIG)"), Some(Truth::True));
         assert_eq!(found("find_package(other CONFIG REQUIRED)"), Some(Truth::Unknown));

@@ -2,10 +2,10 @@
 //! and commands.
 
 use super::eval::Eval;
-use super::state::{Function, State};
-use super::value::{Truth, Value, items};
-
-const MODULE_PATH: &[u8] = b"CMAKE_MODULE_PATH";
+use super::state::{Function, State, Target, Text};
+use super::value::{Truth, Value, Word};
+use super::{Found, Package};
+use std::sync::Arc;
 
 /// The variables, targets and commands of a package during a request.
 #[derive(Default)]
@@ -14,26 +14,55 @@ pub struct Scope {
 }
 
 /// Something that a package seeks in enclosing scopes.
-pub enum Sought<'a> {
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Sought {
     /// A variable.
-    Variable(&'a [u8]),
+    Variable(Arc<[u8]>),
     /// A function or macro.
-    Command(&'a str),
+    Command(String),
     /// A target.
-    Target(&'a [u8]),
-    /// Directories in CMAKE_MODULE_PATH.
-    ModulePath,
+    Target(Arc<[u8]>),
+}
+
+/// What the enclosing scopes have.
+#[derive(Clone)]
+pub enum Answer {
+    /// Nothing.
+    Absent,
+    /// The value of a variable, `None` if it is not known.
+    Variable(Option<Arc<[u8]>>),
+    /// A function or macro.
+    Command(Function),
+    /// A target that may exist.
+    Target(Truth),
+}
+
+impl PartialEq for Answer {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Absent, Self::Absent) => true,
+            (Self::Variable(a), Self::Variable(b)) => a == b,
+            (Self::Target(a), Self::Target(b)) => a == b,
+            (Self::Command(a), Self::Command(b)) => a.path == b.path && a.begin == b.begin,
+            _ => false,
+        }
+    }
 }
 
 impl Scope {
-    /// True if the scope has it, or may have it.
-    pub fn has(&self, sought: &Sought<'_>) -> bool {
+    /// The answer of this scope; `None` if those outside of it answer.
+    pub fn answer(&self, sought: &Sought) -> Option<Answer> {
         let state = &self.state;
         match sought {
-            Sought::Variable(name) => state.has_variable(name),
-            Sought::Command(name) => state.functions.contains_key(*name),
-            Sought::Target(name) => state.has_target(name) != Truth::False,
-            Sought::ModulePath => state.get(MODULE_PATH).is_none_or(|list| !list.is_empty()),
+            Sought::Variable(name) if state.has_variable(name) => {
+                Some(Answer::Variable(state.get(name)))
+            }
+            Sought::Variable(name) if state.hidden.contains(name) => Some(Answer::Absent),
+            Sought::Variable(name) => state.is_obscured(name).then_some(Answer::Variable(None)),
+            Sought::Command(name) => state.functions.get(name).cloned().map(Answer::Command),
+            Sought::Target(name) => {
+                Some(state.has_target(name)).filter(|it| *it != Truth::False).map(Answer::Target)
+            }
         }
     }
 }
@@ -41,33 +70,24 @@ impl Scope {
 impl Eval<'_> {
     /// The value of a variable that only an enclosing package set.
     pub(super) fn outer_value(&self, name: &[u8]) -> Option<Value> {
-        if self.alone
-            || self.state.is_defined(name) != Truth::False
-            || self.state.hidden.contains(name)
-        {
+        let state = &self.state;
+        let is_own =
+            state.has_variable(name) || state.hidden.contains(name) || state.is_obscured(name);
+        if self.alone || is_own {
             return None;
         }
-        self.host.enclosing(&Sought::Variable(name)).map(|scope| scope.state.get(name))
+        match self.host.enclosing(&Sought::Variable(name.into())) {
+            Answer::Variable(value) => Some(value),
+            _ => None,
+        }
     }
 
-    /// Removes a variable, also for this package if an enclosing one set it.
+    /// Unsets a variable, and hides one that an enclosing package set.
     pub(super) fn forget_variable(&mut self, name: &[u8]) {
         self.state.unset(name);
-        if !self.alone && self.host.enclosing(&Sought::Variable(name)).is_some() {
+        if self.outer_value(name).is_some() {
             self.state.hidden.insert(name.into());
         }
-    }
-
-    /// The directories of CMAKE_MODULE_PATH, `None` if they are not known.
-    pub(super) fn module_path(&self) -> Option<Vec<Vec<u8>>> {
-        let own = self.value_of(MODULE_PATH)?;
-        let mut dirs = items(&own, true);
-        if !self.alone
-            && let Some(scope) = self.host.enclosing(&Sought::ModulePath)
-        {
-            dirs.extend(items(&scope.state.get(MODULE_PATH)?, true));
-        }
-        Some(dirs)
     }
 
     /// True if the package or an enclosing one defines a target.
@@ -76,8 +96,10 @@ impl Eval<'_> {
         if self.alone || own != Truth::False {
             return own;
         }
-        let scope = self.host.enclosing(&Sought::Target(name));
-        scope.map_or(own, |scope| scope.state.has_target(name))
+        match self.host.enclosing(&Sought::Target(name.into())) {
+            Answer::Target(truth) => truth,
+            _ => own,
+        }
     }
 
     /// A function or macro that an enclosing package defined.
@@ -85,7 +107,45 @@ impl Eval<'_> {
         if self.alone {
             return None;
         }
-        let scope = self.host.enclosing(&Sought::Command(name))?;
-        scope.state.functions.get(name).cloned()
+        match self.host.enclosing(&Sought::Command(name.to_owned())) {
+            Answer::Command(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    /// Notes that a property may be set of a target that another package defined.
+    pub(super) fn touch(&mut self, target: &[u8], property: &[u8]) {
+        if !self.alone {
+            let names: (Text, Text) = (target.into(), property.into());
+            self.touched.insert(names);
+        }
+    }
+
+    /// Takes over the variables, targets and functions of another package.
+    pub(super) fn take(&mut self, package: Package) {
+        self.assumed.extend(package.assumed);
+        self.is_open |= package.is_open || package.found == Found::Unknown;
+        self.has_modules |= package.has_modules;
+        self.has_processes |= package.has_processes;
+        for name in package.removed {
+            self.forget_variable(&name);
+        }
+        for (target, property) in package.touched {
+            self.property(&target, &property, None, false);
+            self.open_targets(&[Word { value: Some(target), quoted: false }]);
+        }
+        let is_certain = package.found == Found::Yes;
+        for (name, value) in package.variables {
+            self.state.set(&name, value.filter(|_| is_certain));
+        }
+        for (name, certain) in package.targets {
+            let maybe = !certain || !is_certain;
+            let target = Target { maybe, foreign: true, ..Target::default() };
+            self.state.targets.entry(name).or_insert(target);
+        }
+        for (name, function) in package.functions {
+            self.state.functions.entry(name).or_insert(function);
+        }
+        self.state.namespaces.extend(package.namespaces);
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Target {
 
 /// A function or macro.
 #[derive(Clone, Debug)]
-pub(crate) struct Function {
+pub struct Function {
     pub(super) file: Arc<Parsed>,
     pub(super) path: Arc<Path>,
     /// Index of the command that begins it.
@@ -121,8 +121,12 @@ impl State {
         const OF_CMAKE: [&[u8]; 5] = [b"CMAKE_", b"_CMAKE_", b"PROJECT_", b"CPACK_", b"CTEST_"];
         let is_own = name.starts_with(b"CMAKE_FIND_PACKAGE_NAME")
             || name.starts_with(b"CMAKE_IMPORT_FILE_VERSION");
-        !is_own && OF_CMAKE.iter().any(|start| name.starts_with(start))
-            || self.clouds.len() < name.len() && self.clouds.iter().any(|c| name.starts_with(c))
+        !is_own && OF_CMAKE.iter().any(|start| name.starts_with(start)) || self.is_obscured(name)
+    }
+
+    /// True for a variable that unknown code may have set.
+    pub(super) fn is_obscured(&self, name: &[u8]) -> bool {
+        self.clouds.len() < name.len() && self.clouds.iter().any(|c| name.starts_with(c))
             || self.clouds.len() >= name.len()
                 && (0..=name.len()).any(|end| self.clouds.contains(&name[..end]))
     }
@@ -195,7 +199,11 @@ impl State {
             }
         }
         self.functions.extend(other.functions);
-        self.hidden.extend(other.hidden);
+        let apart: Vec<Text> = self.hidden.symmetric_difference(&other.hidden).cloned().collect();
+        for name in apart {
+            self.hidden.remove(&name);
+            self.scope().entry(name).or_insert(None);
+        }
         self.clouds.extend(other.clouds);
         self.namespaces.extend(other.namespaces);
     }

@@ -47,9 +47,11 @@ impl Eval<'_> {
         }
     }
 
-    fn property(&mut self, target: &[u8], name: &[u8], value: Value, append: bool) {
+    pub(super) fn property(&mut self, target: &[u8], name: &[u8], value: Value, append: bool) {
         let site = self.certain().then(|| self.site());
-        let Some(known_target) = self.state.targets.get(target) else { return };
+        let Some(known_target) = self.state.targets.get(target) else {
+            return self.touch(target, name);
+        };
         let old = known_target.properties.get(name).map(|(value, _)| value.clone());
         if append {
             self.copy(old.iter().flatten().map(|old| ITEM * old.len()).sum());
@@ -125,7 +127,8 @@ impl Eval<'_> {
         if let Some((target, _)) = at.filter(|_| command == "get_target_property") {
             let is_absent = text(target)
                 .is_some_and(|target| self.has_target(&target) == Truth::False && !self.is_open);
-            if is_absent && self.certain() {
+            self.may_fail |= is_absent && !self.alone;
+            if is_absent && self.certain() && self.alone {
                 let what = &b"get_target_property() called with non-existent target"[..];
                 self.fatal.get_or_insert_with(|| what.to_vec());
             }

@@ -117,7 +117,10 @@ fn check(query: &Query<'_>) -> Findings {
             let mut finding = Finding::new(RULE.id, located, format!("{fact}{advice}"));
             finding.detail = Some(fact.as_bytes().to_vec());
             finding.cause = option.map(|option| {
-                let title = format!("{}{advice}", fact.replace("it loads", "they load"));
+                let title = format!(
+                    "{}{advice}",
+                    fact.replace("what it loads depends", "the libraries depend")
+                );
                 CauseHint::MissingOption { option, title }
             });
             finding.root = Some(query.shared_path(closure.root.file));

@@ -1,12 +1,11 @@
 //! Evaluates the configuration files that `find_package` can find, as a consumer's project on the
-//! audited system would. A dependency is evaluated once for each set of components and version, and
-//! the result is memoised.
+//! audited system would. The result for a request is memoised, with what it depends on (`memo`).
 
 use super::memo::Memo;
 use super::{Texts, read};
 use crate::cmake::{
-    self, Config, Entry, Event, EventKind, Found, GaveUp, Host, Manner, Outcome, Package, Parsed,
-    Scope, Sought, Truth, Wanted,
+    self, Answer, Config, Entry, Event, EventKind, Found, GaveUp, Host, Manner, Outcome, Package,
+    Parsed, Scope, Sought, Truth, Wanted, Work,
 };
 use crate::id::FastMap;
 use crate::order::Arrange as _;
@@ -39,6 +38,10 @@ const MOST: u64 = 16 << 20;
 const DEEPEST: usize = 24;
 /// Most components of one package that are evaluated.
 const MOST_COMPONENTS: usize = 256;
+/// Estimate of the work to begin an evaluation, in steps.
+const EVALUATION: usize = 1_000;
+/// Estimate of the work for a comparison of one answer, in bytes.
+const ANSWER: usize = 256;
 /// Most evaluations in a run; further packages are unknown.
 const MOST_PACKAGES: usize = 20_000;
 
@@ -154,6 +157,10 @@ struct Files<'a> {
     lists: FastMap<PathBuf, Option<Arc<Vec<Vec<u8>>>>>,
     memo: Memo,
     evaluated: usize,
+    /// The work that is left for the audited package with all that it requests.
+    work: Work,
+    /// The work that is left for the run.
+    left: Work,
     /// Directories of headers that targets name.
     includes: BTreeSet<PathBuf>,
     problems: Vec<UnreadablePath>,
@@ -172,6 +179,8 @@ impl<'a> Files<'a> {
             lists: FastMap::default(),
             memo: Memo::default(),
             evaluated: 0,
+            work: Work::MOST,
+            left: Work::MOST_IN_ALL,
             includes: BTreeSet::new(),
             problems: Vec::new(),
             undecided: Vec::new(),
@@ -187,6 +196,7 @@ impl<'a> Files<'a> {
             hints: Vec::new(),
             is_known: true,
         };
+        self.work = Work::MOST.at_most(self.left);
         (*self.evaluated(path, &wanted, Manner::PLAIN, None)).clone()
     }
 
@@ -246,7 +256,9 @@ impl<'a> Files<'a> {
             manner,
             asked.is_none(),
         );
-        if let Some(known) = self.memo.get(&key) {
+        let (known, compared) = self.memo.get(&key);
+        self.spend(Work { steps: 0, bytes: compared * ANSWER });
+        if let Some(known) = known {
             return known;
         }
         self.evaluated += 1;
@@ -269,12 +281,17 @@ impl<'a> Files<'a> {
             depth: asked.unwrap_or(0),
             alone: asked.is_none(),
             manner,
+            work: self.work,
             components: &wanted.components,
             architecture,
             pointer: 8,
         };
         let outcome = Arc::new(cmake::evaluate(self, &config));
-        self.memo.end(key, Arc::clone(&outcome));
+        let Work { steps, bytes } = outcome.spent;
+        self.spend(Work { steps: steps + EVALUATION, bytes });
+        // A result that a request lacked work for is another one for the next request.
+        let is_whole = self.work.steps > 0 && self.work.bytes > 0;
+        self.memo.end(key, Arc::clone(&outcome), is_whole);
         if let Some(GaveUp::Undecided(reason)) = outcome.gave_up {
             self.undecided.push((path.to_path_buf(), reason));
         }
@@ -314,6 +331,11 @@ impl<'a> Files<'a> {
         }
         let found = if wanted.is_known { Found::Absent } else { Found::Unknown };
         Package { found, ..Package::default() }
+    }
+
+    fn spend(&mut self, work: Work) {
+        self.work = self.work.less(work);
+        self.left = self.left.less(work);
     }
 
     /// Configuration files of a package, in the order in which CMake would find them.
@@ -469,7 +491,7 @@ impl Host for Files<'_> {
         (package, self.memo.take())
     }
 
-    fn enclosing(&self, sought: &Sought<'_>) -> Option<&Scope> {
+    fn enclosing(&self, sought: &Sought) -> Answer {
         self.memo.enclosing(sought)
     }
 }

@@ -1,37 +1,45 @@
 //! Results of evaluated packages. A result holds for another request if the packages that enclose
-//! it define nothing else that the evaluation looked for.
+//! it answer each question of the evaluation in the same way.
 
-use crate::cmake::{Manner, Outcome, Scope, Sought};
-use crate::id::{FastMap, FastSet};
-use std::cell::{Cell, RefCell};
+use crate::cmake::{Answer, Manner, Outcome, Scope, Sought};
+use crate::id::FastMap;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Maximum number of answers that are kept for one result.
+const MOST_ANSWERS: usize = 20_000;
+/// Maximum number of answers that are kept in all.
+const MOST_KEPT: usize = 2_000_000;
+/// Maximum number of results for one request.
+const MOST_RESULTS: usize = 8;
 
 /// A request: configuration file, name of the package, components, version, options, and true if no
 /// other package asked. One file may answer to several spellings of a name: it sets variables that
 /// begin with the requested one.
 pub(super) type Key = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, Manner, bool);
 
-/// A result and what it depends on.
-struct Known {
-    outcome: Arc<Outcome>,
-    /// The index in `open` of the outermost package that it depends on.
-    outermost: Option<usize>,
-    missed: Missed,
+/// The answers that an evaluation got from the packages that enclose it.
+#[derive(Default)]
+struct Seen {
+    answers: FastMap<Sought, Answer>,
+    /// Configuration files that it requested, each with true if that package was being evaluated.
+    requested: FastMap<PathBuf, bool>,
+    /// True if there are too many to keep.
+    is_full: bool,
 }
 
-/// Names that an evaluation looked for, and that no enclosing package defined.
-#[derive(Clone, Default)]
-struct Missed {
-    /// Variables such as `foo_FOUND`.
-    found: FastSet<Vec<u8>>,
-    commands: FastSet<String>,
-}
+impl Seen {
+    fn len(&self) -> usize {
+        self.answers.len() + self.requested.len()
+    }
 
-impl Missed {
-    fn add(&mut self, other: &Self) {
-        self.found.extend(other.found.iter().cloned());
-        self.commands.extend(other.commands.iter().cloned());
+    fn add(&mut self, sought: &Sought, answer: &Answer) {
+        if self.is_full || self.answers.contains_key(sought) {
+            return;
+        }
+        self.is_full = self.len() >= MOST_ANSWERS;
+        self.answers.insert(sought.clone(), answer.clone());
     }
 }
 
@@ -40,39 +48,50 @@ struct Open {
     path: PathBuf,
     /// Its scope, while another package is evaluated for it.
     scope: Option<Scope>,
-    /// The index of the outermost package that it depends on, as far as it is evaluated.
-    outermost: Cell<Option<usize>>,
-    missed: RefCell<Missed>,
+    seen: RefCell<Seen>,
 }
 
 impl Open {
-    fn depends_on(&self, index: usize) {
-        self.outermost.set(Some(self.outermost.get().map_or(index, |known| known.min(index))));
+    /// Adds what another package saw outside of this one.
+    fn take(&self, seen: &Seen) {
+        let mut own = self.seen.borrow_mut();
+        own.is_full |= seen.is_full;
+        let answered = |sought| self.scope.as_ref().is_some_and(|s| s.answer(sought).is_some());
+        for (sought, answer) in seen.answers.iter().filter(|(sought, _)| !answered(sought)) {
+            own.add(sought, answer);
+        }
+        for (path, is_open) in seen.requested.iter().filter(|(path, _)| **path != self.path) {
+            own.requested.entry(path.clone()).or_insert(*is_open);
+        }
     }
 }
 
 /// Results, and the packages that are being evaluated.
 #[derive(Default)]
 pub(super) struct Memo {
-    known: FastMap<Key, Known>,
+    known: FastMap<Key, Vec<(Seen, Arc<Outcome>)>>,
     open: Vec<Open>,
-    /// Results that depend on a package in `open`, with its index.
-    passing: Vec<(usize, Key)>,
+    /// Number of answers in `known`.
+    kept: usize,
 }
 
 impl Memo {
-    /// A known result that holds for a request of the package that is being evaluated.
-    pub(super) fn get(&self, key: &Key) -> Option<Arc<Outcome>> {
-        let known = self.known.get(key)?;
-        let is_there = |sought: &Sought<'_>| self.scopes().any(|(_, scope)| scope.has(sought));
-        let Missed { found, commands } = &known.missed;
-        let is_defined = found.iter().any(|name| is_there(&Sought::Variable(name)))
-            || commands.iter().any(|name| is_there(&Sought::Command(name)));
-        if is_defined {
-            return None;
+    /// A known result that holds for a request of the package that is being evaluated, and the
+    /// number of answers that were compared.
+    pub(super) fn get(&self, key: &Key) -> (Option<Arc<Outcome>>, usize) {
+        let mut compared = 0;
+        for (seen, outcome) in self.known.get(key).into_iter().flatten() {
+            compared += seen.len();
+            let holds = seen.answers.iter().all(|(sought, answer)| self.answer(sought) == *answer)
+                && seen.requested.iter().all(|(path, is_open)| self.has(path) == *is_open);
+            if holds {
+                if let Some(last) = self.open.last() {
+                    last.take(seen);
+                }
+                return (Some(Arc::clone(outcome)), compared);
+            }
         }
-        self.pass_on(known.outermost, &known.missed);
-        Some(Arc::clone(&known.outcome))
+        (None, compared)
     }
 
     /// The number of packages that are being evaluated.
@@ -87,38 +106,35 @@ impl Memo {
 
     /// Begins the evaluation of a package.
     pub(super) fn begin(&mut self, path: PathBuf) {
-        let (outermost, missed) = (Cell::new(None), RefCell::default());
-        self.open.push(Open { path, scope: None, outermost, missed });
+        self.open.push(Open { path, scope: None, seen: RefCell::default() });
     }
 
-    /// Ends the evaluation of a package, and keeps its result.
-    pub(super) fn end(&mut self, key: Key, outcome: Arc<Outcome>) {
-        let Some(Open { outermost, missed, .. }) = self.open.pop() else { return };
-        let index = self.open.len();
-        // These results hold only inside of this evaluation.
-        let known = &mut self.known;
-        self.passing.retain(|(at, key)| {
-            if *at >= index {
-                known.remove(key);
-            }
-            *at < index
-        });
-        let outermost = outermost.get().filter(|outermost| *outermost < index);
-        let missed = missed.into_inner();
-        self.pass_on(outermost, &missed);
-        if let Some(outermost) = outermost {
-            self.passing.push((outermost, key.clone()));
+    /// Ends the evaluation of a package. `is_whole` is true if its result is kept.
+    pub(super) fn end(&mut self, key: Key, outcome: Arc<Outcome>, is_whole: bool) {
+        let Some(Open { seen, .. }) = self.open.pop() else { return };
+        let seen = seen.into_inner();
+        if let Some(last) = self.open.last() {
+            last.take(&seen);
         }
-        self.known.insert(key, Known { outcome, outermost, missed });
+        let results = self.known.entry(key).or_default();
+        let is_kept = is_whole && !seen.is_full && self.kept + seen.len() <= MOST_KEPT;
+        if is_kept && results.len() < MOST_RESULTS {
+            self.kept += seen.len();
+            results.push((seen, outcome));
+        }
     }
 
-    /// True if a package is being evaluated, on which the result of this one then depends.
+    /// True if a package is being evaluated. The result of the innermost package depends on it.
     pub(super) fn is_open(&self, path: &Path) -> bool {
-        let index = self.open.iter().position(|open| open.path == path);
-        if let (Some(index), Some(last)) = (index, self.open.last()) {
-            last.depends_on(index);
+        let is_open = self.has(path);
+        if let Some(last) = self.open.last() {
+            last.seen.borrow_mut().requested.insert(path.to_path_buf(), is_open);
         }
-        index.is_some()
+        is_open
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.open.iter().any(|open| open.path == path)
     }
 
     /// Keeps the scope of the innermost package while it requests another one.
@@ -133,40 +149,19 @@ impl Memo {
         self.open.last_mut().and_then(|open| open.scope.take()).unwrap_or_default()
     }
 
-    /// The innermost scope that has something.
-    pub(super) fn enclosing(&self, sought: &Sought<'_>) -> Option<&Scope> {
-        let found = self.scopes().find(|(_, scope)| scope.has(sought));
-        let last = self.open.last()?;
-        match (&found, sought) {
-            (Some((index, _)), _) => last.depends_on(*index),
-            (None, Sought::Variable(name)) if name.ends_with(b"_FOUND") => {
-                let mut missed = last.missed.borrow_mut();
-                if !missed.found.contains(*name) {
-                    missed.found.insert(name.to_vec());
-                }
-            }
-            (None, Sought::Command(name)) => {
-                last.missed.borrow_mut().commands.insert((*name).to_owned());
-            }
-            // Each file looks for many of these before it defines them: the result is taken to hold
-            // where an enclosing package defines them.
-            (None, Sought::Variable(_) | Sought::Target(_) | Sought::ModulePath) => {}
+    /// The answer of the packages that enclose the innermost one, whose result depends on it.
+    pub(super) fn enclosing(&self, sought: &Sought) -> Answer {
+        let answer = self.answer(sought);
+        if let Some(last) = self.open.last() {
+            last.seen.borrow_mut().add(sought, &answer);
         }
-        found.map(|(_, scope)| scope)
+        answer
     }
 
-    /// Scopes of the enclosing packages, the innermost first.
-    fn scopes(&self) -> impl Iterator<Item = (usize, &Scope)> {
-        let scopes = self.open.iter().enumerate().rev();
-        scopes.filter_map(|(index, open)| Some((index, open.scope.as_ref()?)))
-    }
-
-    /// Makes the innermost package depend on what a result depends on.
-    fn pass_on(&self, outermost: Option<usize>, missed: &Missed) {
-        let Some(last) = self.open.last() else { return };
-        if let Some(outermost) = outermost {
-            last.depends_on(outermost);
-        }
-        last.missed.borrow_mut().add(missed);
+    /// The answer of the innermost scope that has one.
+    fn answer(&self, sought: &Sought) -> Answer {
+        let scopes = self.open.iter().rev().filter_map(|open| open.scope.as_ref());
+        let mut answers = scopes.filter_map(|scope| scope.answer(sought));
+        answers.next().unwrap_or(Answer::Absent)
     }
 }

@@ -192,7 +192,7 @@ fn one_cause_for_one_option() {
     assert_eq!(causes(&[]), [("missing-option:--cwd".into(), 3.into())]);
     assert_eq!(causes(&["--cwd", "/"]), []);
     let text = String::from_utf8(run(&[])).expect("text");
-    let entry = "incomplete[undecided] 3 files: what they load depends on the current directory; \
+    let entry = "incomplete[undecided] 3 files: the libraries depend on the current directory; \
         --cwd names one\n  in         bin/a, bin/b, bin/c\n";
     assert!(text.contains(entry), "{text}");
 }

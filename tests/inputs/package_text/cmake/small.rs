@@ -10,7 +10,7 @@ use linkaudit::wants::Wants;
 use std::sync::atomic::AtomicUsize;
 
 /// Packages: the name, the configuration file, its text.
-const PACKAGES: [(&str, &str, &str); 25] = [
+const PACKAGES: [(&str, &str, &str); 44] = [
     ("BAR", "bar-config.cmake", "include(\"${CMAKE_CURRENT_LIST_DIR}/gone.cmake\")\n"),
     ("calls", "callsConfig.cmake", "include(CMakeParseArguments)\nnot_defined()\n"),
     (
@@ -126,6 +126,94 @@ const PACKAGES: [(&str, &str, &str); 25] = [
         if(IS_SYMLINK \"${CMAKE_CURRENT_LIST_FILE}\" OR IS_SYMLINK \"${d}/gone\" OR NOT IS_SYMLINK \"${d}/link\")\n\
         set(links_FOUND 0)\nendif()\n",
     ),
+    // Results of a child depend on what its requesters set.
+    ("child", "childConfig.cmake", "if(NOT want)\n set(child_FOUND 0)\nendif()\n"),
+    ("a_asks", "a_asksConfig.cmake", "find_package(child CONFIG)\n"),
+    (
+        "b_wants",
+        "b_wantsConfig.cmake",
+        "find_package(child CONFIG)\nif(child_FOUND)\n message(FATAL_ERROR early)\nendif()\n\
+        set(want 1)\nfind_package(child CONFIG)\nif(NOT child_FOUND)\n set(b_wants_FOUND 0)\nendif()\n",
+    ),
+    ("echo", "echoConfig.cmake", "set(echo_FOUND ${v})\n"),
+    (
+        "echoes",
+        "echoesConfig.cmake",
+        "foreach(v 0 1)\n find_package(echo CONFIG)\nendforeach()\nset(echoes_FOUND ${echo_FOUND})\n",
+    ),
+    (
+        "deep_c",
+        "deep_cConfig.cmake",
+        "if(deep_t)\nendif()\nif(from_a)\n set(deep_c_FOUND 0)\nendif()\n",
+    ),
+    (
+        "deep_a",
+        "deep_aConfig.cmake",
+        "function(ask)\n set(from_a 1)\n find_package(deep_c CONFIG)\nendfunction()\nask()\n",
+    ),
+    (
+        "deep_top",
+        "deep_topConfig.cmake",
+        "set(deep_t 1)\nfind_package(deep_a CONFIG)\nfind_package(deep_c CONFIG)\n\
+        set(deep_top_FOUND ${deep_c_FOUND})\n",
+    ),
+    // Variables that are unset.
+    ("leaf", "leafConfig.cmake", "if(DEFINED hide)\n set(leaf_FOUND 0)\nendif()\n"),
+    (
+        "middle",
+        "middleConfig.cmake",
+        "unset(hide)\nfind_package(leaf CONFIG)\nset(middle_FOUND ${leaf_FOUND})\n",
+    ),
+    (
+        "top",
+        "topConfig.cmake",
+        "set(hide 1)\nfind_package(middle CONFIG)\nif(NOT middle_FOUND OR DEFINED hide)\n set(top_FOUND 0)\nendif()\n",
+    ),
+    (
+        "in_function",
+        "in_functionConfig.cmake",
+        "function(f)\n unset(hide)\nendfunction()\nf()\nif(NOT hide)\n set(in_function_FOUND 0)\nendif()\n",
+    ),
+    (
+        "calls_it",
+        "calls_itConfig.cmake",
+        "set(hide 1)\nfind_package(in_function CONFIG)\nset(calls_it_FOUND ${in_function_FOUND})\n",
+    ),
+    // Commands that read what a requester set.
+    (
+        "reads",
+        "readsConfig.cmake",
+        "option(o \"\" OFF)\nset(c OFF CACHE BOOL \"\")\nlist(REMOVE_ITEM l a)\n\
+        if(NOT o OR NOT c OR l)\n set(reads_FOUND 0)\nendif()\n\
+        include(\"${CMAKE_CURRENT_LIST_DIR}/../guarded/once.cmake\")\n",
+    ),
+    (
+        "guarded",
+        "guardedConfig.cmake",
+        "set(o ON)\nset(c ON)\nset(l a)\ninclude(\"${CMAKE_CURRENT_LIST_DIR}/once.cmake\")\n\
+        set(twice 1)\nfind_package(reads CONFIG)\nset(guarded_FOUND ${reads_FOUND})\n",
+    ),
+    (
+        "modules_a",
+        "modules_aConfig.cmake",
+        "list(APPEND CMAKE_MODULE_PATH \"${CMAKE_CURRENT_LIST_DIR}\")\nfind_package(modules_b CONFIG)\nset(modules_a_FOUND ${modules_b_FOUND})\n",
+    ),
+    (
+        "modules_b",
+        "modules_bConfig.cmake",
+        "list(APPEND CMAKE_MODULE_PATH \"${CMAKE_CURRENT_LIST_DIR}\")\nfind_package(modules_c CONFIG)\nset(modules_b_FOUND ${modules_c_FOUND})\n",
+    ),
+    (
+        "modules_c",
+        "modules_cConfig.cmake",
+        "find_package(helper QUIET)\nset(modules_c_FOUND 0)\nif(NOT \"${CMAKE_MODULE_PATH}\" STREQUAL \"\")\n set(modules_c_FOUND 1)\nendif()\n",
+    ),
+    // A request for a version that is not there, after one without.
+    (
+        "again",
+        "againConfig.cmake",
+        "include(CMakeFindDependencyMacro)\nfind_package(leaf CONFIG)\nfind_dependency(leaf 9)\n",
+    ),
 ];
 
 /// A version file that refuses all spellings but one.
@@ -145,6 +233,9 @@ fn requests_end_as_in_cmake() {
         lab.write(&format!("p/lib/cmake/{file}"), "");
     }
     lab.write("p/lib/cmake/bar/bar-config-version.cmake", BAR_VERSION);
+    let once = "include_guard()\nif(twice)\n message(FATAL_ERROR twice)\nendif()\n";
+    lab.write("p/lib/cmake/guarded/once.cmake", once);
+    lab.write("p/lib/cmake/modules_a/Findhelper.cmake", "set(helper_FOUND 1)\n");
     std::os::unix::fs::symlink("none", lab.path("p/lib/cmake/links/link")).expect("a link");
     lab.write("consumer/CMakeLists.txt", PROJECT);
     lab.write("consumer/main.c", "int main(void){return 0;}\n");
