@@ -13,11 +13,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// The most for one package with all that it requests: ten times that of one file alone, in
-    /// which packages that request each other in all ways do not end.
+    /// The limit for one audited package together with all packages that it requests.
     pub const MOST: Self = Self { steps: 10 * MOST_STEPS, bytes: 2 * MOST_WORK };
 
-    /// The most for all packages of a run.
+    /// The limit for all packages of a run.
     pub const MOST_IN_ALL: Self = Self { steps: 100 * MOST_STEPS, bytes: 20 * MOST_WORK };
 
     /// The smaller of both.

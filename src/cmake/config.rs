@@ -106,7 +106,7 @@ impl<'h> Eval<'h> {
             depth: config.depth,
         };
         eval.state.scope();
-        // Another package has these variables already.
+        // Other packages get these variables from the package that requests them.
         if config.alone {
             eval.system(config);
         }

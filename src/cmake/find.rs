@@ -42,7 +42,7 @@ const KEYS: [&str; 30] = [
     "NO_CMAKE_INSTALL_PREFIX",
 ];
 
-/// Words before lists of directories and names.
+/// Words that begin lists of directories and names.
 const LISTS: [&str; 5] = ["NAMES", "CONFIGS", "HINTS", "PATHS", "PATH_SUFFIXES"];
 
 /// A request as it is written.
@@ -67,7 +67,7 @@ impl Eval<'_> {
         let name = request.wanted.name.clone();
         let found_name = [name.as_slice(), b"_FOUND"].concat();
         if is_dependency {
-            // The package was found before; its file defines the same once more.
+            // The package was found before. Its file would define the same again.
             let before = self.value_of(&found_name);
             let is_found = self.defined(&found_name) == Truth::True
                 && before.is_some_and(|value| constant(&value).unwrap_or(true));

@@ -289,7 +289,7 @@ impl<'a> Files<'a> {
         let outcome = Arc::new(cmake::evaluate(self, &config));
         let Work { steps, bytes } = outcome.spent;
         self.spend(Work { steps: steps + EVALUATION, bytes });
-        // A result that a request lacked work for is another one for the next request.
+        // If the limit was reached, a later request may get further.
         let is_whole = self.work.steps > 0 && self.work.bytes > 0;
         self.memo.end(key, Arc::clone(&outcome), is_whole);
         if let Some(GaveUp::Undecided(reason)) = outcome.gave_up {

@@ -109,7 +109,7 @@ impl Memo {
         self.open.push(Open { path, scope: None, seen: RefCell::default() });
     }
 
-    /// Ends the evaluation of a package. `is_whole` is true if its result is kept.
+    /// Ends the evaluation of a package. The result is kept if `is_whole` is true and it fits.
     pub(super) fn end(&mut self, key: Key, outcome: Arc<Outcome>, is_whole: bool) {
         let Some(Open { seen, .. }) = self.open.pop() else { return };
         let seen = seen.into_inner();
