@@ -18,6 +18,27 @@ pub(crate) fn map_single<I: Sync, T: Send + Sync>(
     collect(items.len(), 1, |at| work(&items[at]))
 }
 
+/// The results of two jobs that both use the pool. Each has a thread of its own if `is_parallel` is
+/// set: a thread of the pool could begin one job while it waits in the other, and both may hold locks.
+pub(crate) fn both<A: Send, B>(
+    is_parallel: bool,
+    beside: impl Fn() -> A + Sync,
+    here: impl FnOnce() -> B,
+) -> (A, B) {
+    if !is_parallel {
+        return (beside(), here());
+    }
+    std::thread::scope(|scope| {
+        let started = std::thread::Builder::new().spawn_scoped(scope, &beside);
+        let here = here();
+        let beside = match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => beside(),
+        };
+        (beside, here)
+    })
+}
+
 fn collect<T: Send + Sync>(len: usize, most: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let results: Vec<OnceLock<T>> = std::iter::repeat_with(OnceLock::new).take(len).collect();
     run(len, most, &|at| {

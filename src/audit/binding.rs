@@ -220,7 +220,8 @@ pub fn bind_names(
         }
         Rounds::of("bind_names").answer(corpus, &mut collector, needs);
     };
-    let archives = collector.archive_definitions(corpus, names);
+    let (archives, defects) = collector.archive_definitions(corpus, names);
+    corpus.add_defects(defects);
     NamedBindings { symbols, bindings, archives }
 }
 

@@ -4,6 +4,7 @@
 use super::beside;
 use super::candidates::{Candidates, Walked};
 use super::rounds::Rounds;
+use super::shared_facts::SharedFacts;
 use crate::diagnosis::{self, LibraryCandidates, MissingNeed};
 use crate::facts::Corpus;
 use crate::facts::collect::Collector;
@@ -30,29 +31,35 @@ impl Search<'_> {
     /// that it loads may define symbols that the missing library would have brought.
     pub(super) fn libraries(
         &mut self,
-        corpus: &mut Corpus,
-        collector: &mut Collector<'_>,
+        facts: &SharedFacts<'_, '_>,
         candidates: &mut Candidates,
     ) -> LibraryCandidates {
         let mut listed = FastSet::default();
         let mut resolved: FastSet<FileId> = FastSet::default();
         loop {
-            candidates.search(self.tree, corpus, self.prefixes, &self.missing, self.walked);
-            let paths =
-                candidates.paths().into_iter().map(|path| path.as_os_str().as_bytes().to_vec());
-            let read = beside::read(corpus, collector, paths.collect());
-            listed.extend(read.into_iter().map(|start| start.file));
-            let found = Rounds::of("candidates").until(corpus, collector, |corpus| {
-                LibraryCandidates::find(corpus, &self.missing, &listed)
+            facts.read(|corpus| {
+                candidates.search(self.tree, corpus, self.prefixes, &self.missing, self.walked);
             });
-            // Audited files are resolved already.
-            let new = found.files().filter(|file| !corpus.files[*file].audited);
-            let mut new: Vec<FileId> = new.filter(|file| resolved.insert(*file)).collect();
+            let paths = candidates.paths();
+            if !paths.is_empty() {
+                let paths = paths.into_iter().map(|path| path.as_os_str().as_bytes().to_vec());
+                let paths = paths.collect();
+                let read = facts.write(|corpus, collector| beside::read(corpus, collector, paths));
+                listed.extend(read.into_iter().map(|start| start.file));
+            }
+            let (found, mut new) = facts.until(&Rounds::of("candidates"), |corpus| {
+                let found = LibraryCandidates::find(corpus, &self.missing, &listed)?;
+                // Audited files are resolved already.
+                let new = found.files().filter(|file| !corpus.files[*file].audited);
+                let new: Vec<FileId> = new.collect();
+                Ok((found, new))
+            });
+            new.retain(|file| resolved.insert(*file));
             new.arrange();
             if new.is_empty() {
                 return found;
             }
-            self.resolve(corpus, collector, &new);
+            facts.write(|corpus, collector| self.resolve(corpus, collector, &new));
             self.missing.arrange();
             self.missing.dedup();
         }

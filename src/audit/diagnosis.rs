@@ -8,6 +8,7 @@ use super::candidates::{Candidates, Walked};
 use super::definers::Search;
 use super::programs::Programs;
 use super::rounds::Rounds;
+use super::shared_facts::SharedFacts;
 use super::source;
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{
@@ -43,28 +44,36 @@ pub(super) struct Diagnosed {
 }
 
 impl Diagnosing<'_> {
-    pub(super) fn run(self, corpus: &mut Corpus, collector: &mut Collector<'_>) -> Diagnosed {
+    pub(super) fn run(self, facts: &SharedFacts<'_, '_>) -> Diagnosed {
         let Self { plan, bound, .. } = self;
-        let seen = self.source(corpus);
-        let open = Undefined::find(seen);
-        let (unbound, may_be_explained) = (open.names(seen), open.may_be_explained(seen));
-        let library = archives::read_all(plan, corpus, collector, &unbound, bound);
+        let (open, unbound, may_be_explained) = facts.read(|corpus| {
+            let seen = self.source(corpus);
+            let open = Undefined::find(seen);
+            let (unbound, may_be_explained) = (open.names(seen), open.may_be_explained(seen));
+            (open, unbound, may_be_explained)
+        });
+        let read_all = |corpus: &mut Corpus, collector: &mut Collector<'_>| {
+            archives::read_all(plan, corpus, collector, &unbound, bound)
+        };
+        let library = if plan.members { facts.write(read_all) } else { None };
         let definitions = match &library {
             Some(library) => archives::definitions(library, &unbound),
-            None => collector.archive_definitions(corpus, &unbound),
+            None => facts.archive_definitions(&unbound),
         };
-        let providers = Providers::find(corpus, &unbound, definitions);
+        let providers = facts.read(|corpus| Providers::find(corpus, &unbound, definitions));
         let claims = Claims { providers: &providers, policy: &plan.policy };
-        let (candidates, libraries) = self.candidates(corpus, collector, may_be_explained);
-        let inferred = self.inferred(corpus, collector, &open, claims, &libraries);
-        let host_libraries = HostLibraries::find(self.source(corpus));
-        let explanations = Explanations {
-            claims,
-            libraries: &libraries,
-            inferred: &inferred,
-            host_libraries: &host_libraries,
-        };
-        let diagnosis = diagnosis::diagnosis(self.source(corpus), &open, explanations);
+        let (candidates, libraries) = self.candidates(facts, may_be_explained);
+        let inferred = self.inferred(facts, &open, claims, &libraries);
+        let diagnosis = facts.read(|corpus| {
+            let host_libraries = HostLibraries::find(self.source(corpus));
+            let explanations = Explanations {
+                claims,
+                libraries: &libraries,
+                inferred: &inferred,
+                host_libraries: &host_libraries,
+            };
+            diagnosis::diagnosis(self.source(corpus), &open, explanations)
+        });
         Diagnosed { diagnosis, providers, candidates, libraries, inferred, library }
     }
 
@@ -76,46 +85,47 @@ impl Diagnosing<'_> {
     /// reads them as candidates that may define undefined symbols.
     fn candidates(
         &self,
-        corpus: &mut Corpus,
-        collector: &mut Collector<'_>,
+        facts: &SharedFacts<'_, '_>,
         may_explain: bool,
     ) -> (Candidates, LibraryCandidates) {
         let Self { plan, tree, prefixes, bound, walked } = *self;
         let missing = diagnosis::missing(bound.closures, &bound.resolver.strings);
         let mut candidates = Candidates::default();
         if plan.rule_wants.holds(Wants::NAMES_IN_PREFIX) {
-            candidates.search(tree, corpus, prefixes, &missing, walked);
+            facts.read(|corpus| candidates.search(tree, corpus, prefixes, &missing, walked));
         }
         if !may_explain {
             return (candidates, LibraryCandidates::default());
         }
         let mut search = Search { plan, tree, prefixes, walked, missing };
-        let libraries = search.libraries(corpus, collector, &mut candidates);
+        let libraries = search.libraries(facts, &mut candidates);
         (candidates, libraries)
     }
 
     /// Infers host programs of plugins.
     fn inferred(
         &self,
-        corpus: &mut Corpus,
-        collector: &mut Collector<'_>,
+        facts: &SharedFacts<'_, '_>,
         open: &Undefined,
         claims: Claims<'_>,
         libraries: &LibraryCandidates,
     ) -> Inferred {
-        if !self.plan.infer_hosts || self.plan.every_file_is_root {
+        let Self { plan, tree, prefixes, .. } = *self;
+        if !plan.infer_hosts || plan.every_file_is_root {
             return Inferred::default();
         }
-        let inferred = Rounds::of("inferred hosts");
-        let mut found = inferred.until(corpus, collector, |corpus| {
+        let rounds = Rounds::of("inferred hosts");
+        let mut found = facts.until(&rounds, |corpus| {
             let source = self.source(corpus);
             Inferred::find(source, source, open, claims, libraries)
         });
-        let is_staged = !self.plan.stages.is_empty();
-        if is_staged && found.lacks_any(self.source(corpus), open, claims, libraries) {
-            let programs = Programs::read(self.plan, self.tree, corpus, collector);
-            found.add(inferred.until(corpus, collector, |corpus| {
-                let hosts = programs.source(self.plan, self.prefixes, View::new(corpus));
+        let lacks_any =
+            |corpus: &Corpus| found.lacks_any(self.source(corpus), open, claims, libraries);
+        if !plan.stages.is_empty() && facts.read(lacks_any) {
+            let programs =
+                facts.write(|corpus, collector| Programs::read(plan, tree, corpus, collector));
+            found.add(facts.until(&rounds, |corpus| {
+                let hosts = programs.source(plan, prefixes, View::new(corpus));
                 Inferred::find(self.source(corpus), hosts, open, claims, libraries)
             }));
         }

@@ -28,6 +28,7 @@ mod queries;
 mod reference_states;
 mod rounds;
 mod search_entries;
+mod shared_facts;
 pub mod trace;
 mod unlinkable;
 mod what_if;
@@ -61,6 +62,7 @@ use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::gpu::Devices;
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::package::Prefixes;
+use crate::parallel;
 use crate::plan::Plan;
 use crate::resolve::candidate::Round;
 use crate::resolve::entry_points::{Closures, Resolving};
@@ -82,6 +84,7 @@ use diagnosis::{Diagnosed, Diagnosing};
 use kept_names::KeptNames;
 use package_text::Texts;
 use rounds::Rounds;
+use shared_facts::SharedFacts;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -269,18 +272,9 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     if plan.lib_paths.is_empty() {
         return Input { audited: audited(), providers: Walked::default() };
     }
-    if plan.threads == 1 {
-        return Input { audited: audited(), providers: providers() };
-    }
     // One side is often a single large library, which one thread reads.
-    std::thread::scope(|scope| {
-        let Ok(beside) = std::thread::Builder::new().spawn_scoped(scope, providers) else {
-            return Input { audited: audited(), providers: providers() };
-        };
-        let audited = audited();
-        let providers = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Input { audited, providers }
-    })
+    let (providers, audited) = parallel::both(plan.threads > 1, providers, audited);
+    Input { audited, providers }
 }
 
 /// Device and inode of given objects that may also be below a `--lib-path`. Such a library is read
@@ -457,11 +451,6 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
 
     let bound =
         Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
-    let queries = queries::answer(plan, &mut corpus, &mut collector, bound, &bindings.own);
-    if RequestedQueries::by(plan.rule_wants) != RequestedQueries::default() {
-        clock.lap("binding queries");
-    }
-
     let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
     let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
 
@@ -474,9 +463,15 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
 
     let walked = candidates::Walked { given: &places, met: &met };
     let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };
-    let Diagnosed { diagnosis, providers, candidates, libraries, inferred, library } =
-        stage.run(&mut corpus, &mut collector);
-    clock.lap("diagnosis");
+    let facts = SharedFacts::new(&mut corpus, &mut collector);
+    let has_queries = RequestedQueries::by(plan.rule_wants) != RequestedQueries::default();
+    let (queries, diagnosed) = parallel::both(
+        plan.threads > 1 && has_queries,
+        || queries::answer(plan, &facts, bound, &bindings.own),
+        || stage.run(&facts),
+    );
+    let Diagnosed { diagnosis, providers, candidates, libraries, inferred, library } = diagnosed;
+    clock.lap("diagnosis and binding queries");
 
     let found = Unbound { diagnosis: &diagnosis, providers: &providers, prefixes: &prefixes };
     let library =

@@ -3,13 +3,15 @@
 
 use super::Audit;
 use super::binding::Bound;
+use super::rounds::Rounds;
+use super::shared_facts::SharedFacts;
 use crate::bind::OwnBindings;
 use crate::bind::query::contested::Contested;
 use crate::bind::query::{self, Answers, BoundLibrary, DuplicateName, RequestedQueries};
-use crate::facts::collect::Collector;
-use crate::facts::{Corpus, Need, View};
-use crate::id::{FastSet, RootId};
+use crate::facts::{Corpus, View};
+use crate::id::RootId;
 use crate::plan::Plan;
+use crate::resolve::resolver::Resolver;
 
 impl Audit {
     /// The names that two libraries in the scope of `root` define differently, and the definition
@@ -24,68 +26,36 @@ impl Audit {
     }
 }
 
-/// Answers the queries that the plan asks for.
+/// Answers the queries that the plan asks for. They only read tables and relocations of known files.
 pub(super) fn answer(
     plan: &Plan,
-    corpus: &mut Corpus,
-    collector: &mut Collector<'_>,
+    facts: &SharedFacts<'_, '_>,
     bound: Bound<'_>,
     own: &OwnBindings,
 ) -> Answers {
     let mut out = Answers::default();
     let RequestedQueries { duplicates, bound: libraries } = RequestedQueries::by(plan.rule_wants);
-    let mut rounds = Rounds { plan, collector, bound, own };
+    let rounds = Rounds::of("binding queries");
     if duplicates {
-        let mut names = rounds.until(corpus, Contested::find);
-        rounds.until(corpus, |source| names.take(source.view));
-        rounds.until(corpus, |source| out.find_duplicates(source, &names));
+        let mut names =
+            facts.until(&rounds, |corpus| Contested::find(source(plan, corpus, bound, own)));
+        facts.until(&rounds, |corpus| names.take(View::new(corpus)));
+        facts
+            .until(&rounds, |corpus| out.find_duplicates(source(plan, corpus, bound, own), &names));
     }
     if libraries {
-        rounds.until(corpus, |source| out.find_bound(source));
+        facts.until(&rounds, |corpus| out.find_bound(source(plan, corpus, bound, own)));
     }
     out
 }
 
-struct Rounds<'r, 'c> {
-    plan: &'r Plan,
-    collector: &'r mut Collector<'c>,
-    bound: Bound<'r>,
-    own: &'r OwnBindings,
-}
-
-impl Rounds<'_, '_> {
-    /// Repeats a step and reads what it lacks, until it has everything.
-    fn until<T>(
-        &mut self,
-        corpus: &mut Corpus,
-        mut step: impl FnMut(query::Source<'_>) -> Result<T, Vec<Need>>,
-    ) -> T {
-        let Bound { resolver, closures, bindings } = self.bound;
-        let mut answered: FastSet<Need> = FastSet::default();
-        loop {
-            let source = query::Source {
-                view: View::new(corpus),
-                closures,
-                bindings,
-                own: self.own,
-                strings: &resolver.strings,
-                loaders: &resolver.loaders,
-                started: !self.plan.as_ldd,
-            };
-            match step(source) {
-                Ok(answer) => return answer,
-                Err(needs) => {
-                    // Without this check, a fact that stays missing after a read would loop
-                    // forever.
-                    let known = answered.len();
-                    answered.extend(needs.iter().cloned());
-                    assert!(
-                        answered.len() > known,
-                        "binding queries: {needs:?} still missing after a read"
-                    );
-                    self.collector.answer(corpus, needs);
-                }
-            }
-        }
-    }
+fn source<'a>(
+    plan: &Plan,
+    corpus: &'a Corpus,
+    Bound { resolver, closures, bindings }: Bound<'a>,
+    own: &'a OwnBindings,
+) -> query::Source<'a> {
+    let (view, started) = (View::new(corpus), !plan.as_ldd);
+    let Resolver { strings, loaders, .. } = resolver;
+    query::Source { view, closures, bindings, own, strings, loaders, started }
 }

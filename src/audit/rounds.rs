@@ -47,14 +47,37 @@ impl Rounds {
         collector: &mut Collector<'_>,
         needs: Vec<Need>,
     ) {
-        let count = needs.len();
-        let open = needs.iter().filter(|need| !corpus.answers(need));
-        let open: Vec<Need> = open.take(WATCHED).cloned().collect();
+        let round = self.begin(corpus, &needs);
         collector.answer(corpus, needs);
+        round.end(corpus);
+    }
+
+    /// Begins a round with these needs.
+    pub(super) fn begin(&self, corpus: &Corpus, needs: &[Need]) -> Round {
+        let open = needs.iter().filter(|need| !corpus.answers(need));
+        let open = open.take(WATCHED).cloned().collect();
+        Round { stage: self.stage, count: needs.len(), open }
+    }
+}
+
+/// One round, with some of the needs that were open when it began.
+pub(super) struct Round {
+    stage: &'static str,
+    count: usize,
+    open: Vec<Need>,
+}
+
+impl Round {
+    /// Ends the round.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it answered no need.
+    pub(super) fn end(self, corpus: &Corpus) {
+        let Self { stage, count, open } = self;
         assert!(
             open.iter().any(|need| corpus.answers(need)),
-            "{}: a round of {count} needs answered none, such as {:?}",
-            self.stage,
+            "{stage}: a round of {count} needs answered none, such as {:?}",
             open.first()
         );
     }

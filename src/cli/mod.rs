@@ -68,7 +68,12 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line of this process.
     pub fn from_process() -> Result<Self, clap::Error> {
-        let matches = shown().try_get_matches_from(link_line::expand(std::env::args_os()))?;
+        let typed = link_line::expand(std::env::args_os());
+        // The order of options in help takes a millisecond, and matters only if help is shown.
+        let matches = match Cli::command().try_get_matches_from(&typed) {
+            Ok(matches) => matches,
+            Err(_) => shown().try_get_matches_from(typed)?,
+        };
         let mut cli = Self::from_arg_matches(&matches)?;
         cli.shared.levels = levels(&matches);
         if let Some(Command::Archive(options)) = &mut cli.command {

@@ -13,7 +13,7 @@ mod reference_state;
 
 pub use builder::{diagnosis, missing};
 pub use candidates::LibraryCandidates;
-pub use inferred::{Inferred, opens_plugins};
+pub use inferred::Inferred;
 pub use reference_state::{ReferenceState, ReferenceUnderRoot, Undefined, reference_states};
 
 use crate::bind::RootBinding;

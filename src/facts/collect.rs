@@ -39,6 +39,21 @@ pub struct Collector<'t> {
     problems: Vec<UnreadablePath>,
 }
 
+/// Lists, in the order of the files.
+pub type ByFile<T> = Vec<(FileId, Vec<T>)>;
+
+/// Facts that were read, and are not in the corpus yet.
+pub struct Answers {
+    needs: Vec<Need>,
+    facts: Vec<FactAnswer>,
+}
+
+fn sorted(mut needs: Vec<Need>) -> Vec<Need> {
+    needs.sort_unstable();
+    needs.dedup();
+    needs
+}
+
 impl<'t> Collector<'t> {
     /// A collector that reads from `tree`.
     pub fn new(tree: &'t dyn Tree, reading: Reading) -> Self {
@@ -171,52 +186,57 @@ impl<'t> Collector<'t> {
             .collect()
     }
 
-    /// Reads the facts in `needs`. The reads run in parallel; the corpus grows in the order of the
-    /// needs.
-    pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
-        needs.sort_unstable();
-        needs.dedup();
+    /// Reads the facts in `needs` and adds them. The corpus grows in the order of the needs.
+    pub fn answer(&mut self, corpus: &mut Corpus, needs: Vec<Need>) {
         if needs.iter().any(|need| matches!(need, Need::Members(_))) {
             self.allow();
             let (tree, Reading { index, names, .. }) = (self.tree, self.reading);
             let (allowed, asked) = (&*self.allowed, &*self.asked);
-            members::answer(Source { tree, allowed, index, names, asked }, corpus, &needs);
+            let source = Source { tree, allowed, index, names, asked };
+            members::answer(source, corpus, &sorted(needs.clone()));
         }
+        let answers = self.look_up(corpus, needs);
+        self.add(corpus, answers);
+    }
+
+    /// Reads the facts in `needs`, except members of archives. The reads run in parallel.
+    pub fn look_up(&self, corpus: &Corpus, needs: Vec<Need>) -> Answers {
         let (tree, reading) = (self.tree, self.reading);
-        let known = &*corpus;
+        let needs = sorted(needs);
         // The costs of needs differ by factors of thousands, so each need is a task of its own.
-        let answers: Vec<FactAnswer> =
-            parallel::map_single(&needs, |need| answer(tree, reading, known, need.clone()));
-        for answer in answers {
-            self.put(corpus, answer);
+        let facts =
+            parallel::map_single(&needs, |need| answer(tree, reading, corpus, need.clone()));
+        Answers { needs, facts }
+    }
+
+    /// Adds facts in the order of the needs, except those of a file that the corpus has already.
+    pub fn add(&mut self, corpus: &mut Corpus, answers: Answers) {
+        for (need, answer) in answers.needs.into_iter().zip(answers.facts) {
+            let is_of_file = matches!(need, Need::Tables(_) | Need::Relocations(_));
+            if !(is_of_file && corpus.answers(&need)) {
+                self.put(corpus, answer);
+            }
         }
     }
 
-    /// Searches every archive for members that define `names`.
+    /// Searches every archive for members that define `names`. The lists are in the order of the
+    /// files; defects found meanwhile are not in the corpus yet.
     pub fn archive_definitions(
         &self,
-        corpus: &mut Corpus,
+        corpus: &Corpus,
         names: &RequestedNames,
-    ) -> Vec<(FileId, Vec<Definition>)> {
+    ) -> (ByFile<Definition>, ByFile<Defect>) {
         if names.is_empty() {
-            return Vec::new();
+            return <_>::default();
         }
-        let archives: Vec<FileId> = corpus
-            .files
-            .entries()
-            .filter(|(_, facts)| matches!(facts.content, Content::Archive(_)))
-            .map(|(file, _)| file)
-            .collect();
+        let archives = corpus.files.entries();
+        let archives = archives.filter(|(_, facts)| matches!(facts.content, Content::Archive(_)));
+        let archives: Vec<FileId> = archives.map(|(file, _)| file).collect();
         let tree = self.tree;
-        let known = &*corpus;
         let found =
-            parallel::map(&archives, |file| read_definitions(tree, &known.files[*file], names));
-        let mut out = Vec::new();
-        for (file, (definitions, defects)) in archives.into_iter().zip(found) {
-            corpus.files[file].defects.extend(defects);
-            out.push((file, definitions));
-        }
-        out
+            parallel::map(&archives, |file| read_definitions(tree, &corpus.files[*file], names));
+        let found = archives.into_iter().zip(found);
+        found.map(|(file, (found, defects))| ((file, found), (file, defects))).unzip()
     }
 
     /// Reads every ELF file and archive again with a second reader.

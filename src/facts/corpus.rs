@@ -2,6 +2,7 @@
 //! that were read on demand.
 
 use super::{FileFacts, Need, ProbeBatch};
+use crate::format::Defect;
 use crate::format::archive::Members;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
@@ -121,6 +122,13 @@ impl Corpus {
             }
             Need::Relocations(file) => self.relocations.contains_key(file),
             Need::Members(file) => self.members.contains_key(file),
+        }
+    }
+
+    /// Adds defects that were found while files were read again.
+    pub fn add_defects(&mut self, found: Vec<(FileId, Vec<Defect>)>) {
+        for (file, defects) in found {
+            self.files[file].defects.extend(defects);
         }
     }
 

@@ -8,7 +8,6 @@
 
 use super::fix_plan::{ElfPatch, PathChange};
 use crate::audit::{Audit, LoadError};
-use crate::diagnosis::opens_plugins;
 use crate::facts::Edits;
 use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
 use crate::format::elf::{NeedKind, Object};
@@ -252,7 +251,8 @@ fn dispensable(audit: &Audit, files: &Verified) -> FastSet<FileId> {
 /// An entry point that loads a file with dropped needs and can open plugins, which see the symbols
 /// of all libraries of the process.
 fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
-    let opens = |file: FileId| audit.corpus.files[file].object().is_some_and(opens_plugins);
+    let opens =
+        |file: FileId| audit.corpus.files[file].object().is_some_and(|object| object.opens_plugins);
     let mut out = None;
     for_each_drop(audit, files, |closure, _, _| {
         if out.is_none() && closure.in_scope().any(|(_, file)| opens(file)) {

@@ -117,6 +117,9 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
 /// Adds entries with new keys. Of two equal entries, the one whose origin sorts first stays, so
 /// that the order of policies does not matter.
 fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
+    if more.is_empty() {
+        return;
+    }
     let mut seen: BTreeMap<K, usize> =
         order::map(all.iter().enumerate().map(|(at, item)| (key(item), at)));
     for item in more {

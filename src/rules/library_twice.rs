@@ -6,7 +6,7 @@ use crate::catalogue::SYMBOL;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};
-use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId};
+use crate::id::{FastMap, FastSet, FileId, IdSet, ModuleId, RootId};
 use crate::parallel;
 use crate::resolve::LOADER;
 use crate::text::show_path;
@@ -102,7 +102,7 @@ fn check(query: &Query<'_>) -> Findings {
         here.clear();
         for (module, file) in closure.in_scope().filter(|(module, _)| *module != LOADER) {
             let is_new = || here.iter().all(|(known, _)| *known != file);
-            if candidates.involved.contains(&file) && is_new() {
+            if candidates.involved.contains(file) && is_new() {
                 here.push((file, module));
             }
         }
@@ -131,7 +131,7 @@ fn check(query: &Query<'_>) -> Findings {
 
 /// Pairs of files that may be copies. Most files are in no pair.
 struct Candidates {
-    involved: FastSet<FileId>,
+    involved: IdSet<FileId>,
     /// For files whose soname, without version, is shared: a number that stands for that name.
     stems: FastMap<FileId, usize>,
     /// Pairs whose samples share names.
@@ -141,17 +141,19 @@ struct Candidates {
 impl Candidates {
     fn find(query: &Query<'_>) -> Self {
         let mut by_stem: FastMap<&[u8], Vec<FileId>> = FastMap::default();
-        let mut words: Vec<(u32, FileId)> = Vec::new();
-        for (file, facts) in query.files() {
-            let Some(object) = facts.object().filter(|object| object.is_dynamic()) else {
-                continue;
-            };
+        let objects = query.files().filter_map(|(file, facts)| Some((file, facts.object()?)));
+        let objects: Vec<(FileId, &Object)> =
+            objects.filter(|(_, object)| object.is_dynamic()).collect();
+        for (file, object) in &objects {
             let soname = object.soname().filter(|name| !name.is_empty());
             if let Some(soname) = soname.filter(|soname| !mixed_runtime::is_single(soname)) {
-                by_stem.entry(stem(soname)).or_default().push(file);
+                by_stem.entry(stem(soname)).or_default().push(*file);
             }
-            words.extend(sample(object).map(|word| (word, file)));
         }
+        let samples: Vec<Vec<(u32, FileId)>> = parallel::map(&objects, |(file, object)| {
+            sample(object).map(|word| (word, *file)).collect()
+        });
+        let mut words = samples.concat();
         words.sort_unstable();
         words.dedup();
         let mut shared: FastMap<Two, usize> = FastMap::default();
@@ -161,7 +163,7 @@ impl Candidates {
             });
         }
         let mut out = Self {
-            involved: FastSet::default(),
+            involved: IdSet::default(),
             stems: FastMap::default(),
             alike: FastSet::default(),
         };

@@ -50,7 +50,6 @@ use own::{PackagePrograms, Packages};
 use place::{dir, is_default};
 use plugin::{Plugin, Reference, complete, plugins, with_profile};
 use programs::Programs;
-pub use programs::opens_plugins;
 use std::path::Path;
 
 /// Upper bound for the programs that fit a plugin. If more fit, only those of its own package are

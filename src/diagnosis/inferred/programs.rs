@@ -5,23 +5,11 @@ use super::super::DiagnosisInput;
 use crate::facts::Need;
 use crate::facts::providers::defined;
 use crate::format::archive::RequestedNames;
-use crate::format::elf::{Object, Role, hash};
+use crate::format::elf::Role;
 use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
 use crate::order::Arrange as _;
 use crate::parallel;
 use crate::resolve::Closure;
-use std::sync::LazyLock;
-
-/// Functions that open plugins: of glibc, GLib's libgmodule and libltdl.
-const OPENERS: [&[u8]; 7] = [
-    b"dlopen",
-    b"dlmopen",
-    b"g_module_open",
-    b"g_module_open_full",
-    b"lt_dlopen",
-    b"lt_dlopenext",
-    b"lt_dlopenadvise",
-];
 
 /// A set of programs, by index in [`Programs`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,10 +82,9 @@ impl Programs {
         let mut files: Vec<FileId> = loaded.iter().copied().chain(started).collect();
         files.arrange();
         files.dedup();
-        let opens =
-            parallel::map(&files, |file| source.view.object(*file).is_some_and(opens_plugins));
-        let openers = files.into_iter().zip(opens).filter(|(_, opens)| *opens);
-        let openers: FastSet<FileId> = openers.map(|(file, _)| file).collect();
+        let opens_plugins =
+            |file: &FileId| source.view.object(*file).is_some_and(|object| object.opens_plugins);
+        let openers: FastSet<FileId> = files.into_iter().filter(opens_plugins).collect();
         let can_open = |closure: &Closure| closure.found().any(|(_, file)| openers.contains(&file));
         let programs: Vec<(RootId, &Closure)> = programs
             .into_iter()
@@ -243,12 +230,4 @@ impl Programs {
     pub(super) fn with(&self, file: FileId) -> &Set {
         self.loading_file.get(&file).unwrap_or(&self.none)
     }
-}
-
-/// True if the object refers to a function that opens plugins.
-pub fn opens_plugins(object: &Object) -> bool {
-    static HASHES: LazyLock<[u32; OPENERS.len()]> = LazyLock::new(|| OPENERS.map(hash::gnu));
-    object.references.iter().any(|reference| {
-        HASHES.contains(&reference.hash) && OPENERS.contains(&object.reference_name(reference))
-    })
 }

@@ -20,6 +20,7 @@ pub mod interpreter;
 pub mod machine;
 mod many;
 mod musl;
+mod openers;
 mod pieces;
 mod read;
 mod references;
@@ -96,6 +97,8 @@ pub struct Object {
     pub constructors: u32,
     /// True if it is linked as a program, so that its data may be the target of copy relocations.
     pub may_copy: bool,
+    /// True if it refers to a function that opens plugins, such as dlopen.
+    pub opens_plugins: bool,
     /// Needed and defined versions.
     pub versions: Versions,
     /// References that the loader may have to bind, with GNU hashes; see [`Reference`].
@@ -253,6 +256,7 @@ impl Object {
             relr: false,
             constructors: 0,
             may_copy: false,
+            opens_plugins: false,
             versions: Versions::default(),
             references: Box::default(),
             text: Box::default(),

@@ -96,6 +96,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
         oversized: None,
         nameless: None,
         versionless: None,
+        opens_plugins: false,
     };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();
@@ -156,6 +157,8 @@ pub(super) struct Reader<'a> {
     /// The first reference with a version index beyond all versions: the loader reads past its
     /// table.
     pub(super) versionless: Option<SymbolIndex>,
+    /// True if a reference is to a function that opens plugins.
+    pub(super) opens_plugins: bool,
 }
 
 /// Buffers that one thread reuses for all files, because only the first touch of a page is
@@ -335,6 +338,7 @@ impl Reader<'_> {
         let much = object.may_copy && tables.hashed_indices().len() > FEW_EXPORTS;
         let copied = if much { relocs::copied(self.file, object)? } else { None };
         object.references = self.take_references(object, &tables, copied.as_ref());
+        object.opens_plugins = self.opens_plugins;
         let start = |table| pieces.iter().find(|p| p.table == table).map_or(0, |p| p.offset);
         let about_symbols = [
             (self.oversized, "holds data that is larger than an address space"),

@@ -3,6 +3,7 @@
 
 use super::hash_table::HashTable;
 use super::header::endian;
+use super::openers::is_opener;
 use super::read::Reader;
 use super::tables::{Symbol, Tables, is_plain_definition};
 use super::{CopySize, NameLen, Object, RefKind, Reference, SymbolIndex, hash};
@@ -75,10 +76,12 @@ impl Reader<'_> {
                 self.versionless.get_or_insert(index);
             }
             let name = self.text.add(symbol.name);
+            let hash = hash::gnu(symbol.name);
+            self.opens_plugins |= is_opener(symbol.name, hash);
             list.push(Reference {
                 name: name.start,
                 len: NameLen::of(symbol.name),
-                hash: hash::gnu(symbol.name),
+                hash,
                 symbol: index,
                 version,
                 kind,

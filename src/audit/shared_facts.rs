@@ -1,0 +1,71 @@
+//! The facts while two stages run at the same time. Each stage looks at them under a lock, and the
+//! corpus grows only while neither does. Between two looks of one stage, the other may have added
+//! facts. At most one of the two may add files, because their ids must not depend on timing.
+
+use super::rounds::Rounds;
+use crate::facts::collect::{ByFile, Collector};
+use crate::facts::{Corpus, Need};
+use crate::format::archive::{Definition, RequestedNames};
+use std::sync::{PoisonError, RwLock};
+
+/// The facts and their collector, behind a lock.
+pub(super) struct SharedFacts<'f, 't>(RwLock<Facts<'f, 't>>);
+
+struct Facts<'f, 't> {
+    corpus: &'f mut Corpus,
+    collector: &'f mut Collector<'t>,
+}
+
+impl<'f, 't> SharedFacts<'f, 't> {
+    pub(super) fn new(corpus: &'f mut Corpus, collector: &'f mut Collector<'t>) -> Self {
+        Self(RwLock::new(Facts { corpus, collector }))
+    }
+
+    /// Looks at the facts. A stage must not call this while it looks at them.
+    pub(super) fn read<T>(&self, look: impl FnOnce(&Corpus) -> T) -> T {
+        // After a panic of the other stage, the run ends with an internal error anyway.
+        let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        look(facts.corpus)
+    }
+
+    /// Adds facts, while the other stage waits.
+    pub(super) fn write<T>(&self, add: impl FnOnce(&mut Corpus, &mut Collector<'t>) -> T) -> T {
+        let mut facts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let Facts { corpus, collector } = &mut *facts;
+        add(corpus, collector)
+    }
+
+    /// The definitions of `names` in members of archives.
+    pub(super) fn archive_definitions(&self, names: &RequestedNames) -> ByFile<Definition> {
+        let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let (found, mut defects) = facts.collector.archive_definitions(facts.corpus, names);
+        drop(facts);
+        defects.retain(|(_, defects)| !defects.is_empty());
+        if !defects.is_empty() {
+            self.write(|corpus, _| corpus.add_defects(defects));
+        }
+        found
+    }
+
+    /// Repeats `ask` until it lacks no fact. Files are read while the other stage goes on.
+    pub(super) fn until<T>(
+        &self,
+        rounds: &Rounds,
+        mut ask: impl FnMut(&Corpus) -> Result<T, Vec<Need>>,
+    ) -> T {
+        loop {
+            let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let needs = match ask(facts.corpus) {
+                Ok(found) => return found,
+                Err(needs) => needs,
+            };
+            let round = rounds.begin(facts.corpus, &needs);
+            let answers = facts.collector.look_up(facts.corpus, needs);
+            drop(facts);
+            self.write(|corpus, collector| {
+                collector.add(corpus, answers);
+                round.end(corpus);
+            });
+        }
+    }
+}
