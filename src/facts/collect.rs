@@ -399,9 +399,9 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// `dir` with links resolved. Each directory is resolved once: the real path of one that is not
-    /// a link is its parent's, plus its name. The function iterates instead of recursing, because
-    /// trees may be deep.
+    /// `dir` with links resolved. Each directory is resolved once. If it is not a link, its real
+    /// path is the real path of its parent plus its name. The function iterates instead of
+    /// recursing, because trees may be deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
         let mut todo: Vec<&Path> = Vec::new();
         let mut here = dir;

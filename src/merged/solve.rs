@@ -496,7 +496,7 @@ impl Solution {
     }
 }
 
-/// The first members of `parts`, by their places in the graph.
+/// The indices in the graph of the first members of `parts`.
 fn firsts(graph: &Graph<'_>, parts: &[&SymbolClosure]) -> Vec<usize> {
     let wanted: FastSet<MemberId> = parts.iter().map(|part| part.first).collect();
     let members = graph.members.iter().enumerate();

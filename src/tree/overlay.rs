@@ -57,7 +57,7 @@ struct Moved {
 }
 
 impl Moved {
-    /// Adds a directory if its path in the merged tree differs.
+    /// Records the merged path of a directory, unless it follows from that of its parent.
     fn add(&mut self, path: &Path, place: &Path) {
         // Entries of a moved directory move with it.
         let stays = match (path.parent(), path.file_name()) {
