@@ -54,7 +54,7 @@ use std::path::{Path, PathBuf};
                   3 incomplete audit, 70 internal error."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command; `check` if there is none.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Options of all commands.
@@ -362,7 +362,7 @@ pub enum Switch {
     Never,
 }
 
-/// Whether the sandbox is used.
+/// The use of the sandbox.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sandbox {
     /// As far as the kernel supports it

@@ -151,7 +151,7 @@ fn opened(query: &Query<'_>) -> FastSet<FileId> {
 struct Alone<'a, 'q> {
     closure: &'a Closure,
     order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
-    /// Shared by all closures.
+    /// The classes that files take from other libraries, for all closures.
     taken: &'a mut Taken<'q>,
 }
 
