@@ -466,7 +466,7 @@ fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     }
 }
 
-/// Marks a file whose tables can no longer be read; it stays in the corpus with empty ones.
+/// Marks a file whose tables can no longer be read; it stays in the corpus with empty tables.
 fn gone(corpus: &mut Corpus, file: FileId) {
     let facts = &mut corpus.files[file];
     facts.defects.push(moved());

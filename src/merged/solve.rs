@@ -189,7 +189,7 @@ pub fn shared_definers<'a>(
     )
 }
 
-/// Names of directories whose archives only their own compiler or tool links.
+/// Names of directories of a compiler or tool. Only that tool links the archives there.
 const RUNTIMES: &[&str] = &["gcc", "gcc-cross", "clang", "valgrind"];
 /// Archives of glibc, whose shared libraries every shared object uses instead.
 const LIBC: &[&str] = &[
