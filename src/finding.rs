@@ -167,7 +167,7 @@ pub const NOT_LISTED: &str = "not-listed";
 pub const LARGEST: &str = "largest";
 /// `how` of a candidate that is a program: it may load the object, but cannot be linked.
 pub const PROGRAM: &str = "program";
-/// The same of a program outside of the audited files.
+/// `how` of such a program outside of the audited files.
 pub const INSTALLED_PROGRAM: &str = "installed-program";
 /// `how` of a candidate outside of the audited files: a library of the system.
 pub const INSTALLED: &str = "installed";

@@ -26,7 +26,7 @@ const MOST_FILES: usize = 8000;
 /// Most archives for one name: several releases of LLVM use the same names.
 const MOST: usize = 3;
 
-/// The packages that install an archive.
+/// The packages of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveOwner {
     /// The archive.
@@ -48,7 +48,7 @@ impl ArchiveOwner {
     }
 }
 
-/// The owners of archives, by path and by name.
+/// Archives with their packages, by path and by name.
 #[derive(Debug, Default)]
 pub struct ArchiveOwners {
     by_path: FastMap<PathBuf, ArchiveOwner>,

@@ -59,7 +59,7 @@ pub struct Installed {
 pub struct InstalledFile {
     /// Its path.
     pub path: Arc<Path>,
-    /// The Debian package that owns the file, or the store item.
+    /// The package that owns the file: a Debian package, or a store item.
     pub package: Option<String>,
 }
 

@@ -52,7 +52,8 @@ struct Diversion {
 }
 
 impl Owners {
-    /// Reads the lists for the paths with one of these file names.
+    /// Reads the file lists of all installed packages, and keeps the paths with one of these file
+    /// names.
     pub(super) fn read(tree: &dyn Tree, mut names: FastSet<Box<[u8]>>) -> Self {
         let mut out = Self::default();
         if names.is_empty() {

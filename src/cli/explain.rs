@@ -27,7 +27,7 @@ pub(super) fn one(id: &str) -> Result<Exit> {
             rule.id,
             sentence(rule.summary),
             rule.group.name,
-            rule.level.name()
+            rule.default_name()
         )?;
         w.write_all(rule.docs.as_bytes())
     })?;

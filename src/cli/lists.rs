@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a list in bytes.
 const MOST: u64 = 16 << 20;
 
-/// Reads one list. The error is a message. Its sets are checked later, when it is known which are
-/// used.
+/// Reads one list. The error is a message. Its sets are checked later, once the used ones are
+/// known.
 pub(super) fn read(file: &Path) -> Result<DepsList, String> {
     let shown = show_path(file);
     let text = named::read(file, MOST).map_err(|why| format!("{shown}: {why}"))?;

@@ -54,7 +54,7 @@ use std::path::{Path, PathBuf};
                   3 incomplete audit, 70 internal error."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command; `check` if there is none.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Options of all commands.
@@ -187,26 +187,26 @@ pub struct ArchiveOptions {
     /// Search DIR for archives that the link may add
     #[arg(long, value_name = "DIR")]
     pub from: Vec<PathBuf>,
-    /// More archives and objects. All files are then in link order, and a linker's rules select
-    /// members
+    /// More archives and objects; links all files in the order given, by the rules of --linker
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub order: Option<Vec<PathBuf>>,
-    /// Select members by the rules of this linker; all files are then in link order [default: lld]
+    /// Link all files in the order given, by the rules of this linker. Options of a linker, such as
+    /// --order or --start-lib, imply lld; without any, the order does not count
     #[arg(long, value_enum, value_name = "LINKER")]
     pub linker: Option<Linker>,
-    /// Extract the objects that follow like members of an archive, up to --end-lib
+    /// Treat the objects after this option as archive members, up to --end-lib
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub start_lib: Vec<String>,
     /// End --start-lib
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub end_lib: Vec<String>,
-    /// Link all members of the archives that follow
+    /// Link all members of the archives after this option
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub whole_archive: Vec<String>,
     /// End --whole-archive
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub no_whole_archive: Vec<String>,
-    /// Search the archives that follow repeatedly, up to --end-group (GNU ld)
+    /// Repeatedly search the archives after this option, up to --end-group (GNU ld)
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub start_group: Vec<String>,
     /// End --start-group
@@ -239,8 +239,7 @@ pub struct ArchiveOptions {
     /// Drop sections to which nothing refers, with their undefined symbols
     #[arg(long)]
     pub gc_sections: bool,
-    /// Check all archives below DIR: list those with symbols that no archive and no shared library in DIR
-    /// or --from defines
+    /// List the archives below DIR that refer to symbols which nothing in DIR or --from defines
     #[arg(
         long = "self",
         value_name = "DIR",
@@ -368,7 +367,7 @@ pub enum Switch {
     Never,
 }
 
-/// Whether the sandbox is used.
+/// The use of the sandbox.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sandbox {
     /// As far as the kernel supports it
@@ -380,13 +379,14 @@ pub enum Sandbox {
 /// The loader whose rules apply.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loader {
-    /// The one in PT_INTERP; for libraries, the one of the libc on their search path, else the system's
+    /// The loader in PT_INTERP. For a library: the loader of the libc on its search path, else the
+    /// system's
     Auto,
-    /// That of glibc
+    /// The loader of glibc
     Glibc,
-    /// That of musl
+    /// The loader of musl
     Musl,
-    /// That of glibc as Guix builds it
+    /// The loader of glibc as Guix builds it
     Guix,
 }
 
@@ -422,7 +422,8 @@ pub struct Shared {
     /// first, then the system or --root. PATH may be omitted
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub staged: Vec<PathBuf>,
-    /// FILE (- is stdin) lists installed paths, one per line, that the installation of the stage removes
+    /// FILE (- is stdin) lists the paths, one per line, that installing the stage removes from the
+    /// system
     #[arg(long, global = true, value_name = "FILE", requires = "staged", help_heading = sections::INPUT)]
     pub replaces: Option<PathBuf>,
     /// Make paths and fingerprints relative to DIR; every PATH must be below it
@@ -434,17 +435,18 @@ pub struct Shared {
     /// The loader whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "auto", help_heading = sections::LOADER)]
     pub loader: Loader,
-    /// The processor of the target: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (Intel processors
-    /// of these levels, which also set $PLATFORM), power10, z15, ..., or baseline
+    /// The processor of the target: baseline, x86-64-v3, x86-64-v4, power10, z15 and so on. haswell
+    /// and skylake-avx512 are Intel processors of the levels v3 and v4, for which glibc also sets
+    /// $PLATFORM
     #[arg(long, global = true, value_name = "LEVEL", help_heading = sections::LOADER)]
     pub cpu: Option<String>,
     /// The directory in which the programs will start
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::LOADER)]
     pub cwd: Option<PathBuf>,
-    /// LD_LIBRARY_PATH at run time; the environment is never read
+    /// LD_LIBRARY_PATH at run time; it is not taken from the environment
     #[arg(long, global = true, value_name = "DIRS", help_heading = sections::LOADER)]
     pub ld_library_path: Option<OsString>,
-    /// LD_PRELOAD at run time; the environment is never read
+    /// LD_PRELOAD at run time; it is not taken from the environment
     #[arg(long, global = true, value_name = "FILES", help_heading = sections::LOADER)]
     pub ld_preload: Option<OsString>,
     /// Search DIR for candidates that would fix findings; does not change resolution
@@ -454,7 +456,8 @@ pub struct Shared {
     /// no other file needs)
     #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd", help_heading = sections::LOADER)]
     pub host: Vec<OsString>,
-    /// Do not infer host programs of plugins from the audited files: report their undefined symbols
+    /// Do not infer the host programs of plugins from the audited files; report the undefined
+    /// symbols of these plugins
     #[arg(long, global = true, help_heading = sections::LOADER)]
     pub no_inferred_hosts: bool,
     /// A policy file or built-in policy [default: linkaudit.toml in the current directory]
@@ -523,7 +526,7 @@ pub struct Shared {
     /// The number of threads
     #[arg(short = 'j', long = "jobs", global = true, value_name = "N", help_heading = sections::RUN)]
     pub jobs: Option<std::num::NonZeroUsize>,
-    /// Show only the list of causes with errors and the totals
+    /// Show only the causes that are errors, and the totals
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything

@@ -346,7 +346,7 @@ pub(super) fn sinks<O: Named>(
     sinks_of(&shared.format, &shared.output, command, outputs)
 }
 
-/// The same for a format and pairs of an output's name and its file.
+/// The outputs for a `--format` and for pairs `NAME=FILE`, among those of `command`.
 pub(super) fn sinks_of<O: Named>(
     format: &str,
     pairs: &[String],

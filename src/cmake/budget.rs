@@ -19,13 +19,13 @@ impl Work {
     /// The limit for all packages of a run.
     pub const MOST_IN_ALL: Self = Self { steps: 100 * MOST_STEPS, bytes: 20 * MOST_WORK };
 
-    /// The smaller of both.
+    /// The smaller of both limits, for steps and for bytes.
     #[must_use]
     pub fn at_most(self, other: Self) -> Self {
         Self { steps: self.steps.min(other.steps), bytes: self.bytes.min(other.bytes) }
     }
 
-    /// What is left.
+    /// The rest after `spent`.
     #[must_use]
     pub fn less(self, spent: Self) -> Self {
         let steps = self.steps.saturating_sub(spent.steps);

@@ -223,7 +223,7 @@ impl Eval<'_> {
         if flow == Flow::Stop { flow } else { Flow::Next }
     }
 
-    /// Merges the states of branches that left a file or call, which ends here.
+    /// At the end of a file or call: merges the states of the branches that left it early.
     fn rejoin(&mut self, outer: Left) {
         let left = std::mem::replace(&mut self.left, outer);
         for state in [left.round, left.whole_loop, left.file].into_iter().flatten() {
@@ -322,7 +322,8 @@ impl Eval<'_> {
         self.go_on(way.unwrap_or(Flow::Stop), ways)
     }
 
-    /// Continues with the merged states of the branches that end in one way, and keeps the others.
+    /// Continues with the merged states of the branches that end in the way `way`. Keeps the states
+    /// of the others for the end of the loop or file that they leave.
     fn go_on(&mut self, way: Flow, all: Vec<(State, Flow)>) -> Flow {
         let (same, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, flow)| *flow == way);
         let mut same = same.into_iter().map(|(state, _)| state);

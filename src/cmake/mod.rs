@@ -74,7 +74,7 @@ pub trait Host {
         scope: Scope,
         depth: usize,
     ) -> (Package, Scope);
-    /// What the requesters' scopes have, the innermost first.
+    /// The answer of the requesters' scopes, the innermost first.
     fn enclosing(&self, sought: &Sought) -> Answer;
 }
 

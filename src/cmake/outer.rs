@@ -1,5 +1,5 @@
-//! What a package sees of the packages whose evaluation encloses its own: their variables, targets
-//! and commands.
+//! The scopes that enclose the evaluation of a package: it sees the variables, targets and commands
+//! of the packages that request it.
 
 use super::eval::Eval;
 use super::state::{Function, State, Target, Text};
@@ -24,7 +24,7 @@ pub enum Sought {
     Target(Arc<[u8]>),
 }
 
-/// What the enclosing scopes have.
+/// The answer of the enclosing scopes to a [`Sought`].
 #[derive(Clone)]
 pub enum Answer {
     /// Nothing.

@@ -33,7 +33,7 @@ pub(super) struct Target {
     /// True if another package defined it: that package's evaluation checks it.
     pub(super) foreign: bool,
     /// Properties, each with its value and the command that set it last. The command is `None` if
-    /// the property may not be set.
+    /// it ran only under an unknown condition.
     pub(super) properties: BTreeMap<Text, (Value, Option<Site>)>,
 }
 

@@ -102,7 +102,7 @@ pub struct Stopped {
     pub roots: Vec<RootId>,
 }
 
-/// All facts about objects.
+/// The diagnosis of a run: what objects lack, and which references are assumed to be defined.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
     /// Libraries that were not found.

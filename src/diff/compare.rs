@@ -208,8 +208,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds one finding for the symbols in use of `library` that are no longer reached through
-    /// `file`.
+    /// Adds one finding for the symbols of `library` that users found through `file`, which no
+    /// longer loads it.
     fn unreached(&mut self, file: &File, library: &File, all: &[Change], users: &Users<'_>) {
         let used: Vec<(&Change, Vec<PathBuf>)> = all
             .iter()

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
-    /// The same files, with the new side in place of the old one.
+    /// The environments of the same files, with the new side in place of the old one.
     after: Vec<Environment<'a>>,
 }
 

@@ -419,9 +419,9 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// `dir` with links resolved. Each directory is resolved once: the real path of one that is not
-    /// a link is its parent's, plus its name. The function iterates instead of recursing, because
-    /// trees may be deep.
+    /// `dir` with links resolved. Each directory is resolved once. If it is not a link, its real
+    /// path is the real path of its parent plus its name. The function iterates instead of
+    /// recursing, because trees may be deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
         let mut todo: Vec<&Path> = Vec::new();
         let mut here = dir;
@@ -486,7 +486,7 @@ fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     }
 }
 
-/// Marks a file whose tables can no longer be read; it stays in the corpus with empty ones.
+/// Marks a file whose tables can no longer be read; it stays in the corpus with empty tables.
 fn gone(corpus: &mut Corpus, file: FileId) {
     let facts = &mut corpus.files[file];
     facts.defects.push(moved());

@@ -72,7 +72,7 @@ impl Corpus {
         self.probe_batches.contains(batch)
     }
 
-    /// An id for a long list, unique among the batches of this corpus.
+    /// A new id for a list of directories. A [`ProbeBatch`] names the list by this id.
     pub fn new_list(&self) -> u64 {
         self.lists.fetch_add(1, Ordering::Relaxed)
     }

@@ -29,7 +29,7 @@ const MOST_EXPECTED: usize = 1 << 19;
 thread_local! {
     /// Buffers that a worker reuses across archives.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
-    /// The same for parts of members, which a linker needs.
+    /// Buffers for the parts of members that a linker needs.
     static RANGES: RefCell<Ranges> = RefCell::default();
 }
 

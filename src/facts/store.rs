@@ -25,6 +25,6 @@ pub trait FactStore {
     fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need>;
     /// The strings of a loader binary.
     fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need>;
-    /// An id for a long list of directories, unique among all [`ProbeBatch`]s.
+    /// A new id for a long list of directories. A [`ProbeBatch`] names the list by this id.
     fn new_list(&self) -> u64;
 }

@@ -84,7 +84,8 @@ impl Link<'_> {
         None
     }
 
-    /// The same for the members that one linker takes. `clean` has members that link together.
+    /// The first reason against the members that one linker takes. `clean` has members that link
+    /// together.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],

@@ -158,7 +158,8 @@ impl<'a> Patcher<'a> {
         (settled, self.verified)
     }
 
-    /// Verifies all steps at once, because one library may need the next; if that fails, each half.
+    /// Verifies all steps together, because one library may need the next. If that fails, verifies
+    /// each half on its own.
     fn settle(&mut self, steps: &[Step]) -> Vec<Result<Patch, String>> {
         let Some(first) = steps.first() else { return Vec::new() };
         if steps.len() == 1 {

@@ -83,7 +83,8 @@ pub(super) fn find_merged<'a>(
     }
 }
 
-/// The list of a link without a merged archive: the library is linked with the listed archives.
+/// The deps list of a library that is linked with the listed archives directly, without a merged
+/// archive. An error if none of the listed archives is a candidate.
 fn linked_list<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>, String> {
     let entry = plan.lists.first().ok_or_else(|| none_at_hand(plan))?;
     let list = entry.listed(&audit.library)?;
@@ -164,8 +165,8 @@ fn largest(list: &DepsList) -> Option<&[u8]> {
     counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
 }
 
-/// The variable or target with more than half of its known names in `dir`. It has the most names
-/// there, then the largest share.
+/// The variable or target with more than half of its known names in `dir`. Of several, the one with
+/// the most names there wins, then the one with the largest share.
 fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]> {
     let library = &audit.library;
     let in_dir = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));

@@ -7,7 +7,7 @@ use crate::id::{ArchiveId, FastMap, MemberId};
 use crate::text::{show, show_path};
 use std::path::Path;
 
-/// Upper bound for the members named for one symbol; more would not help.
+/// Maximum number of members that are listed for one symbol; more would not help.
 const MOST: usize = 3;
 
 /// Members of the merged archive by the symbols to which they refer.

@@ -11,9 +11,9 @@ use crate::format::gpu::{SPIRV, TargetId};
 pub enum Profile {
     /// Upstream's runtime.
     Stock,
-    /// Debian's and Gentoo's.
+    /// The runtime of Debian and Gentoo.
     Debian,
-    /// That of nixpkgs.
+    /// The runtime of nixpkgs.
     Nix,
 }
 

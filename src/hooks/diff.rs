@@ -1,4 +1,4 @@
-//! The difference of two short texts as people read it.
+//! A unified diff of two short texts.
 
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{ChangeTag, DiffOp};

@@ -118,8 +118,8 @@ pub struct Sources<'l> {
     eligible: Vec<bool>,
     /// The smallest hashes of the members that are in `owners`.
     known: FastSet<u64>,
-    /// For the hashes of a member's definitions, in their order, the first two archives with such a
-    /// member.
+    /// By the hashes of a member's definitions, in their order: the first two eligible archives
+    /// that have a member with these definitions.
     owners: FastMap<&'l [u64], [Option<ArchiveId>; 2]>,
 }
 
@@ -152,7 +152,7 @@ impl<'l> Sources<'l> {
     }
 }
 
-/// Keeps the two smallest ids.
+/// Adds an archive to the two with the smallest ids.
 fn note(least: &mut [Option<ArchiveId>; 2], archive: ArchiveId) {
     *least = match *least {
         [None, _] => [Some(archive), None],

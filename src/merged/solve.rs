@@ -189,7 +189,7 @@ pub fn shared_definers<'a>(
     )
 }
 
-/// Names of directories whose archives only their own compiler or tool links.
+/// Names of directories of a compiler or tool. Only that tool links the archives there.
 const RUNTIMES: &[&str] = &["gcc", "gcc-cross", "clang", "valgrind"];
 /// Archives of glibc, whose shared libraries every shared object uses instead.
 const LIBC: &[&str] = &[
@@ -496,7 +496,7 @@ impl Solution {
     }
 }
 
-/// The first members of `parts`, by their places in the graph.
+/// The indices in the graph of the first members of `parts`.
 fn firsts(graph: &Graph<'_>, parts: &[&SymbolClosure]) -> Vec<usize> {
     let wanted: FastSet<MemberId> = parts.iter().map(|part| part.first).collect();
     let members = graph.members.iter().enumerate();

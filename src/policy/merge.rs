@@ -53,8 +53,8 @@ impl Policy {
         put_last(&mut self.levels, levels, |setting| setting.name.clone());
     }
 
-    /// Merges equal waivers of two policies into one. If the selectors are equal, the later waiver
-    /// gives the reason and the expiry date.
+    /// Appends the waivers of a later policy. A waiver with the rule and the selectors of an
+    /// earlier one replaces it; of identical waivers, one stays.
     fn append_waivers(&mut self, later: Vec<Waiver>) {
         if later.is_empty() {
             return;

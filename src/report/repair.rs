@@ -20,7 +20,7 @@ pub(crate) fn action(fix: &Fix) -> String {
     }
 }
 
-/// A fix as one sentence, with the reason why it is only a suggestion.
+/// A fix in one line, marked as verified or not verified.
 pub(crate) fn sentence(fix: &Fix) -> Option<String> {
     let entry = show(fix.entry.as_deref()?);
     let entry = match &fix.from {

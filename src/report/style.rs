@@ -11,7 +11,7 @@ pub struct Style {
     pub color: bool,
     /// True if nothing is shortened or omitted (`-v`).
     pub verbose: bool,
-    /// True if the report has only the list of causes with errors and the totals.
+    /// True if the report has only the causes that are errors, and the totals.
     pub quiet: bool,
     /// True if the report ends with the next command to type.
     pub next_step: bool,

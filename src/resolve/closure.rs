@@ -1,7 +1,7 @@
 //! The link map of one entry point: breadth first over all needs, deduplicated by name and inode.
-//! Filters and auxiliaries come before the object that names them (`elf/dl-deps.c`,
-//! `elf/dl-load.c`). LD_PRELOAD and ld.so.preload (`elf/rtld.c`), or the objects of a host program
-//! (`elf/dl-open.c`), come first.
+//! Filtees come before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`). LD_PRELOAD
+//! and ld.so.preload (`elf/rtld.c`), or the objects of a host program (`elf/dl-open.c`), come
+//! first.
 //!
 //! A build that lacks a fact is suspended: it returns its state, and the next round resumes at the
 //! same need. It also asks for facts that the walk will probably need later. No result depends on

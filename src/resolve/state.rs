@@ -58,7 +58,7 @@ pub(super) struct Working {
     pub(super) origin: Option<StrId>,
     /// DT_RPATH lists that apply to its needs.
     pub(super) rpaths: Option<Inherited>,
-    /// The requester for its needs.
+    /// Its properties as the requester of its needs.
     pub(super) requester: Option<Arc<Requester>>,
     /// True if it is in the queue.
     pub(super) queued: bool,

@@ -24,7 +24,7 @@ pub struct VersionIssue {
     pub requester: ModuleId,
     /// The module that should define it.
     pub provider: ModuleId,
-    /// The version's name in the requester.
+    /// The name of the version that the requester needs.
     pub version: Box<[u8]>,
     /// The defect.
     pub complaint: VersionDefect,

@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule::of_diff(
 const DOCS: &str = "\
 ## What it does
 
-Compares the DT_NEEDED entries of each file with those of its counterpart. Reports a new need if the library is
-not part of the new side.
+`linkaudit diff` compares the DT_NEEDED entries of each file with those of its counterpart in the old version. It
+reports a new need unless the new version contains the library.
 
 ## Why it matters
 
@@ -33,6 +33,5 @@ Add the library to the dependencies of the package, or link without it.
 
 ## Limits
 
-A need for a library of the new side is not reported. A release that replaces libfoo.so.2 by libfoo.so.3 is
-one finding about libfoo.so.3.
+If a file needs libfoo.so.3 where it needed libfoo.so.2, there is one finding, about libfoo.so.3.
 ";

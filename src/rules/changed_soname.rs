@@ -10,8 +10,8 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Compares the DT_SONAME of each library with that of its counterpart, and lists the symbols that are gone
-or changed.
+`linkaudit diff` compares the DT_SONAME of each library with that of its counterpart in the new version. If it
+changed, the finding also lists the symbols that are gone or changed.
 
 ## Why it matters
 
@@ -29,6 +29,7 @@ Rebuild the programs that need the old soname, or ship the old library beside th
 
 ## Limits
 
-A library and its successor are matched by the stem of the soname, then by their shared symbols. If a link with
-the old soname leads to the new library, loaders find that library, and its symbols are compared instead.
+A library and its successor are matched by the stem of the soname, then by their shared symbols. If a link with the
+old soname leads to the new library, the soname is not reported: the loader still finds the library. The rules about
+symbols then compare the two libraries.
 ";

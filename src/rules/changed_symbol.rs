@@ -15,8 +15,9 @@ pub(super) static RULE: Rule = Rule::of_diff(
 const DOCS: &str = "\
 ## What it does
 
-Compares each exported symbol with the symbol of the same name in the counterpart: its version, its type (function,
-data, thread-local), its binding (global, weak, unique), whether it is protected and, for data, its size.
+`linkaudit diff` compares each exported symbol with the symbol of the same name in the counterpart of its library: its
+version, its type (function, data, thread-local), its binding (global, weak, unique), whether it is protected and, for
+data, its size.
 
 ## Why it matters
 

@@ -20,9 +20,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports `find_dependency` and `find_package(… REQUIRED)` in configuration files if CMake finds no configuration
-file of the required package. It searches in the prefix of the requiring package, in the audited directories, in
-those of `--lib-path` and in `/usr`.
+Reports `find_dependency` and `find_package(… REQUIRED)` in configuration files if CMake finds no configuration file
+of the required package. linkaudit searches the prefix of the requiring package, the audited directories, those of
+`--lib-path`, and `/usr`.
 
 ## Why it matters
 

@@ -45,12 +45,12 @@ the export set, so that each package exports what it has.
 ## Limits
 
 Values that depend on the user's project, environment or compiler, or on a program, are unknown. If a condition
-depends on them, linkaudit evaluates both branches, and reports only defects that occur in both. CMake 3.25 and
-Linux are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`,
-`/var` and `/tmp`, are not checked. The program of an imported target is checked only if the package
-checks it itself: configuration and links succeed without it. Headers of targets named `*Private`, as Qt has
-them, may be in another package. CMake finds `foo-config.cmake` for each spelling of `foo`; the findings are those
-under the spelling with which the file works best.
+depends on them, linkaudit evaluates both branches, and reports only defects that occur in both. CMake 3.25 and Linux
+are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`, `/var` and
+`/tmp`, are not checked. The program of an imported target is checked only if the package checks it itself:
+configuration and links succeed without it. Headers of targets named `*Private`, as Qt has them, may be in another
+package. CMake finds `foo-config.cmake` for each spelling of `foo`. linkaudit tries several, and reports only the
+findings of the best one: with it, the package is found and has the fewest defects.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -20,8 +20,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports targets that the interface of an imported target names (`INTERFACE_LINK_LIBRARIES`) and that neither the
-package nor a package that it finds defines. Only names with `::` count: CMake never takes them for a flag.
+Reports a target in `INTERFACE_LINK_LIBRARIES` of an imported target if neither the package nor any of its
+dependencies defines it. Only names with `::` count: CMake never takes them for a flag.
 
 ## Why it matters
 

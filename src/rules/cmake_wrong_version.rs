@@ -20,8 +20,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports packages that a configuration file requires in a version (`find_dependency(bar 2.0)`), if the version file
-(`barConfigVersion.cmake`) of every package with that name refuses the request.
+Reports a required version (`find_dependency(bar 2.0)`) if the version file (`barConfigVersion.cmake`) of every
+package with that name refuses it.
 
 ## Why it matters
 

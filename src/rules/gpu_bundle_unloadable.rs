@@ -56,9 +56,9 @@ Build with `--no-offload-compress` (in CMake, the package's option for compressi
 
 ## Limits
 
-The rule takes the version from the file name of libamdhip64: `libamdhip64.so.6.2.41134`. The rule reports nothing
-that the version leaves open: the name may give only a major version, or a release between two known ones, such as
-6.1. It knows a distributor's patches to the runtime only from the profile in `[gpu] loader` of the policy.
+The rule takes the version from the file name of libamdhip64: `libamdhip64.so.6.2.41134`. The name may give only a
+major version, or a release between two known ones, such as 6.1. The rule then reports only what is certain. It knows
+a distributor's patches to the runtime only from the profile in `[gpu] loader` of the policy.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -21,14 +21,14 @@ Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their 
 - an index (`TensileLibrary_lazy_<gpu>.dat`, `TensileLiteLibrary_lazy_Mapping.dat`, `hipblasltExtOpLibrary.dat`) that
   names a file which does not exist, or a kernel library that has no code object
 - code objects that no index names, so that they are never loaded
-- a GPU for which other files have code, but which is missing from a file with code for several GPUs, or from the set
-  of files `Kernels.so-000-<gpu>.hsaco`
+- a file with code for several GPUs, or a set of files `Kernels.so-000-<gpu>.hsaco`, that lacks a GPU for which other
+  files have code
 - a program or library whose device code is in kpack files (TheRock's packages), if none of these files exists
 
 ## Why it matters
 
-rocBLAS built without Tensile links and loads; every matrix multiplication returns rocblas_status 14
-(excluded_from_build). With an incomplete directory it ends with `Cannot read TensileLibrary.dat`.
+If rocBLAS is built without Tensile, programs link and load it, but every matrix multiplication returns rocblas_status
+14 (excluded_from_build). If the directory is incomplete, rocBLAS stops with `Cannot read TensileLibrary.dat`.
 
 ## Example
 

@@ -25,9 +25,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-For each program or library with device code: every library with device code that it loads, directly or through other
-libraries, and the data of that library, must serve the same GPUs. One finding names the library and the GPU; the
-entry points and the files that load it are its evidence.
+A program or library with device code loads other libraries with device code, directly or through other libraries.
+Each of these, and its data, must serve all GPUs that the loading file serves. One finding names the library and the
+GPU; the entry points and the files that load it are its evidence.
 
 ## Why it matters
 

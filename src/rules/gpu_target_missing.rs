@@ -32,7 +32,7 @@ too; the `detail` of such a finding is `not-listed`.
 ## Why it matters
 
 A program that finds no code for the GPU fails at its first kernel launch: `hipErrorNoBinaryForGpu`, or `invalid
-device function`. Build systems ignore requested targets silently: composable_kernel with `INSTANCES_ONLY=ON`
+device function`. Some build systems silently ignore requested targets: composable_kernel with `INSTANCES_ONLY=ON`
 builds its default list.
 
 ## Example

@@ -8,9 +8,14 @@ use crate::format::elf::{Object, Section, Segment};
 use crate::text::show;
 use object::elf;
 
-pub(super) static RULE: Rule =
-    Rule::new("image-span", SIZE, "an object is near the 2 GiB reach of its code", DOCS, check)
-        .keys(&[]);
+pub(super) static RULE: Rule = Rule::new(
+    "image-span",
+    SIZE,
+    "an object is near or above the 2 GiB that its code can address",
+    DOCS,
+    check,
+)
+.keys(&[]);
 
 /// The reach of a signed 32-bit displacement, in bytes.
 const REACH: u64 = 1 << 31;

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) static RULE: Rule = Rule::new(
     "interposed-symbol",
     SYMBOL,
-    "a library's references are bound to another library's definitions",
+    "references of a library are bound to the wrong library's definitions",
     DOCS,
     check,
 )
@@ -71,8 +71,8 @@ error[interposed-symbol] lib/libdevice.so: 2 functions are bound to libLLVM.so.1
 ## How to fix
 
 Hide the copy: link it with `-Wl,--exclude-libs,ALL`, compile it with `-fvisibility=hidden`, or give it symbol
-versions. If both files should be one library, link both users to the same file. `-Wl,-Bsymbolic` binds a
-library's references to itself, but data that is then used twice stays wrong.
+versions. If both files should be one library, link both users to the same file. `-Wl,-Bsymbolic` binds a library's
+references to its own definitions, but the process then has two copies of the data.
 
 ## Limits
 
@@ -151,7 +151,7 @@ fn opened(query: &Query<'_>) -> FastSet<FileId> {
 struct Alone<'a, 'q> {
     closure: &'a Closure,
     order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
-    /// Shared by all closures.
+    /// The classes that files take from other libraries, for all closures.
     taken: &'a mut Taken<'q>,
 }
 

@@ -53,9 +53,9 @@ one `LD_LIBRARY_PATH`). For two versions, rebuild the users of the older one. Fo
 
 ## Limits
 
-A copy whose symbols are all hidden or versioned does no harm and is not reported. Libraries that a program loads
-with dlopen are not known. Libraries with DT_HASH alone are compared by name only. `mixed-runtime` reports C
-libraries and compiler runtimes.
+An embedded copy whose symbols are all hidden, or have other versions, does no harm and is not reported. Libraries
+that a program loads with dlopen are not known. Libraries with DT_HASH alone are compared by name only.
+`mixed-runtime` reports C libraries and compiler runtimes.
 ";
 
 /// Minimum number of common symbols, for two libraries with different names.

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule::of_diff(
 const DOCS: &str = "\
 ## What it does
 
-Compares the RPATH and RUNPATH of each file with those of its counterpart.
+`linkaudit diff` compares the RPATH and RUNPATH of each file with those of its counterpart in the new version.
 
 ## Why it matters
 

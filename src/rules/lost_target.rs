@@ -10,12 +10,12 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Compares the GPU targets of each program and library that has device code with those of its counterpart. Generic
-code serves all GPUs of its family.
+`linkaudit diff` compares the GPU targets of each program and library that has device code with those of its
+counterpart in the new version. Generic code serves all GPUs of its family.
 
 ## Why it matters
 
-Programs that run on such a GPU today fail at their first kernel launch: `hipErrorNoBinaryForGpu`.
+Programs that run on such a GPU today will fail at their first kernel launch: `hipErrorNoBinaryForGpu`.
 
 ## Example
 

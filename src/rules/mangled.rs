@@ -25,7 +25,8 @@ impl Parts<'_> {
     }
 }
 
-/// The first component of a name, a cheap key: names of one scope share it. Also the text after it.
+/// The first component of a name, and the text after it. All names of one scope have the same first
+/// component, which is cheap to find.
 pub(super) fn first_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, _) = nested(name)?;
     rest.split_at_checked(component(rest)?.end)

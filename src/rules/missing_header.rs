@@ -43,18 +43,20 @@ Install the header, or build the part of the package that generates it. If only 
 
 Only an `#include` that every C++ compiler for Linux reaches is checked. Conditions on macros of other headers or of
 the user's command line are unknown, so an `#include` inside of them is skipped. The included header must look like
-one of the same package. Either the first directory in its name exists where users of the header search, or its name
-is in quotes, has no directory, and begins with the same letters as the including file or its directory.
+one of the same package. Either its name begins with a directory that exists in an include directory or, for a name in
+quotes, beside the including file. Or the name is in quotes, has no directory, and shares its first four letters with
+the including file or its directory. In a prefix that is not part of a whole system, such a name must begin with the
+name of the including file's directory and `_` or `-`.
 
 A file of the same name in any directory of headers counts as found, because users may name that directory. A file
 below `--lib-path` is a candidate; it counts as found only in a directory that a package of CMake or pkg-config
 names.
 
-In a prefix that is not part of a whole system, other packages may bring headers. There, only headers in the
-directory of the including header are checked, unless the packages of CMake and pkg-config in the prefix name their
-requirements and all of these are found. Headers of compilers and of shared directories such as `sys`, `linux` and
-`CL` are not checked. Neither are includes of a header below `external` into a directory that does not exist: these
-are adapters for another project.
+In a prefix that is not part of a whole system, other packages may bring headers. There, a name is checked only if it
+is in quotes and its directory exists beside the including file. If the prefix has CMake or pkg-config packages, and
+all their requirements are found, the other names are checked too. Headers of compilers and of shared directories such
+as `sys`, `linux` and `CL` are not checked. A header below `external` may include files of a directory that does not
+exist: such a header is an adapter for another project, and these files are not reported.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -79,9 +79,9 @@ the package again.
 
 ## Limits
 
-Libraries that a program loads with dlopen are not checked. The environment is never read: use
-`--ld-library-path` and `--ld-preload`. References that only a missing library could define are not findings of
-their own: the finding about the library lists them under `explains`.
+Libraries that a program loads with dlopen are not checked. LD_LIBRARY_PATH and LD_PRELOAD are not taken from the
+environment: use `--ld-library-path` and `--ld-preload`. References that only a missing library could define are not
+findings of their own: the finding about the library lists them under `explains`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -13,11 +13,12 @@ use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::order::Arrange as _;
 use crate::parallel;
 
-/// Limits of definitions: kept for each key and file, kept for each key, and named for each symbol.
+/// Maximum numbers of definitions: stored for each key and file, stored for each key, and listed
+/// for each symbol.
 const MOST_OF_FILE: usize = 16;
 const MOST_OF_ALL: usize = 512;
 const MOST: usize = 3;
-/// Upper bound for the other members of a class that are named for one symbol.
+/// Maximum number of other class members that are listed for one symbol.
 const MOST_MEMBERS: usize = 2;
 
 /// The difference of a definition, the nearest first.

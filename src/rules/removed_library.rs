@@ -18,9 +18,9 @@ Compares the two sides of `linkaudit diff`. Reports a library or program of the 
 in the new side: no file at its path, with its soname, or with most of its symbols. Store hashes and releases in
 paths do not count.
 
-If the file still exists, the rule reports names of it that are gone: the soname, a name that a file needs, a link to
-a program, and a link for linkers such as `libshapes.so`. It also reports a link that is gone and led to a directory
-with programs or libraries, such as `lib64`.
+If the file still exists, the rule reports those of its names that are gone: the soname, a name that a file needs, a
+link to a program, and a development link such as `libshapes.so`. It also reports a link that is gone and led to a
+directory with programs or libraries, such as `lib64`.
 
 ## Why it matters
 

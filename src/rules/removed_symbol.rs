@@ -14,12 +14,13 @@ pub(super) static RULE: Rule = Rule::of_diff(
 const DOCS: &str = "\
 ## What it does
 
-Compares the exports of each library with those of its counterpart. Reports the symbols that are gone, one finding
-for each library, grouped by C++ class or namespace. If the soname changed too, `changed-soname` lists them instead.
-A symbol counts as present if it moved to a library that the new one loads, and references with a version still find
-it there. A library that the new one no longer loads is also lost to users that found its symbols through the old
-one: the rule reports these symbols too. Symbols of a program are reported if a plugin uses them: a shared object
-refers to the symbol, and no other program and no needed library defines it.
+`linkaudit diff` compares the exports of each library with those of its counterpart in the new version. It reports the
+symbols that are gone, one finding for each library, grouped by C++ class or namespace. If the soname changed too,
+`changed-soname` lists them instead. A symbol counts as present if it moved to a library that the new one loads,
+provided that references with a version still find it there. If the new library no longer loads some other library,
+the symbols of that library are lost to users that found them through the old one. The rule reports these too. Symbols
+of a program are reported if a plugin uses them: a shared object refers to the symbol, and no other program and no
+needed library defines it.
 
 ## Why it matters
 

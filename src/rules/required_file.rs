@@ -32,7 +32,7 @@ A build that omits a component succeeds and installs less. The users of the pack
 ## Example
 
 ```text
-error[required-file] lib/cmake/ck/*Targets.cmake: no such file, which linkaudit.toml:3 requires
+error[required-file] lib/cmake/ck/*Targets.cmake: no such file (required by linkaudit.toml:3)
 ```
 
 ## How to fix
@@ -54,7 +54,7 @@ fn check(query: &Query<'_>) -> Findings {
         let pattern = &required.path;
         for given in given.iter().filter(|given| given.holds(pattern)) {
             if !is_there(query, required, Some(given)) {
-                let message = format!("no such file, which {} requires", place(&required.origin));
+                let message = format!("no such file (required by {})", place(&required.origin));
                 let mut finding = Finding::new(RULE.id, given.absent(pattern), message);
                 let key = format!("require.{} {}", required.list.key(), required.text);
                 by_policy(&mut finding, key, &required.origin);

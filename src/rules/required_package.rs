@@ -36,8 +36,8 @@ A build that omits a component succeeds and installs less. The users of the pack
 ## Example
 
 ```text
-error[required-package] lib/cmake/ck/ckConfig.cmake: ck: component device_conv_operations is not found, which
-linkaudit.toml:3 requires
+error[required-package] lib/cmake/ck/ckConfig.cmake: ck: component device_conv_operations not found (required
+by linkaudit.toml:3)
 ```
 
 ## How to fix
@@ -122,10 +122,10 @@ fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -
     let lost: Vec<&String> = required.components.iter().filter(is_lost).collect();
     // Some packages, such as Qt5, are found only with a component.
     if is_refused(&package.outcome) && lost.len() == required.components.len() {
-        return vec![about(format!("{name}: find_package does not find it"), None)];
+        return vec![about(format!("{name}: not found by find_package"), None)];
     }
     let named = lost.into_iter().map(|component| {
-        let what = format!("{name}: component {} is not found", show(component.as_bytes()));
+        let what = format!("{name}: component {} not found", show(component.as_bytes()));
         about(what, Some(component))
     });
     named.collect()
@@ -180,7 +180,7 @@ fn finding(
 ) -> Box<Finding> {
     let reason = because(required.reason.as_deref());
     let place = place(&required.origin);
-    finding.message = format!("{}, which {place} requires{reason}", finding.message);
+    finding.message = format!("{} (required by {place}{reason})", finding.message);
     let detail = [Some(required.name.as_str()), component];
     finding.detail = Some(detail.into_iter().flatten().collect::<Vec<_>>().join("/").into_bytes());
     let key = format!("require.cmake-packages {}", required.name);

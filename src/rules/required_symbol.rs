@@ -26,8 +26,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Checks `symbols` of `[require]`: each audited program and shared object at the `path` must export the symbol,
-under any name or link that leads to the file. Each given directory must have at least one file at the path.
+Checks `symbols` of `[require]`: each audited program and shared object at the `path` must export the symbol. A file
+is also at the path if one of its other names, or a link to it, matches. Each given directory must have at least one
+file at the path.
 
 ## Why it matters
 

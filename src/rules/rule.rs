@@ -169,7 +169,7 @@ impl Rule {
         Known { id: id.as_str(), group, level, keys, is_built: true }
     }
 
-    /// Its effect on a run, for tables: a level, or `incomplete`.
+    /// Its effect on a run, for pages and tables: a level, or `incomplete`.
     pub fn default_name(&self) -> &'static str {
         if self.group.is_input { "incomplete" } else { self.level.name() }
     }

@@ -18,7 +18,7 @@ const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/
 /// directory.
 const PACKAGES: [&str; 9] =
     ["/usr", "/opt", "/lib", "/lib64", "/bin", "/sbin", "/srv", "/nix/store", "/gnu/store"];
-/// Upper bound for the libraries named for one entry.
+/// Maximum number of libraries that are listed for one entry.
 const MOST: usize = 3;
 
 impl Query<'_> {
@@ -44,7 +44,7 @@ impl Query<'_> {
         names
     }
 
-    /// The same names as the end of a sentence.
+    /// The names of [`Self::found_through`] as the end of a sentence.
     pub(super) fn what_is_found(&self, of: &SearchEntries, entry: &SearchEntry) -> String {
         let names = self.found_through(of, entry);
         match &names[..] {

@@ -22,8 +22,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports a library (`lib*.so*`) in an audited directory if no file or link in its directory has its soname
-(`lib*.so*`) as name.
+Reports a library (`lib*.so*`) in an audited directory if its soname is not the name of a file or link there. Sonames
+that do not match `lib*.so*` are not checked.
 
 ## Why it matters
 

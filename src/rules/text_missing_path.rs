@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 pub(super) static RULE: Rule = Rule::new(
     "text-missing-path",
     PACKAGE_TEXT,
-    "a script, unit or loader file names a path that does not exist",
+    "a script, unit, manifest or similar file names a path that does not exist",
     DOCS,
     check,
 )
@@ -28,7 +28,7 @@ and `*.pth` may have paths relative to their file; elsewhere only absolute paths
   starts with `exec`
 - flags of compiler wrappers (`nix-support/*`, `*.cfg` of clang), and GCC's specs (`lib/gcc/TARGET/VERSION/specs`,
   `*.specs`)
-- `library_path` in files of the Vulkan and EGL loaders, and the libraries of OpenCL vendors
+- `library_path` in the manifests of Vulkan and EGL, and the libraries of OpenCL vendors
 - `ExecStart` of systemd units, and `Exec` of desktop files
 - `dependency_libs` of libtool, and directories in `*.pth` of Python
 - directories and files in `ld.so.conf` and `ld.so.conf.d/*.conf`

@@ -50,7 +50,7 @@ definition in an archive: another version, `[abi:…]` tag or parameter list, or
 Only names that match `covers` are checked: a merged archive has many references that no link uses.
 ";
 
-/// Upper bound for the members named for one symbol.
+/// Maximum number of members that are listed for one symbol.
 const MOST: usize = 3;
 
 fn check(query: &Query<'_>) -> Findings {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(super) static RULE: Rule =
-    Rule::new("undecided", INPUT, "linkaudit does not know the loader's answer", DOCS, check)
+    Rule::new("undecided", INPUT, "a question could not be decided", DOCS, check)
         .keys(&["symbol", "version", "library", "detail"]);
 
 const DOCS: &str = "\

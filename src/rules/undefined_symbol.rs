@@ -47,25 +47,25 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 - A `near miss` is a similar definition in a searched file: the same name with another version, `[abi:…]`
   tag or parameter list, or another member of the class or namespace. The object was built for another
   release of that library: rebuild one of the two.
-- An `installed` file is a library of the system that defines the symbol, in a directory or in the cache of
-  the loader, with its Debian package. The process does not load it: link the object with it.
+- An `installed` file is a system library that defines the symbol. It lies in a default directory of the loader, or
+  its cache lists it. The report also names its Debian package. The process does not load it: link the object with it.
 - If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
   policy.
-- If the referring code is not needed, as code for other processors, build without it.
+- If the referring code is not needed (for example, code for other processors), build without it.
 
 ## Limits
 
-Plugins: symbols of the host program are known only with `--host`. Otherwise the `[[host]]` entries of the
-policy recognise plugins by path or by an exported symbol, and references to the symbols of their programs
-count as assumed. The same holds for libraries of the prefix that only plugins load. A reference with a
-version is never assumed, because the version belongs to a known library. For other plugins, linkaudit infers the
-audited program or library that defines all their undefined symbols; `--no-inferred-hosts` reports these symbols
-instead. The summary names all such programs. A plugin that works only after another program's plugin was loaded is
-reported.
+Plugins: symbols of the host program are known only with `--host`. Otherwise the `[[host]]` entries of the policy
+recognise plugins by path or by an exported symbol, and references to the symbols of their programs count as assumed.
+The same holds for libraries of the prefix that only plugins load. A reference with a version is never assumed,
+because the version belongs to a known library. For other plugins, linkaudit infers the audited program or library
+that defines all their undefined symbols; `--no-inferred-hosts` reports these symbols instead. The summary names all
+such programs. These plugins may use symbols of other plugins of the same program. A plugin that needs a plugin of
+another program is reported.
 
-Missing libraries: a missing library explains the references that one of its candidates defines, or a library that
-the candidate needs. Without a candidate, it explains all other undefined references of the objects that load it, except
-symbols that a static archive defines or that a policy assigns to an archive.
+Missing libraries: a missing library explains a reference if one of its candidates, or a library that the candidate
+needs, defines the symbol. Without a candidate, it explains all other undefined references of the objects that load
+it, except symbols that a static archive defines or that a policy assigns to an archive.
 
 linkaudit searches the libraries of the system only for symbols without a version, and only if no audited file and no
 file of `--lib-path` defines the symbol and no policy assigns it to an archive. Under a whitelist, it never searches

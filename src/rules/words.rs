@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Upper bound for the candidates named for one finding; more would not help.
+/// Maximum number of candidates that are listed for one finding; more would not help.
 const MOST_CANDIDATES: usize = 5;
 
 /// `how` of a host program in the evidence about its plugins.

@@ -11,7 +11,7 @@ use crate::text::{show, show_path};
 pub(super) static RULE: Rule = Rule::new(
     "wrong-architecture",
     LIBRARY,
-    "every file of a needed name is for another class or machine",
+    "every file with the needed name is for another ELF class or machine",
     DOCS,
     check,
 )
@@ -28,8 +28,8 @@ machine.
 
 ## Why it matters
 
-The program does not start, and the loader's message misleads: for another class it says `wrong ELF class`,
-for another machine only that the file does not exist.
+The program does not start. For another class, the loader says `wrong ELF class`. For another machine, its message
+misleads: it says that the file does not exist.
 
 ## Example
 

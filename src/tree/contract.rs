@@ -41,7 +41,7 @@ pub trait Tree: Sync {
     /// `..`. The tree chooses the order. After an error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
 
-    /// The same as [`Tree::list`] for all entries, even if `list` shows only some of them.
+    /// Like [`Tree::list`], but visits all entries, even if `list` shows only some of them.
     fn list_all(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         self.list(path, visit)
     }
@@ -58,8 +58,8 @@ pub trait Tree: Sync {
         Ok(None)
     }
 
-    /// The same as [`Tree::list`], for entries of stages only. A directory of the sysroot counts if
-    /// a stage also has it.
+    /// Like [`Tree::list`], for entries of stages only. A directory of the sysroot counts if a
+    /// stage also has it.
     fn list_staged(&self, _path: &Path, _visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         Ok(())
     }

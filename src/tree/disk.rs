@@ -43,13 +43,13 @@ impl DiskTree {
         Ok(Self { root, cwd: Some("/".into()), ..Self::default() })
     }
 
-    /// The same with relative paths taken from `cwd`.
+    /// This tree, with relative paths taken from `cwd`.
     #[must_use]
     pub fn seen_from(self, cwd: PathBuf) -> Self {
         Self { cwd: Some(cwd), ..self }
     }
 
-    /// The same, with all files in the package's prefix assigned to that package.
+    /// This tree, with all files in the package's prefix assigned to that package.
     #[must_use]
     pub fn mounted_as(self, package: PackageId) -> Self {
         Self { package: Some(Arc::new(package)), ..self }

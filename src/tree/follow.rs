@@ -108,7 +108,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// The same as [`follow`], with the resolved directory cached.
+    /// Like [`follow`], with the resolved directory cached.
     pub(super) fn follow(
         &self,
         tree: &impl Lookup,

@@ -53,7 +53,7 @@ impl MemTree {
         Self { entries, device, inodes: 1, package: None }
     }
 
-    /// The same, with all files in the package's prefix assigned to that package.
+    /// This tree, with all files in the package's prefix assigned to that package.
     #[must_use]
     pub fn mounted_as(self, package: PackageId) -> Self {
         Self { package: Some(Arc::new(package)), ..self }

@@ -50,14 +50,15 @@ pub struct MountError {
 /// Directories of the upper tree that cover links of the lower one.
 #[derive(Default)]
 struct Moved {
-    /// The path of each in the merged tree.
+    /// The path of each directory in the merged tree, by its path in the upper tree.
     to: FastMap<PathBuf, PathBuf>,
-    /// By directory of the merged tree: the moved directories in it, in byte order.
+    /// The reverse: by path in the merged tree, the upper directories that moved there, in byte
+    /// order.
     at: FastMap<PathBuf, Vec<PathBuf>>,
 }
 
 impl Moved {
-    /// Adds a directory if its path in the merged tree differs.
+    /// Records the merged path of a directory, unless it follows from that of its parent.
     fn add(&mut self, path: &Path, place: &Path) {
         // Entries of a moved directory move with it.
         let stays = match (path.parent(), path.file_name()) {
@@ -142,13 +143,13 @@ impl OverlayTree {
         Self { keeps_directories: true, ..self }
     }
 
-    /// The same, with the upper tree counted as a part of the sysroot.
+    /// This overlay, with the upper tree counted as a part of the sysroot.
     #[must_use]
     pub fn in_sysroot(self) -> Self {
         Self { origin: Origin::Sysroot, ..self }
     }
 
-    /// The same as [`Tree::list`] for the entries of the upper tree alone.
+    /// Like [`Tree::list`], for the entries of the upper tree alone.
     pub fn list_own(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         let dir = self.resolve(path, Links::All)?;
         let merged = self.merged(&dir)?;
@@ -169,7 +170,7 @@ impl OverlayTree {
         self.moved.at.keys().map(PathBuf::as_path)
     }
 
-    /// The same, with relative paths starting at `cwd`.
+    /// This overlay, with relative paths starting at `cwd`.
     #[must_use]
     pub fn seen_from(self, cwd: PathBuf) -> Self {
         Self { cwd, ..self }
@@ -263,7 +264,7 @@ impl OverlayTree {
         Ok(self.keeps_directories && is_directory(self.lower.node(path))?)
     }
 
-    /// The parts of the directory `dir`; its path contains no links.
+    /// The directories that make up `dir`, whose path contains no links.
     fn merged(&self, dir: &Path) -> Result<Arc<Merged>, Errno> {
         // Iterates instead of recursing, because trees may be deep.
         let mut todo = Vec::new();
@@ -283,7 +284,7 @@ impl OverlayTree {
         known.ok_or(Errno::NOENT)
     }
 
-    /// The same, given the parts of the parent directory (`None` for the top).
+    /// The directories that make up `dir`, given those of its parent (`None` for the top).
     fn merge(&self, dir: &Path, above: Option<&Merged>) -> Result<Merged, Errno> {
         let moved = self.moved.at.get(dir).into_iter().flatten().cloned();
         let (Some(above), Some(name)) = (above, dir.file_name()) else {

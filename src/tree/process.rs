@@ -36,8 +36,8 @@ const KERNEL: [u64; 18] = [
 /// Names in `/dev` that lead to descriptors of the process.
 const DESCRIPTORS: [&[u8]; 4] = [b"fd", b"stdin", b"stdout", b"stderr"];
 
-/// True if the text of an absolute path shows that it differs in each process. The path need not
-/// exist.
+/// True if an absolute path, by its text alone, leads to a different file in each process
+/// (`/proc/self`, `/dev/fd`). The path need not exist.
 pub(super) fn is_named(path: &Path) -> bool {
     let mut parts: Vec<&[u8]> = Vec::new();
     for component in path.components() {

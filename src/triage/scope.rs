@@ -33,7 +33,8 @@ pub struct Scope<'a> {
     corpus: Option<&'a Corpus>,
     /// Each name of each audited file, with its files. Versions of one package share names.
     audited: FastMap<Below, Vec<FileId>>,
-    /// The same for dependencies outside of the audited files, which only some rules check.
+    /// Names of dependencies outside of the audited files, with their files. Only some rules check
+    /// them.
     dependencies: FastMap<Below, Vec<FileId>>,
     /// Names that were shortened to the soname.
     cut: FastSet<Below>,

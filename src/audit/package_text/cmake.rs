@@ -48,9 +48,9 @@ const MOST_PACKAGES: usize = 20_000;
 /// A configuration file that was not evaluated to its end, with the reason.
 pub type Undecided = (PathBuf, &'static str);
 
-/// Evaluates all configuration files that the walk found where CMake searches, and returns those
-/// too that were not evaluated to their end. The directories of headers that they and their
-/// dependencies name join `dirs`.
+/// Evaluates each configuration file that was given by name or that CMake would find. The second
+/// list holds the files whose evaluation did not finish. Adds the header directories that these
+/// files and their dependencies name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,

@@ -37,7 +37,7 @@ pub(super) struct Interfaces<'a> {
     pub(super) sees_system: bool,
 }
 
-/// Extensions of headers that users include; files with others are parts of headers.
+/// Extensions of headers that users include. Files with another extension are parts of headers.
 const ENDS: [&[u8]; 6] = [b"h", b"hh", b"hpp", b"hxx", b"h++", b"cuh"];
 /// Directories of headers of the C library, of Linux and of the C++ library, and that of OpenCL and
 /// SYCL. Many packages share them.

@@ -263,7 +263,8 @@ impl<'a> Under<'_, 'a> {
         Ok(())
     }
 
-    /// Binds a relocation to the first answer to its question; false if another rule decides.
+    /// Binds a relocation to the first definition in the scope that answers its question. Returns
+    /// false if another rule decides.
     fn ask(
         &self,
         referring: Referring<'a>,

@@ -194,8 +194,9 @@ fn take_uses(
     }
 }
 
-/// The index of a symbol in `Object::references`. Undefined symbols come first in most tables.
+/// The index of a symbol in `Object::references`; an error if the object does not refer to it.
 pub(super) fn place(object: &Object, symbol: SymbolIndex) -> Result<usize, usize> {
+    // Undefined symbols come first in most tables, after the null symbol.
     let guess = symbol.position().wrapping_sub(1);
     if object.references.get(guess).is_some_and(|reference| reference.symbol == symbol) {
         return Ok(guess);

@@ -21,11 +21,12 @@ pub(super) struct Hosted<'a, 'n> {
     names: &'n RequestedNames,
     /// The symbols of interest that a file defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
-    /// Of plugins and the libraries that they bring, by the plugin's directory and its parent.
+    /// Symbols of plugins and of the libraries that they bring, by the plugin's directory and its
+    /// parent.
     by_dir: FastMap<&'a Path, Symbols<'a>>,
-    /// Of plugins alone, in the same way.
+    /// Symbols of plugins alone, by the plugin's directory and its parent.
     plugins_by_dir: FastMap<&'a Path, Symbols<'a>>,
-    /// Of plugins alone: the programs that open a plugin with the symbol.
+    /// By symbol of a plugin: the programs that open such a plugin.
     programs: FastMap<&'a [u8], Vec<FileId>>,
 }
 

@@ -36,8 +36,9 @@ pub(super) fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bo
     dirs.any(|dir| begins(name.as_bytes(), dir.as_os_str().as_bytes(), b"-"))
 }
 
-/// The same for a library: `slang` or `libslang` for `libslang.so.2`, `ceph` for
-/// `libceph-common.so.2`, `kres_modules` for `libkres.so.9`.
+/// True if a directory of `plugin` is named after `library`: `slang` or `libslang` for
+/// `libslang.so.2`, `ceph` for `libceph-common.so.2`, `kres_modules` for `libkres.so.9`. The first
+/// `system` directories do not count.
 pub(super) fn is_named_after_library(plugin: &Path, system: usize, library: &Path) -> bool {
     let Some(dir) = plugin.parent() else { return false };
     let name = stem(library.as_os_str().as_bytes());

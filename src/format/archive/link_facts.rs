@@ -301,8 +301,8 @@ impl Reader<'_> {
     }
 }
 
-/// The place of the table of sections. If the ELF header has no room for their number, that is in the
-/// first entry: then the place of that entry, and false, until it is read.
+/// The place of the section headers, and true. If the ELF header has no room for their number, the
+/// first section header has it: until that one is read, its place and false.
 fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;

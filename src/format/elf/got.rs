@@ -1,6 +1,6 @@
-//! The symbols of a MIPS global offset table. Each is an implicit relocation without a table entry
-//! (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`). `relocs` reads them before the tables, as
-//! the loader does.
+//! The symbols of a MIPS global offset table. The loader looks up the symbol of each global entry,
+//! although no relocation table lists it (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`).
+//! `relocs` reads these entries before the relocation tables, as the loader does.
 
 use super::SymbolIndex;
 use super::dynamic::Dynamic;

@@ -101,8 +101,8 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory in `text`. Other bytes without a NUL may precede the `first` one of a run:
-/// code, or a big-endian length whose last byte is not zero.
+/// The search directory at the end of `text`. If it is the `first` one of a run, other bytes than
+/// NUL may precede it: code, or a big-endian length.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;

@@ -16,9 +16,9 @@ const OPEN_END: u64 = 4 << 20;
 /// Upper bound, in bytes, for one table: a sparse file can be larger than any memory.
 const MOST: u64 = 256 << 20;
 
-/// Size in bytes up to which a thread keeps its buffer for tables; hardly any program needs more.
+/// Size in bytes up to which a thread keeps its buffer for tables. Hardly any program needs more.
 pub(super) const ROOM: usize = 1 << 20;
-/// The same if no tables are kept: then the largest libraries use the buffer too, one by one.
+/// This size if no tables are kept: then the largest libraries also use the buffer, one by one.
 pub(super) const ROOM_LEAN: usize = 16 << 20;
 
 /// The position of one table: first in the file, later in the buffer.

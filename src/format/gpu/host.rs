@@ -39,10 +39,10 @@ pub(super) struct Extent {
 /// The positions of device code in a host object.
 #[derive(Default)]
 pub(super) struct Places {
-    /// Targets of wrappers, each up to the end of its segment.
+    /// Data that wrappers point to, each up to the end of its segment.
     pub(super) pointed: Vec<Extent>,
-    /// Sections with bundles. They are read in objects without wrappers, and compared with the
-    /// targets of wrappers in others.
+    /// Sections with bundles. They are read in objects without wrappers, and compared with
+    /// `pointed` in others.
     pub(super) hip_sections: Vec<Extent>,
     pub(super) nv_sections: Vec<Extent>,
     pub(super) offloading: Vec<Extent>,

@@ -9,7 +9,7 @@ use crate::report::layout::{Page, name};
 use crate::text::{show, show_path};
 use std::io;
 
-/// Upper bound for the symbols of a pair of libraries without `-v`.
+/// Maximum number of symbols that are listed for a pair of libraries without `-v`.
 const MOST: usize = 8;
 
 impl Sheet<'_> {

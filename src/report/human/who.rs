@@ -63,8 +63,9 @@ impl Sheet<'_> {
         page.more(places.len().saturating_sub(most), "directory", "directories")
     }
 
-    /// The chain of needs from the first entry point to the only file. Entries about copies skip
-    /// it, because their lines already say which file needs each copy.
+    /// For an entry about one file: the chain of needs from the first entry point to that file.
+    /// Without `-v`, entries about copies omit it: their lines already say which file needs each
+    /// copy.
     pub(super) fn chain(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let has_copies = !self.entries.evidence(entry, EvidenceKind::Copy).is_empty();
         if has_copies && !page.style.verbose {

@@ -1,5 +1,6 @@
-//! Chooses the loader of an entry point and keeps all loaders: directories, cache, preload list and
-//! release. `read` extracts these from the loader's binary.
+//! Chooses the loader of an entry point, and stores each loader with its directories, cache,
+//! preload list and release. `read` gets these from the loader's binary, its configuration files
+//! and its libc.
 
 mod assumed;
 pub(super) mod config;

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 /// Upper bound for the lines of one kind without `-v`.
 pub(super) const MOST: usize = 20;
-/// Upper bound for the referrers named for one symbol.
+/// Maximum number of referrers that are listed for one symbol.
 pub(super) const MOST_BY: usize = 3;
 
 /// The parts of the answer that [`render`] shows.

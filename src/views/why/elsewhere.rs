@@ -11,7 +11,7 @@ use crate::rules::stem;
 use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Upper bound for the files named for one need.
+/// Maximum number of files that are listed for one need.
 const MOST: usize = 4;
 
 /// Another file of the library in the same process: the soname is equal, or differs only in its

@@ -106,7 +106,7 @@ struct SymbolRequester<'a> {
     installed: Vec<InstalledOut<'a>>,
 }
 
-/// A library of the system that defines the symbol.
+/// A file of the system that defines the symbol: a library, or a program that may load the object.
 #[derive(Serialize)]
 struct InstalledOut<'a> {
     path: Text<'a>,

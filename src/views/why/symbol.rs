@@ -343,7 +343,8 @@ impl Maker<'_> {
         Some((file, symbol))
     }
 
-    /// True if a relocation of the file uses the symbol; false if the relocations were not read.
+    /// True if a relocation of the file uses the symbol; also false if the relocations were not
+    /// read.
     fn is_used(&mut self, key: Key) -> bool {
         let (file, symbol) = key;
         let relocations = || self.audit.corpus.relocations(file);

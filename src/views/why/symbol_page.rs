@@ -15,8 +15,9 @@ use std::io;
 /// Upper bound for the groups of entry points shown without `-v`.
 const MOST_GROUPS: usize = 3;
 
-/// Definitions in lookup order, each with true if an object binds to it. `None` stands for the
-/// entry point itself, so that entry points with the same order share a group.
+/// Definitions in lookup order, by index, each with true if an object binds to it. `None` stands
+/// for a definition in the entry point itself, so that entry points with the same order share a
+/// group.
 type Order = Vec<(Option<usize>, bool)>;
 
 impl Page<'_> {
