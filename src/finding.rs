@@ -46,11 +46,13 @@ pub enum EvidenceKind {
     Copy,
     /// A reference that binds to a definition of a library other than its own.
     Bound,
+    /// A file of the process that may load a library by this name with dlopen.
+    MayLoad,
 }
 
 impl EvidenceKind {
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Root,
         Self::Chain,
         Self::Tried,
@@ -62,6 +64,7 @@ impl EvidenceKind {
         Self::Change,
         Self::Copy,
         Self::Bound,
+        Self::MayLoad,
     ];
 }
 

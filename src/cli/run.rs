@@ -75,6 +75,7 @@ impl Run {
         let given = Given { explained: &explained, solved: &solved };
         let mut findings = rules::check(&audit, &plan, given);
         rules::near_archives::attach(&audit, tree, &mut findings);
+        rules::may_load::attach(&audit, tree, &mut findings);
         let mut proposal = plan
             .fix
             .clone()

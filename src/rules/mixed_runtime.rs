@@ -48,7 +48,8 @@ For OpenMP, build all parts with one compiler, or link them to one runtime.
 ## Limits
 
 Only files in the closure of one entry point are compared: a runtime that another plugin brings into the same
-process is not seen. Statically linked runtimes are not seen either.
+process is not seen. Statically linked runtimes are not seen either. Files that may load one more copy with dlopen
+are evidence (`may load`), as for `library-twice`.
 ";
 
 /// Runtimes of which a process has at most one file, by soname.

@@ -38,6 +38,7 @@ mod lost_search_path;
 mod lost_target;
 mod malformed;
 mod mangled;
+pub mod may_load;
 mod missing_dev_link;
 mod missing_device_bitcode;
 mod missing_dlopen;

@@ -3,6 +3,8 @@
 //! --no-copy-dt-needed-entries`, and program headers with readelf.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
+mod copies;
+
 use crate::support;
 
 use crate::support::debian::{self, Debian};
@@ -516,43 +518,4 @@ fn a_libc_under_the_loader_of_another_build() {
     assert_eq!((found("whole", &[]), runs("whole")), (vec![], true));
     // `ldd` runs the system's loader for either.
     assert_eq!(found("whole", &["--as-ldd"]), ["ld.so"]);
-}
-
-/// Two libraries that contain one code base, with their symbols visible, hidden or versioned.
-#[test]
-fn one_code_base_in_two_libraries() {
-    let code: String =
-        (0..1_200).map(|n| format!("int base_{n}(void) {{ return {n}; }}")).collect();
-    let hide = "#pragma GCC visibility push(hidden)\n";
-    let cases = [("", false, vec!["symbols"]), (hide, false, vec![]), ("", true, vec![])];
-    for (begin, versions, expected) in cases {
-        let lab = Lab::new();
-        lab.so(
-            "libone.so",
-            &format!("{code} int one(void) {{ return 1; }}"),
-            &["-Wl,-soname,libone.so"],
-        );
-        lab.write("two.map", "TWO { global: *; };");
-        let own = format!(
-            "{begin}{code}\n{} int two(void) {{ return 2; }}",
-            if begin.is_empty() { "" } else { "#pragma GCC visibility pop\n" }
-        );
-        let script = if versions { "-Wl,--version-script,two.map" } else { "-Wl,-O1" };
-        lab.so("libtwo.so", &own, &["-Wl,-soname,libtwo.so", script]);
-        if versions {
-            lab.write("one.map", "ONE { global: *; };");
-            let flags = ["-Wl,-soname,libone.so", "-Wl,--version-script,one.map"];
-            lab.so("libone.so", &format!("{code} int one(void) {{ return 1; }}"), &flags);
-        }
-        let flags = ["-Wl,--no-as-needed", "-L.", "-lone", "-ltwo", "-Wl,-rpath,$ORIGIN"];
-        lab.exe(
-            "app",
-            "int one(void); int two(void); int main(void) { return one() + two(); }",
-            &flags,
-        );
-        let report = Report::of(support::linkaudit().arg(lab.path("app")));
-        let found: Vec<&str> =
-            report.of_rule("library-twice").map(|finding| text(&finding["detail"])).collect();
-        assert_eq!(found, expected, "{begin} {versions}");
-    }
 }

@@ -27,6 +27,13 @@ impl Sheet<'_> {
             let why = why.unwrap_or_default();
             page.item(label, &format!("{file}{why}"))?;
         }
+        for loading in self.entries.evidence(entry, EvidenceKind::MayLoad) {
+            let Some((path, library)) = loading.path.as_deref().zip(loading.name.as_deref()) else {
+                continue;
+            };
+            let file = name(&self.entries.short(path));
+            page.item("may load", &format!("{} by {file} (dlopen)", show(library)))?;
+        }
         // The heading already names a single symbol.
         if bound.len() > 1 {
             symbols(&bound, page)?;

@@ -1,0 +1,83 @@
+//! File names of libraries among the strings of a file, such as arguments of dlopen.
+
+use crate::format::{ReadError, read_range};
+use crate::tree::Handle;
+use memchr::{memchr, memmem, memrchr};
+use std::collections::BTreeSet;
+
+/// Number of bytes that are searched: the loaded segments of a library come before its debug data,
+/// and are rarely larger.
+const MOST: u64 = 64 << 20;
+/// Number of bytes that are read at a time.
+const CHUNK: u64 = 1 << 20;
+/// NAME_MAX (`linux/limits.h`), with the NULs before and after the name.
+const LONGEST: u64 = 255 + 2;
+
+/// Strings like `libfoo.so.1` in the first 64 MiB of a file. Names in its dynamic section are among
+/// them.
+pub fn library_names(file: &Handle) -> Result<BTreeSet<Vec<u8>>, ReadError> {
+    let end = file.stat().len.min(MOST);
+    let mut out = BTreeSet::new();
+    let mut at = 0;
+    while at < end {
+        let start = at.saturating_sub(LONGEST);
+        let bytes = read_range(file, start, at - start + CHUNK + LONGEST)?;
+        out.extend(names(&bytes).map(<[u8]>::to_vec));
+        at += CHUNK;
+    }
+    Ok(out)
+}
+
+/// The names in a part of a file.
+fn names(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    memmem::find_iter(bytes, b".so").filter_map(|suffix| {
+        let start = memrchr(0, &bytes[..suffix])? + 1;
+        let end = suffix + memchr(0, &bytes[suffix..])?;
+        let name = &bytes[start..end];
+        is_name(name, &bytes[suffix + 3..end]).then_some(name)
+    })
+}
+
+/// True for a library's file name with this text after `.so`.
+fn is_name(name: &[u8], version: &[u8]) -> bool {
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"._+-".contains(b);
+    let is_version = |b: &u8| b.is_ascii_digit() || *b == b'.';
+    name.len() <= 255
+        && name.starts_with(b"lib")
+        && name.iter().all(is_plain)
+        && version.first().is_none_or(|dot| *dot == b'.')
+        && version.iter().all(is_version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNK, library_names};
+    use crate::tree::{MemTree, Opened, Tree as _};
+    use std::path::Path;
+
+    fn found(bytes: &[u8]) -> Vec<String> {
+        let mut tree = MemTree::new();
+        tree.file("/f", bytes.to_vec());
+        let Ok(Opened::File(file)) = tree.open(Path::new("/f")) else { panic!("no file") };
+        let names = library_names(&file).expect("readable");
+        names.into_iter().map(|name| String::from_utf8(name).expect("ASCII")).collect()
+    }
+
+    #[test]
+    fn only_whole_names_of_libraries() {
+        let text = b"\0libz.so.1\0/usr/lib/libcurl.so\0libfoo.so.x\0libbar.sox\0liba.so: gone\0\
+                     libssl.so\0mod.so\0libc++.so.1.0\0";
+        assert_eq!(found(text), ["libc++.so.1.0", "libssl.so", "libz.so.1"]);
+        assert_eq!(found(b"libz.so.1\0libz.so.2"), [""; 0], "a start or an end is missing");
+    }
+
+    #[test]
+    fn a_name_at_every_place_around_the_end_of_a_chunk() {
+        let end = usize::try_from(CHUNK).expect("small");
+        for at in end - 16..end + 4 {
+            let mut bytes = vec![0; end + 64];
+            bytes[at..at + 9].copy_from_slice(b"libz.so.1");
+            assert_eq!(found(&bytes), ["libz.so.1"], "{at}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Libraries of which a process loads two copies, or one more with dlopen.
+
+use super::evidence;
+use crate::support::report::{Report, text};
+use crate::support::{self, Lab, clean};
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Two libraries that contain one code base, with their symbols visible, hidden or versioned.
+#[test]
+fn one_code_base_in_two_libraries() {
+    let code: String =
+        (0..1_200).map(|n| format!("int base_{n}(void) {{ return {n}; }}")).collect();
+    let hide = "#pragma GCC visibility push(hidden)\n";
+    let cases = [("", false, vec!["symbols"]), (hide, false, vec![]), ("", true, vec![])];
+    for (begin, versions, expected) in cases {
+        let lab = Lab::new();
+        lab.so(
+            "libone.so",
+            &format!("{code} int one(void) {{ return 1; }}"),
+            &["-Wl,-soname,libone.so"],
+        );
+        lab.write("two.map", "TWO { global: *; };");
+        let own = format!(
+            "{begin}{code}\n{} int two(void) {{ return 2; }}",
+            if begin.is_empty() { "" } else { "#pragma GCC visibility pop\n" }
+        );
+        let script = if versions { "-Wl,--version-script,two.map" } else { "-Wl,-O1" };
+        lab.so("libtwo.so", &own, &["-Wl,-soname,libtwo.so", script]);
+        if versions {
+            lab.write("one.map", "ONE { global: *; };");
+            let flags = ["-Wl,-soname,libone.so", "-Wl,--version-script,one.map"];
+            lab.so("libone.so", &format!("{code} int one(void) {{ return 1; }}"), &flags);
+        }
+        let flags = ["-Wl,--no-as-needed", "-L.", "-lone", "-ltwo", "-Wl,-rpath,$ORIGIN"];
+        lab.exe(
+            "app",
+            "int one(void); int two(void); int main(void) { return one() + two(); }",
+            &flags,
+        );
+        let report = Report::of(support::linkaudit().arg(lab.path("app")));
+        let found: Vec<&str> =
+            report.of_rule("library-twice").map(|finding| text(&finding["detail"])).collect();
+        assert_eq!(found, expected, "{begin} {versions}");
+    }
+}
+
+/// A library that a process loads twice, and that a file of it opens once more. The evidence names the
+/// file and the library that the loader then reports; a name in a file without dlopen is none.
+#[test]
+fn a_third_copy_by_dlopen() {
+    let lab = Lab::new();
+    let code: String = (0..30).map(|n| format!("int base_{n}(void) {{ return {n}; }}")).collect();
+    for version in ["1", "2", "3"] {
+        let name = format!("libbase.so.{version}");
+        lab.so(&name, &code, &[&format!("-Wl,-soname,{name}")]);
+    }
+    let origin = "-Wl,-rpath,$ORIGIN";
+    let opens = "#include <dlfcn.h>\n#include <stddef.h>\n\
+                 const char *other = \"libother.so.3\";\n\
+                 int open_it(void) { return dlopen(\"libbase.so.3\", RTLD_NOW) == NULL; }";
+    lab.so("libopens.so", opens, &["-Wl,-soname,libopens.so", origin]);
+    let names = "const char *name = \"libbase.so.4\"; int named(void) { return 0; }";
+    lab.so("libnames.so", names, &["-Wl,-soname,libnames.so"]);
+    let main = "int open_it(void); int named(void); int main(void) { return open_it() + named(); }";
+    let libraries =
+        ["-L.", "-lopens", "-lnames", "-Wl,--no-as-needed", "-l:libbase.so.1", "-l:libbase.so.2"];
+    lab.exe("app", main, &[&libraries[..], &[origin]].concat());
+
+    let run = clean(lab.path("app")).env("LD_DEBUG", "files").output().expect("the program");
+    assert!(run.status.success(), "{run:?}");
+    let said = String::from_utf8_lossy(&run.stderr);
+    let opened: BTreeSet<(PathBuf, String)> = said
+        .lines()
+        .filter_map(|line| line.split_once("file=")?.1.split_once(" [0];  dynamically loaded by "))
+        .map(|(name, by)| {
+            (PathBuf::from(by.split_once(" [").map_or(by, |(by, _)| by)), name.to_owned())
+        })
+        .collect();
+    let report = Report::of(support::linkaudit().arg(lab.path("app")));
+    let found: Vec<&Value> = report.of_rule("library-twice").collect();
+    assert_eq!(found.len(), 1);
+    let may_load: BTreeSet<(PathBuf, String)> = evidence(found[0], "may-load")
+        .into_iter()
+        .map(|one| (PathBuf::from(text(&one["path"])), text(&one["name"]).to_owned()))
+        .collect();
+    println!("may-load: {} by the loader, {} by the report", opened.len(), may_load.len());
+    assert_eq!(opened.len(), 1, "{said}");
+    assert_eq!(may_load, opened);
+    let shown = support::linkaudit().arg(lab.path("app")).output().expect("a report");
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains("libbase.so.3 by libopens.so (dlopen)"), "{shown}");
+}
