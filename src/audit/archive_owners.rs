@@ -19,25 +19,26 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Most bytes of one package file, and most package files for one directory of archives. A desktop
-/// has 900 files of pkg-config and 2,000 of CMake.
+/// Maximum size in bytes of a package file that is read.
 const MOST_OF_FILE: u64 = 8 << 20;
+/// Maximum number of package files of one kind for one directory of archives. A desktop has 900
+/// files of pkg-config and 2,000 of CMake.
 const MOST_FILES: usize = 8000;
-/// Most archives for one name: several releases of LLVM use the same names.
+/// Maximum number of archives for one name: several releases of LLVM use the same names.
 const MOST: usize = 3;
 
 /// The packages of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveOwner {
-    /// The archive.
+    /// The path of the archive.
     pub path: Arc<Path>,
     /// True if it exists; a package may list a file that is gone.
     pub exists: bool,
-    /// The Debian package.
+    /// The Debian packages that install it, separated by commas.
     pub package: Option<String>,
-    /// The pkg-config package.
+    /// The pkg-config package that links it.
     pub pkg_config: Option<String>,
-    /// The CMake package, and its target for the archive.
+    /// The CMake package that imports it, and its target for the archive.
     pub cmake: Option<CMakeTarget>,
 }
 
@@ -56,8 +57,8 @@ pub struct ArchiveOwners {
 }
 
 impl ArchiveOwners {
-    /// Finds the owners of the archives at `paths`, and the archives of installed packages that
-    /// have one of `names`: `foo` for `libfoo.a`.
+    /// Finds the owners of the archives at `paths`. Also finds the installed archives with one of
+    /// `names` (`foo` for `libfoo.a`), at most three for a name, and their owners.
     pub fn find(tree: &dyn Tree, paths: &BTreeSet<PathBuf>, names: &BTreeSet<Vec<u8>>) -> Self {
         let mut out = Self::default();
         if paths.is_empty() && names.is_empty() {
@@ -113,7 +114,7 @@ impl ArchiveOwners {
         out
     }
 
-    /// The owner of the archive at a path that was asked for.
+    /// The owner of the archive at a path that was asked for; `None` if no package of it is known.
     pub fn of(&self, path: &Path) -> Option<&ArchiveOwner> {
         self.by_path.get(path).filter(|owner| owner.is_known())
     }
@@ -125,7 +126,7 @@ impl ArchiveOwners {
     }
 }
 
-/// The file name of the archive `name`: `libfoo.a` for `foo`.
+/// The file name of the archive `name`: `libfoo.a` for `foo` and for `libfoo.a`.
 fn archive_name(name: &[u8]) -> Vec<u8> {
     if name.ends_with(b".a") { name.to_vec() } else { [b"lib", name, b".a"].concat() }
 }
@@ -166,8 +167,8 @@ impl<'a> Beside<'a> {
         out
     }
 
-    /// Adds the archives in `own` that a package file links. An archive counts only if no earlier
-    /// `-L` directory has a file with its name.
+    /// Adds the archives in `own` that a package file links, by path or with `-l`. An archive of
+    /// `-l` counts only if no earlier `-L` directory has a file with its name.
     fn add_pkg_config(
         &mut self,
         (tree, own): (&dyn Tree, &Path),
@@ -228,7 +229,7 @@ fn prefix(dir: &Path) -> Option<&Path> {
     if is_lib(above) { above.parent() } else { None }
 }
 
-/// Files in `dirs` whose names have this end, sorted.
+/// Files in `dirs` whose names end with `end`, sorted.
 fn files(tree: &dyn Tree, dirs: &[PathBuf], end: &str) -> Vec<PathBuf> {
     let mut out = Vec::new();
     for dir in dirs {
@@ -252,7 +253,7 @@ fn files_of_cmake(tree: &dyn Tree, dir: &Path, prefix: Option<&Path>) -> Vec<Pat
     roots.dedup();
     let below = |dir: &Path| {
         let mut out = Vec::new();
-        // As above.
+        // A directory that cannot be listed yields no package directories.
         let _ = tree.list(dir, &mut |name, node| {
             if node != Node::Kind(Kind::File) && out.len() < MOST_FILES {
                 out.push(dir.join(name));
@@ -283,7 +284,7 @@ fn imported<'a>(
         let Some((target, location)) = location(&text, &command) else { continue };
         let Some(path) = by_name.get(last_part(location)).copied() else { continue };
         let is_it = if let Some(rest) = location.strip_prefix(b"${") {
-            // The variable is taken as the prefix of the package.
+            // The variable is assumed to hold the prefix of the package.
             let end = rest.iter().position(|byte| *byte == b'}').map_or(rest.len(), |at| at + 1);
             rest[end..].starts_with(b"/") && path.as_os_str().as_bytes().ends_with(&rest[end..])
         } else {
@@ -297,7 +298,8 @@ fn imported<'a>(
     out
 }
 
-/// The property with the file of an imported target, for one configuration or all.
+/// Start of the names of properties that hold the file of an imported target:
+/// `IMPORTED_LOCATION`, and `IMPORTED_LOCATION_<CONFIG>` for one configuration.
 const LOCATION: &[u8] = b"IMPORTED_LOCATION";
 
 /// The target and its file in `set_target_properties(TARGET PROPERTIES … IMPORTED_LOCATION FILE)`.
@@ -316,8 +318,8 @@ fn location<'t>(text: &'t [u8], command: &Command) -> Option<(&'t [u8], &'t [u8]
     None
 }
 
-/// The package whose configuration file lies beside `file`. If there are several, the longest
-/// package name with which the name of `file` begins.
+/// The package whose configuration file lies beside `file`. If there are several, it is the one
+/// with the longest name with which the name of `file` begins.
 fn package_of(tree: &dyn Tree, file: &Path) -> Option<String> {
     let dir = file.parent()?;
     let files = files(tree, &[dir.to_path_buf()], ".cmake");

@@ -1,5 +1,5 @@
 //! Selects the archives and objects whose members are read, and builds the archive set. A plain
-//! audit of a large system reads none, because that would cost more than all other reading.
+//! audit of a large system reads few archives: to read all would cost more than all other reading.
 
 use super::binding::Bound;
 use super::unlinkable;
@@ -20,11 +20,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Audited archives up to this total size in bytes are read without a request, and so are objects.
-/// That takes a few milliseconds.
+/// If the audited archives have at most this total size, in bytes, their members are read without
+/// a request. The same limit holds for the audited relocatable objects. Reading this much takes a
+/// few milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
-/// Facts about unbound names.
+/// The undefined symbols of the run, the files that define them, and the prefixes.
 #[derive(Clone, Copy)]
 pub(super) struct Unbound<'a> {
     pub(super) diagnosis: &'a Diagnosis,
@@ -48,7 +49,8 @@ pub(super) fn read(
     shelve(&[], corpus, collector, wanted)
 }
 
-/// Relocatable objects, whose symbol tables are read to check that they are consistent.
+/// The audited relocatable objects; none if their total size exceeds the limit. Their symbol
+/// tables are read to check that they are consistent.
 fn objects(corpus: &Corpus) -> Vec<FileId> {
     let is_object = |facts: &FileFacts| {
         let object = facts.object().filter(|_| facts.audited && facts.foreign().is_none());
@@ -59,9 +61,9 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
     objects().filter(|_| size <= MOST_UNASKED).map(|(file, _)| file).collect()
 }
 
-/// Reads the members of all archives, and of objects given by name, if the run is about archives.
-/// Later steps look up `unbound` names in them. Verification of a fix looks up all references of
-/// objects with an undefined one.
+/// If the run is about archives (`plan.members`), reads the members of all archives, and the
+/// symbols of start files and of the objects given by name. Later steps look up `unbound` names in
+/// them. Verification of a fix looks up all references of each object with an undefined reference.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -85,8 +87,7 @@ pub(super) fn read_all(
     };
     plan.members.then(|| {
         let wanted = corpus.files.entries().filter_map(is_wanted).collect();
-        // A link may take a definition from an archive for any reference of a shared object, bound
-        // or not.
+        // In a link, an archive may define any reference of a shared object, bound or not.
         let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
         let inputs = inputs.filter_map(FileFacts::object);
         let referred = lacking(corpus, bound).chain(inputs).flat_map(|object| {
@@ -138,7 +139,8 @@ pub(super) fn definitions(
     out
 }
 
-/// Reads the members of `wanted`. The set has an object as an entry only if `lazy` names it.
+/// Reads the members of `wanted`. The set has all archives among them as entries, but an object
+/// only if `lazy` names it.
 fn shelve(
     lazy: &[PathBuf],
     corpus: &mut Corpus,
@@ -167,7 +169,8 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
     };
     let all = plan.facts;
     let size: u64 = archives().filter(|(_, f)| f.audited).map(|(_, f)| f.stat.len).sum();
-    // If a provider archive defines the symbol, the report names the members that refer to it.
+    // If an archive below a `--lib-path` defines an undefined symbol, the report names the members
+    // that refer to the symbol.
     let traced = diagnosis.undefined.iter().any(|undefined| {
         let object = corpus.files[undefined.file].object();
         object.is_some_and(|object| {
@@ -176,8 +179,8 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
             found.any(|provider| provider.member.is_some() && corpus.files[provider.file].provider)
         })
     });
-    // An object was probably linked from an archive beside it. A whole system has many archives,
-    // and there this does not hold.
+    // In a package, an object was probably linked from an archive beside it. In a whole system,
+    // this does not hold.
     let objects = corpus.files.iter().filter(|f| f.audited && f.object().is_some()).count();
     let broken: FastSet<&Path> = diagnosis
         .undefined
@@ -198,7 +201,8 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
     archives().filter(|(_, facts)| is_wanted(facts)).map(|(file, _)| file).collect()
 }
 
-/// True for a start file of compilers, if the run is about all archives of a system.
+/// True for a start file of compilers below a `--lib-path`, if the run checks all archives below a
+/// directory (`--self`).
 fn is_start_file(plan: &Plan, facts: &FileFacts) -> bool {
     !plan.self_dirs.is_empty() && facts.provider && unlinkable::is_start_file(&facts.path)
 }

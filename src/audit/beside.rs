@@ -10,7 +10,7 @@ use crate::resolve::hosts::Hosts;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 
-/// Reads the files at `paths`; any other entry is skipped.
+/// Reads the files at `paths`. A path that does not lead to a file is skipped.
 pub(super) fn read(
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,

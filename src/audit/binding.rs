@@ -1,5 +1,5 @@
-//! The loops of binding: standalone bindings, all entry points, and a few names that a view asks
-//! about. A stage that lacks a fact returns needs; the collector reads them.
+//! The loops that bind symbols: standalone, under all entry points, and for a few names that a view
+//! asks about. A step that lacks facts returns needs, and the collector reads these facts.
 
 use super::Audit;
 use super::rounds::Rounds;
@@ -110,7 +110,8 @@ pub(super) fn bind(
     }
 }
 
-/// Fewest entry points for one worker: it reuses results of one entry point for the next.
+/// Minimum number of entry points for one worker, which reuses results of one entry point for the
+/// next.
 fn share(roots: usize) -> usize {
     roots / (8 * rayon::current_num_threads()) + 1
 }
@@ -161,7 +162,7 @@ fn quiet_links(
     quiet.map(|(closure, _)| closure.links_id()).collect()
 }
 
-/// The entry point of the host program, by the entry point of its plugin.
+/// Maps each entry point that is a plugin to the entry point that is its host program.
 fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
     let roots = || closures.roots.entries();
     if roots().all(|(_, closure)| closure.root.host.is_none()) {
@@ -225,7 +226,7 @@ pub fn bind_names(
     NamedBindings { symbols, bindings, archives }
 }
 
-/// The closure of each file that was resolved as an entry point of its own.
+/// The closure of each file that was resolved as an entry point without a host program.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
     for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {
@@ -237,7 +238,8 @@ fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     lone
 }
 
-/// Computes the standalone bindings of every object that some entry point loads.
+/// Computes the standalone bindings of the objects that entry points load. Objects without a
+/// closure of their own, with one that the loader rejects, or with one for musl have none.
 fn bind_own(
     plan: &Plan,
     corpus: &mut Corpus,

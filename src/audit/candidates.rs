@@ -1,6 +1,6 @@
-//! Finds files in a prefix that have the name of a missing library, audited or not. It lists
+//! Finds files in a prefix, audited or not, that have the name of a missing library. It lists
 //! directories and opens no file. With these files, `missing-library` can tell a library that the
-//! search misses from one that is absent, and `diagnosis` looks up symbols in them.
+//! loader's search misses from one that is absent, and `diagnosis` looks up symbols in them.
 
 use crate::diagnosis::MissingNeed;
 use crate::facts::Corpus;
@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Kernel file systems are skipped: they hold many names and no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Most entries listed below one prefix: more than a whole `/usr` has. A larger prefix, such as a
-/// whole disk, is treated as one without candidates.
+/// Maximum number of entries below one prefix: more than a whole `/usr` has. The listing of a
+/// larger prefix, such as a whole disk, yields no candidates.
 const MOST_ENTRIES: usize = 300_000;
 
 /// The listings of the run's walks.
@@ -39,7 +39,7 @@ impl Walked<'_> {
     }
 }
 
-/// Most files of one name that are read.
+/// Maximum number of files with one name that are read.
 const MOST_OF_NAME: usize = 8;
 
 /// File names below one prefix, with the paths of the files, sorted.
@@ -50,7 +50,7 @@ type Listing = FastMap<OsString, Vec<PathBuf>>;
 pub struct Candidates {
     /// The paths of the files, by prefix and name.
     found: FastMap<(PathBuf, OsString), Vec<PathBuf>>,
-    /// Names of shared objects below the prefixes that were listed.
+    /// The listings of prefixes, by prefix.
     listings: FastMap<PathBuf, Listing>,
 }
 
@@ -121,7 +121,7 @@ impl Candidates {
         out
     }
 
-    /// True if a file below the prefix of `file` has the name of one of its missing libraries.
+    /// True if the search found a file with the name of `library` below the prefix of `file`.
     pub fn holds(
         &self,
         corpus: &Corpus,
@@ -135,8 +135,8 @@ impl Candidates {
     }
 }
 
-/// The files below a directory that have one of `names`, by name, sorted; at most eight of each. A
-/// directory with more than 300,000 entries has none.
+/// The files below a directory that have one of `names`, by name, sorted; at most eight for a name.
+/// A directory with more than 300,000 entries yields none.
 pub fn named_below(
     tree: &dyn Tree,
     directory: &Path,

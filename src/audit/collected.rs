@@ -7,7 +7,7 @@ use crate::tree::walk::{Given, Totals, UnreadablePath};
 use crate::tree::{Kind, Tree};
 use std::collections::BTreeSet;
 
-/// The prefixes of the given paths and of the packages of their files.
+/// The stated prefix, the prefixes of the given paths, and those of the packages of all files.
 pub(super) fn prefixes(
     plan: &Plan,
     given: &[Given],

@@ -34,7 +34,7 @@ impl Audit {
         self.archives().filter(|file| self.library.archive(*file).is_none()).count()
     }
 
-    /// All audited archives by path.
+    /// The coverage of all audited archives, sorted by path.
     pub fn archive_lines(&self) -> Vec<Line> {
         let library = &self.library;
         let mut archives: Vec<FileId> = self.archives().collect();

@@ -72,7 +72,7 @@ pub(super) fn find(
     out
 }
 
-/// The existing directories, each once, by their paths with links resolved.
+/// The existing directories that may hold databases, by real path and owner.
 fn directories(
     tree: &dyn Tree,
     corpus: &Corpus,
@@ -111,7 +111,7 @@ fn has_soname(facts: &FileFacts, start: &[u8]) -> bool {
     facts.object().and_then(Object::soname).is_some_and(|soname| soname.starts_with(start))
 }
 
-/// Reads one database. `None` if it is not a regular file; the error is a reason for the report.
+/// Reads one database. `None` if it is not a regular file; the error is the reason for the report.
 fn read(tree: &dyn Tree, path: &Path, name: Name) -> Result<Option<Database>, String> {
     let Opened::File(handle) = tree.open(path).map_err(describe)? else { return Ok(None) };
     let is_text = path.extension() == Some(OsStr::new("txt"));

@@ -1,6 +1,6 @@
 //! Looks up definitions in archives by a predicate on their names. Most names that members define
 //! are not stored (`symbol_names`), so the indexes of the archives are read again. Rules and the
-//! view `archive` use it to find definitions that nearly fit an undefined name.
+//! view `archive` find in this way definitions whose names resemble an undefined name.
 
 use super::Audit;
 use crate::format::archive::{self, Definition};
@@ -10,7 +10,7 @@ use crate::tree::{Opened, Tree};
 use std::cell::RefCell;
 
 thread_local! {
-    /// Memory for indexes that a worker reuses.
+    /// A buffer for archive indexes, reused by its worker.
     static INDEX: RefCell<Vec<u8>> = RefCell::default();
 }
 

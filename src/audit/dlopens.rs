@@ -25,7 +25,7 @@ pub struct MissingDlopen {
     pub stopped: Option<&'static str>,
 }
 
-/// All such libraries, ordered by file and entry.
+/// The required libraries that dlopen cannot open, ordered by file and entry. Each is listed once.
 pub(super) fn find(
     plan: &Plan,
     corpus: &mut Corpus,

@@ -1,8 +1,8 @@
 //! Selects the files that are read for device code, and finds the processes that load it. The audit
 //! reads objects that need HIP's runtime, code objects, and stand-alone bundles. The command `gpu`
 //! reads all objects. Archives are read for that command, or if a policy lists targets. A prefix
-//! without device code costs nothing: data directories are listed only beside files with device
-//! code.
+//! without device code costs almost nothing: data directories are listed only if files with device
+//! code, or libraries that load such data, are found.
 
 use super::binding::Resolved;
 use crate::facts::collect::Collector;
@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 
 /// HIP's runtime, by the start of its soname.
 const RUNTIME: &[u8] = b"libamdhip64.so";
-/// Most bytes of an index. rocBLAS's largest has 3 MiB.
+/// Maximum number of bytes that are read of an index. rocBLAS's largest has 3 MiB.
 const MOST_INDEX: u64 = 64 << 20;
-/// Most names of a data directory.
+/// Maximum number of names that are read of a data directory.
 const MOST_NAMES: usize = 200_000;
 
 /// Reads the device code that the plan asks for.
@@ -70,8 +70,8 @@ pub(super) fn find(
     out
 }
 
-/// The read depth of each file. The budget of inflated bytes is given to the files in their order,
-/// by the sizes that headers state. So the result does not depend on threads.
+/// The read depth of each file. The budget of inflated bytes is divided among the files in their
+/// order, by the sizes that headers state, so that the result does not depend on threads.
 fn depths(
     whole: Depth,
     corpus: &Corpus,
@@ -215,7 +215,7 @@ fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &
             continue;
         }
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        // Files for one GPU in a directory of a library's data belong to that.
+        // A subdirectory of a library's data directory, with files for one GPU, belongs to it.
         let above = dir.parent().filter(|above| libraries.contains_key(*above));
         let here = code.entry(above.unwrap_or(dir).to_path_buf()).or_default();
         here.insert(name.as_bytes().to_vec(), offers(own));
@@ -236,7 +236,7 @@ fn tensile(facts: &FileFacts) -> Option<Tensile> {
     TENSILE.iter().copied().find(|kind| soname.starts_with(kind.soname.as_bytes()))
 }
 
-/// The existing directories among those in which a library looks for its data.
+/// The existing directories in which a library looks for its data.
 fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
     let Some(base) = data::places(library, kind) else { return Vec::new() };
     let is_dir = |path: &PathBuf| tree.kind(path) == Ok(Kind::Directory);
@@ -253,7 +253,7 @@ fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
     list(tree, dir, of_files).unwrap_or_default()
 }
 
-/// The names in a directory, sorted: of files, or of directories and links.
+/// The names in a directory, sorted: of files and links, or of directories and links.
 fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString>, Errno> {
     let mut out = BTreeSet::new();
     let visit = &mut |name: &std::ffi::OsStr, node: Node| {
@@ -266,7 +266,7 @@ fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString
     Ok(out)
 }
 
-/// The files of a directory. That of a library may have a directory for each GPU.
+/// The files of a data directory. A library's data directory may have a subdirectory for each GPU.
 fn listing(
     tree: &dyn Tree,
     dir: &Path,
@@ -288,7 +288,7 @@ fn listing(
     listing
 }
 
-/// The names of libraries or files in an index.
+/// The names of libraries or files in an index; `None` if it cannot be read.
 fn index(tree: &dyn Tree, path: &Path, kind: Index) -> Option<Vec<Vec<u8>>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
@@ -343,10 +343,10 @@ fn processes(plan: &Plan, corpus: &Corpus, resolved: Resolved<'_>, out: &mut Dev
     out.profile = Some(profile_of(gpu, runtimes.first().copied()));
 }
 
-/// Who needs which file in the scope of an entry point.
+/// The files in the scope of an entry point, by the names that they need.
 struct Users<'a> {
     corpus: &'a Corpus,
-    /// By the name in a need, the files that have it.
+    /// For each needed name, the files that need it.
     by_name: BTreeMap<&'a [u8], Vec<FileId>>,
 }
 
@@ -371,7 +371,7 @@ impl<'a> Users<'a> {
         names.filter_map(|name| self.by_name.get(name)).flatten().copied()
     }
 
-    /// The files that load `file`: those that need it, and those that need one of these.
+    /// The files that load `file`: those that need it, directly or through other libraries.
     fn of(&self, file: FileId) -> Vec<FileId> {
         let (mut seen, mut next) = (BTreeSet::from([file]), vec![file]);
         while let Some(one) = next.pop() {

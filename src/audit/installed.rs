@@ -5,7 +5,8 @@
 //! them.
 //!
 //! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
-//! Nothing is looked up under a whitelist: its report is the same on every machine.
+//! If a policy has a whitelist, nothing is looked up, so that the report is the same on every
+//! machine.
 
 use super::binding::Bound;
 use super::candidates::Candidates;
@@ -35,8 +36,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Upper bounds on the libraries that are read, and on the bytes of their tables. Debian's 59,000
-/// packages have fewer libraries in default directories.
+/// Upper bounds on the paths of libraries and programs that are looked up, and on the bytes of
+/// their tables. Debian's 59,000 packages have fewer libraries in default directories.
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: usize = 512 << 20;
 /// Files read in parallel between two checks of the byte bound.
@@ -47,10 +48,10 @@ const MOST: usize = 3;
 /// The candidates of the system.
 #[derive(Default)]
 pub struct Installed {
-    /// Definers by the object whose symbols they define: libraries first, then by their number of
-    /// symbols.
+    /// The files that define undefined symbols of an object, by the object. Libraries come before
+    /// programs; in each group, files with more of the symbols come first.
     definers: FastMap<FileId, Vec<Definer>>,
-    /// Files by the name of a missing library.
+    /// Files of installed packages, by the name of a missing library.
     libraries: FastMap<Box<[u8]>, Vec<InstalledLibrary>>,
 }
 
@@ -63,12 +64,12 @@ pub struct InstalledFile {
     pub package: Option<String>,
 }
 
-/// What a file of the system is to the process of an object whose symbols it defines.
+/// The relation of a file of the system to the process of an object whose symbols it defines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Standing {
     /// A library that the process does not load.
     Library,
-    /// A library for whose soname the process loads another file.
+    /// A library with the soname of another file that the process loads.
     Shadowed,
     /// A program that defines all symbols in question: it may load the object as a plugin.
     Program,
@@ -81,7 +82,7 @@ struct Definer {
     symbols: FastSet<Box<[u8]>>,
 }
 
-/// A path of an installed package with the name of a missing library.
+/// A file in the list of an installed package, with the name of a missing library.
 pub struct InstalledLibrary {
     /// The path and its package.
     pub file: InstalledFile,
@@ -101,7 +102,8 @@ impl Installed {
         defining.map(|definer| (&definer.file, definer.standing))
     }
 
-    /// Paths of installed packages with the name of a missing library of an object for `target`.
+    /// Files of installed packages with the name of a missing library. They are for `target`, or no
+    /// longer exist.
     pub fn libraries(
         &self,
         name: &[u8],
@@ -112,7 +114,7 @@ impl Installed {
     }
 }
 
-/// The search.
+/// The input of the search.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub(super) plan: &'a Plan,
@@ -132,11 +134,11 @@ struct Open<'a> {
     names: Vec<&'a [u8]>,
 }
 
-/// A file of the system that defines some of those symbols.
+/// A file of the system that defines some of the undefined symbols.
 struct Hit {
-    /// Its path with links resolved, as in the lists of packages.
+    /// Its path, with links in the directory resolved, as in the lists of packages.
     real: PathBuf,
-    /// A link beside it that has its soname as name, or else `real`.
+    /// The path of a link in the same directory that is named like its soname; otherwise `real`.
     shown: PathBuf,
     /// The file, if the audit has read it too.
     file: Option<FileId>,
@@ -147,7 +149,7 @@ struct Hit {
 }
 
 impl Search<'_> {
-    /// Runs the search; `None` if there is nothing to look up.
+    /// Runs the search; `None` if no rule wants it or there is nothing to look up.
     pub(super) fn run(self) -> Option<Installed> {
         let is_asked = self.plan.rule_wants.holds(Wants::INSTALLED)
             && !self.plan.policy.is_closed()
@@ -202,7 +204,8 @@ impl Search<'_> {
         out
     }
 
-    /// Names of missing libraries that no file below the prefix has.
+    /// Names of missing libraries to look up. Skipped are paths, names that a file below the prefix
+    /// has, and libraries that store items need.
     fn missing(&self) -> Vec<&[u8]> {
         let mut out: Vec<&[u8]> = Vec::new();
         for one in &self.diagnosis.missing {
@@ -219,7 +222,7 @@ impl Search<'_> {
         out
     }
 
-    /// Files of the system that define some of the symbols.
+    /// Files of the system that define some of the undefined symbols.
     fn hits(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Hit> {
         let mut names = RequestedNames::default();
         for name in open.values().flat_map(|one| &one.names) {
@@ -240,9 +243,9 @@ impl Search<'_> {
         out
     }
 
-    /// The files that the loaders of these objects find by name, those of the default directories
-    /// and of the cache, and the programs of the system. Audited files and those of `--lib-path`
-    /// were searched before.
+    /// The libraries that the loaders of these objects find by name, in default directories and the
+    /// cache, and the programs of the system. Audited files and those of `--lib-path` are excluded:
+    /// they were searched before.
     fn files(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Place> {
         let Bound { resolver, closures, .. } = self.bound;
         let mut loaders: Vec<_> =
@@ -285,7 +288,8 @@ impl Search<'_> {
         out
     }
 
-    /// The paths of libraries that one loader finds by name; their directories are resolved.
+    /// The paths of libraries that one loader finds by name, with links in their directories
+    /// resolved.
     fn paths(&self, loader: &Loader) -> Vec<PathBuf> {
         let mut dirs: Vec<PathBuf> = Vec::new();
         let dir = |id| Path::new(OsStr::from_bytes(self.bound.resolver.strings.text(id)));
@@ -312,7 +316,8 @@ impl Search<'_> {
         out
     }
 
-    /// Reads one file: the size of its tables, and the symbols that it defines, if any.
+    /// Reads one file. Returns the size of its tables in bytes, and the file if it defines any of
+    /// `names`.
     fn hit(&self, place: &Place, names: &RequestedNames) -> (usize, Option<Hit>) {
         let path = place.path();
         let reading = Reading { tables: true, ..Reading::default() };
@@ -344,9 +349,10 @@ impl Search<'_> {
         (size, Some(hit))
     }
 
-    /// The libraries that define most of an object's undefined symbols, and programs that define
-    /// all. Files that the process loads are skipped: the loader has searched them. An object in a
-    /// store takes only files of that store, and no other object does.
+    /// At most three libraries that define undefined symbols of an object, those with the most
+    /// symbols first, and at most three programs that define all of them. Files that the process
+    /// loads are skipped: the loader has searched them. For an object in a store, only files of
+    /// that store are taken; for other objects, only files outside of stores.
     fn chosen<'h>(&self, file: FileId, open: &Open<'_>, hits: &'h [Hit]) -> Vec<Chosen<'h>> {
         let closure = &self.bound.closures.roots[open.root];
         let scope: FastSet<FileId> = closure.in_scope().map(|(_, file)| file).collect();
@@ -385,8 +391,8 @@ impl Search<'_> {
         out
     }
 
-    /// Paths of installed packages with this file name. Each is a shared library, or no longer
-    /// exists.
+    /// At most three files of installed packages with this file name. Each is a shared library, or
+    /// no longer exists.
     fn libraries(&self, name: &[u8], owners: &Owners) -> Vec<InstalledLibrary> {
         let target = |path: &Path| match self.tree.open(path) {
             Ok(Opened::File(handle)) => {
@@ -430,7 +436,7 @@ impl Chosen<'_> {
     }
 }
 
-/// A file with its names in the directories of the loader.
+/// A file of the system, with its own path, if it was found, and the links that lead to it.
 struct Place {
     stat: Stat,
     real: Option<PathBuf>,
@@ -442,7 +448,7 @@ impl Place {
         Self { stat, real: None, links: Vec::new() }
     }
 
-    /// Its own path, or that of a link if the file itself lies in another directory.
+    /// Its own path, or that of a link if the file itself lies in a directory that is not searched.
     fn path(&self) -> PathBuf {
         self.real.clone().or_else(|| self.links.first().cloned()).unwrap_or_default()
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct LeftOut {
     /// The file.
     pub file: FileId,
-    /// The kind of facts, in words.
+    /// The kind of facts, as text for the report.
     pub what: &'static str,
     /// Number of facts.
     pub all: usize,
@@ -28,7 +28,7 @@ impl Audit {
             let all = judged + object.needs_left_out;
             Some(LeftOut { file, what: "needed libraries", all, judged })
         });
-        // The number may differ by entry point: the largest counts.
+        // The number may differ by entry point: the largest one is reported.
         let mut symbols: BTreeMap<FileId, usize> = BTreeMap::new();
         for (closure, bound) in self.closures.roots.iter().zip(&self.bindings) {
             for (module, left_out) in &bound.left_out {

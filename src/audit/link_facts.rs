@@ -44,7 +44,7 @@ impl Audit {
         let names: FastSet<&[u8]> =
             coverage.undefined.iter().map(|undefined| &*undefined.symbol).collect();
         let nothing = FastSet::default();
-        // Sections that are dropped depend on all relocations.
+        // All relocations decide which sections `--gc-sections` drops.
         let (wanted, of_rivals) = if question.gc_sections {
             (Wanted::All, Wanted::All)
         } else {

@@ -13,7 +13,7 @@ use crate::order::Arrange as _;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Names of glibc's `libc_nonshared.a`, which every link with `libc.so` reads.
+/// Symbols of glibc's `libc_nonshared.a`. Every link with `libc.so` reads this archive.
 pub const LIBC_NONSHARED: &[&[u8]] =
     &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
 
@@ -32,8 +32,8 @@ impl Libraries<'_> {
     }
 }
 
-/// The references of a shared object. A name with a version is spelled `name@version`, as in
-/// linkers.
+/// The references of a shared object, for a link that has it as an input. A name with a version is
+/// spelled `name@version`, as linkers do.
 fn references(object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
     let references = object.references.iter().filter_map(|reference| {
         let kind = match reference.kind {
@@ -55,8 +55,8 @@ impl Audit {
     /// The file as a consumer of archives; `None` if it is not an object, or its symbols were not
     /// read.
     ///
-    /// If `input` is set, a shared object is an input of a link: its root has all its references,
-    /// not only those that are undefined.
+    /// If `input` is set, a shared object is an input of a link: the result has all its references,
+    /// not only the undefined ones.
     pub fn cover_root(&self, file: FileId, input: bool) -> Option<Root> {
         let facts = &self.corpus.files[file];
         let object = match &facts.content {
@@ -106,8 +106,8 @@ impl Audit {
         undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined)).collect()
     }
 
-    /// The libraries loaded with each of `files` under the first entry point that loads it, without
-    /// the file itself.
+    /// The objects that are loaded together with any of `files`, under the first entry point that
+    /// loads that file. `files` themselves are excluded.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();

@@ -94,7 +94,7 @@ use std::time::{Duration, Instant};
 /// Upper bound on the given paths whose device and inode are read before the walk.
 const MOST_GIVEN: usize = 64;
 
-/// All results of a run, before rules put them into words.
+/// All results of a run. The rules derive the findings from them.
 pub struct Audit {
     /// Facts of files.
     pub corpus: Corpus,
@@ -114,7 +114,7 @@ pub struct Audit {
     pub library: ArchiveSet,
     /// The prefixes of the files.
     pub prefixes: Prefixes,
-    /// Missing libraries whose file names exist in the prefix.
+    /// Files in the prefixes that have the name of a missing library.
     pub candidates: Candidates,
     /// Candidates for missing libraries, with the libraries that they need.
     libraries: LibraryCandidates,
@@ -126,14 +126,14 @@ pub struct Audit {
     pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
     pub totals: Totals,
-    /// Paths of files that a policy selects by name, of any content.
+    /// Paths of files, of any content, whose names a policy may require (`KeptNames`).
     pub named: Vec<PathBuf>,
-    /// Links to directories that the walk met, with their targets, if a policy selects files by
-    /// path, or the report lists them.
+    /// Links to directories, with the real paths of their targets. Empty unless a policy selects
+    /// files by path, or the report lists such links.
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library, with their targets.
     pub dangling: Vec<(PathBuf, PathBuf)>,
-    /// The loader beside a libc.so.6, by that libc and the loader elsewhere that loads it.
+    /// The loader beside a libc.so.6, by this libc and the loader elsewhere that loads this libc.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
@@ -199,7 +199,7 @@ impl Audit {
         files.filter_map(|given| self.corpus.file_at(&given.path)).collect()
     }
 
-    /// The loader beside a libc.so.6 that `loader`, of another directory, loads.
+    /// The loader beside `libc`, if `loader` is in another directory and loads this libc.so.6.
     pub fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.own_loaders.get(&(libc, loader)).copied()
     }
@@ -216,7 +216,7 @@ impl Audit {
         View::new(&self.corpus)
     }
 
-    /// The path of an entry point in reports: its file's path, with links resolved.
+    /// The path of an entry point in reports (`FileFacts::path`).
     pub fn root_path(&self, root: RootId) -> &Path {
         &self.corpus.files[self.closures.roots[root].root.file].path
     }
@@ -277,8 +277,8 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     Input { audited, providers }
 }
 
-/// Device and inode of given objects that may also be below a `--lib-path`. Such a library is read
-/// only once: it can be larger than all others there.
+/// Device and inode of given objects that may also be below a `--lib-path`. Such an object is read
+/// only once: it can be larger than all other files below the `--lib-path`.
 fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
     let inode = |path: &PathBuf| {
@@ -564,7 +564,8 @@ fn hosts(
     })
 }
 
-/// The files to resolve: given by name, found by walks, and opened by programs.
+/// The entry points to resolve: files given by name, files found by walks, and plugins of host
+/// programs.
 struct EntryPoints {
     given: Vec<Start>,
     walked: Vec<Start>,

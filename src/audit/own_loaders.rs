@@ -1,7 +1,7 @@
-//! The dynamic loader beside each C library. glibc's libc.so.6 and ld.so are two parts of one
+//! Finds the dynamic loader beside each libc.so.6. glibc's libc.so.6 and ld.so are two parts of one
 //! build: they share private structures, and a libc.so.6 fails under the ld.so of another build.
-//! For each libc.so.6 that a process loads with an ld.so of another directory, this reads the ld.so
-//! beside the libc.
+//! If a process loads a libc.so.6 with an ld.so of another directory, this module reads the ld.so
+//! beside the libc.so.6.
 
 use super::binding::Resolved;
 use crate::facts::collect::Collector;

@@ -1,10 +1,10 @@
 //! Finds the Debian packages that own files, in dpkg's lists of installed files. One pass over the
-//! lists looks up all names. `installed` asks for libraries, if something is undefined or missing,
-//! and `archive_owners` for archives. Without dpkg's lists no file has an owner.
+//! lists looks up all names. `installed` asks for the owners of its candidates, and
+//! `archive_owners` for those of archives. Without dpkg's lists, no file has an owner.
 //!
-//! The answer is that of `dpkg -S FILE`, with two additions. A path is also found if the list
+//! The answer is that of `dpkg -S FILE`, with two exceptions. A path is also found if the list
 //! spells it through a link to its directory (`/lib` on a merged `/usr`). A diverted path belongs
-//! to the package whose file lies there.
+//! to the package whose file is installed at it.
 
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
@@ -20,7 +20,7 @@ const LISTS: &str = "/var/lib/dpkg/info";
 /// Diversions, in three lines each: a path, the path to which dpkg moves it, and the package that
 /// diverts (`:` for the administrator). The file of that package itself is not moved.
 const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
-/// The architectures whose packages may be installed, one a line, the system's own first.
+/// The architectures whose packages may be installed, one per line, the system's own first.
 const ARCHITECTURES: &str = "/var/lib/dpkg/arch";
 
 /// Number of lists read in parallel, and upper bounds in bytes for one list and for all. A desktop
@@ -124,7 +124,7 @@ impl Directories<'_> {
 /// The paths of all lists, sorted.
 fn lists(tree: &dyn Tree) -> Vec<PathBuf> {
     let mut out = Vec::new();
-    // A list that is not read leaves its package unnamed.
+    // If the directory cannot be listed, no file has an owner.
     let _ = tree.list_all(Path::new(LISTS), &mut |name, node| {
         if node == Node::Kind(Kind::File) && name.as_bytes().ends_with(b".list") {
             out.push(Path::new(LISTS).join(name));
@@ -134,7 +134,7 @@ fn lists(tree: &dyn Tree) -> Vec<PathBuf> {
     out
 }
 
-/// The lines of the lists whose file name is one of `names`, each with the path of its list.
+/// The paths in the lists whose last part is one of `names`, each with the path of its list.
 fn listed<'l>(
     tree: &dyn Tree,
     lists: &'l [PathBuf],

@@ -19,14 +19,15 @@ use std::path::{Path, PathBuf};
 /// Directories whose programs are read.
 const DIRS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/libexec", "/bin", "/sbin"];
 
-/// Paths of files in these directories, whose own links are resolved.
+/// Paths of the files and links in these directories. Links in the paths of the directories are
+/// resolved.
 pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
     // A system may lack some of these directories.
     let real = DIRS.iter().filter_map(|dir| tree.real_path(Path::new(dir)).ok());
     let dirs: BTreeSet<PathBuf> = order::set(real);
     let mut out = Vec::new();
     for dir in dirs {
-        // One that cannot be listed yields no program.
+        // A directory that cannot be listed yields no program.
         let _ = tree.list_all(&dir, &mut |name, node| {
             if matches!(node, Node::Link | Node::Kind(Kind::File)) {
                 out.push(dir.join(name));

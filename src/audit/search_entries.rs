@@ -40,22 +40,22 @@ pub enum EntryState {
     Unknown,
 }
 
-/// The suspect entries of one object, and its first occurrence in a closure. An absent entry is
-/// absent from every path by which the object is loaded.
+/// The suspect entries of one object, and its first occurrence in a closure. The directory of an
+/// absent entry is absent for each path by which the object is loaded (`$ORIGIN` differs).
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
     pub site: Site,
     /// Entries that do not start with `$ORIGIN`, and entries whose directory is absent. Each occurs
-    /// once, in the order of the search path, and at most 64 are checked.
+    /// once, in the order of the search path, and at most 64 are kept.
     pub entries: Vec<SearchEntry>,
-    /// Number of later entries, which were not checked.
+    /// Number of entries after the 64th one that is kept. They were not checked.
     pub left_out: usize,
 }
 
-/// Most entries that are kept of one object.
+/// Maximum number of entries that are kept of one object.
 const MOST: usize = 64;
-/// Most directories whose state is cached for other objects.
+/// Maximum number of directories whose state is cached for other objects.
 const MOST_KNOWN: usize = 10_000;
 
 impl SearchEntry {
@@ -70,7 +70,7 @@ impl SearchEntry {
 const WRITABLE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Finds the entries of all audited objects that a loader loads.
+/// Finds the suspect entries of the audited objects that entry points load.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,

@@ -1,6 +1,6 @@
-//! The facts while two stages run at the same time. Each stage looks at them under a lock, and the
-//! corpus grows only while neither does. Between two looks of one stage, the other may have added
-//! facts. At most one of the two may add files, because their ids must not depend on timing.
+//! The facts while two stages run at the same time. Each stage reads them under a lock, and facts
+//! are added only while neither stage reads. Between two reads of one stage, the other may add
+//! facts. At most one of the two may add files, because ids of files must not depend on timing.
 
 use super::rounds::Rounds;
 use crate::facts::collect::{ByFile, Collector};
@@ -21,7 +21,7 @@ impl<'f, 't> SharedFacts<'f, 't> {
         Self(RwLock::new(Facts { corpus, collector }))
     }
 
-    /// Looks at the facts. A stage must not call this while it looks at them.
+    /// Runs `look` on the facts. `look` must not call this again.
     pub(super) fn read<T>(&self, look: impl FnOnce(&Corpus) -> T) -> T {
         // After a panic of the other stage, the run ends with an internal error anyway.
         let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -10,10 +10,10 @@ use crate::plan::Plan;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Most members reported for one symbol; a longer list would not help the reader.
+/// Maximum number of members reported for one symbol; a longer list would not help the reader.
 const MOST: usize = 3;
 
-/// One symbol of one object, in the archive that the object was linked from.
+/// One undefined symbol of one object, in the archive from which the object was probably linked.
 #[derive(Debug)]
 pub struct Traced {
     /// The archive.
@@ -27,7 +27,7 @@ pub struct Traced {
 /// Traced symbols by object and name.
 pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
 
-/// Traces all undefined symbols.
+/// Traces all undefined symbols. A symbol that no archive refers to is omitted.
 pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     let mut out = Traces::default();
     let library = &audit.library;

@@ -78,8 +78,8 @@ impl Audit {
         objects.filter(|(_, object)| object.role == Role::Shared)
     }
 
-    /// Those of `archives` with names that stay undefined in every link with the files that were
-    /// read.
+    /// The archives with names that stay undefined, or may stay undefined, in every link with the
+    /// files that were read.
     pub fn unlinkable(
         &self,
         tree: &dyn Tree,
@@ -103,7 +103,8 @@ impl Audit {
         found.filter(|one| !one.undefined.is_empty() || !one.unknown.is_empty()).collect()
     }
 
-    /// Names that shared libraries define for a target, sorted.
+    /// The names in `references` that shared libraries or `libc_nonshared.a` define for the target
+    /// of the reference, sorted.
     fn shared<'r>(
         &self,
         references: impl Iterator<Item = &'r LackingReference>,
@@ -154,7 +155,7 @@ impl Audit {
         out
     }
 
-    /// True if neither the member's table nor an index lists the definitions of the member.
+    /// True if neither the member's symbol table nor the archive index lists its definitions.
     pub fn is_unread(&self, member: MemberId) -> bool {
         self.library.member(member).is_unknown() && self.library.hashes(member).is_empty()
     }

@@ -5,7 +5,8 @@
 
 use crate::format::elf::tables::Tables;
 
-/// Most definitions in one index, at 8 bytes each. A larger scope is searched filter by filter.
+/// Maximum number of definitions in one index, at 8 bytes each. A scope with more definitions is
+/// searched filter by filter.
 const MOST: usize = 1 << 24;
 
 /// The objects of a scope, by the hash words of their definitions.

@@ -2,7 +2,7 @@
 //! then collects the messages.
 //!
 //! A module is skipped if its own closure resolves every reference and all files of that closure
-//! are in scope here. `audit` binds all entry points in parallel.
+//! are in the scope of the entry point. `audit` binds all entry points in parallel.
 
 use super::lookup::Scope;
 use super::relocation_pass::RelocationPass;
@@ -26,14 +26,14 @@ pub struct Shared<'a> {
     pub needed: &'a NeededFiles,
     /// Standalone bindings by file.
     pub own: &'a OwnBindings,
-    /// Ids ([`Closure::links_id`]) of link maps that several entry points share. In each, all
-    /// modules except the entry point are known to bind.
+    /// Ids ([`Closure::links_id`]) of link maps that several entry points share. In each, only the
+    /// entry point can have unresolved references.
     pub quiet: &'a FastSet<usize>,
     /// True if all bindings are requested.
     pub bindings: bool,
     /// True if programs are started, false if traced as by `ldd`.
     pub started: bool,
-    /// Unique definitions that the host program of a plugin has reached.
+    /// For a plugin: the STB_GNU_UNIQUE definitions that lookups of its host program reached.
     pub unique: Option<&'a Unique>,
 }
 
@@ -95,7 +95,7 @@ pub fn bind(
     if open.is_empty() && !shared.bindings {
         return Ok(out);
     }
-    // A copy relocation skips the program; any other reference may find a definition there.
+    // A copy relocation skips the program; any other reference may find its definition in it.
     let with_root = shared.bindings || open.values().any(|open| !matches!(open, Open::Copies(_)));
     let scope = Scope::new(closure, shared.view, with_root)?;
     let mut needs = Vec::new();
@@ -162,8 +162,8 @@ pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
     program && closure.host().is_none() && closure.scope().contains(&LOADER)
 }
 
-/// True if only the entry point can have unresolved references, for any entry point with these
-/// links. All other modules find their definitions without the entry point.
+/// True if, under each entry point with this link map, only the entry point itself can have
+/// unresolved references. All other modules find their definitions without the entry point.
 pub fn is_quiet(
     closure: &Closure,
     shared: Shared<'_>,
@@ -258,8 +258,8 @@ fn settled<'a>(
     here: &FileSet,
 ) -> Option<&'a OpenReferences> {
     let own = shared.own.get(file)?;
-    // The loader must know the same versions, and every file of the standalone closure must be
-    // here.
+    // The loader must know the same versions, and every file of the standalone closure must be in
+    // scope.
     let same = closure.module(module).version_limit == own.limit
         && own.files.iter().all(|file| here.contains(*file));
     same.then_some(own)

@@ -18,9 +18,10 @@ const WIDE: usize = 1000;
 pub struct Scope<'v> {
     /// The objects, each with its module.
     entries: Vec<Entry<'v>>,
-    /// Number of filters asked so far.
+    /// Number of filters asked so far, at most: each lookup counts all objects.
     questions: Cell<usize>,
-    /// Number of symbols in all objects. Building an index costs about as many questions.
+    /// Number of symbols in all objects. Building an index costs about as much as this many
+    /// questions.
     symbols: OnceCell<usize>,
     definers: OnceCell<Option<Definers>>,
     /// The entries that may define an indexed name, by its hash; see [`Scope::defining`].
@@ -87,7 +88,8 @@ fn can_win(candidate: &Candidate) -> bool {
     !binds_local(candidate.visibility) && is_global(candidate.bind)
 }
 
-/// The definition that a lookup finds in `object`; the loader knows its versions up to `limit`.
+/// The definition that a lookup finds in `object`. The loader knows the object's versions up to the
+/// index `limit`.
 pub fn definition(object: &Object, query: &Query<'_>, limit: u16) -> Option<Candidate> {
     let bloom = object.tables.as_ref().map_or(Bloom::Never, Tables::bloom);
     let candidate = bloom.may_hold(query.hash).then(|| object.find(query, limit)).flatten()?;

@@ -1,5 +1,5 @@
-//! Binding: the definition that every reference of an entry point gets, and the references without
-//! one.
+//! Binds references: finds the definition that each reference under an entry point gets, and the
+//! references without a definition.
 //!
 //! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object
 //! quickly in the scope of its own closure. `entry_point` combines these answers under every entry
@@ -30,7 +30,7 @@ pub struct RootBinding {
     pub reports: Vec<(ModuleId, Vec<Report>)>,
     /// Modules with more messages than [`MOST_REPORTS`], and the number beyond it.
     pub left_out: Vec<(ModuleId, usize)>,
-    /// Set if the loader crashes or asserts here.
+    /// The module during whose relocation the loader crashes or fails an assertion.
     pub abort: Option<(ModuleId, Abort)>,
     /// All bindings, if requested.
     pub bindings: Vec<Binding>,
@@ -42,8 +42,8 @@ pub struct RootBinding {
     pub allocator: Vec<(&'static str, ModuleId)>,
 }
 
-/// Most messages about one module that are kept under one entry point; the rest is counted. Each
-/// may become a finding of several kilobytes.
+/// Maximum number of messages about one module that are kept under one entry point; the rest is
+/// counted. Each message may become a finding of several kilobytes.
 pub const MOST_REPORTS: usize = 100_000;
 
 /// One message of relocation.
@@ -60,7 +60,7 @@ pub enum Report {
         /// True if loading fails, false if only the first call fails.
         at_load: bool,
     },
-    /// A copy relocation whose definition has another size.
+    /// A copy relocation of a variable whose definition has another size.
     Size {
         /// Index in the module's dynamic symbol table.
         symbol: SymbolIndex,
@@ -76,11 +76,11 @@ pub enum Report {
     },
 }
 
-/// Ways in which the loader itself crashes or asserts while it relocates.
+/// Ways in which the loader itself crashes or fails an assertion while it relocates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// The loader follows a null pointer: the object has version indices, but every file with a
-    /// version that it needs is missing (up to glibc 2.43).
+    /// The loader follows a null pointer: the object has version indices, but every file from which
+    /// it needs a version is missing (up to glibc 2.43).
     NoVersionTable,
     /// An assertion fails: the provider of a versioned reference has lost its versions (up to
     /// 2.40).

@@ -32,17 +32,17 @@ pub struct CMakePackage {
     pub components: Vec<(Vec<u8>, Outcome)>,
 }
 
-/// Largest CMake file that is read.
+/// Maximum size of a CMake file that is read, in bytes.
 const MOST: u64 = 16 << 20;
-/// Deepest nesting of packages that ask for packages.
+/// Maximum depth of packages that require packages.
 const DEEPEST: usize = 24;
-/// Most components of one package that are evaluated.
+/// Maximum number of components of one package that are evaluated.
 const MOST_COMPONENTS: usize = 256;
 /// Estimate of the work to begin an evaluation, in steps.
 const EVALUATION: usize = 1_000;
 /// Estimate of the work for a comparison of one answer, in bytes.
 const ANSWER: usize = 256;
-/// Most evaluations in a run; further packages are unknown.
+/// Maximum number of evaluations in a run; further packages are unknown.
 const MOST_PACKAGES: usize = 20_000;
 
 /// A configuration file that was not evaluated to its end, with the reason.
@@ -100,7 +100,8 @@ pub(super) fn find(
     (out, files.undecided)
 }
 
-/// The name of the package that a configuration file is for, by its file name.
+/// The name of the package that a configuration file is for, by its file name; `None` for other
+/// files.
 pub fn cmake_package_name(path: &Path) -> Option<&[u8]> {
     let file = path.file_name()?.as_bytes();
     let name =
@@ -109,9 +110,9 @@ pub fn cmake_package_name(path: &Path) -> Option<&[u8]> {
 }
 
 /// The name of the package that a configuration file is for, with the prefix from which CMake finds
-/// it: `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/`, `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]`
-/// and `PREFIX/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config Mode Search
-/// Procedure).
+/// it: `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/` or `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]`
+/// (cmake-commands(7), `find_package`, section Config Mode Search Procedure). `None` for files in
+/// other directories.
 fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     let name = cmake_package_name(path)?;
     let is_name = |dir: &Path| {
@@ -200,9 +201,9 @@ impl<'a> Files<'a> {
         (*self.evaluated(path, &wanted, Manner::PLAIN, None)).clone()
     }
 
-    /// The spelling of a package's name under which its configuration file works best, and the
-    /// result. CMake finds `foo-config.cmake` for each spelling of `foo`, and the file may name
-    /// others by the requested spelling: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
+    /// The spelling of a package's name with the best result (the package is found, with the fewest
+    /// defects), and that result. CMake finds `foo-config.cmake` for each spelling of `foo`, and
+    /// the requested spelling may select other files: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
     fn spelled(&mut self, path: &Path, name: Vec<u8>) -> (Vec<u8>, Outcome) {
         let rank = |outcome: &Outcome| {
             let found = match outcome.found {
@@ -240,7 +241,7 @@ impl<'a> Files<'a> {
         out
     }
 
-    /// The result for a request by a package at the depth `asked`, or by a consumer.
+    /// The result for a request by a package at the depth `asked`; `None` for one by a consumer.
     fn evaluated(
         &mut self,
         path: &Path,
@@ -289,7 +290,7 @@ impl<'a> Files<'a> {
         let outcome = Arc::new(cmake::evaluate(self, &config));
         let Work { steps, bytes } = outcome.spent;
         self.spend(Work { steps: steps + EVALUATION, bytes });
-        // If the limit was reached, a later request may get further.
+        // A result that the limit cut short is not memoised: a later request may get further.
         let is_whole = self.work.steps > 0 && self.work.bytes > 0;
         self.memo.end(key, Arc::clone(&outcome), is_whole);
         if let Some(GaveUp::Undecided(reason)) = outcome.gave_up {
@@ -299,7 +300,7 @@ impl<'a> Files<'a> {
         outcome
     }
 
-    /// The result of `find_package` for the package that is evaluated.
+    /// The result of a `find_package` call in the package that is being evaluated.
     fn requested(&mut self, wanted: &Wanted, manner: Manner, depth: usize) -> Package {
         let limit = if self.memo.depth() >= DEEPEST {
             Some("the packages that require it are nested too deeply")
@@ -364,8 +365,7 @@ impl<'a> Files<'a> {
                 }
             }
         }
-        // A consumer may name a directory in which CMake finds a walked package that lies
-        // elsewhere.
+        // CMake finds a walked package in another directory if the consumer names that directory.
         let walked = self.configs.get(&lower).cloned().unwrap_or_default();
         out.extend(walked);
         out
@@ -497,7 +497,7 @@ impl Host for Files<'_> {
 }
 
 impl CMakePackage {
-    /// The file that the package includes only for a component, and that does not exist.
+    /// The first missing file in `outcome` that the package includes only for a component.
     pub fn lost_component<'o>(&self, outcome: &'o Outcome) -> Option<(&'o Event, &'o Path)> {
         outcome.events.iter().find_map(|event| match &event.kind {
             EventKind::Include(path) if !self.outcome.events.contains(event) => {
@@ -507,7 +507,8 @@ impl CMakePackage {
         })
     }
 
-    /// Certain defects, for consumers with and without components.
+    /// The defects for consumers with and without components. The missing file of a component
+    /// (`lost_component`) is not among them.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         let lost = |outcome: &Outcome| self.lost_component(outcome).map(|(event, _)| event.clone());
         let of_components = self.components.iter().flat_map(move |(_, outcome)| {

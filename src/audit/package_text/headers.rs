@@ -1,6 +1,7 @@
 //! Checks the files that installed headers include. A header that the compiler would not find is
-//! reported only under three conditions. Its name shows that this prefix should have it, no path of
-//! an audited file ends with its name, and all packages that could install it are known.
+//! reported only if its name shows that this prefix should have it, and no path of an audited file
+//! ends with its name. Unless its directory exists beside the including header, all packages that
+//! could install it must also be known.
 
 use super::{CMakePackage, PkgConfigFile, Texts, read};
 use crate::cmake::{EventKind, Found};
@@ -33,7 +34,7 @@ pub(super) struct Interfaces<'a> {
     pub(super) dirs: Vec<PathBuf>,
     pub(super) pkg_config: &'a [PkgConfigFile],
     pub(super) cmake: &'a [CMakePackage],
-    /// False if the walk did not cover the system, such as the one under a stage.
+    /// False if the walk did not cover the system, for example the system below a stage.
     pub(super) sees_system: bool,
 }
 
@@ -121,7 +122,7 @@ fn wanting(tree: &dyn Tree, path: &Path, index: &Index<'_>) -> Result<Vec<Includ
     Ok(out)
 }
 
-/// A name without `.` and `..`.
+/// A name in which `.` and `..` are resolved; a leading `..` is dropped.
 fn plain(name: &[u8]) -> Cow<'_, [u8]> {
     let is_plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
     if name.split(|b| *b == b'/').all(is_plain) {
@@ -171,7 +172,7 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// True if a file ends with this name.
+    /// True if the path of an audited header ends with this name.
     fn has(&self, name: &[u8]) -> bool {
         if !name.contains(&b'/') {
             return self.by_name.contains_key(name);
@@ -257,7 +258,8 @@ impl<'a> World<'a> {
         is_root
     }
 
-    /// True if the prefix of `file` should have the header and does not.
+    /// True if the prefix of `file` should have the included header, and no searched directory has
+    /// it.
     fn lacks(&mut self, file: &Path, include: &Include) -> bool {
         let name = include.name.as_slice();
         if name.starts_with(b"/") || name.contains(&b'\\') {
@@ -276,10 +278,11 @@ impl<'a> World<'a> {
         is_likely && !self.is_found(dir, name)
     }
 
-    /// True if the included name is like those of the known packages. The first directory of the
-    /// name must exist in a directory that users of the header search. A name without a directory
-    /// must start like the including file or its directory. If the system is not known as a whole,
-    /// it must start with the name of the directory.
+    /// True if the included name suggests that the prefix should have the header. If the name has a
+    /// directory, its first directory must exist in a directory that users of the header search. A
+    /// name without a directory must be in quotes. If the whole system is known, its first four
+    /// letters must be those of the including file or its directory. Otherwise, it must begin with
+    /// the name of the directory and `_` or `-`.
     fn resembles(&self, file: &Path, include: &Include, is_whole: bool) -> bool {
         let name = plain(&include.name);
         let dir = file.parent().unwrap_or(file);
@@ -318,8 +321,8 @@ impl<'a> World<'a> {
         include.quoted && dir.len() >= 3 && start.is_some() && matches!(next, Some(b'_' | b'-'))
     }
 
-    /// True for a header below `external`, where a library keeps its adapters for others, that
-    /// includes one from a directory that does not exist: `boost/numeric/odeint/external/mtl4`
+    /// True if `file` lies below `external`, where a library keeps adapters for other libraries,
+    /// and the directory of the included header does not exist: `boost/numeric/odeint/external/mtl4`
     /// includes `boost/numeric/mtl/mtl.hpp`.
     fn is_adapter(&self, file: &Path, name: &[u8]) -> bool {
         let Some(at) = memchr::memrchr(b'/', name) else { return false };
@@ -348,7 +351,7 @@ impl<'a> World<'a> {
         is_closed
     }
 
-    /// True if a directory that may be searched has the header, or may have it.
+    /// True if a directory that the compiler may search has the header, or cannot be read.
     fn is_found(&mut self, dir: &Path, name: &[u8]) -> bool {
         let relative = Path::new(OsStr::from_bytes(name));
         let is_there = |tree: &dyn Tree, dir: &Path| {
@@ -367,8 +370,8 @@ impl<'a> World<'a> {
         is_found
     }
 
-    /// Include directories of package files, prefixes, the system and its compilers. The
-    /// directories in them are added, because users may name these in `-I`.
+    /// Include directories of package files, prefixes, the system and its compilers. Their
+    /// subdirectories are added, because users may name these in `-I`.
     fn searched(&mut self) -> &[PathBuf] {
         if self.searched.is_none() {
             let mut dirs = self.interfaces.dirs.clone();

@@ -14,9 +14,9 @@ const MOST_KEPT: usize = 2_000_000;
 /// Maximum number of results for one request.
 const MOST_RESULTS: usize = 8;
 
-/// A request: configuration file, name of the package, components, version, options, and true if no
-/// other package asked. One file may answer to several spellings of a name: it sets variables that
-/// begin with the requested one.
+/// A request: configuration file, name of the package, components, version, options, and true if a
+/// consumer made it, false if another package did. The name counts because the file sets variables
+/// that begin with the requested spelling.
 pub(super) type Key = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, Manner, bool);
 
 /// The answers that an evaluation got from the packages that enclose it.
@@ -25,7 +25,7 @@ struct Seen {
     answers: FastMap<Sought, Answer>,
     /// Configuration files that it requested, each with true if that package was being evaluated.
     requested: FastMap<PathBuf, bool>,
-    /// True if there are too many to keep.
+    /// True if there are too many answers to keep.
     is_full: bool,
 }
 
@@ -52,7 +52,7 @@ struct Open {
 }
 
 impl Open {
-    /// Adds what another package saw outside of this one.
+    /// Adds the answers that an evaluation for this package got from outside of this package.
     fn take(&self, seen: &Seen) {
         let mut own = self.seen.borrow_mut();
         own.is_full |= seen.is_full;
@@ -109,7 +109,8 @@ impl Memo {
         self.open.push(Open { path, scope: None, seen: RefCell::default() });
     }
 
-    /// Ends the evaluation of a package. The result is kept if `is_whole` is true and it fits.
+    /// Ends the evaluation of a package. The result is kept if `is_whole` is true and no limit is
+    /// reached.
     pub(super) fn end(&mut self, key: Key, outcome: Arc<Outcome>, is_whole: bool) {
         let Some(Open { seen, .. }) = self.open.pop() else { return };
         let seen = seen.into_inner();
@@ -124,7 +125,8 @@ impl Memo {
         }
     }
 
-    /// True if a package is being evaluated. The result of the innermost package depends on it.
+    /// True if the package of this configuration file is being evaluated. Records that the result of
+    /// the innermost package depends on the answer.
     pub(super) fn is_open(&self, path: &Path) -> bool {
         let is_open = self.has(path);
         if let Some(last) = self.open.last() {
@@ -149,7 +151,8 @@ impl Memo {
         self.open.last_mut().and_then(|open| open.scope.take()).unwrap_or_default()
     }
 
-    /// The answer of the packages that enclose the innermost one, whose result depends on it.
+    /// The answer of the packages that enclose the innermost one. Records that the result of the
+    /// innermost one depends on this answer.
     pub(super) fn enclosing(&self, sought: &Sought) -> Answer {
         let answer = self.answer(sought);
         if let Some(last) = self.open.last() {

@@ -87,7 +87,7 @@ pub struct PackageText {
     pub headers: Vec<MissingHeader>,
 }
 
-/// Reads the text files that the plan wants. Files that cannot be read join `problems`.
+/// Checks the text files that rules want. Files that cannot be read are added to `problems`.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,

@@ -33,15 +33,16 @@ pub struct Unmet {
     pub requirement: Requirement,
     /// A package of that name with another version.
     pub found: Option<(PathBuf, Vec<u8>)>,
-    /// True if the package file is in a store: then its consumer may bring the required package.
+    /// True if the package file is in a store and no package of that name was found: then its
+    /// consumer may bring the required package.
     pub may_come: bool,
 }
 
-/// A flag that names something missing.
+/// A flag that names a missing file, directory or library.
 pub struct MissingFlag {
     /// The flag.
     pub flag: Flag,
-    /// True if the path lies where packages are built.
+    /// True if the path lies in a directory for builds, such as `/build`.
     pub is_build: bool,
 }
 
@@ -68,11 +69,11 @@ const OF_COMPILER: [&str; 26] = [
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
 /// Directories whose content a running system creates.
 const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
-/// Most package files that are followed from one file.
+/// Maximum number of package files, or of store items, that are followed from one file.
 const MOST_FOLLOWED: usize = 4096;
 
 /// Checks all package files that were given or that the walk found in directories named
-/// `pkgconfig`. The directories of headers that they and their requirements name join `dirs`.
+/// `pkgconfig`. Adds the header directories that these files and their requirements name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -151,7 +152,7 @@ impl Place {
         moved.into_iter().chain([path.to_path_buf()]).collect()
     }
 
-    /// Directories of the system that linkers and pkg-config search.
+    /// The directories `end` in the multiarch directories of each base, and in the base itself.
     fn system(&self, bases: &[&str], end: &str) -> Vec<PathBuf> {
         let mut out = Vec::new();
         for base in bases {
@@ -233,7 +234,7 @@ impl Known<'_> {
     }
 
     /// The file that satisfies a requirement: `Ok(None)` if it is pkgconf itself or cannot be read.
-    /// The error is the package of another version, if any.
+    /// The error is a package of that name with another version, if any.
     fn requirement(
         &mut self,
         from: &Path,
@@ -260,7 +261,8 @@ impl Known<'_> {
         provider.map(Some).ok_or(other)
     }
 
-    /// Package files of a name, in the order in which pkg-config would find them.
+    /// Package files of a name, in the order in which pkg-config would find them. Walked files with
+    /// that name come last.
     fn packages_named(&mut self, from: &Path, place: &Place, name: &[u8]) -> Vec<PathBuf> {
         let file = [name, b".pc"].concat();
         let file = Path::new(OsStr::from_bytes(&file));
@@ -401,7 +403,7 @@ impl Known<'_> {
         out
     }
 
-    /// True if a path does not exist, and the package must install it itself or was built there.
+    /// True if a path does not exist, and belongs to the package or lies in a directory for builds.
     fn is_missing_path(&mut self, place: &Place, path: &Path) -> bool {
         let is_own = place.own.iter().any(|own| path.starts_with(own)) || place.base.is_some();
         let is_judged = is_build(place, path)

@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// One fact about a text file.
+/// A defect in a text file: a missing path, or a flag that a wrapper adds to every link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextPath {
     /// The text file.
@@ -31,24 +31,26 @@ pub struct TextPath {
     pub what: &'static str,
     /// The path, or the flag.
     pub path: PathBuf,
-    /// The fact.
+    /// The kind of defect.
     pub kind: TextPathKind,
 }
 
-/// Kinds of facts.
+/// Kinds of defects in text files.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextPathKind {
     /// The path does not exist.
     Missing,
-    /// A clang resource directory that does not exist, beside this one that does.
+    /// A path in a clang resource directory that does not exist. The value is an existing resource
+    /// directory of the same major version.
     ResourceDir(PathBuf),
-    /// A directory of device bitcode that does not exist or holds none.
+    /// A directory for device bitcode that does not exist or holds no `ocml.bc`.
     Bitcode,
-    /// A library, or a directory of libraries, that a wrapper adds to every link.
+    /// A library, or a directory of libraries, that a wrapper or a specs file adds to every link.
     Injected,
 }
 
-/// Most bytes that are read of a file. Some scripts have a large payload behind their text.
+/// Maximum number of bytes that are read of a file. Some scripts have a large payload behind their
+/// text.
 const MOST: u64 = 4 << 20;
 /// Files of compiler wrappers in Nix (`pkgs/build-support/cc-wrapper`), below `nix-support`.
 const WRAPPER: [&str; 9] = [
@@ -69,7 +71,8 @@ const ROCM_COMPILERS: [&str; 5] =
 /// Directories of programs in releases of ROCm.
 const ROCM_DIRS: [&str; 3] = ["bin", "llvm/bin", "lib/llvm/bin"];
 
-/// Checks all scripts and other text files outside of documentation directories.
+/// Checks executable scripts in program directories, and other text files that programs read. Files
+/// in directories of documentation and examples are skipped.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -200,7 +203,8 @@ impl Judge<'_> {
         is_plain && self.is_absent(path)
     }
 
-    /// True if a path belongs to the package and does not exist.
+    /// True if a path belongs to the package and does not exist. A path in a directory that a
+    /// running system fills (`/run`, `/var`) does not count.
     fn is_absent(&self, path: &Path) -> bool {
         let own = self.prefixes.locate(self.file).prefix;
         let in_store = |path: &Path| path.ancestors().any(is_store);
@@ -278,8 +282,8 @@ impl Judge<'_> {
         }
     }
 
-    /// `--rocm-device-lib-path=DIR`: a directory with device libraries. True if the word is such a
-    /// flag.
+    /// Checks the directory of device libraries in `--rocm-device-lib-path=DIR` or
+    /// `--hip-device-lib-path=DIR`. True if the word is such a flag.
     fn bitcode(&mut self, word: &[u8]) -> bool {
         let flags = ["--rocm-device-lib-path=", "--hip-device-lib-path="];
         let Some(dir) = flags.iter().find_map(|flag| word.strip_prefix(flag.as_bytes())) else {
@@ -320,8 +324,8 @@ impl Judge<'_> {
         }
     }
 
-    /// A compiler of ROCm that a script starts by its name, or by a path below a variable. If the
-    /// prefix has `clang`, it must have that name too, in one of ROCm's program directories.
+    /// Checks a compiler of ROCm that a script starts by its name, or by a path below a variable.
+    /// If one of ROCm's program directories in the prefix has `clang`, one must have the compiler.
     fn rocm_compiler(&mut self, program: &[u8]) {
         let (above, name) = match memchr::memrchr(b'/', program) {
             Some(at) => (&program[..at], &program[at + 1..]),
@@ -348,7 +352,8 @@ impl Judge<'_> {
         }
     }
 
-    /// `"library_path": "…"` of a manifest, relative to the file if it has a slash.
+    /// `"library_path": "…"` of a manifest. A path with a slash is relative to the manifest's
+    /// directory; a name without a slash is not checked.
     fn json(&mut self, line: &[u8]) {
         let Some(at) = memchr::memmem::find(line, b"\"library_path\"") else { return };
         let mut quoted = line[at..].split(|b| *b == b'"').skip(3);
@@ -383,8 +388,8 @@ impl Judge<'_> {
         self.judge("Exec", program);
     }
 
-    /// A directory, or a file to include, of the loader's configuration. A pattern may match
-    /// nothing.
+    /// A directory, or a file to include, of the loader's configuration. Patterns are not checked:
+    /// they may match nothing.
     fn ld_conf(&mut self, line: &[u8]) {
         match ld_so_conf::read(line) {
             Some(Line::Directory(dir)) => {

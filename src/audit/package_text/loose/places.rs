@@ -4,7 +4,7 @@ use memchr::memmem;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Names of library directories.
+/// Names of library directories, and `libexec`. GCC keeps its files below them.
 pub(super) const LIB_DIRS: [&str; 5] = ["lib", "lib32", "lib64", "libx32", "libexec"];
 
 /// True for the name of a directory in which Python reads `*.pth`.

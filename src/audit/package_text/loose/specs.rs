@@ -19,7 +19,7 @@ const USED: [&str; 13] = [
     "link_gcc_c_sequence",
     "link_libgcc",
 ];
-/// Specs of a link, also of one without options.
+/// Specs that every link uses, with or without options.
 const LINKS: [&str; 5] = ["lib", "libgcc", "link", "link_gcc_c_sequence", "link_libgcc"];
 /// Libraries that GCC itself links for C (`LIB_SPEC`, `LIBGCC_SPEC`, `gnu-user.h`).
 const OWN: [&[u8]; 6] = [b"-lc", b"-lgcc", b"-lgcc_eh", b"-lgcc_s", b"-lm", b"-lpthread"];
@@ -41,7 +41,7 @@ const PATHS: [&str; 12] = [
 /// Flags whose next word is not an input path: it is skipped.
 const OTHERS: [&str; 4] = ["-Map", "-o", "-soname", "-z"];
 
-/// Something that a specs file names.
+/// A path or a library that a specs file names.
 pub(super) struct Named<'a> {
     /// The line, from 1.
     pub(super) line: u32,
@@ -55,15 +55,16 @@ pub(super) struct Named<'a> {
 pub(super) enum NamedKind {
     /// A file that GCC reads or links.
     File,
-    /// A path behind a flag.
+    /// The path of a flag.
     Flag,
-    /// A path behind a flag that every link gets: `-L`, `-B` or `-rpath`.
+    /// The path of a flag that every link gets: `-L`, `-B` or `-rpath`.
     LinkFlag(&'static str),
     /// A library that every link gets.
     Library,
 }
 
-/// All that the specs in force name. A later spec replaces an earlier one, unless it adds to it.
+/// The paths and libraries that the specs name. A later spec replaces an earlier one with the same
+/// name, unless it adds to it.
 pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<Named<'a>> {
     let mut out = Vec::new();
     for name in USED {
