@@ -158,7 +158,7 @@ pub fn renamed(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
-/// The group of this name.
+/// The group with this name.
 pub fn group(name: &str) -> Option<&'static Group> {
     GROUPS.iter().find(|group| group.name == name)
 }

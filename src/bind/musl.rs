@@ -15,7 +15,7 @@ use object::elf;
 
 /// The first release that resolves names such as `open64` to `open` in libc (246f1c811448).
 const LFS64: MuslVersion = MuslVersion::new(1, 2, 4);
-/// Functions of libc that such names resolve to.
+/// Functions of libc to which names with the suffix `64` resolve.
 const LFS64_NAMES: &[&str] = &[
     "__fxstat",
     "__fxstatat",
@@ -148,7 +148,7 @@ struct Musl<'a, 'v> {
 }
 
 impl Musl<'_, '_> {
-    /// Looks up the symbol of one relocation; false for an error.
+    /// Looks up the symbol of one relocation; false if it is undefined and not weak.
     fn lookup(
         &mut self,
         module: ModuleId,

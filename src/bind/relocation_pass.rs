@@ -240,7 +240,7 @@ fn protected(
 /// Messages about one module, one for each symbol and kind.
 #[derive(Default)]
 pub struct Reports {
-    /// Up to [`MOST_REPORTS`] of them.
+    /// At most [`MOST_REPORTS`] messages.
     pub list: Vec<Report>,
     /// Index in `list` by kind and symbol. Messages beyond the limit have indices after its end.
     places: FastMap<(Kind, SymbolIndex), u32>,
@@ -260,8 +260,8 @@ impl Reports {
         self.places.len() - self.list.len()
     }
 
-    /// Adds a message. A symbol that is used in two classes gets one message; a failure at load
-    /// outweighs one at the first call.
+    /// Adds a message. A symbol with relocations of two classes gets one message of each kind; a
+    /// failure at load outweighs one at the first call.
     pub(super) fn push(&mut self, report: Report) {
         let key = match report {
             Report::Undefined { symbol, .. } => (Kind::Undefined, symbol),

@@ -15,11 +15,12 @@ use crate::resolve::{Closure, ROOT};
 pub struct OpenReferences {
     /// Indices, ascending.
     pub open: Vec<u32>,
-    /// The highest version index that the loader knows for the object there.
+    /// The highest version index that the loader knows for the object in that closure.
     pub limit: u16,
     /// All files of that closure.
     pub files: Box<[FileId]>,
-    /// The provider of each reference, if requested and if the loader knows all versions there.
+    /// The provider of each reference, if requested and if the loader knows all versions in that
+    /// closure.
     pub providers: Option<Providers>,
 }
 
@@ -38,8 +39,9 @@ pub struct Rules {
     pub release: GlibcVersion,
 }
 
-/// Binds the references of the entry point of `closure`. With `providers` it also looks up weak
-/// ones, and lists the provider of each reference.
+/// Binds the references of the entry point of `closure`, or returns the missing facts. If
+/// `providers` is set and the loader knows all versions, weak references are looked up too, and the
+/// result lists the provider of each reference.
 pub fn bind(
     closure: &Closure,
     view: View<'_>,
@@ -78,8 +80,8 @@ pub struct Search<'s, 'v> {
 }
 
 impl Search<'_, '_> {
-    /// Returns those of the references at `indices` that may cause a message; weak ones never do.
-    /// Calls `note` with each definition found.
+    /// Looks up the references at `indices`, and calls `note` with each definition found. Returns
+    /// the indices of references that may cause a message; weak references never do.
     pub fn open(
         &self,
         indices: impl Iterator<Item = u32>,

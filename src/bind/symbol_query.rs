@@ -1,5 +1,5 @@
-//! The bindings of a few names, the same as `entry_point` finds for all symbols. `audit` calls this
-//! for a view about a symbol.
+//! Binds a few names, by the same rules as `entry_point` binds all symbols. `audit` calls this for
+//! a view about a symbol.
 
 use super::entry_point::starts;
 use super::lookup::{Route, Scope};

@@ -1,6 +1,5 @@
 //! The command `archive`: reads the archives, the directories with candidates and the linked
-//! objects, asks one question, and writes the answer. If the order of the inputs counts, it also
-//! writes lld's tables.
+//! objects, asks one question, and writes the answer. On request, it also writes lld's tables.
 
 use super::exit::Exit;
 use super::link_line::Typed;

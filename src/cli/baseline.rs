@@ -43,14 +43,15 @@ impl Baselines {
         self.known.as_ref().map(|baseline| Known { baseline, waives: self.waives })
     }
 
-    /// The new content of the requested baseline. With `--baseline`, no line is added.
+    /// The new content of the file of `--write-baseline`; `None` without this option. With
+    /// `--baseline`, no line is added.
     pub(super) fn rewrite(&self, triage: &Triage) -> Option<Rewrite> {
         let new = || rewrite(self.known.as_ref(), triage, !self.waives);
         self.is_written.then(new)
     }
 }
 
-/// Writes the requested baseline.
+/// Writes the file of `--write-baseline`, if requested.
 pub(super) fn write(shared: &Shared, written: Option<&Rewrite>) -> Result<()> {
     let (Some(file), Some(written)) = (&shared.write_baseline, written) else { return Ok(()) };
     let shown = show_path(file);
@@ -71,7 +72,7 @@ fn read(file: &Path) -> Result<Baseline> {
     Ok(Baseline::parse(&shown, &bytes)?)
 }
 
-/// The changes of a baseline, line by line, as a message.
+/// The message about a written baseline: its added and removed lines.
 fn said(file: &str, written: &Rewrite) -> String {
     let Rewrite { added, removed, left_out, .. } = written;
     let mut text =
@@ -90,7 +91,7 @@ fn lines(count: usize) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
-/// Refuses options that only `check` has.
+/// Refuses baseline options that `command` does not support.
 pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     if shared.write_baseline.is_some() {
         bail!(

@@ -27,8 +27,8 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let mut progress = Progress::new(prepared.progress);
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;
-    // An output for which every file is an entry point must not change the others. It runs second,
-    // so that they do not contain the additional files that it reads.
+    // Outputs for which every file is an entry point get a second run. It reads additional files,
+    // which the other outputs must not contain.
     for every_file_is_root in [false, true] {
         let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
         let Some(ground) = walked.take() else { break };
@@ -75,8 +75,7 @@ struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// The outputs of one run, in which every file is an entry point or not; `None` if there are
-    /// none.
+    /// The outputs of the run with this value of `every_file_is_root`; `None` if there are none.
     fn of(sinks: &'a Sinks<Output>, every_file_is_root: bool, plan: &Plan) -> Option<Self> {
         let every = |output: &Output| plan.as_ldd || output.is_of_link_maps();
         let is_here = |output: &Output| every(output) == every_file_is_root;

@@ -1,4 +1,4 @@
-//! Runs the command; each command is a file of this folder. `main` calls it.
+//! Runs the command of the command line. The commands are in other files of this directory.
 
 use super::exit::Exit;
 use super::{
@@ -8,7 +8,7 @@ use super::{
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
 
-/// Runs the command of the command line.
+/// Runs the command of the command line. `main` calls this.
 pub fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         None => check::check(&cli.shared, &cli.paths),

@@ -19,7 +19,8 @@ use anyhow::{Context as _, Result, bail};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-/// Upper bound in bytes for a report: with `--facts`, that of a whole system has some hundred MiB.
+/// Upper bound in bytes for a report. A report of a whole system with `--facts` has several hundred
+/// MiB.
 const MOST_REPORT: u64 = 4 << 30;
 
 /// One output of a comparison.
@@ -87,7 +88,7 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     output_conflicts::apart_from(shared, sides.map(PathBuf::as_path))?;
     let color = plan::colored(shared, io::stderr().is_terminal());
     let policy = policy::of_run(shared, color)?;
-    // Each side may be elsewhere, so the right to read is not restricted to one of them.
+    // The sides may be in different directories, so the sandbox does not restrict reading.
     sandbox::enter(&Shared { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
     let shared = &Shared { sandbox: Sandbox::Off, ..shared.clone() };
     threads::start(plan::wanted_threads(shared));
@@ -163,7 +164,8 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
 /// Reads a JSON report; `None` for a directory or a file of another kind.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
-    // The audit reports paths that cannot be read. With --root, a path may not exist here.
+    // The audit reports paths that cannot be read. With --root, a path may exist only in the
+    // sysroot.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
     let first = head.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(b'{') {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// The result of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// No finding at or above `--fail-on`.
+    /// No finding at or above `--fail-on`, and everything was read and decided.
     Clean,
     /// Findings at or above `--fail-on`.
     Findings,
@@ -50,8 +50,8 @@ pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| finding.rule.starts_with("gpu-"))
 }
 
-/// The exit status of `fix`: 1 unless all findings that count have verified fixes and `whole` is
-/// true, that is, the outputs are complete.
+/// The exit status of `fix`: findings with verified fixes do not count. If `whole` is false, the
+/// outputs are incomplete, and the status is [`Exit::Findings`].
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &Finding| !finding.has_proven_fix();
     if whole { status(report, fail_on, is_open) } else { Exit::Findings }

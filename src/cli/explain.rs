@@ -7,7 +7,7 @@ use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 
-/// The page of one rule.
+/// Writes the page of one rule.
 pub(super) fn one(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
         if let Some(known) = rules::catalogue().known(id) {
@@ -40,7 +40,7 @@ fn sentence(summary: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// All rules, one in each line.
+/// Writes all implemented rules, one per line.
 pub(super) fn all() -> Result<Exit> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -1,5 +1,5 @@
-//! The command `fix`: an audit that attaches fixes to findings, and files with the fixes for other
-//! tools. This file decides where they are written; `crate::emit` makes their contents.
+//! The command `fix`: audits files, attaches fixes to the findings, and writes the fixes in files
+//! for other tools. This module decides where they are written; `crate::emit` makes their contents.
 
 use super::check::render;
 use super::exit::{self, Exit};
@@ -55,7 +55,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     let prepared = prepare_with(shared, &options.paths, &places, &[])?;
     prepared.say_what_is_assumed(shared);
     let archive = options.archive.as_ref().and_then(|_| prepared.plan.lib_paths.first().cloned());
-    // A list given as an option replaces those of policies.
+    // A list given as an option replaces the lists of policies.
     let lists = match list {
         None => Arc::clone(&prepared.plan.lists),
         Some((path, list)) => {

@@ -1,5 +1,5 @@
 //! The command `hook`: prints an integration, installs it below a directory, or removes it from
-//! there. Files that differ are never overwritten or removed.
+//! there. A file whose content is not that of the integration is never overwritten or removed.
 
 use super::exit::Exit;
 use super::{HookOptions, named, out};
@@ -63,14 +63,14 @@ fn print(system: &System) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A file of a system, and the file at its destination.
+/// A file of an integration, and the state of its destination.
 struct Placed {
     file: &'static File,
     path: PathBuf,
     there: There,
 }
 
-/// The file at a destination.
+/// The state of a destination.
 enum There {
     Absent,
     Same,
@@ -109,7 +109,7 @@ fn difference(there: &[u8], file: &File) -> String {
     if diff.is_empty() { "is not text in UTF-8\n".to_owned() } else { diff }
 }
 
-/// Shows the differences on stderr. The error is the message that ends the run.
+/// Fails if a destination has another file, and shows the differences on stderr.
 fn refuse(placed: &[Placed], system: &System, done: &str) -> Result<()> {
     let mut shown = String::new();
     let mut count = 0;

@@ -1,5 +1,5 @@
-//! `--host FILE[=GLOB]`: a program, and the plugins that it loads. A file that no loader starts is
-//! an error of the user. `cli::plan` uses it.
+//! `--host FILE[=GLOB]`: a program, and the plugins that it loads. A file that cannot load plugins
+//! is an error of the user. `cli::plan` uses this module.
 
 use super::place::AuditedSystem;
 use crate::facts;

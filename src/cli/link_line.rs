@@ -80,8 +80,8 @@ fn expand_one(argument: OsString, depth: usize, out: &mut Vec<OsString>) {
     }
 }
 
-/// The words of a response file, separated by white space, with quotes and backslashes as in a
-/// shell.
+/// The words of a response file, separated by white space. Quotes enclose white space; a backslash
+/// makes the next byte literal, in both kinds of quotes too.
 fn words(text: &[u8]) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut word: Option<Vec<u8>> = None;

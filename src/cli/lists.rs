@@ -1,5 +1,5 @@
 //! Lists of archives from options and policies, read before the audit. A list that cannot be read
-//! is an error if `fix` was given it, and a finding if a policy names it.
+//! is an error if an option of `fix` names it, and a finding if a policy names it.
 
 use super::named;
 use crate::format::deps_list::DepsList;
@@ -12,15 +12,16 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a list in bytes.
 const MOST: u64 = 16 << 20;
 
-/// Reads one list. The error is a message. Its sets are checked later, once the used ones are
-/// known.
+/// Reads one list. The error is a message. The sets in the list are checked later, when it is known
+/// which of them are used.
 pub(super) fn read(file: &Path) -> Result<DepsList, String> {
     let shown = show_path(file);
     let text = named::read(file, MOST).map_err(|why| format!("{shown}: {why}"))?;
     DepsList::parse(text).map_err(|trouble| format!("{shown}:{}: {}", trouble.line, trouble.reason))
 }
 
-/// The lists of `[[archive]]` entries in a policy. A list of a built-in policy may be absent.
+/// The lists of `[[archive]]` entries in a policy. Lists of built-in policies are skipped if the
+/// file does not exist.
 pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     let entry = |entry: &ArchivePolicy| {
         let path = entry.deps_list.clone()?;
@@ -33,15 +34,16 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     policy.archives.iter().filter_map(entry).collect()
 }
 
-/// Pairs of a set and the directory of its archives, with links resolved like the paths of
-/// archives.
+/// Pairs of a set and the directory of its archives. Links in the directory are resolved, as in the
+/// paths of archives.
 pub(super) fn from(entry: &ArchivePolicy) -> Vec<(String, PathBuf)> {
     let tree = DiskTree::new();
     let real = |dir: &PathBuf| tree.real_path(dir).unwrap_or_else(|_| dir.clone());
     entry.from.iter().map(|(set, dir)| (set.clone(), real(dir))).collect()
 }
 
-/// The existing directories in which archives are, according to policy files.
+/// The existing directories of the archive sets in policy files. Only entries with a list count,
+/// and built-in policies do not.
 pub(super) fn places(policy: &Policy) -> Vec<PathBuf> {
     let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());
     let from = entries.filter(|entry| !is_built_in(entry)).flat_map(|entry| &entry.from);

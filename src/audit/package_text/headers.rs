@@ -322,8 +322,8 @@ impl<'a> World<'a> {
     }
 
     /// True if `file` lies below `external`, where a library keeps adapters for other libraries,
-    /// and the directory of the included header does not exist: `boost/numeric/odeint/external/mtl4`
-    /// includes `boost/numeric/mtl/mtl.hpp`.
+    /// and the directory of the included header does not exist. For example,
+    /// `boost/numeric/odeint/external/mtl4` includes `boost/numeric/mtl/mtl.hpp`.
     fn is_adapter(&self, file: &Path, name: &[u8]) -> bool {
         let Some(at) = memchr::memrchr(b'/', name) else { return false };
         let above = Path::new(OsStr::from_bytes(&name[..at]));

@@ -125,8 +125,8 @@ impl Memo {
         }
     }
 
-    /// True if the package of this configuration file is being evaluated. Records that the result of
-    /// the innermost package depends on the answer.
+    /// True if the package of this configuration file is being evaluated. Records that the result
+    /// of the innermost package depends on the answer.
     pub(super) fn is_open(&self, path: &Path) -> bool {
         let is_open = self.has(path);
         if let Some(last) = self.open.last() {

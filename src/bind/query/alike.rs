@@ -55,9 +55,9 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"_DYNAMIC",
 ];
 
-/// True for a name that is often replaced. These are the names above, all forms of `operator new`
-/// and `operator delete` ([new.delete]), and the functions of CBLAS. GSL has its own CBLAS, which
-/// any other library of that interface may replace (GSL manual, section 13).
+/// True for a name that is often replaced: one of [`REPLACEABLE`], a form of `operator new` or
+/// `operator delete` ([new.delete]), or a function of CBLAS. GSL has its own CBLAS, which any other
+/// library with that interface may replace (GSL manual, section 13).
 pub fn is_replaceable(name: &[u8]) -> bool {
     let is_operator =
         || [&b"_Znw"[..], b"_Zna", b"_Zdl", b"_Zda"].iter().any(|b| name.starts_with(b));
@@ -66,8 +66,8 @@ pub fn is_replaceable(name: &[u8]) -> bool {
 
 /// True if these definitions of a name are interchangeable. The compiler emits inline functions,
 /// templates, class data and their variables in each object that uses them (Itanium C++ ABI 5.2).
-/// They are weak or unique, but link-time optimisation makes some of them strong. All must have one
-/// type and one size. C++ functions may differ in size, because each object optimises its own copy.
+/// They are weak or unique, but link-time optimisation makes some of them strong. All must have the
+/// same type, and the same size unless they are C++ functions: each object optimises its own copy.
 pub fn are_alike<'s>(symbols: &(impl Iterator<Item = &'s Symbol<'s>> + Clone)) -> bool {
     let Some(first) = symbols.clone().next() else { return true };
     let is_cxx = symbols.clone().all(|symbol| symbol.name.starts_with(b"_Z"));
@@ -94,8 +94,8 @@ fn is_class_data(name: &[u8]) -> bool {
     begins.iter().any(|begin| name.starts_with(begin))
 }
 
-/// True for a part of glibc. Its parts define names for each other: libpthread, libc, libm and the
-/// loader. libm defines only public versions, but needs private ones.
+/// True for a part of glibc: libc, libm, libpthread, the loader. These parts define names for each
+/// other. They define the version GLIBC_PRIVATE, or need it: libm defines only public versions.
 pub fn is_part_of_libc(object: &Object) -> bool {
     let is_private = |name: &[u8]| name == b"GLIBC_PRIVATE";
     let defs = || object.versions.defs.iter().map(|def| object.str(def.name));

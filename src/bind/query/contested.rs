@@ -30,7 +30,7 @@ use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 use rayon::prelude::*;
 
-/// A contested name.
+/// The number of a contested name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Name(u32);
 
@@ -41,7 +41,7 @@ pub struct Contested {
     defined: FastMap<FileId, Vec<Name>>,
     /// By file: the symbols that a relocation may use, with their names.
     used: FastMap<FileId, Vec<Used>>,
-    /// By file: the relocations that use them, in the loader's order.
+    /// By file: the relocations that use these symbols, in the loader's order.
     relocations: FastMap<FileId, Vec<(Relocation, Name)>>,
     /// By file: the names that these relocations use, ascending.
     referred: FastMap<FileId, Vec<Name>>,
@@ -340,8 +340,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that two files in the scope of `closure` define, without its entry point. They are
-    /// also in `marks.twice`. None if the loader stops.
+    /// The names that two files in the scope of `closure` define; definitions in the entry point do
+    /// not count. They are also in `marks.twice`. Empty if the loader stops.
     fn here(&self, closure: &Closure, bound: &RootBinding, marks: &mut Marks) -> Vec<Name> {
         if bound.checked.stop.is_some() || bound.abort.is_some() || closure.fatal().is_some() {
             return Vec::new();
@@ -470,7 +470,7 @@ fn words_of_two(view: View<'_>, libraries: &[FileId], together: &Together) -> Fa
     groups.map(|group| group[0].word).collect()
 }
 
-/// The bound names that two libraries define.
+/// The names in `bindings` that two libraries define differently, sorted by name and version.
 fn duplicates(
     closure: &Closure,
     scope: &Scope<'_>,

@@ -1,6 +1,6 @@
-//! Entry points with equal answers to the query about duplicate definitions. The answer depends only
-//! on the modules that define or use a contested name, on their order, and on the loader. Entry
-//! points that agree in these share one answer; only its module ids differ between them.
+//! Finds entry points with equal answers to the query about duplicate definitions. The answer
+//! depends only on the modules that define or use a contested name, on their order, and on the
+//! loader. Entry points that agree in these share one answer; only the module ids in it differ.
 
 use super::DuplicateName;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};
@@ -9,22 +9,22 @@ use crate::resolve::ROOT;
 /// The part of an entry point that decides its answer.
 #[derive(Debug, Default)]
 pub(super) struct Decisive {
-    /// Equal for entry points with equal answers: files, version limits and orders.
+    /// Loader, files, version limits and orders. Entry points with equal keys have equal answers.
     key: Vec<u64>,
     /// The modules in the key, each once.
     modules: Vec<ModuleId>,
 }
 
-/// Marks a module that is relocated and in no scope.
+/// In a key: marks a module that is relocated and that [`Decisive::add`] did not add.
 const NO_PLACE: u64 = 1 << 32;
 
 impl Decisive {
-    /// Without modules; `loader` is the number of the loader.
+    /// A part without modules; `loader` is the number of the loader.
     pub(super) fn new(loader: usize) -> Self {
         Self { key: vec![loader as u64], modules: Vec::new() }
     }
 
-    /// Adds a number that decides.
+    /// Adds a number on which the answer depends.
     pub(super) fn add_number(&mut self, number: usize) {
         self.key.push(number as u64);
     }
@@ -46,7 +46,8 @@ impl Decisive {
         }
     }
 
-    /// The answer of an entry point with the same key, for this one.
+    /// Translates the `answer` of `other`, which has the same key, to the module ids of this entry
+    /// point.
     pub(super) fn adopt(&self, other: &Self, answer: &[DuplicateName]) -> Vec<DuplicateName> {
         let own: FastMap<ModuleId, ModuleId> =
             other.modules.iter().copied().zip(self.modules.iter().copied()).collect();
@@ -66,7 +67,7 @@ impl Decisive {
     }
 }
 
-/// For each entry point with a part, the first one with the same part.
+/// For each entry point, the first one with the same key; `None` for an empty key.
 pub(super) fn firsts(all: &[Decisive]) -> Vec<Option<usize>> {
     let mut known: FastMap<&[u64], usize> = FastMap::default();
     let keys = all.iter().map(|one| &one.key[..]).enumerate();

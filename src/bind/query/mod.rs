@@ -1,5 +1,5 @@
 //! Two binding queries: the names that two libraries of a scope define differently, and the
-//! libraries that each object binds to. Neither binds every reference.
+//! libraries that each object binds to. Under glibc's rules, neither binds every reference.
 //!
 //! Both give the same answers as `relocation_pass`, which binds every relocation
 //! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). To find names
@@ -108,7 +108,7 @@ pub struct DuplicateName {
     pub name: Box<[u8]>,
     /// The version that the referrers ask for.
     pub version: Option<Box<[u8]>>,
-    /// The definitions that can satisfy such a reference, in scope order. A reference without a
+    /// The definitions that can satisfy such a reference, in scope order. A lookup with the default
     /// [route](super::lookup::Route) gets the first.
     pub definitions: Box<[Definition]>,
     /// The references of libraries, by module and symbol.
@@ -175,7 +175,8 @@ impl Answers {
         self.bound.iter().nth(root.index()).map_or(&[], |list| list)
     }
 
-    /// The answers to the first query, with `names` and their relocations.
+    /// Answers the first query, or returns the missing facts. [`Contested::take`] must have stored
+    /// the relocations of `names`.
     pub fn find_duplicates(
         &mut self,
         source: Source<'_>,
@@ -224,7 +225,7 @@ impl Answers {
         Ok(())
     }
 
-    /// The answers to the second query.
+    /// Answers the second query, or returns the missing facts.
     pub fn find_bound(&mut self, source: Source<'_>) -> Result<(), Vec<Need>> {
         let shared = share(source)?;
         let found = each(source, Vec::new(), |root, closure, worker: &mut Worker| {
@@ -277,7 +278,7 @@ fn each<T: Send, W: Default>(
 struct Shared<'a> {
     source: Source<'a>,
     names: VaryingNames,
-    /// By file.
+    /// Standalone bindings, by file.
     standalone: Vec<Option<Standalone<'a>>>,
 }
 
@@ -287,7 +288,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Binds every object in its own closure, or returns the missing facts.
+/// Binds every object under glibc's loader in its own closure, or returns the missing facts.
 fn share(source: Source<'_>) -> Result<Shared<'_>, Vec<Need>> {
     let files = files(source);
     let needs = missing(source.view, &files);
@@ -322,9 +323,9 @@ fn by_file(files: Vec<FileId>, list: Vec<Standalone<'_>>) -> Vec<Option<Standalo
 
 /// The files that glibc binds under the entry points.
 struct Files {
-    /// Files in a scope that other objects load.
+    /// Files that other objects load.
     libraries: Vec<FileId>,
-    /// Files in a scope that are only entry points.
+    /// Files that are only entry points.
     entries: Vec<FileId>,
     /// Files that are relocated.
     referring: Vec<FileId>,

@@ -9,7 +9,7 @@ use crate::id::{FastMap, FileId, Id as _};
 use crate::resolve::Closure;
 use rayon::prelude::*;
 
-/// Facts about hash words, before any name is known.
+/// Sets of hash words, from which [`VaryingNames::find`] selects. They may have false positives.
 pub(super) struct Words {
     /// Words that occur more than once.
     twice: WordSet,
@@ -121,15 +121,15 @@ pub(super) struct VaryingNames {
     by_word: FastMap<Word, Name>,
     /// The names in each file's hash table, by file.
     defined: Vec<InFile>,
-    /// By name, ascending: the files that other objects load.
+    /// By name: the files with it that other objects load, ascending.
     libraries: Vec<Box<[FileId]>>,
-    /// By name, ascending: the files that are entry points only.
+    /// By name: the files with it that are only entry points, ascending.
     entries: Vec<Box<[FileId]>>,
 }
 
 impl VaryingNames {
-    /// Collects the words that two files of one scope have, or that an object has no definition
-    /// for.
+    /// Collects the words that two files of one scope have, and those for which an object has no
+    /// definition in its own closure.
     pub(super) fn find(
         view: View<'_>,
         files: &[FileId],
@@ -239,5 +239,5 @@ impl VaryingNames {
 /// list.
 const MANY: usize = 8;
 
-/// Fewest groups that a thread takes at once.
+/// Minimum number of groups that a thread takes at once.
 const AT_LEAST: usize = 512;

@@ -1,4 +1,5 @@
-//! The files and names of the scope of one entry point, in tables that a thread reuses for the next.
+//! The files and names in the scope of one entry point. A thread reuses the tables for the next
+//! entry point.
 
 use super::names::{InFile, Name, NameSet, VaryingNames};
 use crate::id::{FileId, Id as _, ModuleId};
@@ -28,7 +29,7 @@ pub(super) struct Present {
 }
 
 impl Present {
-    /// Loads the scope of `closure`; true if two modules share a file.
+    /// Fills the tables with the scope of `closure`; true if two modules share a file.
     pub(super) fn enter(&mut self, closure: &Closure, names: &VaryingNames) -> bool {
         let mut has_twins = false;
         self.stamp += 1;

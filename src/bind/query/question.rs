@@ -19,7 +19,7 @@ pub(super) struct Question<'a> {
 pub(super) type Key<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
 
 impl<'a> Question<'a> {
-    /// The question of a symbol of `object`; the loader knows its versions up to `limit`.
+    /// The question of a symbol of `object`. The loader knows the object's versions up to `limit`.
     pub(super) fn of(object: &'a Object, symbol: SymbolIndex, limit: u16) -> Self {
         let (name, hash, version) = if let Ok(at) = place(object, symbol) {
             let reference = &object.references[at];

@@ -1,9 +1,9 @@
 //! Finds the libraries that each object binds to under one entry point. It starts from the
-//! standalone bindings, and looks up again each question whose answer another object of this scope
+//! standalone bindings, and looks up again each question whose answer another object of the scope
 //! can change.
 //!
-//! A standalone binding does not hold if a library is missing or the loader stops while it
-//! relocates. Then every relocation of the object is looked up.
+//! Standalone bindings are not used if a library is missing, if the loader stops while it
+//! relocates, or if any name may be defined twice. Then every relocation is looked up.
 
 use super::names::Name;
 use super::present::{Present, Stamped};
@@ -32,7 +32,7 @@ pub(super) struct Worker {
     by_name: Vec<Stamped<usize>>,
 }
 
-/// One entry point.
+/// One entry point and its scope.
 struct Under<'w, 'a> {
     shared: &'a Shared<'a>,
     closure: &'a Closure,
@@ -41,7 +41,7 @@ struct Under<'w, 'a> {
     /// True if any name may be defined twice: two modules share a file, or objects are for two
     /// machines.
     any_twice: bool,
-    /// True if standalone bindings hold here.
+    /// True if standalone bindings may be used under this entry point.
     reuse: bool,
     /// Built at the first lookup.
     scope: OnceCell<Scope<'a>>,
@@ -70,7 +70,7 @@ impl<'w> Bound<'w, '_> {
         Self { libraries, last, found, winners, by_name, by_key, files }
     }
 
-    /// Adds a pair. All pairs of a module are added consecutively.
+    /// Adds a pair. The caller adds all pairs of a module consecutively.
     fn add(&mut self, module: ModuleId, provider: ModuleId) {
         if provider.index() >= self.last.len() {
             self.last.resize((provider.index() + 1).next_power_of_two(), None);
@@ -94,7 +94,7 @@ struct Found<'a> {
     first_wins: bool,
 }
 
-/// An object with references.
+/// The module whose references are bound, and its object.
 #[derive(Clone, Copy)]
 struct Referring<'a> {
     module: ModuleId,
@@ -184,7 +184,7 @@ impl<'a> Under<'_, 'a> {
         RelocationPass { closure, scope, strings, release, unique }
     }
 
-    /// The standalone binding of a file, if it holds here.
+    /// The standalone bindings of a file, if they hold under this entry point.
     fn standalone(&self, file: FileId) -> Option<&'a Standalone<'a>> {
         let standalone = self.shared.standalone(file).filter(|_| self.reuse)?;
         let here = |file: &FileId| self.present.place(*file).is_some();
@@ -290,7 +290,7 @@ impl<'a> Under<'_, 'a> {
         Ok(true)
     }
 
-    /// Index in `bound` of a symbol's question; `name` is the name of its word.
+    /// Index in [`Bound::found`] of a symbol's question; `name` is the name of the symbol's word.
     fn place(
         &self,
         Referring { module, object }: Referring<'a>,

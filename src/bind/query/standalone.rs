@@ -1,6 +1,6 @@
 //! Standalone bindings: [`bind`] binds each object once, in its own closure. The result lists the
 //! providers that hold under every entry point with that closure in scope. It also lists the
-//! references that need another lookup there.
+//! relocations whose binding may change under such an entry point.
 //!
 //! If only one object of a scope defines a name, every lookup finds that definition, in any order.
 //! Only undefined references are looked up in the object's own closure. References to its own
@@ -20,12 +20,13 @@ use crate::resolve::Closure;
 /// The standalone bindings of one object.
 #[derive(Debug, Default)]
 pub(super) struct Standalone<'a> {
-    /// The files that its references bind to under every entry point.
+    /// The files that its references bind to under every entry point with the object's closure in
+    /// scope.
     pub(super) sure: Vec<FileId>,
     /// The relocations whose binding may depend on the entry point, in the loader's order, each
     /// once.
     pub(super) varying: Vec<Varying>,
-    /// The files of its own closure; none if the object was not bound there.
+    /// The files of its own closure; `None` if the object was not bound in that closure.
     pub(super) files: Option<&'a [FileId]>,
 }
 
@@ -70,7 +71,7 @@ struct Use {
 /// Facts about a symbol that need no read of its table entry.
 #[derive(Clone, Copy)]
 enum Symbol {
-    /// Defined, with this hash word.
+    /// Defined by the object, with this hash word.
     Own(u32),
     /// Undefined, by its index in `Object::references`.
     Reference(u32),
@@ -150,7 +151,7 @@ impl Use {
     }
 }
 
-/// Lists the relocations of `object`, each once.
+/// Lists the relocations of `object`, one for each symbol and relocation class.
 fn take_uses(
     object: &Object,
     tables: &Tables,
@@ -210,7 +211,8 @@ fn is_plain(kind: RefKind) -> bool {
 }
 
 impl Standalone<'_> {
-    /// Drops the bindings that no other object of any scope can change.
+    /// Drops the relocations whose binding no other object of any scope can change, and adds their
+    /// providers to [`Self::sure`].
     pub(super) fn settle(&mut self, names: &VaryingNames) {
         let Self { sure, varying, .. } = self;
         varying.retain_mut(|varying| {

@@ -8,7 +8,8 @@ use crate::id::{FileId, Id as _};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A hash word, salted with the machine of its object: objects of two machines share no scope.
+/// A hash word, salted with the machine of its object, so that a name has different words in
+/// objects for different machines. Such objects rarely share a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Word(u32);
 
