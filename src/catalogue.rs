@@ -30,7 +30,7 @@ impl Level {
 pub struct Group {
     /// The name on the command line.
     pub name: &'static str,
-    /// The level of its rules, unless a policy or option sets another.
+    /// The level of its rules, unless a rule, a policy or an option sets another.
     pub level: Level,
     /// True if its findings make the run incomplete instead of failing it.
     pub is_input: bool,
@@ -48,7 +48,8 @@ pub const LIBRARY: Group = Group::new("library", Level::Error);
 pub const SYMBOL: Group = Group::new("symbol", Level::Error);
 /// Several runtimes in one process.
 pub const RUNTIME: Group = Group::new("runtime", Level::Error);
-/// Untidy links between a file and its libraries.
+/// Unnecessary or indirect needs, unusual sonames, and links to libraries that are missing or
+/// dangle.
 pub const LINK_HYGIENE: Group = Group::new("link-hygiene", Level::Warning);
 /// Damaged or incomplete files.
 pub const INTEGRITY: Group = Group::new("integrity", Level::Warning);

@@ -33,8 +33,8 @@ pub(super) struct Unbound<'a> {
     pub(super) prefixes: &'a Prefixes,
 }
 
-/// Up to this number of audited objects, the audit reads the archives beside defective objects. A
-/// package has fewer objects, a system more.
+/// If a run audits at most this many objects, it reads the audited archives beside objects with
+/// undefined symbols. A package has fewer objects, a system more.
 const MOST_OBJECTS: usize = 1000;
 
 /// Reads the members of the archives that this run needs.

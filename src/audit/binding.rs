@@ -39,7 +39,7 @@ pub(super) struct Bound<'a> {
 /// The results of [`bind`].
 pub(super) struct Bindings {
     pub(super) entry_points: Vec<RootBinding>,
-    /// The standalone bindings of each object.
+    /// The standalone bindings of objects.
     pub(super) own: OwnBindings,
 }
 
@@ -182,7 +182,7 @@ pub struct NamedBindings {
     pub symbols: symbol_query::Symbols,
     /// Bindings, in the order of the entry points.
     pub bindings: Vec<Vec<Binding>>,
-    /// Definitions in archives.
+    /// Definitions of the names in archives, by archive.
     pub archives: Vec<(FileId, Vec<Definition>)>,
 }
 

@@ -24,7 +24,7 @@ const MOST_ENTRIES: usize = 300_000;
 /// The listings of the run's walks.
 #[derive(Clone, Copy)]
 pub(super) struct Walked<'a> {
-    /// The given paths.
+    /// The paths that were given to the walks.
     pub(super) given: &'a [Given],
     /// Names in the listed directories.
     pub(super) met: &'a ListedNames,

@@ -39,8 +39,8 @@ pub(super) fn prefixes(
     prefixes
 }
 
-/// Counts files with defects as read in part. Files of another system are counted by kind, not as
-/// ELF files.
+/// Corrects the counts of the walk: audited files with defects count as read in part, and files of
+/// another system count by kind, not as ELF files.
 pub(super) fn count_kinds(corpus: &Corpus, totals: &mut Totals) {
     for facts in corpus.files.iter().filter(|facts| facts.audited) {
         if let Some(foreign) = facts.foreign() {

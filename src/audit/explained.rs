@@ -1,5 +1,5 @@
-//! Explanations of problems: the paths tried for each missing library, and the archives that define
-//! undefined symbols. The run computes them once, before the rules.
+//! Explanations of findings: the paths tried for each missing library, and the archive members that
+//! refer to undefined symbols. The run computes them once, before the rules.
 
 use super::Audit;
 use super::trace::{Traces, trace};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Explained {
     /// The paths tried for each missing library, in the order of `Diagnosis::missing`.
     pub tried: Vec<Vec<Tried>>,
-    /// Undefined symbols in the archives that their objects were linked from.
+    /// The archive members that refer to undefined symbols, by object and symbol.
     pub traces: Traces,
 }
 

@@ -10,7 +10,7 @@ use crate::parallel;
 use crate::tree::Tree;
 
 impl Audit {
-    /// The facts of members; members that cannot be read are skipped.
+    /// The sections and relocations of members; members that cannot be read are omitted.
     pub fn link_facts(
         &self,
         tree: &dyn Tree,

@@ -106,7 +106,7 @@ pub struct Audit {
     pub bindings: Vec<RootBinding>,
     /// Answers of the binding queries that the plan asks for.
     queries: Answers,
-    /// Missing libraries, undefined symbols and other facts, per object.
+    /// The diagnosis: missing libraries, undefined symbols and other load errors, per object.
     pub diagnosis: Diagnosis,
     /// Definitions of unbound names in the files read.
     pub providers: Providers,
@@ -137,11 +137,11 @@ pub struct Audit {
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
-    /// The search paths of audited objects, for rules that want them.
+    /// The suspect search path entries of audited objects, for rules that want them.
     pub search_entries: BTreeMap<FileId, SearchEntries>,
     /// Device code, for rules and commands that want it.
     pub devices: Devices,
-    /// References in text files of packages, for rules that want them.
+    /// Results of the checks of text files, for rules that want them.
     pub package_text: PackageText,
     /// Text files of the walk.
     texts: Texts,

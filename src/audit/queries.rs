@@ -26,7 +26,7 @@ impl Audit {
     }
 }
 
-/// Answers the queries that the plan asks for. They only read tables and relocations of known files.
+/// Answers the queries that the plan asks for. Only tables and relocations of known files are read.
 pub(super) fn answer(
     plan: &Plan,
     facts: &SharedFacts<'_, '_>,

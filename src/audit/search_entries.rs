@@ -40,8 +40,8 @@ pub enum EntryState {
     Unknown,
 }
 
-/// The suspect entries of one object, and its first occurrence in a closure. The directory of an
-/// absent entry is absent for each path by which the object is loaded (`$ORIGIN` differs).
+/// The suspect entries of one object, and its first occurrence in a closure. If the object is
+/// loaded by several paths, `$ORIGIN` has several values: an absent entry is absent for all of them.
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.

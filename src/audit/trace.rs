@@ -18,7 +18,8 @@ const MOST: usize = 3;
 pub struct Traced {
     /// The archive.
     pub archive: ArchiveId,
-    /// The first members that refer to the symbol, each with the archive from which it was merged.
+    /// The first members that refer to the symbol, each with the archive from which it was merged,
+    /// if known.
     pub members: Vec<(MemberId, Option<ArchiveId>)>,
     /// Number of further members of the archive that refer to the symbol.
     pub more: usize,

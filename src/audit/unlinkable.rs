@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
-/// An archive with references that stay undefined in every link.
+/// An archive with references that stay undefined, or may stay undefined, in every link.
 #[derive(Debug)]
 pub struct Unlinkable {
     /// The archive.

@@ -21,14 +21,14 @@ use crate::tree::Tree;
 use object::elf;
 use std::collections::BTreeSet;
 
-/// A load error, by its subject.
+/// A load error of an object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LoadError {
     /// The object with the error.
     pub file: FileId,
     /// The kind of error.
     pub kind: &'static str,
-    /// The library, symbol, version or object.
+    /// The library, symbol, version or object that the error is about.
     pub name: Vec<u8>,
     /// The symbol's version, or the loader's message.
     pub detail: Option<Vec<u8>>,

@@ -189,11 +189,11 @@ pub fn is_quiet(
 
 /// The references of a module that need a lookup relocation by relocation.
 enum Open {
-    /// These symbols.
+    /// References to these symbols.
     Symbols(FastSet<SymbolIndex>),
-    /// These symbols of the program, which may be targets of copy relocations.
+    /// References of the program to these symbols, all by copy relocations.
     Copies(FastSet<SymbolIndex>),
-    /// All: the loader has no version table for the module.
+    /// All references: the loader has no version table for the module.
     All,
 }
 

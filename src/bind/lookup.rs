@@ -11,14 +11,14 @@ use crate::resolve::{Closure, ROOT};
 use object::elf;
 use std::cell::{Cell, OnceCell};
 
-/// A scope of fewer objects has no index: asking every filter is faster there.
+/// A scope with fewer objects has no index: for such a scope, it is faster to ask every filter.
 const WIDE: usize = 1000;
 
 /// The objects of one entry point in search order.
 pub struct Scope<'v> {
     /// The objects, each with its module.
     entries: Vec<Entry<'v>>,
-    /// Number of filters asked so far, at most: each lookup counts all objects.
+    /// Upper bound on the number of filters asked so far: each lookup counts all objects.
     questions: Cell<usize>,
     /// Number of symbols in all objects. Building an index costs about as much as this many
     /// questions.
@@ -47,7 +47,8 @@ pub struct Winner {
 }
 
 impl Winner {
-    /// STV_PROTECTED: a copy relocation or a canonical address breaks the object that defines it.
+    /// True for STV_PROTECTED: a copy relocation or a canonical address breaks the object that
+    /// defines the symbol.
     pub fn is_protected(&self) -> bool {
         elf::SymbolVisibility(self.candidate.visibility) == elf::STV_PROTECTED
     }

@@ -189,8 +189,8 @@ impl<'v> RelocationPass<'_, 'v> {
         Ok(Some(winner))
     }
 
-    /// True if the loader asserts in `check_match`: a provider without versions answers to the name
-    /// of the file against which the version was linked.
+    /// True if an assertion of the loader fails in `check_match`: a provider without versions
+    /// answers to the name of the file against which the version was linked.
     fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;
@@ -199,7 +199,7 @@ impl<'v> RelocationPass<'_, 'v> {
         self.release < NO_ASSERT && self.strings.find(object.str(file)).is_some_and(answers)
     }
 
-    /// `do_lookup_unique`.
+    /// Replaces a unique definition by the first one that the process reached (`do_lookup_unique`).
     fn unique(&mut self, name: &[u8], found: Winner, copy: bool, module: ModuleId) -> Winner {
         match self.unique.get(name) {
             // The source of a copy is the definition just found, not the process-wide one.
@@ -221,7 +221,8 @@ fn table(only: &FastSet<SymbolIndex>) -> Vec<bool> {
     out
 }
 
-/// `_dl_check_protected_symbol` (`elf/dl-protected.h`).
+/// The message about a reference to a protected symbol, if any (`_dl_check_protected_symbol` in
+/// `elf/dl-protected.h`).
 fn protected(
     symbol: SymbolIndex,
     asked: &LookedUpSymbol<'_>,

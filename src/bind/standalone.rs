@@ -73,7 +73,7 @@ pub struct Search<'s, 'v> {
     pub object: &'v Object,
     /// The highest version index that the loader knows for it.
     pub limit: u16,
-    /// The other rules.
+    /// The rules that depend on glibc's release.
     pub rules: Rules,
     /// True if weak references are looked up too.
     pub weak: bool,

@@ -34,7 +34,7 @@ pub(super) struct Interfaces<'a> {
     pub(super) dirs: Vec<PathBuf>,
     pub(super) pkg_config: &'a [PkgConfigFile],
     pub(super) cmake: &'a [CMakePackage],
-    /// False if the walk did not cover the system, for example the system below a stage.
+    /// False if the run audits a stage: then the walk did not cover the system below it.
     pub(super) sees_system: bool,
 }
 

@@ -23,7 +23,7 @@ pub struct PkgConfigFile {
     pub content: Arc<PkgConfig>,
     /// Requirements that no known package satisfies.
     pub unmet: Vec<Unmet>,
-    /// Flags that name a file or directory that does not exist.
+    /// Flags that name a missing file, directory or library.
     pub missing: Vec<MissingFlag>,
 }
 
@@ -266,7 +266,7 @@ impl Known<'_> {
     fn packages_named(&mut self, from: &Path, place: &Place, name: &[u8]) -> Vec<PathBuf> {
         let file = [name, b".pc"].concat();
         let file = Path::new(OsStr::from_bytes(&file));
-        // A requirement may be the path of a file.
+        // A requirement that is a path is not looked up by name.
         if file.components().count() != 1 {
             return Vec::new();
         }

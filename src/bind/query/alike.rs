@@ -55,7 +55,7 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"_DYNAMIC",
 ];
 
-/// True for a name that is often replaced: one of [`REPLACEABLE`], a form of `operator new` or
+/// True for a name that is often replaced: one of `REPLACEABLE`, a form of `operator new` or
 /// `operator delete` ([new.delete]), or a function of CBLAS. GSL has its own CBLAS, which any other
 /// library with that interface may replace (GSL manual, section 13).
 pub fn is_replaceable(name: &[u8]) -> bool {

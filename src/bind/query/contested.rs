@@ -303,7 +303,7 @@ impl Contested {
             names.into_iter().any(|name| marks.twice.contains(name.0 as usize))
         };
         let mut out = Decisive::new(closure.root.loader.index());
-        // The own bindings of a host program fix unique definitions.
+        // The bindings of the host program itself fix unique definitions.
         if let Some(host) = closure.host()
             && here.iter().any(|name| self.unique.contains(name))
         {

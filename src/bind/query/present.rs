@@ -24,7 +24,7 @@ pub(super) struct Present {
     modules: Vec<ModuleId>,
     /// Names that an object of the scope defines.
     seen: NameSet,
-    /// Names that two objects define.
+    /// Names that at least two objects of the scope define.
     twice: NameSet,
 }
 

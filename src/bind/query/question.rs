@@ -15,7 +15,7 @@ pub(super) struct Question<'a> {
     pub(super) version: Option<Wanted<'a>>,
 }
 
-/// The part of a question that distinguishes it from others.
+/// The name and the version of a question. Questions with equal keys have equal answers.
 pub(super) type Key<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
 
 impl<'a> Question<'a> {

@@ -12,7 +12,8 @@ const FEW: usize = 6;
 pub(super) struct Together {
     /// Row of each of the given files.
     rows: Vec<Option<usize>>,
-    /// Column of each library, by file. Programs have none: no two are loaded together.
+    /// Column of each library, by file. Files that are only entry points have none: no two of them
+    /// share a scope.
     columns: Vec<Option<usize>>,
     /// Number of 64-bit words in a row.
     width: usize,

@@ -104,7 +104,7 @@ pub(super) struct Defined {
 }
 
 impl Defined {
-    /// The word and the file in one number: it is compared faster than two.
+    /// The word and the file in one number, for fast comparison.
     fn key(self) -> u64 {
         u64::from(self.word.0) << 32 | self.file.index() as u64
     }

@@ -138,7 +138,7 @@ impl Judge<'_> {
             Reader::Unit => !contains(&text, b"\nCondition") && !contains(&text, b"\nAssert"),
             Reader::Desktop => !contains(&text, b"\nTryExec"),
             Reader::Libtool => text.starts_with(b"# ") && contains(&text, b"libtool"),
-            // Python rejects a file with other text.
+            // Python rejects a `.pth` file that is not UTF-8.
             Reader::Python => std::str::from_utf8(&text).is_ok(),
             Reader::Specs | Reader::MainSpecs => {
                 self.specs(&text, matches!(reader, Reader::MainSpecs));
@@ -325,7 +325,8 @@ impl Judge<'_> {
     }
 
     /// Checks a compiler of ROCm that a script starts by its name, or by a path below a variable.
-    /// If one of ROCm's program directories in the prefix has `clang`, one must have the compiler.
+    /// If one of ROCm's program directories in the prefix has `clang`, one of them must have the
+    /// compiler.
     fn rocm_compiler(&mut self, program: &[u8]) {
         let (above, name) = match memchr::memrchr(b'/', program) {
             Some(at) => (&program[..at], &program[at + 1..]),
