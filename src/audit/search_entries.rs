@@ -41,7 +41,7 @@ pub enum EntryState {
 }
 
 /// The suspect entries of one object, and its first occurrence in a closure. If the object is
-/// loaded by several paths, `$ORIGIN` has several values: an absent entry is absent for all of them.
+/// loaded by several paths, `$ORIGIN` has several values: an absent entry is absent for each.
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
