@@ -24,7 +24,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_memfd_create,
-    // Files by path. Landlock's right for truncation costs a lookup up to the root at each open.
+    // Truncation by path. Landlock's right for it would cost a lookup up to the root at each open.
     libc::SYS_truncate,
     // Connections. io_uring would bypass the filter.
     libc::SYS_socket,
@@ -58,7 +58,8 @@ const REFUSED: &[libc::c_long] = &[
 /// The newest set of rights; an older kernel supports a part of them.
 const RIGHTS: ABI = ABI::V6;
 
-/// Enters the sandbox, unless `--sandbox off`. `more` are output files from options of one command.
+/// Enters the sandbox, unless `--sandbox off`. `more` are the output files of options that only one
+/// command has.
 pub(super) fn enter(shared: &Shared, more: &[&Path]) {
     if shared.sandbox == Sandbox::Off {
         return;
