@@ -1,6 +1,6 @@
-//! A shared library for x86-64 with only the parts that a loader reads. These are one PT_LOAD, a
-//! dynamic section, symbols with a GNU hash table, and a jump slot for each undefined name. It
-//! contains no code.
+//! A shared library for x86-64 with only the parts that a loader reads: one PT_LOAD, a dynamic
+//! section, symbols with a GNU hash table, and a jump slot for each undefined name. It contains no
+//! code.
 
 use super::bytes::{Bytes, Strings, small};
 use crate::format::elf::hash::gnu;
