@@ -105,8 +105,7 @@ fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool 
 }
 
 impl<'a> Target<'a> {
-    /// `None` if the output replaces no file: it is a pipe, a device or a directory, or its
-    /// directory does not exist.
+    /// `None` if the output is a pipe, a device or a directory, or if its directory does not exist.
     fn new(typed: &'a Path) -> Option<Self> {
         let here = DiskTree::new();
         let there = match here.look(typed) {

@@ -88,7 +88,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
 /// Like [`prepare`]. `places` are more directories to search for candidates, before those of
 /// `--lib-path`. `written` are the output files of options that only one command has. First, the
 /// files that options name are read. Then the process enters the sandbox and starts its threads.
-/// Only then it reads audited files.
+/// Audited files are read only after that.
 pub(super) fn prepare_with(
     shared: &Shared,
     paths: &[PathBuf],
@@ -213,7 +213,7 @@ fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result
     }
 }
 
-/// The directory and the sysroot for paths in outputs, for a comparison that may read only reports.
+/// The directory and the sysroot for paths in the outputs of `diff`, which may audit nothing.
 pub(super) fn output_paths(shared: &Shared) -> Result<Paths> {
     let here = current_directory(std::iter::empty())?;
     AuditedSystem::new(shared, &here)?.outputs(shared)
@@ -311,7 +311,7 @@ fn command_meant(path: &Path) -> String {
 
 /// True if text is coloured. `on_terminal` is true if it goes to a terminal. The usual environment
 /// variables apply (no-color.org, bixense.com/clicolors, force-color.org). `NO_COLOR` precedes
-/// `CLICOLOR_FORCE` and `FORCE_COLOR`. Both precede `CLICOLOR`, `TERM` and the terminal.
+/// `CLICOLOR_FORCE` and `FORCE_COLOR`. These two precede `CLICOLOR`, `TERM` and the terminal.
 pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
     let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_on = |name: &str| value(name).is_some_and(|value| value != "0");

@@ -1,5 +1,6 @@
-//! PATHs with files that linkaudit cannot read: their kind, from their first bytes and names, and
-//! the next step. `cli::plan` refuses them. In lists and directories, such files are only counted.
+//! Refuses PATHs that are files of a kind that linkaudit does not read. The error gives the kind,
+//! by the first bytes and the name of the file, and the next step. `cli::plan` is the caller. In
+//! lists and directories, such files are only counted.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{Class, Classes};

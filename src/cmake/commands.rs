@@ -215,7 +215,7 @@ impl Eval<'_> {
         }
         let parts: Vec<&[u8]> = words[1..].iter().filter_map(Word::text).collect();
         let text = parts.concat();
-        // The file in the message that the package checked before and did not find.
+        // A file that the package checked before and did not find, and that the message names.
         let absent =
             self.last_absent.iter().rev().find(|path| contains(&text, bytes(path))).cloned();
         if let Some(path) = absent {

@@ -82,7 +82,8 @@ pub(super) struct Eval<'h> {
     pub(super) module_dirs: Vec<PathBuf>,
     /// True once a module was included that is not evaluated: it may define commands.
     pub(super) has_modules: bool,
-    /// True if something is missing behind an unknown condition, and so for some consumers.
+    /// True if the package may fail for some consumers: something is missing behind an unknown
+    /// condition, or the consumer may lack a module.
     pub(super) may_fail: bool,
     /// True if a branch behind an unknown condition failed.
     pub(super) has_failed_branch: bool,

@@ -166,8 +166,8 @@ impl Eval<'_> {
         Flow::Return
     }
 
-    /// Makes the variables with the prefix `name` unknown: a module or file that was not evaluated
-    /// may set them. Its targets may exist too.
+    /// Makes the variables `name` and `name_…` unknown, also in capitals: a module or file that was
+    /// not evaluated may set them. Targets in its namespaces become unknown too.
     fn module_answers(&mut self, name: &[u8]) {
         let upper = name.to_ascii_uppercase();
         self.obscure_name(name);

@@ -49,7 +49,8 @@ pub enum Entry {
     Directory,
     /// No entry.
     Absent,
-    /// Unknown, because the audit does not see the path.
+    /// Unknown: the path is a special file, cannot be read, or may exist only on the machine of the
+    /// consumer.
     Unknown,
 }
 
@@ -74,8 +75,8 @@ pub trait Host {
         scope: Scope,
         depth: usize,
     ) -> (Package, Scope);
-    /// The answer of the innermost enclosing scope that answers. These are the scopes of the
-    /// packages that request the evaluated one.
+    /// The answer of the packages that request the evaluated one. The innermost scope that answers
+    /// counts.
     fn enclosing(&self, sought: &Sought) -> Answer;
 }
 

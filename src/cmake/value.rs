@@ -33,7 +33,7 @@ pub(super) fn known(text: impl Into<Arc<[u8]>>) -> Value {
     Some(text.into())
 }
 
-/// The answer to a question that may not be decidable.
+/// An answer that may be unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Truth {
     /// Yes.
