@@ -1,5 +1,5 @@
 //! Policies of a run: selects and merges them, and shows their errors. `cli::plan` uses the merged
-//! policy. The commands of `policy` are here too.
+//! policy. Also runs the commands of `policy`.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;

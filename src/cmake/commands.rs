@@ -234,7 +234,7 @@ impl Eval<'_> {
         let result =
             result.and_then(|at| words.get(at + 1)).and_then(Word::text).map(<[u8]>::to_vec);
         let Some(text) = first.text().map(<[u8]>::to_vec) else {
-            // Any file may be read here.
+            // Any file may be included.
             return self.give_up("it includes a file whose name is not known");
         };
         let path = Path::new(OsStr::from_bytes(&text));

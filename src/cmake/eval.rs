@@ -486,7 +486,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates `block()`: it has variables of its own, except those after PROPAGATE.
+    /// Evaluates `block()`. The variables that it sets do not leave it, except those after
+    /// PROPAGATE.
     fn scoped(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
         let command = &file.commands[begin];
         let words = self.words(file, &command.arguments);

@@ -172,7 +172,7 @@ impl Eval<'_> {
         let upper = name.to_ascii_uppercase();
         self.obscure_name(name);
         self.obscure_name(&upper);
-        // Its targets have its name as their namespace, or no namespace.
+        // Its targets are assumed to have its name as their namespace, or no namespace.
         let mut spaces = vec![[name, b"::"].concat()];
         if name == b"OpenGL" || name == b"X11" {
             spaces.push(b"GL".to_vec());
@@ -186,8 +186,8 @@ impl Eval<'_> {
         self.state.namespaces.extend(spaces.into_iter().map(Into::into));
     }
 
-    /// True if a module handles the request: one of CMake, one of the package, or one that may
-    /// exist.
+    /// True if a find module handles the request, or may handle it: a module of CMake, or one in a
+    /// directory of CMAKE_MODULE_PATH.
     fn is_module(&mut self, request: &Request) -> bool {
         if request.wanted.config_only && !request.module_only {
             return false;
@@ -263,7 +263,7 @@ fn request(words: &[Word]) -> Option<Request> {
                     }
                 }
                 "OPTIONAL_COMPONENTS" => {}
-                // Other names of files and directories are not searched here.
+                // Other names of files and directories are not searched.
                 "NAMES" | "CONFIGS" | "PATH_SUFFIXES" => wanted.is_known = false,
                 _ => {}
             },

@@ -153,7 +153,7 @@ pub enum Found {
     OtherVersion {
         /// The configuration file.
         path: PathBuf,
-        /// Its version.
+        /// The version in its version file; empty if it is unknown.
         version: Vec<u8>,
     },
     /// Not known: a module, a cycle, or a file that could not be evaluated.

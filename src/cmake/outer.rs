@@ -83,7 +83,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Unsets a variable, and hides one that an enclosing package set.
+    /// Unsets a variable. If an enclosing package set it, it is hidden from this package.
     pub(super) fn forget_variable(&mut self, name: &[u8]) {
         self.state.unset(name);
         if self.outer_value(name).is_some() {

@@ -16,7 +16,7 @@ pub struct Parsed {
 /// One command.
 #[derive(Debug)]
 pub(super) struct Command {
-    /// Its name in lower case.
+    /// The name of the command in lower case.
     pub(super) name: String,
     pub(super) arguments: Vec<Argument>,
     pub(super) line: u32,

@@ -28,7 +28,7 @@ pub(super) struct Target {
     /// True for a program or a module, which no target links to: no consumer's configuration or link
     /// fails if its file does not exist.
     pub(super) is_program: bool,
-    /// True if it may have properties that are not known.
+    /// True if the target may have properties that are unknown.
     pub(super) is_open: bool,
     /// True if another package defined it: that package's evaluation checks it.
     pub(super) foreign: bool,

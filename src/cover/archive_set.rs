@@ -34,7 +34,7 @@ pub struct ArchiveEntry {
 pub struct Definition {
     /// The member that has the definition.
     pub member: MemberId,
-    /// Its kind: strong, weak, common or unique.
+    /// The kind of the definition: strong, weak, common or unique.
     pub kind: SymbolKind,
     /// True for a function.
     pub function: bool,

@@ -278,7 +278,7 @@ impl<'a> Marker<'a> {
     ) {
         let global = global.and_then(|global| facts.globals.get(global));
         let node = match global {
-            // The object's own definition may have lost to that of another object.
+            // The definition of another object may have replaced that of this object.
             Some(global) => {
                 let name = facts.name(global);
                 let name = self.question.link.map_or(name, |link| link.reference(name));

@@ -70,12 +70,12 @@ pub struct Root {
     /// True for a shared library or program, false for a relocatable object. Definitions of linked
     /// roots are used last, those of relocatable objects first.
     pub linked: bool,
-    /// True for a shared library that is an input of the link: its own undefined names extract
-    /// members and are not reported.
+    /// True for a shared library that is an input of the link: its undefined names extract members,
+    /// but are not reported.
     pub input: bool,
     /// True for intermediate language, which linkers read with a plugin.
     pub lto: bool,
-    /// The target that it is built for, if known.
+    /// The target that the file is built for, if known.
     pub target: Option<Target>,
     /// The global symbols of the file, but not the exports of a linked root.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,

@@ -170,7 +170,7 @@ impl Maker<'_> {
             (None, Some((module, Abort::ProviderLostVersions))) => {
                 (module, "refers to versions of a file that has none any more: the loader aborts")
             }
-            // The missing libraries that cause it have findings of their own.
+            // This abort is caused by missing libraries, which have findings of their own.
             (None, Some((_, Abort::NoVersionTable)) | None) => return,
         };
         self.stop(

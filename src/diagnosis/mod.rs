@@ -97,7 +97,7 @@ pub struct Stopped {
     pub opened: bool,
     /// The loader's message.
     pub text: &'static str,
-    /// Its first occurrence; the module is the requester.
+    /// The first occurrence; the module is the requester.
     pub site: Site,
     /// All entry points with this defect; the first one is that of `site`.
     pub roots: Vec<RootId>,
@@ -158,7 +158,7 @@ pub struct DiagnosisInput<'a> {
     pub loaders: &'a Loaders,
     /// Closures of all entry points.
     pub closures: &'a crate::resolve::entry_points::Closures,
-    /// Bindings of all entry points, in the same order.
+    /// Bindings of all entry points, in the order of `closures`.
     pub bindings: &'a [RootBinding],
     /// The prefixes of the files.
     pub prefixes: &'a Prefixes,
@@ -287,7 +287,7 @@ pub struct Loaded {
     pub root: RootId,
     /// The first module of the file.
     pub module: ModuleId,
-    /// True if another module of this entry point has the same file.
+    /// True if the closure of the entry point has another module with the same file.
     pub is_twice: bool,
 }
 
