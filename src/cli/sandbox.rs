@@ -1,7 +1,7 @@
 //! The sandbox of a run. Before it reads audited files, the process drops the rights to start
 //! programs, open connections, access other processes, and write outside of its output directories.
-//! With `--root`, it also drops the right to read outside of the sysroot and the stages. A bug in a
-//! reader can then lead only to a wrong answer.
+//! With `--root`, it also drops the right to read outside of the sysroot, the stages and the output
+//! directories. A bug in a reader can then lead only to a wrong answer.
 //!
 //! Landlock (Linux 5.13) restricts files, and seccomp restricts system calls. If the kernel does
 //! not support or allow one of them, the run continues without it. Both apply to this thread and to
@@ -73,9 +73,9 @@ pub(super) fn enter(shared: &Shared, more: &[&Path]) {
     let _ = restrict_calls();
 }
 
-/// Restricts reading to `readable`, if given, and writing to the directories of `written`. For an
-/// output that exists and is not a regular file, only that file is allowed. The status says if the
-/// kernel enforces the rules.
+/// Restricts writing to the directories of `written`. If `readable` is given, restricts reading to
+/// `readable` and these directories. For an output that exists and is not a regular file, only that
+/// file is allowed. The status says if the kernel enforces the rules.
 fn restrict_files(
     readable: Option<&[&Path]>,
     written: &[&Path],

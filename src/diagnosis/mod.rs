@@ -292,7 +292,7 @@ pub struct Loaded {
 }
 
 impl FirstLoader {
-    /// Visits all entry points.
+    /// Finds the first entry point of each file, in the order of the closures.
     pub fn new(closures: &crate::resolve::entry_points::Closures) -> Self {
         let mut out: Vec<Option<Loaded>> = Vec::new();
         for (root, closure) in closures.roots.entries() {
