@@ -68,7 +68,7 @@ impl Eval<'_> {
         self.state.clone()
     }
 
-    /// Begins a scope with the variables of the current one.
+    /// Begins a scope with a copy of the variables of the current scope.
     pub(super) fn open_scope(&mut self) {
         let scope = self.state.scope().clone();
         self.copy(scope.len() * ENTRY);

@@ -138,7 +138,7 @@ impl<'h> Eval<'h> {
             ("CMAKE_GENERATOR_TOOLSET", ""),
             ("UNIX", "1"),
             ("LINUX", "1"),
-            // `hipconfig --platform` prints it where ROCm is installed and CUDA is not.
+            // `hipconfig --platform` prints this value where ROCm is installed and CUDA is not.
             ("HIP_PLATFORM", "amd"),
         ];
         for (name, value) in set {

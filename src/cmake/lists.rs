@@ -60,7 +60,7 @@ impl Eval<'_> {
         let value = text
             .zip(texts)
             .and_then(|(list, texts)| listed(&operation, items(&list, false), &texts));
-        // An operation on a list that does not exist does not make one.
+        // An operation on an undefined list with an empty result leaves it undefined.
         let is_empty = value.as_deref().is_some_and(<[u8]>::is_empty);
         if target == name && is_empty && self.defined(&name) == Truth::False {
             return;

@@ -142,7 +142,7 @@ impl<'a> Marker<'a> {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             names.extend(undefined.map(|(name, _)| &**name));
         }
-        // All references of an object that cannot be read count.
+        // If an object cannot be read, all its references count.
         for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
             if let By::Member(member) = by {
                 let symbols = question.library.symbols(*member);

@@ -37,7 +37,7 @@ pub fn lacking(
     parallel::map_single(archives, |archive| known.lacking(*archive, output))
 }
 
-/// The targets for which names are defined.
+/// For each name, the targets for which some archive defines it.
 struct Targets<'l> {
     library: &'l ArchiveSet,
     classes: FastMap<Target, u32>,

@@ -90,7 +90,7 @@ pub struct Question<'a> {
     pub library: &'a ArchiveSet,
     /// The files whose undefined names need definitions.
     pub roots: &'a [Root],
-    /// Names that need a definition without a reference in a root.
+    /// Names that need a definition even if no root refers to them.
     pub symbols: &'a [Box<[u8]>],
     /// True if every member of `archives` is taken.
     pub all_members: bool,

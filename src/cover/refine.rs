@@ -116,7 +116,7 @@ impl Live<'_> {
         })
     }
 
-    /// True if the linker defines `name` because of a section of some object.
+    /// True if the linker defines `name`: in every link, or because of a section of some object.
     fn is_linker_defined(&self, name: &[u8], places: &[By]) -> bool {
         let output = self.question.output;
         let decides: &dyn Fn(&archive::Section) -> bool =

@@ -64,8 +64,8 @@ struct Run<'q> {
     /// Names whose visibility some object restricts.
     hidden: FastSet<&'q [u8]>,
     taken: Vec<bool>,
-    /// Number of times that a name became undefined or common. If it grows, archives are searched
-    /// again.
+    /// Number of times that a name became common, or undefined by a strong reference. If it grows,
+    /// archives are searched again.
     undefined: usize,
     /// True during the second search, after LTO.
     again: bool,

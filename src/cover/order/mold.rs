@@ -239,7 +239,8 @@ fn is_common(kind: SymbolKind) -> bool {
     kind == SymbolKind::Common
 }
 
-/// The rank of a definition; `late` is true in a shared object or a member that is not linked yet.
+/// The rank of a definition; `late` is true for a definition in a shared object or in a member that
+/// is not linked yet.
 fn rank(kind: SymbolKind, late: bool) -> u8 {
     match (kind, late) {
         (SymbolKind::Common, false) => 5,
