@@ -5,11 +5,11 @@ use crate::text::show;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Mangled names longer than this are shown raw.
+/// Mangled names longer than this, in bytes, are shown raw.
 const MOST_INPUT: usize = 64 << 10;
 /// A longer demangled name, in bytes, is discarded.
 const MOST_OUTPUT: usize = 1 << 20;
-/// Depth of nested C++ names.
+/// Maximum depth of nested C++ names.
 const MOST_DEPTH: u32 = 96;
 
 /// A buffer that refuses to grow beyond [`MOST_OUTPUT`].

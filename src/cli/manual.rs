@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use std::path::Path;
 
-/// `linkaudit man`: the page of the program, or all pages below a directory.
+/// Runs `linkaudit man`: writes the page of the program to stdout, or all pages to `install`/man1.
 pub(super) fn man(install: Option<&Path>) -> Result<Exit> {
     let program = super::shown();
     let Some(dir) = install else {
@@ -34,7 +34,7 @@ pub(super) fn man(install: Option<&Path>) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// One page; `name` is the command, if the page is about one.
+/// Renders one page. `name` is the name of the command, or `None` for the page of the program.
 fn page(command: &clap::Command, name: Option<&str>) -> Result<Vec<u8>> {
     let mut command = command.clone().disable_help_subcommand(true);
     if let Some(name) = name {
@@ -46,7 +46,7 @@ fn page(command: &clap::Command, name: Option<&str>) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// `linkaudit completions`
+/// Runs `linkaudit completions`: writes the completion script for `shell` to stdout.
 pub(super) fn completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut super::shown(), "linkaudit", &mut script);

@@ -1,6 +1,6 @@
-//! Messages to a person on stderr, in one style: `error: …`, `warning: …` or `note: …` in lower
-//! case, then `help: …` with the next step. An error has its help as another line of its text.
-//! `main` and the commands use it.
+//! Messages for the user on stderr, in one style: `error: …`, `warning: …` or `note: …` in lower
+//! case. If there is a next step, the text ends with a line `help: …`. `main` and the commands use
+//! this module.
 
 use crate::text::show;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ pub(super) fn warning(text: &str) {
     write("warning", text);
 }
 
-/// Reports a step that succeeded.
+/// Reports a fact about the run, such as an assumption or a written file.
 pub(super) fn note(text: &str) {
     write("note", text);
 }

@@ -1,5 +1,6 @@
 //! The command line: the options and commands. This file opens nothing and decides nothing: `plan`
-//! makes a [`crate::plan::Plan`] of the options, `commands` runs a command, and only `out` writes.
+//! makes a [`crate::plan::Plan`] from the options, `commands` runs a command, and only `out` writes
+//! to stdout and to files.
 
 mod archive;
 mod baseline;
@@ -69,7 +70,7 @@ impl Cli {
     /// Parses the command line of this process.
     pub fn from_process() -> Result<Self, clap::Error> {
         let typed = link_line::expand(std::env::args_os());
-        // The order of options in help takes a millisecond, and matters only if help is shown.
+        // The sections of the help take a millisecond to build, and matter only if help is shown.
         let matches = match Cli::command().try_get_matches_from(&typed) {
             Ok(matches) => matches,
             Err(_) => shown().try_get_matches_from(typed)?,
@@ -83,12 +84,13 @@ impl Cli {
     }
 }
 
-/// The command line as help shows it.
+/// The definition of the command line, with the sections and hidden options of help.
 fn shown() -> clap::Command {
     sections::apply(Cli::command())
 }
 
-/// Settings of levels in the order typed. An option may have several names, separated by commas.
+/// The levels that `-A`, `-W` and `-D` set, in the order typed. One value may name several rules or
+/// groups, separated by commas.
 fn levels(matches: &ArgMatches) -> Vec<(String, Level)> {
     let options = [("allow", Level::Allow), ("warn", Level::Warning), ("deny", Level::Error)];
     let mut found: Vec<(usize, &String, Level)> = Vec::new();
@@ -221,7 +223,7 @@ pub struct ArchiveOptions {
     /// Resolve references to NAME to __wrap_NAME, and references to __real_NAME to NAME
     #[arg(long, value_name = "NAME")]
     pub wrap: Vec<OsString>,
-    /// Files and options in their order.
+    /// The files and options of the link, in the order typed.
     #[arg(skip)]
     pub typed: Vec<link_line::Typed>,
     /// An object to link: a shared library, a program or a relocatable object
@@ -475,7 +477,7 @@ pub struct Shared {
     /// Report findings of this rule or group as errors
     #[arg(short = 'D', long, global = true, value_name = "RULE|GROUP", help_heading = sections::FINDINGS)]
     pub deny: Vec<String>,
-    /// The three lists in the order in which they were typed.
+    /// The values of `--allow`, `--warn` and `--deny` in one list, in the order typed.
     #[arg(skip)]
     pub levels: Vec<(String, Level)>,
     /// The lowest level of findings for which the exit status is 1
@@ -551,15 +553,15 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The files that the run writes: outputs, the baseline, and `more` from options of one
-    /// command.
+    /// The files that the run writes: outputs, the baseline, and `more`, the output files of
+    /// options that only one command has.
     fn written<'a>(&'a self, more: &'a [&'a Path]) -> impl Iterator<Item = &'a Path> {
         let outputs =
             self.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
         outputs.chain(self.write_baseline.as_deref()).chain(more.iter().copied())
     }
 
-    /// True if an output accepts files of any kind, as `ldd` does.
+    /// True if files of any kind are accepted: with `--as-ldd`, or if an output is `ldd`.
     fn answers_any_file(&self) -> bool {
         let names = self.output.iter().filter_map(|pair| pair.split('=').next());
         self.as_ldd || names.chain([&*self.format]).any(|name| name == "ldd")

@@ -1,6 +1,6 @@
-//! Files that options name and that are read whole. Their kind is checked before they are opened,
-//! because a FIFO or device would block the run. They are read up to a bound, because some never
-//! end. Stdin is read only as `-`, for options that accept it.
+//! Reads files that options name. Their kind is checked before they are opened, because a FIFO or
+//! device would block the run. Each read has a bound, because some files never end. Stdin is read
+//! only as `-`, for options that accept it.
 
 use crate::text::show_path;
 use crate::tree::walk::describe;
@@ -8,7 +8,8 @@ use crate::tree::{DiskTree, Opened, Tree as _};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Reads the file at `path`, of at most `most` bytes. The error is the reason, without the path.
+/// Reads the whole file at `path`. Fails if it is larger than `most` bytes. The error is the
+/// reason, without the path.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle,
@@ -23,13 +24,13 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     if len > most {
         return Err(too_large());
     }
-    // A file of size zero may have content, like the files of procfs.
+    // A file of size zero may have content, like the files of procfs: up to 1 MiB of it is read.
     let room = usize::try_from(len.max(1 << 20)).map_err(|_| too_large())?;
     handle.read_new(room, 0).map_err(|error| plain(&error))
 }
 
-/// Reads the first bytes of the file at `path`; `None` for a directory. The error is the reason,
-/// without the path.
+/// Reads the first `most` bytes of the file at `path`; `None` for a directory. The error is the
+/// reason, without the path.
 pub(super) fn read_head(path: &Path, most: usize) -> Result<Option<Vec<u8>>, String> {
     match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle.read_new(most, 0).map(Some).map_err(|e| plain(&e)),
@@ -41,7 +42,8 @@ pub(super) fn read_head(path: &Path, most: usize) -> Result<Option<Vec<u8>>, Str
     }
 }
 
-/// Reads a file up to the first `key`; `None` if it has no key or does not end with `end`.
+/// Reads the file at `path` up to the first `key`, without the key. `None` if the file has no
+/// `key`, does not end with `end`, or cannot be opened as a regular file.
 pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<Vec<u8>>, String> {
     /// Number of bytes that are read at a time.
     const SHARE: usize = 8 << 20;
@@ -68,7 +70,7 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     Ok(None)
 }
 
-/// Reads stdin to its end, up to `most` bytes.
+/// Reads stdin to its end. Fails if there are more than `most` bytes.
 pub(super) fn stdin(most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(most + 1).read_to_end(&mut bytes);

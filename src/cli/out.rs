@@ -1,4 +1,4 @@
-//! All writing: to standard output, and to the files of options.
+//! Writes to standard output, and creates and replaces files and directories, for all commands.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for everything written")]
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
@@ -26,17 +26,17 @@ pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Device and inode of the regular file that is standard output, if it is one.
+/// Device and inode of standard output; `None` if it is not a regular file.
 pub(super) fn stdout_file() -> Option<(u64, u64)> {
     let stat = rustix::fs::fstat(io::stdout()).ok()?;
     FileType::from_raw_mode(stat.st_mode).is_file().then_some((stat.st_dev, stat.st_ino))
 }
 
-/// The path that [`file()`] opens for writing, with links resolved.
+/// The path to which [`file()`] needs write access, with links resolved.
 pub(super) enum Target {
-    /// The directory of the file.
+    /// The directory of the output, which is a regular or new file.
     In(PathBuf),
-    /// The path itself, which exists and is not a regular file.
+    /// The output itself, which exists and is not a regular file.
     Itself(PathBuf),
 }
 
@@ -48,8 +48,8 @@ impl Target {
     }
 }
 
-/// The path that [`file()`] opens to write `path`. For a regular or a new file, this is its
-/// directory: the output becomes a file there that replaces `path`.
+/// The path to which [`file()`] needs write access for an output at `path`. For a regular or new
+/// file, this is its directory: a temporary file is created there and renamed to `path`.
 pub(super) fn target(path: &Path) -> Target {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {
@@ -58,7 +58,7 @@ pub(super) fn target(path: &Path) -> Target {
     Target::In(directory(&real).to_path_buf())
 }
 
-/// The directory of a file.
+/// The parent directory of a file; `.` for a bare file name.
 fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -100,14 +100,14 @@ pub(super) fn file(
     };
     let written = written.and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
-        // The first error is reported; a temporary file that cannot be removed is the lesser harm.
+        // Only the first error is reported, not a failure to remove the temporary file.
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
 /// Waits until the content is on disk: after a crash of the machine, the new name must not lead to
-/// an empty file. Some file systems do not support it.
+/// an empty file. A file system without support for this is not an error.
 fn stored(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error)
@@ -119,15 +119,16 @@ fn stored(file: &File) -> io::Result<()> {
     }
 }
 
-/// A file without a name in the directory of `target`: it disappears if a signal ends the run. Some
-/// file systems do not support it.
+/// Creates a file without a name in the directory of `target`, so that nothing remains if a signal
+/// ends the run. `None` if that fails: some file systems do not support it.
 fn nameless(target: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     // The umask of the process applies.
     rustix::fs::open(directory(target), flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
 
-/// Gives a name to a file without one. Without procfs, the content is copied to a new file.
+/// Gives the name `path` to a file without a name. If no link can be made, for example without
+/// procfs, the content is copied to a new file.
 fn name(mut file: &File, path: &Path) -> io::Result<()> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     if rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok() {
@@ -143,7 +144,7 @@ fn new_at(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }
 
-/// True if the file at `path` has more names than this one.
+/// True if the file at `path` has several names (hard links).
 pub(super) fn has_other_names(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|there| there.nlink() > 1)
 }
@@ -158,7 +159,8 @@ pub(super) fn new_file(
     out.flush()
 }
 
-/// Lets `render` write a new program, which all users may run as far as the umask allows.
+/// Lets `render` write a program that must not exist yet. All users may run it, as far as the umask
+/// allows.
 pub(super) fn new_program(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,

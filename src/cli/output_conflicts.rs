@@ -1,7 +1,7 @@
-//! Keeps outputs apart from inputs: an output that is an audited or searched file, or is below such
-//! a directory, is refused before the audit. Two outputs to one file are refused too. Files are
-//! identified by device and inode, because a file may have several names. All commands that audit
-//! use it.
+//! Keeps outputs apart from inputs. Before the audit, it refuses an output that is an audited or
+//! searched file, or that is below an audited or searched directory. It also refuses two outputs to
+//! one file. Files are identified by device and inode, because a file may have several names. All
+//! commands that audit use this module.
 
 use super::{Shared, out, policy};
 use crate::id::FastMap;
@@ -22,13 +22,14 @@ enum Use {
 /// A file that the run will write.
 struct Target<'a> {
     typed: &'a Path,
-    /// The path with links resolved, as far as it exists.
+    /// The path with links resolved. If the file does not exist, only the links of its directory
+    /// are resolved.
     real: PathBuf,
     there: Option<(u64, u64)>,
 }
 
-/// Refuses outputs that would overwrite inputs. `more` are output files from options of one
-/// command.
+/// Refuses outputs that would overwrite inputs. `more` are the output files of options that only
+/// one command has.
 pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path]) -> Result<()> {
     let typed: Vec<&Path> = shared.written(more).collect();
     typed.iter().try_for_each(|path| no_lost_link(path))?;
@@ -57,7 +58,7 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
     no_two_in_one(&targets)
 }
 
-/// Refuses outputs that would overwrite files that the command reads, such as reports.
+/// Refuses outputs that would overwrite one of `files`, which the command reads, such as reports.
 pub(super) fn apart_from<'p>(shared: &Shared, files: impl Iterator<Item = &'p Path>) -> Result<()> {
     let targets: Vec<Target<'_>> = shared.written(&[]).filter_map(Target::new).collect();
     let here = DiskTree::new();
@@ -72,7 +73,7 @@ pub(super) fn apart_from<'p>(shared: &Shared, files: impl Iterator<Item = &'p Pa
     Ok(())
 }
 
-/// Refuses a dangling link: the run would replace it instead of writing its target.
+/// Refuses a dangling link before the audit, because writing to it would fail at the end.
 fn no_lost_link(path: &Path) -> Result<()> {
     let here = DiskTree::new();
     if here.is_link(path) && here.look(path).is_err() {
@@ -84,7 +85,7 @@ fn no_lost_link(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// True if a file below `top` is the one for which `is_target` is true. Links are not followed.
+/// True if `is_target` is true for a file below `top`. Links are not followed.
 fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool {
     let mut todo = vec![top.to_path_buf()];
     while let Some(dir) = todo.pop() {
@@ -104,7 +105,7 @@ fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool 
 }
 
 impl<'a> Target<'a> {
-    /// `None` for a pipe or device, which is written directly and not replaced.
+    /// `None` if the output is a pipe, a device or a directory, or if its directory does not exist.
     fn new(typed: &'a Path) -> Option<Self> {
         let here = DiskTree::new();
         let there = match here.look(typed) {
@@ -129,7 +130,8 @@ fn identity(stat: Stat) -> (u64, u64) {
     (stat.dev, stat.ino)
 }
 
-/// Files and directories that the run reads because options name them.
+/// The files and directories that the run reads, by device and inode: audited and searched paths,
+/// lists and policies.
 fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
     let mut add = |tree: &dyn Tree, path: &Path, used: Use| {

@@ -1,5 +1,5 @@
-//! The location of typed paths: on this machine, inside `--root` or in a stage. Also the directory
-//! and the processor of programs. `cli::plan` uses it.
+//! Translates typed paths to paths in the audited system: on this machine, inside `--root` or in a
+//! stage. Also determines the start directory and the processor of programs. `cli::plan` uses it.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::Shared;
@@ -53,7 +53,7 @@ impl<'a> AuditedSystem<'a> {
         Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
-    /// The paths of audited files on this machine, for outputs that other programs read.
+    /// The directory and the sysroot for paths in outputs that other programs read.
     pub(super) fn outputs(&self, shared: &Shared) -> Result<Paths> {
         let base = match &shared.relative_to {
             Some(dir) => {
@@ -81,8 +81,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The file system with the stages laid over it; `None` without stages. `replaced` are
-    /// installed paths that the installation removes.
+    /// The file system with the stages laid over it; `None` without stages. `replaced` are the
+    /// installed paths that installing the stages removes.
     pub(super) fn laid(&self, replaced: &[PathBuf]) -> Result<Option<StagedTree>> {
         if self.stages.is_empty() {
             return Ok(None);
@@ -95,7 +95,7 @@ impl<'a> AuditedSystem<'a> {
         self.in_stage(path).is_some()
     }
 
-    /// The installed path of a file below a stage.
+    /// The installed path of a file below a stage; `None` for any other path.
     fn in_stage(&self, path: &Path) -> Option<PathBuf> {
         let full = without_dots(&self.here.join(path));
         let below = |stage: &Stage| {
@@ -106,7 +106,8 @@ impl<'a> AuditedSystem<'a> {
         self.stages.iter().find_map(below)
     }
 
-    /// A path of the command line.
+    /// The path in the audited system of a path on the command line. With `--root`, a relative path
+    /// must be below it.
     pub(super) fn named(&self, path: &Path) -> Result<PathBuf> {
         match (self.inside(path), &self.root) {
             (Some(inside), _) => Ok(inside),
@@ -120,7 +121,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// A path of `--files-from`.
+    /// The path in the audited system of an entry of `--files-from` or `--nix-closure`. With
+    /// `--root`, a path that is not below it counts as a path inside it.
     pub(super) fn listed(&self, path: PathBuf) -> PathBuf {
         match self.inside(&path) {
             Some(inside) => inside,
@@ -129,8 +131,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The path in the audited system, if it differs: in a sysroot or stage, or for programs that
-    /// start in another directory.
+    /// The path in the audited system of a path below a stage or `--root`. Without `--root`, but
+    /// with `--cwd` or `--staged`, any other path is made absolute. Otherwise `None`.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         if let Some(installed) = self.in_stage(path) {
             return Some(installed);
@@ -146,8 +148,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The processor of this machine. With `--root`, its vendor is not read, because /proc is
-    /// outside.
+    /// The processor of this machine. With `--root`, the vendor is not read, because /proc is
+    /// outside of the sysroot.
     pub(super) fn cpu(&self) -> Cpu {
         // glibc checks the CPUID vendor; the kernel shows the same string.
         let intel = self.root.is_none()

@@ -1,5 +1,5 @@
-//! Makes a [`Plan`] of the options. It reads the environment, the current directory, and the files
-//! that options name.
+//! Makes a [`Plan`] from the options. It reads the environment, the current directory, and the
+//! files that options name.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::baseline::Baselines;
@@ -36,13 +36,13 @@ pub(super) struct Prepared {
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
-    /// How outputs for other programs write paths: relative to which directory.
+    /// The directory and the sysroot for paths in outputs for other programs.
     pub(super) paths: Paths,
     pub(super) progress: bool,
 }
 
 impl Prepared {
-    /// Notes on stderr if the sysroot is not read exactly as it is.
+    /// Writes a note to stderr if the sysroot is read as merged-usr, unless `--quiet` is given.
     pub(super) fn say_what_is_assumed(&self, shared: &Shared) {
         if self.merged && !shared.quiet {
             message::note("the sysroot has usr/lib and no lib: it is read as merged-usr");
@@ -51,7 +51,8 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// Fails for the first PATH of a kind that is not read. `typed` has all PATHs.
+    /// Fails for the first PATH that is a file of a kind that linkaudit does not read. `typed` has
+    /// all PATHs as typed.
     pub(super) fn refuse_other_files(&self, shared: &Shared, typed: &[PathBuf]) -> Result<()> {
         if shared.answers_any_file() {
             return Ok(());
@@ -71,22 +72,23 @@ pub(super) struct Sinks<O: 'static> {
     pub(super) files: Vec<(&'static O, PathBuf)>,
 }
 
-/// The path of an existing file in the audited tree, with links resolved.
+/// The path in the audited tree of an existing file that was typed as `path`, with links resolved.
+/// `None` if there is no such file.
 pub(super) fn real_path(shared: &Shared, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let named = AuditedSystem::new(shared, &here).ok()?.named(path).ok()?;
     tree.real_path(&named).ok()
 }
 
-/// Makes the plan of an audit. All errors in the options are found before the audit starts.
+/// Makes the plan of an audit. It finds errors in the options before the audit starts.
 pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
     prepare_with(shared, paths, &[], &[])
 }
 
-/// Like [`prepare`], with additional directories for providers, which precede those of
-/// `--lib-path`. `written` are output files from options of one command. The files of options are
-/// read first. Then the process enters the sandbox and starts its threads, before it reads audited
-/// files.
+/// Like [`prepare`]. `places` are more directories to search for candidates, before those of
+/// `--lib-path`. `written` are the output files of options that only one command has. First, the
+/// files that options name are read. Then the process enters the sandbox and starts its threads.
+/// Audited files are read only after that.
 pub(super) fn prepare_with(
     shared: &Shared,
     paths: &[PathBuf],
@@ -211,7 +213,7 @@ fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result
     }
 }
 
-/// Paths for the outputs of a command that audits no directory of its own.
+/// The directory and the sysroot for paths in the outputs of `diff`, which may audit nothing.
 pub(super) fn output_paths(shared: &Shared) -> Result<Paths> {
     let here = current_directory(std::iter::empty())?;
     AuditedSystem::new(shared, &here)?.outputs(shared)
@@ -232,14 +234,14 @@ pub(super) fn style(shared: &Shared) -> Style {
 /// The audited file system.
 struct System {
     tree: Box<dyn Tree>,
-    /// True if it is read as if the links of a merged `/usr` existed.
+    /// True if the sysroot is read as if the links of a merged `/usr` existed.
     merged: bool,
 }
 
 impl System {
-    /// Makes the file system. With stages, `paths` and the directories for providers that are
-    /// outside of the stages are listed whole. `replaced` are the installed paths that the
-    /// installation removes.
+    /// Makes the file system. With stages, those of `paths`, `places` and `--lib-path` that are
+    /// outside of the stages are listed completely. `replaced` are the installed paths that
+    /// installing the stages removes.
     fn new(
         shared: &Shared,
         place: &AuditedSystem<'_>,
@@ -299,7 +301,7 @@ fn all_below<'a>(
     }
 }
 
-/// The help for a missing path that resembles a command.
+/// The help for a missing path that resembles a command; empty for other paths.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
@@ -307,9 +309,9 @@ fn command_meant(path: &Path) -> String {
     nearest(word, names).map(|name| format!("\nhelp: did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// True if text for a terminal, or another destination, is coloured. The usual environment
-/// variables apply (no-color.org, bixense.com/clicolors, force-color.org). Those that disable
-/// colours precede those that force them, and both precede the properties of the terminal.
+/// True if text is coloured. `on_terminal` is true if it goes to a terminal. The usual environment
+/// variables apply (no-color.org, bixense.com/clicolors, force-color.org). `NO_COLOR` precedes
+/// `CLICOLOR_FORCE` and `FORCE_COLOR`. These two precede `CLICOLOR`, `TERM` and the terminal.
 pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
     let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_on = |name: &str| value(name).is_some_and(|value| value != "0");
@@ -337,7 +339,7 @@ fn cpu(name: &str) -> Result<Cpu> {
     Cpu::named(name).with_context(unknown)
 }
 
-/// The requested outputs, among those of `command`.
+/// The outputs that `--format` and `--output` request, among those of `command`.
 pub(super) fn sinks<O: Named>(
     shared: &Shared,
     command: &str,

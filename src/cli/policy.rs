@@ -1,5 +1,5 @@
 //! Policies of a run: selects and merges them, and shows their errors. `cli::plan` uses the merged
-//! policy. The commands of `policy` are here too.
+//! policy. Also runs the commands of `policy`.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
@@ -25,7 +25,7 @@ struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // The absence of a file is a separate error: its name may be a misspelled built-in.
+        // The error for an absent file must be `NotFound`: the name may be a misspelled built-in.
         path.metadata()?;
         named::read(path, MOST_BYTES).map_err(io::Error::other)
     }
@@ -63,7 +63,7 @@ pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Lists the policies and their rules that are not implemented.
+/// Lists the policy entries whose rules are not implemented, then the policies.
 fn check(policy: &Policy, shared: &Shared) -> Result<()> {
     out::stdout(|w| {
         for inactive in policy.inactive(rules::catalogue()) {
@@ -84,7 +84,8 @@ pub(super) fn of_run(shared: &Shared, color: bool) -> Result<Arc<Policy>> {
     merged(shared, &[], color).map(Arc::new)
 }
 
-/// Merges also the policies in `more`, which replace the file in the current directory.
+/// Merges the policies of the run and `more`. The file in the current directory is read only if
+/// neither `--policy` nor `more` names a policy.
 fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
     let named = || shared.policy.iter().chain(more).map(|name| &**name);
     let found = named().next().is_none() && found(shared)?;
@@ -101,8 +102,8 @@ fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
     Ok(policy)
 }
 
-/// True if the current directory has a policy. A directory or special file with its name is an
-/// error.
+/// True if the policy in the current directory applies: it exists, and `--isolated` is not given. A
+/// directory or special file with its name is an error.
 fn found(shared: &Shared) -> Result<bool> {
     if shared.isolated {
         return Ok(false);

@@ -1,4 +1,5 @@
-//! The progress line: on stderr, only on a terminal, and only if a run takes more than a second.
+//! The progress line on stderr. It appears only if a run takes more than a second, and by default
+//! only on a terminal.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Number of ticks before the first update.
 const FIRST: u32 = 10;
 
-/// A line that counts entries until it is dropped.
+/// A line that shows the number of read entries until it is dropped.
 pub(super) struct Progress {
     seen: Arc<AtomicUsize>,
     done: Arc<AtomicBool>,
@@ -19,7 +20,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Starts counting; shows the count only if `on`.
+    /// Creates the counter. A thread shows its value only if `on`.
     pub(super) fn new(on: bool) -> Self {
         let (seen, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let thread = on.then(|| {

@@ -1,5 +1,6 @@
-//! Given files that linkaudit cannot read: their kind, from their first bytes, and the next step.
-//! `cli::plan` refuses them. In lists and directories, such files are only counted.
+//! Refuses PATHs that are files of a kind that linkaudit does not read. The error gives the kind,
+//! by the first bytes and the name of the file, and the next step. `cli::plan` is the caller. In
+//! lists and directories, such files are only counted.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{Class, Classes};
@@ -8,9 +9,9 @@ use crate::tree::{Kind, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Number of bytes that are read: up to the mark of a tar archive.
+/// Number of bytes that are read of a file: enough for the mark of a tar archive.
 const HEAD: usize = 512;
-/// The offset of that mark.
+/// The offset of the mark `ustar` in a tar archive, in bytes.
 const USTAR: usize = 257;
 
 /// The command that extracts the files inside, or another next step.
@@ -105,7 +106,7 @@ pub(super) fn reason(
 }
 
 /// The kind of a package file of pkg-config or CMake, by its name, with its class if a run may read
-/// it.
+/// it. `None` for other names.
 fn package_file(path: &Path) -> Option<(Option<Class>, &'static str, Help)> {
     let enable = Help::Do("to read it, enable its rules: -W package-text");
     Some(match class_by_name(path)? {

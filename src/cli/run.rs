@@ -1,4 +1,5 @@
-//! Runs one audit and makes its report, for all commands. It only calls the stages, in order.
+//! Runs one audit and makes its report, for all commands that audit. It only calls the stages, in
+//! order.
 
 use super::Shared;
 use super::baseline::Baselines;
@@ -42,7 +43,7 @@ impl Walked {
         self.ground.scripts()
     }
 
-    /// Adds files that linker scripts name.
+    /// Reads `paths`, which linker scripts name, as providers.
     pub(super) fn add_providers(&mut self, plan: &Plan, tree: &dyn Tree, paths: &[PathBuf]) {
         self.ground.add_providers(plan, tree, paths);
     }
@@ -100,7 +101,7 @@ impl Run {
         Self { plan, audit, report, rewrite, proposal }
     }
 
-    /// Calls `render` with exports and bindings, if the plan requests them.
+    /// Calls `render` with all exports and bindings if the plan requests them, else with `None`.
     pub(super) fn with_facts<T>(&self, render: impl FnOnce(Option<&dyn Facts>) -> T) -> T {
         if self.plan.facts {
             return render(Some(&AuditFacts::new(&self.audit)));
@@ -127,7 +128,7 @@ impl Run {
         Ok(())
     }
 
-    /// Adds the time of the report, the last figure of `--timings`.
+    /// Ends the run: records the time of the report, and prints all times with `--timings`.
     pub(super) fn finish(mut self, shared: &Shared, rendering: Instant, start: Instant) {
         self.audit.timings.push(("report", rendering.elapsed()));
         if shared.timings {

@@ -1,7 +1,7 @@
 //! The sandbox of a run. Before it reads audited files, the process drops the rights to start
 //! programs, open connections, access other processes, and write outside of its output directories.
-//! With `--root`, it also drops the right to read outside of the sysroot and the stages. A bug in a
-//! reader can then lead only to a wrong answer.
+//! With `--root`, it also drops the right to read outside of the sysroot, the stages and the output
+//! directories. A bug in a reader can then lead only to a wrong answer.
 //!
 //! Landlock (Linux 5.13) restricts files, and seccomp restricts system calls. If the kernel does
 //! not support or allow one of them, the run continues without it. Both apply to this thread and to
@@ -24,7 +24,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_memfd_create,
-    // Files by path. Landlock's right for truncation costs a lookup up to the root at each open.
+    // Truncation by path. Landlock's right for it would cost a lookup up to the root at each open.
     libc::SYS_truncate,
     // Connections. io_uring would bypass the filter.
     libc::SYS_socket,
@@ -58,7 +58,8 @@ const REFUSED: &[libc::c_long] = &[
 /// The newest set of rights; an older kernel supports a part of them.
 const RIGHTS: ABI = ABI::V6;
 
-/// Enters the sandbox, unless `--sandbox off`. `more` are output files from options of one command.
+/// Enters the sandbox, unless `--sandbox off`. `more` are the output files of options that only one
+/// command has.
 pub(super) fn enter(shared: &Shared, more: &[&Path]) {
     if shared.sandbox == Sandbox::Off {
         return;
@@ -72,9 +73,9 @@ pub(super) fn enter(shared: &Shared, more: &[&Path]) {
     let _ = restrict_calls();
 }
 
-/// Restricts reading to `readable`, if given, and writing to the directories of `written`. For an
-/// output that exists and is not a regular file, only that file is allowed. The status says if the
-/// kernel enforces the rules.
+/// Restricts writing to the directories of `written`. If `readable` is given, restricts reading to
+/// `readable` and these directories. For an output that exists and is not a regular file, only that
+/// file is allowed. The status says if the kernel enforces the rules.
 fn restrict_files(
     readable: Option<&[&Path]>,
     written: &[&Path],

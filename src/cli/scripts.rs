@@ -1,6 +1,6 @@
-//! Linker scripts among the given archives: each is replaced by the files that it names. Shared
-//! libraries in scripts are skipped, unless the order of all inputs counts. `cli::archive` and
-//! `cli::fix` use it.
+//! Replaces linker scripts among the inputs by the files that they name. `expand` skips the ELF
+//! files that scripts name, because only archives count. `cli::archive` and `cli::fix` use this
+//! module.
 
 use crate::format::script::{Input, MOST, inputs};
 use crate::sniff::{Class, Classes, sniff};
@@ -12,14 +12,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth of scripts in scripts; more are assumed to be a cycle.
+/// Maximum depth of scripts in scripts. Deeper scripts are assumed to form a cycle.
 const DEEPEST: usize = 8;
 
-/// Number of bytes shown of a file of unknown kind.
+/// Number of bytes that an error shows of a file of unknown kind.
 const SHOWN: usize = 24;
 
-/// The archives that `paths` stand for. `-lNAME` is searched for in the directory of the script,
-/// then in `dirs`.
+/// The archives among `paths` and in the linker scripts among `paths`. `-lNAME` is searched for in
+/// the directory of the script, then in `dirs`.
 pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     let place = Place { tree, dirs, shared: false };
@@ -27,14 +27,15 @@ pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Re
     Ok(out)
 }
 
-/// The inputs of a link that `path` stands for, including objects and shared objects.
+/// The link inputs for `path`: the files that it names if it is a linker script, else `path`
+/// itself. Objects and shared objects are included.
 pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     Place { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
-/// The files named by those of `files` that are scripts.
+/// The files that the linker scripts among `files` name, sorted. A script with an error is skipped.
 pub(super) fn named<'p>(
     tree: &dyn Tree,
     files: impl Iterator<Item = &'p Path>,
@@ -47,16 +48,17 @@ pub(super) fn named<'p>(
     out
 }
 
-/// The places where the files of scripts are searched for.
+/// The directories in which the files of scripts are searched for, and the files that count.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     tree: &'a dyn Tree,
     dirs: &'a [PathBuf],
-    /// True if shared objects are inputs too.
+    /// True if objects and shared objects in scripts are inputs too.
     shared: bool,
 }
 
-/// The file at a path with its first bytes. The error says why it is not an archive.
+/// Opens the file at `path` and reads its first `MOST` bytes. The error says why it is not an
+/// archive.
 fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
     let shown = show_path(path);
     let handle = match tree.open(path) {

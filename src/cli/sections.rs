@@ -15,7 +15,7 @@ pub(super) const OUTPUT: &str = "Output";
 /// Options about the process.
 pub(super) const RUN: &str = "Run";
 
-/// For each command, the sections and options that have no effect: they are hidden. All commands
+/// For each command, the sections of options that have no effect: help hides them. All commands
 /// accept all options, so that options may precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
     ("tree", &[BASELINE]),
@@ -32,7 +32,7 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("completions", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
 ];
 
-/// The command line as help shows it, with the options of each command.
+/// Prepares the command line for help: each command shows only options that have an effect.
 pub(super) fn apply(mut program: Command) -> Command {
     // This adds the options of all commands to each command.
     program.build();

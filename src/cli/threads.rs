@@ -5,13 +5,13 @@ use rayon::{ThreadBuilder, ThreadPoolBuilder};
 use rustix::process::{Resource, getrlimit};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Maximum number of threads: more gain nothing on any file system.
+/// Maximum number of threads: more threads do not make a run faster on any file system.
 pub(super) const MOST: usize = 64;
 /// Address space in bytes that each thread may need. The allocator reserves it in large pieces, for
 /// one thread of the pool and one of the walk.
 const SPACE: u64 = 192 << 20;
 
-/// A thread that waits for its role in the pool.
+/// A running thread that waits to become a thread of the pool.
 struct Waiting {
     part: Sender<ThreadBuilder>,
 }
@@ -36,7 +36,7 @@ pub(super) fn start(wanted: usize) -> usize {
     count
 }
 
-/// The number of threads that fit into the limit of address space, at most `wanted`.
+/// The number of threads that fit into the limit of address space: at least one, at most `wanted`.
 fn within_space(wanted: usize) -> usize {
     let space = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
     usize::try_from(space / SPACE).map_or(wanted, |fit| wanted.min(fit.max(1)))

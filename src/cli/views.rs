@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// `linkaudit tree`
+/// Runs `linkaudit tree`.
 pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     baseline::refuse(shared, "tree")?;
     let sinks = || sinks(shared, "tree", views::tree::OUTPUTS);
@@ -27,7 +27,7 @@ pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     show(shared, paths, sinks, |plan| plan, make, status)
 }
 
-/// `linkaudit why`
+/// Runs `linkaudit why`.
 pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
     baseline::refuse(shared, "why")?;
     let name = options.name.as_bytes();

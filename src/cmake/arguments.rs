@@ -8,7 +8,7 @@ use crate::format::cmake::{Argument, ArgumentKind};
 
 /// Maximum nesting depth of references.
 const DEEPEST: usize = 16;
-/// Maximum length of a text, in bytes.
+/// Maximum length of an argument after references are replaced, in bytes.
 const MOST_TEXT: usize = 1 << 20;
 
 impl Eval<'_> {
@@ -41,7 +41,8 @@ impl Eval<'_> {
         out
     }
 
-    /// A text with references replaced; `None` if the value of one is unknown.
+    /// A text with its references replaced. `None` if a value is unknown, or if the text is too
+    /// long or nested too deeply.
     pub(super) fn expanded(&mut self, text: &[u8], quoted: bool) -> Value {
         let mut rest = text;
         let out = self.part(&mut rest, quoted, 0)?;
@@ -49,7 +50,8 @@ impl Eval<'_> {
         (out.len() <= MOST_TEXT).then_some(out.into())
     }
 
-    /// Replaces up to the `}` that ends a reference, or to the end of the text at depth 0.
+    /// Replaces references up to the `}` that ends the enclosing reference, or at depth 0 up to the
+    /// end of the text.
     fn part(&mut self, rest: &mut &[u8], quoted: bool, depth: usize) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(rest.len());
         let mut is_known = true;

@@ -1,4 +1,4 @@
-//! The limits of an evaluation. They bound its time and memory, whatever a file holds.
+//! The limits of an evaluation. They bound its time and memory for any content of the files.
 
 use super::eval::Eval;
 use super::state::{State, Text};
@@ -8,7 +8,7 @@ use super::state::{State, Text};
 pub struct Work {
     /// Number of commands.
     pub steps: usize,
-    /// Bytes that are copied.
+    /// Number of bytes that are copied.
     pub bytes: usize,
 }
 
@@ -25,7 +25,7 @@ impl Work {
         Self { steps: self.steps.min(other.steps), bytes: self.bytes.min(other.bytes) }
     }
 
-    /// The rest after `spent`.
+    /// The work that is left after `spent`.
     #[must_use]
     pub fn less(self, spent: Self) -> Self {
         let steps = self.steps.saturating_sub(spent.steps);
@@ -40,9 +40,10 @@ pub(super) const MOST_BYTES: usize = 256 << 20;
 /// Maximum amount of text and state that is copied for one package, in bytes: about a second of
 /// work. It ends the evaluation of files that would take quadratic time.
 pub(super) const MOST_WORK: usize = 3 << 30;
-/// Estimate of the work for one entry of a state: it is copied, and may be merged again.
+/// Estimate of the work for one entry of a state, in copied bytes: it is copied, and may be merged
+/// again.
 const ENTRY: usize = 256;
-/// Estimate of the work for one byte of a text that is taken apart or searched.
+/// Estimate of the work for one byte of a text that is taken apart or searched, in copied bytes.
 pub(super) const ITEM: usize = 16;
 
 impl Eval<'_> {
@@ -67,14 +68,15 @@ impl Eval<'_> {
         self.state.clone()
     }
 
-    /// Begins a scope with the variables of the current one.
+    /// Begins a scope with a copy of the variables of the current scope.
     pub(super) fn open_scope(&mut self) {
         let scope = self.state.scope().clone();
         self.copy(scope.len() * ENTRY);
         self.state.scopes.push(scope);
     }
 
-    /// The names of the set variables that start with `start`. The cost includes that callers set them.
+    /// The names of the defined variables that start with `start`. The accounted work includes that
+    /// the caller sets each of them.
     pub(super) fn names_with(&mut self, start: &[u8]) -> Vec<Text> {
         let names = self.state.names_with(start);
         self.copy(self.state.len() * ITEM + names.len() * ENTRY);

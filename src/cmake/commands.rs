@@ -1,5 +1,5 @@
-//! The commands that change what later commands see. An unknown command may set the variables that
-//! its arguments name, so their values become unknown.
+//! Evaluates the commands that change what later commands see. An unknown command may set the
+//! variables that its arguments name, so their values become unknown.
 
 use super::eval::{Eval, Flow, bytes};
 use super::parsed::Parsed;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Commands that change nothing that is evaluated here.
+/// Commands that are assumed to set no variables. Those named `target_…` still change a target.
 const SILENT: [&str; 31] = [
     "add_compile_definitions",
     "add_compile_options",
@@ -73,7 +73,7 @@ write_file ";
 const EVALUATED: [&[u8]; 3] =
     [b"CMakeFindDependencyMacro", b"CMakeParseArguments", b"FindPackageHandleStandardArgs"];
 
-/// Words that end a list of `find_package_handle_standard_args`.
+/// Keywords of `find_package_handle_standard_args`. Each ends the list of variables before it.
 const KEYS: [&[u8]; 9] = [
     b"VERSION_VAR",
     b"HANDLE_COMPONENTS",
@@ -101,7 +101,7 @@ impl Eval<'_> {
         let name = replaced.filter(|name| OF_CMAKE.contains(&format!(" {name} "))).unwrap_or(name);
         match name {
             "return" => {
-                // `return(PROPAGATE name…)` depends on a policy.
+                // A policy decides if `return(PROPAGATE name…)` sets the variables.
                 for word in words.iter().skip(1).filter_map(Word::text) {
                     self.state.set_outside(word, Some(None));
                 }
@@ -174,13 +174,13 @@ impl Eval<'_> {
         if self.state.functions.contains_key(&name) { Truth::True } else { Truth::Unknown }
     }
 
-    /// Makes the variables unknown that the words name, and those whose names start with a word and
-    /// `_`.
+    /// Makes variables unknown: those that the words name, and those whose names start with such a
+    /// name and `_`.
     pub(super) fn obscure(&mut self, words: &[Word]) {
         for word in words {
             let Some(text) = word.text().map(<[u8]>::to_vec) else { continue };
             let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
-            // A digit is a number far more often than a name.
+            // A single digit is a number far more often than a name.
             let is_digit = text.len() == 1 && text[0].is_ascii_digit();
             if !text.is_empty() && !is_digit && text.iter().all(is_name) {
                 self.obscure_name(&text);
@@ -188,7 +188,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Makes a variable unknown, and those whose names start with this name and `_`.
+    /// Makes the variable `text` unknown, and the variables whose names start with `text` and `_`.
     pub(super) fn obscure_name(&mut self, text: &[u8]) {
         self.state.set(text, None);
         let cloud: Text = [text, b"_"].concat().into();
@@ -198,7 +198,7 @@ impl Eval<'_> {
         self.state.clouds.insert(cloud);
     }
 
-    /// Leaves a file that was read before.
+    /// Ends the file if it was included before.
     fn include_guard(&mut self) -> Flow {
         // No file can set a variable of this name.
         let name = [b"\x01guard", bytes(&self.frame.path)].concat();
@@ -215,7 +215,7 @@ impl Eval<'_> {
         }
         let parts: Vec<&[u8]> = words[1..].iter().filter_map(Word::text).collect();
         let text = parts.concat();
-        // The absent file that the message of the package's own check names.
+        // A file that the package checked before and did not find, and that the message names.
         let absent =
             self.last_absent.iter().rev().find(|path| contains(&text, bytes(path))).cloned();
         if let Some(path) = absent {
@@ -234,7 +234,7 @@ impl Eval<'_> {
         let result =
             result.and_then(|at| words.get(at + 1)).and_then(Word::text).map(<[u8]>::to_vec);
         let Some(text) = first.text().map(<[u8]>::to_vec) else {
-            // Any file may be read here.
+            // Any file may be included.
             return self.give_up("it includes a file whose name is not known");
         };
         let path = Path::new(OsStr::from_bytes(&text));
@@ -263,8 +263,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Includes a module by its name: one of the package, or one of CMake, whose modules define
-    /// functions.
+    /// Includes a module by its name. A module in a directory of CMAKE_MODULE_PATH is evaluated. A
+    /// module of CMake is not: it defines functions.
     fn module(&mut self, name: &[u8], result: Option<&[u8]>) -> Flow {
         let is_of_cmake = modules::includes(name);
         if let Some(result) = result {
@@ -284,7 +284,7 @@ impl Eval<'_> {
                 }
             }
         } else {
-            // A directory that is not known may come first and have the module too.
+            // The module may also be in an unknown directory that precedes this one.
             let paths: Vec<_> = self.module_dirs.iter().map(|dir| dir.join(file)).collect();
             is_known |= paths.iter().any(|path| is_there(self, path));
         }
@@ -380,7 +380,8 @@ impl Eval<'_> {
         }
     }
 
-    /// `math(EXPR name "A op B")` of two whole numbers.
+    /// `math(EXPR name "A op B")` of two whole numbers. The result of any other expression is
+    /// unknown.
     fn math(&mut self, words: &[Word]) {
         let Some(name) = words.get(1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
         let value = words.get(2).and_then(Word::text).and_then(|text| {

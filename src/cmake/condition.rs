@@ -104,7 +104,7 @@ impl Eval<'_> {
         self.word(first)
     }
 
-    /// A word that stands alone: a constant, or the name of a variable.
+    /// The truth of a word that stands alone: a constant, or the name of a variable.
     fn word(&self, word: &Word) -> Truth {
         let Some(text) = word.text() else { return Truth::Unknown };
         if let Some(truth) = constant(text) {
@@ -156,7 +156,8 @@ impl Eval<'_> {
         }
     }
 
-    /// The value of an operand: that of the variable of this name, if there is one.
+    /// The value of an operand. An unquoted operand that is the name of a variable stands for the
+    /// value of the variable.
     fn operand(&self, word: &Word) -> Value {
         let text = word.value.clone()?;
         if word.quoted {

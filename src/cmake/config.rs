@@ -12,24 +12,24 @@ use std::sync::Arc;
 
 /// One package to evaluate.
 pub struct Config<'a> {
-    /// Its name.
+    /// The name of the package.
     pub name: &'a [u8],
-    /// Its configuration file.
+    /// The path of its configuration file.
     pub path: &'a Path,
-    /// The file with its version.
+    /// The path of its version file, if it has one.
     pub version_file: Option<PathBuf>,
-    /// The wanted version.
+    /// The version in the request; `None` if the request has none.
     pub version: Option<&'a [u8]>,
     /// Number of blocks, calls, files and packages that enclose the evaluation.
     pub depth: usize,
-    /// False if another package requests this one: it may have defined commands that this one
-    /// calls.
+    /// False if another package requests this one. That package may have defined commands that this
+    /// one calls.
     pub alone: bool,
     /// The options of the request.
     pub manner: Manner,
-    /// The work that it may cost.
+    /// The limit of the work for this package.
     pub work: Work,
-    /// The components of the request.
+    /// The required components of the request.
     pub components: &'a [Vec<u8>],
     /// The directory name of libraries of this machine, such as `x86_64-linux-gnu`.
     pub architecture: Option<&'a str>,
@@ -138,7 +138,7 @@ impl<'h> Eval<'h> {
             ("CMAKE_GENERATOR_TOOLSET", ""),
             ("UNIX", "1"),
             ("LINUX", "1"),
-            // `hipconfig --platform` prints it where ROCm is installed and CUDA is not.
+            // `hipconfig --platform` prints this value where ROCm is installed and CUDA is not.
             ("HIP_PLATFORM", "amd"),
         ];
         for (name, value) in set {
@@ -191,7 +191,7 @@ impl<'h> Eval<'h> {
         self.state.set(b"CMAKE_FIND_PACKAGE_NAME", known(name));
     }
 
-    /// Evaluates a version file in a scope of its own.
+    /// Evaluates a version file. The variables that it sets do not reach the configuration file.
     fn version(&mut self, path: &Path, config: &Config<'_>) -> Version {
         let outside = self.state.clone();
         let wanted = config.version.unwrap_or_default();
@@ -230,7 +230,7 @@ impl<'h> Eval<'h> {
         Version { text, fits }
     }
 
-    /// The result for a consumer; `None` for a fatal error.
+    /// True if a consumer finds the package; `None` after a fatal error.
     fn found(&self, name: &[u8], flow: Flow) -> Option<Truth> {
         if self.gave_up.is_some() {
             return Some(Truth::Unknown);
@@ -245,8 +245,8 @@ impl<'h> Eval<'h> {
             Truth::False => Truth::True,
             Truth::Unknown => Truth::Unknown,
         };
-        // A condition that is not known decides whether it fails. A search for a library is taken
-        // to succeed; a process is not.
+        // A branch behind an unknown condition failed. If only a search for a library decided it,
+        // the search is assumed to succeed. The result of a process is not assumed.
         let is_open = self.has_failed_branch && (self.has_processes || truth == Truth::False);
         Some(if self.may_fail || is_open { Truth::Unknown } else { truth })
     }

@@ -36,8 +36,9 @@ pub(super) struct Frame {
     pub(super) replaced: Vec<(Text, Value)>,
 }
 
-/// The states of branches that end early behind unknown conditions. The code after them runs
-/// without these states, until the loop, file or call ends that they leave.
+/// The states of branches that end early behind unknown conditions. The code after such a branch
+/// runs without its state. At the end of the loop, file or call that the branch left, the states
+/// are merged.
 #[derive(Default)]
 pub(super) struct Left {
     round: Option<State>,
@@ -66,36 +67,39 @@ pub(super) struct Eval<'h> {
     pub(super) state: State,
     pub(super) frame: Frame,
     pub(super) events: Vec<Event>,
-    /// The kinds of these events.
+    /// The kinds of `events`, to record each kind only once.
     pub(super) recorded: FastSet<EventKind>,
     pub(super) components: Vec<Vec<u8>>,
-    /// Paths that a condition found absent.
+    /// Paths that a condition with EXISTS did not find.
     pub(super) last_absent: Vec<PathBuf>,
     /// The text of a fatal error.
     pub(super) fatal: Option<Vec<u8>>,
     pub(super) gave_up: Option<GaveUp>,
     /// Packages for which a module of CMake searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
-    /// Directories that were certainly added to CMAKE_MODULE_PATH, for when its value is not known.
+    /// Directories that were certainly added to CMAKE_MODULE_PATH. They are used if its value is
+    /// unknown.
     pub(super) module_dirs: Vec<PathBuf>,
-    /// True once a module of CMake was included, which defines commands.
+    /// True once a module was included that is not evaluated: it may define commands.
     pub(super) has_modules: bool,
-    /// True if something is missing behind an unknown condition, and so for some consumers.
+    /// True if the package may fail for some consumers: something is missing behind an unknown
+    /// condition, or the consumer may lack a module.
     pub(super) may_fail: bool,
     /// True if a branch behind an unknown condition failed.
     pub(super) has_failed_branch: bool,
-    /// True once `execute_process` was met, whose results are not known.
+    /// True once `execute_process` was called, whose results are unknown.
     pub(super) has_processes: bool,
-    /// Targets of other packages, each with a property that may be set.
+    /// Targets of other packages, each with a property that this package may set.
     pub(super) touched: BTreeSet<(Text, Text)>,
     /// True if code that was not evaluated may define targets of any name, or if the consumer's
     /// components decide which targets exist.
     pub(super) is_open: bool,
-    /// False if another package requests this one: it may have defined commands.
+    /// False if another package requests this one. That package may have defined commands that this
+    /// one calls.
     pub(super) alone: bool,
     /// Undefined commands that the requesting package must have defined.
     pub(super) strange: Vec<String>,
-    /// Branches that may have left the current loop, file or call.
+    /// The states of branches that may have left the current loop, file or call.
     pub(super) left: Left,
     /// Number of unknown conditions around the current code.
     pub(super) doubts: usize,
@@ -126,8 +130,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Keeps an event, unless the same one is known. Of several targets that link to an undefined
-    /// one, the first counts.
+    /// Records an event unless an equal one was recorded. If several targets link to the same
+    /// undefined target, only the first is recorded.
     pub(super) fn record(&mut self, event: Event) {
         let mut key = event.kind.clone();
         if let EventKind::Target { from, .. } = &mut key {
@@ -138,7 +142,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Handles an undefined command, which ends the configuration.
+    /// Handles an undefined command. It is a fatal error, unless a module or the requesting package
+    /// may have defined it.
     pub(super) fn strange_command(&mut self, name: &str) -> Flow {
         if self.has_modules || self.state.functions.contains_key(name) {
             return Flow::Next;
@@ -160,7 +165,7 @@ impl Eval<'_> {
         Flow::Stop
     }
 
-    /// Gives up at a file that the host reports.
+    /// Gives up at a file that cannot be read or parsed. The host reports the file.
     fn unread(&mut self, reason: &'static str) -> Flow {
         self.gave_up.get_or_insert(GaveUp::Unread(reason));
         Flow::Stop
@@ -206,7 +211,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates a file in this scope. The evaluation gives up if the file cannot be read.
+    /// Evaluates a file in this scope. The evaluation gives up if the file cannot be read or
+    /// parsed.
     pub(super) fn include(&mut self, path: &Path) -> Flow {
         let Some(file) = self.host.file(path) else { return self.unread("a file cannot be read") };
         if file.defect.is_some() {
@@ -223,7 +229,8 @@ impl Eval<'_> {
         if flow == Flow::Stop { flow } else { Flow::Next }
     }
 
-    /// At the end of a file or call: merges the states of the branches that left it early.
+    /// Ends a file or call: merges the states of the branches that left it early, and restores
+    /// those that left the enclosing code.
     fn rejoin(&mut self, outer: Left) {
         let left = std::mem::replace(&mut self.left, outer);
         for state in [left.round, left.whole_loop, left.file].into_iter().flatten() {
@@ -308,29 +315,29 @@ impl Eval<'_> {
         (flow, at + 1)
     }
 
-    /// Merges the branches behind unknown conditions.
+    /// Merges the states of all branches of an `if`.
     fn join(&mut self, flow: Flow, others: Vec<(State, Flow)>) -> Flow {
         if self.gave_up.is_some() {
             return Flow::Stop;
         }
         let mut ways: Vec<(State, Flow)> = vec![(std::mem::take(&mut self.state), flow)];
         ways.extend(others);
-        // The way that stays in the most code comes first.
+        // The `if` ends in the way that skips the least code.
         let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return];
         let way = nearest.into_iter().find(|way| ways.iter().any(|(_, flow)| flow == way));
         self.has_failed_branch |= ways.iter().any(|(_, flow)| *flow == Flow::Stop);
         self.go_on(way.unwrap_or(Flow::Stop), ways)
     }
 
-    /// Continues with the merged states of the branches that end in the way `way`. Keeps the states
-    /// of the others for the end of the loop or file that they leave.
+    /// Continues with the merged states of the branches that end with `way`. The states of the
+    /// other branches are kept for the end of the loop or file that they leave.
     fn go_on(&mut self, way: Flow, all: Vec<(State, Flow)>) -> Flow {
         let (same, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, flow)| *flow == way);
         let mut same = same.into_iter().map(|(state, _)| state);
         self.state = same.next().unwrap_or_default();
         same.for_each(|state| self.state.merge(state));
         let others: Vec<_> = others.into_iter().filter(|(_, flow)| *flow != Flow::Stop).collect();
-        // The rest may not be reached.
+        // The code that follows runs for some consumers only.
         self.doubts += usize::from(!others.is_empty());
         for (state, flow) in others {
             self.left.add(flow, state);
@@ -369,7 +376,7 @@ impl Eval<'_> {
         flow
     }
 
-    /// The items of a loop, if they are known.
+    /// The items of a `foreach`; `None` if they are unknown or a range is too long.
     fn looped(&self, rest: &[Word]) -> Option<Vec<Vec<u8>>> {
         let all: Option<Vec<&[u8]>> = rest.iter().map(Word::text).collect();
         let all = all?;
@@ -404,7 +411,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates the body of a loop whose items are unknown: it runs any number of times.
+    /// Evaluates the body of a loop that runs an unknown number of times: a `foreach` with unknown
+    /// items for the variable `name`, or a `while` with an unknown condition and an empty `name`.
     fn once(&mut self, file: &Arc<Parsed>, begin: usize, name: &[u8]) -> Flow {
         let before = self.copied();
         self.state.set(name, None);
@@ -417,7 +425,7 @@ impl Eval<'_> {
             let state = self.copied();
             self.left.add(flow, state);
         }
-        // The rest may not be reached.
+        // The code after the loop runs for some consumers only.
         let may_leave = flow == Flow::Return || self.left.file.is_some();
         self.doubts = doubts + usize::from(may_leave);
         let after = std::mem::replace(&mut self.state, before);
@@ -432,7 +440,7 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// Evaluates the body of a loop.
+    /// Evaluates the body of a loop once.
     fn round(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
         let outer = self.left.round.take();
         let flow = self.block(file, begin + 1, file.commands[begin].end);
@@ -442,7 +450,8 @@ impl Eval<'_> {
         flow
     }
 
-    /// Merges the states of branches that left a loop, which ends here.
+    /// Ends a loop: merges the states of the branches that left it, and restores those that left
+    /// the enclosing loop.
     fn end_loop(&mut self, outer: Option<State>) {
         if let Some(state) = std::mem::replace(&mut self.left.whole_loop, outer) {
             self.state.merge(state);
@@ -477,7 +486,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates `block()`: it has variables of its own, except those after PROPAGATE.
+    /// Evaluates `block()`. The variables that it sets do not leave it, except those after
+    /// PROPAGATE.
     fn scoped(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
         let command = &file.commands[begin];
         let words = self.words(file, &command.arguments);

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Words that end a list of components, directories or names.
+/// Keywords of `find_package`. Each ends a list of components, directories or names.
 const KEYS: [&str; 30] = [
     "EXACT",
     "QUIET",
@@ -42,22 +42,22 @@ const KEYS: [&str; 30] = [
     "NO_CMAKE_INSTALL_PREFIX",
 ];
 
-/// Words that begin lists of directories and names.
+/// Keywords of `find_package` that begin lists of directories or names.
 const LISTS: [&str; 5] = ["NAMES", "CONFIGS", "HINTS", "PATHS", "PATH_SUFFIXES"];
 
-/// A request as it is written.
+/// The parsed arguments of a request.
 struct Request {
     wanted: Wanted,
     quiet: bool,
     required: bool,
     module_only: bool,
-    /// True if a word is unknown and may be an option.
+    /// True if an argument is unknown and may be an option.
     has_unknown: bool,
 }
 
 impl Eval<'_> {
-    /// Evaluates a request. `is_dependency` is true for the macro of CMakeFindDependencyMacro,
-    /// which returns from the file if the package is not found.
+    /// Evaluates a request. `is_dependency` is true for `find_dependency` of
+    /// CMakeFindDependencyMacro, which returns from the file if the package is not found.
     pub(super) fn find_package(&mut self, words: &[Word], is_dependency: bool) -> Flow {
         let Some(request) = request(words) else {
             self.obscure(words);
@@ -67,7 +67,7 @@ impl Eval<'_> {
         let name = request.wanted.name.clone();
         let found_name = [name.as_slice(), b"_FOUND"].concat();
         if is_dependency {
-            // The package was found before. Its file would define the same again.
+            // If the package was found before, its file would only define the same again.
             let before = self.value_of(&found_name);
             let is_found = self.defined(&found_name) == Truth::True
                 && before.is_some_and(|value| constant(&value).unwrap_or(true));
@@ -123,8 +123,8 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// The options of a request. The macro of CMakeFindDependencyMacro adds those with which this
-    /// package is requested.
+    /// The options of a request. `find_dependency` adds the options with which this package was
+    /// requested itself.
     fn manner(&self, request: &Request, is_dependency: bool) -> Manner {
         let of = |is_set: bool, end: &str| {
             let own = [self.package.as_slice(), end.as_bytes()].concat();
@@ -138,7 +138,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Handles a package that was not found. A required one ends the evaluation.
+    /// Handles a package that was not found. If it is required, the evaluation of the file ends.
     fn lost(&mut self, request: Request, found: Found, is_dependency: bool) -> Flow {
         let Request { wanted, required, .. } = request;
         if !is_dependency && !required {
@@ -166,12 +166,13 @@ impl Eval<'_> {
         Flow::Return
     }
 
-    /// Makes everything unknown that an unevaluated module may set.
+    /// Makes the variables `name` and `name_…` unknown, also in capitals: a module or file that was
+    /// not evaluated may set them. Targets in its namespaces become unknown too.
     fn module_answers(&mut self, name: &[u8]) {
         let upper = name.to_ascii_uppercase();
         self.obscure_name(name);
         self.obscure_name(&upper);
-        // Its targets have its name as their namespace, or no namespace.
+        // Its targets are assumed to have its name as their namespace, or no namespace.
         let mut spaces = vec![[name, b"::"].concat()];
         if name == b"OpenGL" || name == b"X11" {
             spaces.push(b"GL".to_vec());
@@ -185,8 +186,8 @@ impl Eval<'_> {
         self.state.namespaces.extend(spaces.into_iter().map(Into::into));
     }
 
-    /// True if a module handles the request: one of CMake, one of the package, or one that may
-    /// exist.
+    /// True if a find module handles the request, or may handle it: a module of CMake, or one in a
+    /// directory of CMAKE_MODULE_PATH.
     fn is_module(&mut self, request: &Request) -> bool {
         if request.wanted.config_only && !request.module_only {
             return false;
@@ -194,7 +195,8 @@ impl Eval<'_> {
         request.module_only || !self.lacks_module(&request.wanted.name)
     }
 
-    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package.
+    /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package. False
+    /// if that is unknown.
     fn lacks_module(&mut self, name: &[u8]) -> bool {
         if modules::finds(name) {
             return false;
@@ -225,7 +227,7 @@ fn request(words: &[Word]) -> Option<Request> {
     for word in &words[1..] {
         let Some(text) = word.text() else {
             wanted.is_known = false;
-            // In a list of paths or names, a word is not an option.
+            // In a list of paths or names, the unknown argument is not an option.
             has_unknown |= !LISTS.contains(&list);
             continue;
         };
@@ -261,7 +263,7 @@ fn request(words: &[Word]) -> Option<Request> {
                     }
                 }
                 "OPTIONAL_COMPONENTS" => {}
-                // Other names of files and directories are not searched here.
+                // Other names of files and directories are not searched.
                 "NAMES" | "CONFIGS" | "PATH_SUFFIXES" => wanted.is_known = false,
                 _ => {}
             },

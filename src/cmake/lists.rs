@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum number of directories that are kept of CMAKE_MODULE_PATH.
+/// Maximum number of directories of CMAKE_MODULE_PATH that are kept.
 const MOST_MODULE_DIRS: usize = 100;
 
 impl Eval<'_> {
@@ -60,7 +60,7 @@ impl Eval<'_> {
         let value = text
             .zip(texts)
             .and_then(|(list, texts)| listed(&operation, items(&list, false), &texts));
-        // An operation on a list that does not exist does not make one.
+        // An operation on an undefined list with an empty result leaves it undefined.
         let is_empty = value.as_deref().is_some_and(<[u8]>::is_empty);
         if target == name && is_empty && self.defined(&name) == Truth::False {
             return;
@@ -87,6 +87,7 @@ impl Eval<'_> {
     }
 
     /// `list(POP_BACK)` and `list(POP_FRONT)` move one item to each variable that they name.
+    /// Without a variable, they remove one item.
     fn pop(&mut self, name: &[u8], text: Value, outputs: &[Word], at_end: bool) {
         let Some(text) = text.filter(|_| outputs.iter().all(|word| word.value.is_some())) else {
             self.state.set(name, None);
@@ -112,7 +113,7 @@ impl Eval<'_> {
     }
 }
 
-/// The result of an operation: a list, or the answer to a query.
+/// The result of an operation: a list, or the answer to a query. `None` if it is unknown.
 fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Value {
     let index = |text: &[u8], len: usize| -> Option<usize> {
         let at: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
@@ -196,7 +197,7 @@ fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Value {
     known(joined(&out))
 }
 
-/// `list(TRANSFORM)` of all items.
+/// All items after `list(TRANSFORM)`; `None` if the action is not modelled.
 fn transformed(list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let (action, rest) = rest.split_first()?;
     let change = |item: Vec<u8>| -> Option<Vec<u8>> {

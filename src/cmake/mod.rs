@@ -47,9 +47,10 @@ pub enum Entry {
     File,
     /// A directory.
     Directory,
-    /// Nothing.
+    /// No entry.
     Absent,
-    /// The audit cannot see it, or does not judge it.
+    /// Unknown: the path is a special file, cannot be read, or may exist only on the machine of the
+    /// consumer.
     Unknown,
 }
 
@@ -63,7 +64,7 @@ pub trait Host {
     fn list(&mut self, path: &Path) -> Option<Vec<Vec<u8>>>;
     /// True if a path is a symbolic link, `None` if that is not known.
     fn is_link(&mut self, path: &Path) -> Option<bool>;
-    /// A path with links resolved.
+    /// A path with links resolved; `None` if they cannot be resolved.
     fn real_path(&mut self, path: &Path) -> Option<PathBuf>;
     /// The result of `find_package`. `depth` is the number of blocks, calls, files and packages
     /// that enclose the request. The scope of the requester is returned unchanged.
@@ -74,7 +75,8 @@ pub trait Host {
         scope: Scope,
         depth: usize,
     ) -> (Package, Scope);
-    /// The answer of the requesters' scopes, the innermost first.
+    /// The answer of the packages that request the evaluated one. The innermost scope that answers
+    /// counts.
     fn enclosing(&self, sought: &Sought) -> Answer;
 }
 
@@ -95,17 +97,18 @@ impl Manner {
 /// A package that a file requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Wanted {
-    /// Its name.
+    /// The name of the package.
     pub name: Vec<u8>,
-    /// The version, or a range of versions.
+    /// The version, or a range of versions; `None` if the request has none.
     pub version: Option<Vec<u8>>,
-    /// Components.
+    /// The required components.
     pub components: Vec<Vec<u8>>,
     /// False if a module of CMake or of the package may answer instead of a configuration file.
     pub config_only: bool,
     /// Directories that the request names.
     pub hints: Vec<PathBuf>,
-    /// False if the names of packages, directories or components are not all known.
+    /// False if an argument of the request is unknown, or if it has NAMES, CONFIGS or
+    /// PATH_SUFFIXES, which are not searched.
     pub is_known: bool,
 }
 
@@ -119,19 +122,19 @@ pub struct Package {
     /// Packages for which a module of CMake searches. They are assumed to be found.
     pub assumed: Vec<Vec<u8>>,
     pub(crate) has_modules: bool,
-    /// True if it may define targets of any name.
+    /// True if the package may define targets of any name.
     pub(crate) is_open: bool,
-    /// Commands that it calls, and that the requesting package must have defined.
+    /// Commands that the package calls, and that the requesting package must have defined.
     pub(crate) strange: Vec<String>,
-    /// Variables that it changes.
+    /// Variables that the package changes.
     pub(crate) variables: Vec<(Text, Value)>,
-    /// Variables of other packages that it removes.
+    /// Variables of enclosing packages that the package removes.
     pub(crate) removed: Vec<Text>,
-    /// Targets of other packages, each with a property that it may set.
+    /// Targets of other packages, each with a property that the package may set.
     pub(crate) touched: Vec<(Text, Text)>,
-    /// True if processes decide what happens.
+    /// True if the package calls `execute_process`, whose results are unknown.
     pub(crate) has_processes: bool,
-    /// Targets that it defines, each with true if that is certain.
+    /// Targets that the package defines, each with true if it certainly defines the target.
     pub(crate) targets: Vec<(Text, bool)>,
     pub(crate) functions: Vec<(String, Function)>,
     pub(crate) namespaces: Vec<Text>,
@@ -140,7 +143,7 @@ pub struct Package {
 /// The result of `find_package`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Found {
-    /// A package.
+    /// The package was found.
     Yes,
     /// The configuration file sets `NAME_FOUND` to false, or fails.
     Refused,
@@ -150,7 +153,7 @@ pub enum Found {
     OtherVersion {
         /// The configuration file.
         path: PathBuf,
-        /// Its version.
+        /// The version in its version file; empty if it is unknown.
         version: Vec<u8>,
     },
     /// Not known: a module, a cycle, or a file that could not be evaluated.
@@ -204,7 +207,7 @@ pub enum EventKind {
 pub enum GaveUp {
     /// A file that cannot be read or parsed. The host reports the file.
     Unread(&'static str),
-    /// A limit is reached, or the next command is not known.
+    /// A limit is reached, or it is unknown which code runs next.
     Undecided(&'static str),
 }
 
@@ -220,21 +223,22 @@ impl GaveUp {
 /// The result for one package.
 #[derive(Clone)]
 pub struct Outcome {
-    /// The result for a consumer; `None` for a fatal error.
+    /// True if a consumer finds the package; `None` after a fatal error.
     pub found: Option<Truth>,
     /// Certain defects.
     pub events: Vec<Event>,
-    /// The components that the package knows, if it says so.
+    /// The components that the package knows; empty if it does not list them.
     pub components: Vec<Vec<u8>>,
-    /// The reason why the package could not be evaluated to its end, if so.
+    /// The reason why the evaluation did not reach the end of the package; `None` if it did.
     pub gave_up: Option<GaveUp>,
     /// Directories of headers that its targets name.
     pub includes: Vec<PathBuf>,
-    /// The text of the fatal error or of the reason why it is not found, if known.
+    /// The text of the fatal error, or of the reason why the package is not found. Empty if there
+    /// is neither.
     pub message: Vec<u8>,
     /// The parts that other packages use.
     pub package: Package,
-    /// The work that it cost, without that of other packages.
+    /// The work of the evaluation, without that of the packages that it requested.
     pub spent: Work,
 }
 
@@ -358,7 +362,7 @@ mod tests {
         let property = "add_library(t INTERFACE IMPORTED)\ntarget_compile_options(t INTERFACE A)\n\
             get_target_property(x t INTERFACE_COMPILE_OPTIONS)\nset(foo_FOUND ${x})";
         assert_eq!(found(property), Some(Truth::Unknown));
-        // The host of this test knows no result of another package.
+        // The host of this test does not know the result of any other package.
         assert_eq!(found("find_package(other CONFIG)"), Some(Truth::True));
         assert_eq!(found("find_package(other CONFIG REQUIRED)"), Some(Truth::Unknown));
         assert_eq!(found("find_dependency(other CONFIG)"), Some(Truth::Unknown));

@@ -14,7 +14,7 @@ TIFF TclStub Tclsh Threads UnixCommands Vulkan Wget Wish X11 XCTest XMLRPC Xalan
 osgDB osgFX osgGA osgIntrospection osgManipulator osgParticle osgPresentation osgProducer osgQt osgShadow osgSim \
 osgTerrain osgText osgUtil osgViewer osgVolume osgWidget wxWidgets wxWindows ";
 
-/// All other modules.
+/// The modules that are not in [`PACKAGES`].
 const OTHERS: &str = " AddFileDependencies AndroidTestUtilities BundleUtilities CMakeAddFortranSubdirectory \
 CMakeBackwardCompatibilityC CMakeBackwardCompatibilityCXX CMakeCheckCompilerFlagCommonPatterns \
 CMakeDependentOption CMakeDetermineSystem CMakeDetermineVSServicePack CMakeExpandImportedTargets \
@@ -37,7 +37,7 @@ SquishTestScript SystemInformation TestBigEndian TestCXXAcceptsFlag TestForANSIF
 TestForANSIStreamHeaders TestForSSTREAM TestForSTDNamespace UseEcos UseJava UsePkgConfig UseSWIG \
 Use_wxWindows UsewxWidgets WriteBasicConfigVersionFile WriteCompilerDetectionHeader ";
 
-/// True if CMake has a module for a package.
+/// True if CMake has a find module for a package.
 pub(super) fn finds(package: &[u8]) -> bool {
     has(PACKAGES, package)
 }

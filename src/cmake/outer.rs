@@ -1,5 +1,5 @@
-//! The scopes that enclose the evaluation of a package: it sees the variables, targets and commands
-//! of the packages that request it.
+//! The scopes of the packages that request the evaluated package. The evaluation sees their
+//! variables, targets and commands.
 
 use super::eval::Eval;
 use super::state::{Function, State, Target, Text};
@@ -13,7 +13,7 @@ pub struct Scope {
     pub(super) state: State,
 }
 
-/// Something that a package seeks in enclosing scopes.
+/// A name that a package looks up in enclosing scopes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Sought {
     /// A variable.
@@ -27,13 +27,13 @@ pub enum Sought {
 /// The answer of the enclosing scopes to a [`Sought`].
 #[derive(Clone)]
 pub enum Answer {
-    /// Nothing.
+    /// No enclosing scope has the name.
     Absent,
     /// The value of a variable, `None` if it is not known.
     Variable(Option<Arc<[u8]>>),
     /// A function or macro.
     Command(Function),
-    /// A target that may exist.
+    /// A target: true if it exists, unknown if it may exist.
     Target(Truth),
 }
 
@@ -50,7 +50,7 @@ impl PartialEq for Answer {
 }
 
 impl Scope {
-    /// The answer of this scope; `None` if those outside of it answer.
+    /// The answer of this scope; `None` if the scope that encloses it must answer.
     pub fn answer(&self, sought: &Sought) -> Option<Answer> {
         let state = &self.state;
         match sought {
@@ -68,7 +68,8 @@ impl Scope {
 }
 
 impl Eval<'_> {
-    /// The value of a variable that only an enclosing package set.
+    /// The value of a variable in an enclosing scope; `None` if no such scope has it, or if this
+    /// package set or removed it.
     pub(super) fn outer_value(&self, name: &[u8]) -> Option<Value> {
         let state = &self.state;
         let is_own =
@@ -82,7 +83,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Unsets a variable, and hides one that an enclosing package set.
+    /// Unsets a variable. If an enclosing package set it, it is hidden from this package.
     pub(super) fn forget_variable(&mut self, name: &[u8]) {
         self.state.unset(name);
         if self.outer_value(name).is_some() {
@@ -102,7 +103,7 @@ impl Eval<'_> {
         }
     }
 
-    /// A function or macro that an enclosing package defined.
+    /// A function or macro that an enclosing package defined; `None` if there is none.
     pub(super) fn outer_function(&self, name: &str) -> Option<Function> {
         if self.alone {
             return None;
@@ -113,7 +114,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Notes that a property may be set of a target that another package defined.
+    /// Records that this package may set a property of a target that another package defined.
     pub(super) fn touch(&mut self, target: &[u8], property: &[u8]) {
         if !self.alone {
             let names: (Text, Text) = (target.into(), property.into());

@@ -7,16 +7,16 @@ use crate::format::cmake::{Argument, commands};
 #[derive(Debug)]
 pub struct Parsed {
     text: Vec<u8>,
-    /// Its commands, in order.
+    /// The commands of the file, in order.
     pub(super) commands: Vec<Command>,
-    /// The first defect, if any: the file is then not evaluated.
+    /// The first defect. A file with a defect is not evaluated.
     pub defect: Option<&'static str>,
 }
 
 /// One command.
 #[derive(Debug)]
 pub(super) struct Command {
-    /// Its name in lower case.
+    /// The name of the command in lower case.
     pub(super) name: String,
     pub(super) arguments: Vec<Argument>,
     pub(super) line: u32,
@@ -53,7 +53,7 @@ impl Parsed {
         Self { text, commands: list, defect: defect.or(ends) }
     }
 
-    /// True if the text has these bytes.
+    /// True if the text contains `part`.
     pub fn mentions(&self, part: &[u8]) -> bool {
         memchr::memmem::find(&self.text, part).is_some()
     }
@@ -64,7 +64,8 @@ impl Parsed {
     }
 }
 
-/// Finds the end of each block and branch; a defect if blocks are not closed.
+/// Finds the end of each block and branch. Returns a defect if blocks are not closed, or closed
+/// without a begin.
 fn pair(list: &mut [Command]) -> Option<&'static str> {
     let mut open: Vec<usize> = Vec::new();
     for at in 0..list.len() {

@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 impl Eval<'_> {
-    /// `file(GLOB …)`, and conversions of paths.
+    /// `file(GLOB …)` and `file(TO_CMAKE_PATH …)`. Other forms make the variables that they name
+    /// unknown.
     pub(super) fn file(&mut self, words: &[Word]) {
         let kind = words.first().and_then(Word::text).map(<[u8]>::to_vec).unwrap_or_default();
         let name_at = match kind.as_slice() {
@@ -36,7 +37,8 @@ impl Eval<'_> {
         }
     }
 
-    /// `[LIST_DIRECTORIES true|false] [RELATIVE dir] [CONFIGURE_DEPENDS] pattern…`
+    /// The value for the arguments of `file(GLOB name …)` after the name: `[LIST_DIRECTORIES
+    /// true|false] [RELATIVE dir] [CONFIGURE_DEPENDS] pattern…`
     fn globbed(&mut self, mut words: &[Word]) -> Value {
         let (mut with_dirs, mut base) = (true, None);
         loop {
@@ -73,7 +75,8 @@ impl Eval<'_> {
         known(joined(&inside?))
     }
 
-    /// The sorted paths that fit a pattern.
+    /// The sorted paths that match a pattern. `None` if a directory has wildcards or cannot be
+    /// listed, or if a name has `[`.
     fn glob(&mut self, patterns: &[Word]) -> Option<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
         for pattern in patterns.iter().filter_map(Word::text) {
@@ -98,7 +101,7 @@ impl Eval<'_> {
         Some(out)
     }
 
-    /// `get_filename_component(name file part)`
+    /// `get_filename_component(name file part)`, for a part that needs no program.
     pub(super) fn filename_component(&mut self, words: &[Word]) {
         let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
         let (file, part) = (words.get(1), words.get(2).and_then(Word::text));

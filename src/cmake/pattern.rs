@@ -8,7 +8,7 @@ const MOST_STEPS: usize = 200_000;
 /// Maximum length of an expression in bytes, and maximum nesting depth of parentheses.
 const MOST_LEN: usize = 4096;
 const DEEPEST: usize = 32;
-/// Maximum depth of calls in one search: each piece of an expression takes one.
+/// Maximum number of nested calls in one search. Each piece of an expression nests one call.
 const MOST_CALLS: usize = 1500;
 
 /// An expression.
@@ -32,17 +32,17 @@ enum Atom {
     Group { alternatives: Vec<Vec<Piece>>, number: usize },
 }
 
-/// A search that passed the limit.
+/// The search exceeded a limit.
 #[derive(Debug)]
 pub(super) struct TooLong;
 
-/// The ranges of a match: the whole, then each group.
+/// The ranges of a match: the whole match, then each group.
 pub(super) struct Found {
     pub(super) groups: Vec<Option<Range<usize>>>,
 }
 
 impl Pattern {
-    /// Parses an expression; `None` if it has an error or is too long.
+    /// Parses an expression; `None` if it has an error, is too long, or is nested too deeply.
     pub(super) fn new(text: &[u8]) -> Option<Self> {
         if text.len() > MOST_LEN {
             return None;

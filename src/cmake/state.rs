@@ -28,7 +28,7 @@ pub(super) struct Target {
     /// True for a program or a module, which no target links to: no consumer's configuration or link
     /// fails if its file does not exist.
     pub(super) is_program: bool,
-    /// True if it may have properties that are not known.
+    /// True if the target may have properties that are unknown.
     pub(super) is_open: bool,
     /// True if another package defined it: that package's evaluation checks it.
     pub(super) foreign: bool,
@@ -49,7 +49,8 @@ pub struct Function {
 
 #[derive(Clone, Default)]
 pub(super) struct State {
-    /// Variables of each function's scope, the innermost last. A scope has copies of those outside.
+    /// The variables of each function's scope, the innermost last. A new scope is a copy of the
+    /// scope around it.
     pub(super) scopes: Vec<FastMap<Text, Value>>,
     pub(super) targets: BTreeMap<Text, Target>,
     pub(super) functions: FastMap<String, Function>,
@@ -70,12 +71,12 @@ impl State {
         &mut self.scopes[last]
     }
 
-    /// True if a variable was set, to a value that may be unknown.
+    /// True if a variable is set, even to an unknown value.
     pub(super) fn has_variable(&self, name: &[u8]) -> bool {
         self.scopes.last().is_some_and(|scope| scope.contains_key(name))
     }
 
-    /// Number of entries that a copy has.
+    /// Number of entries that a copy of the state has to copy.
     pub(super) fn len(&self) -> usize {
         let properties = self.targets.values().map(|target| 1 + target.properties.len());
         let variables = self.scopes.iter().map(FastMap::len);
@@ -91,7 +92,7 @@ impl State {
         }
     }
 
-    /// The names of the set variables that start with `start`.
+    /// The sorted names of all variables in the current scope that start with `start`.
     pub(super) fn names_with(&self, start: &[u8]) -> Vec<Text> {
         let names = self.scopes.last().into_iter().flat_map(FastMap::keys);
         let mut out: Vec<Text> = names.filter(|name| name.starts_with(start)).cloned().collect();
@@ -99,7 +100,7 @@ impl State {
         out
     }
 
-    /// Makes all variables unknown, those too that are not set.
+    /// Makes all variables unknown, even variables that are not set.
     pub(super) fn forget(&mut self) {
         for value in self.scope().values_mut() {
             *value = None;
@@ -139,7 +140,7 @@ impl State {
         self.scope().remove(name);
     }
 
-    /// Sets or removes a variable of the scope that calls this function.
+    /// Sets a variable in the scope around the current one. `None` removes it.
     pub(super) fn set_outside(&mut self, name: &[u8], value: Option<Value>) {
         let len = self.scopes.len();
         let Some(scope) = len.checked_sub(2).and_then(|at| self.scopes.get_mut(at)) else { return };

@@ -27,7 +27,7 @@ impl Eval<'_> {
             b"HEX" | b"CONFIGURE" | b"GENEX_STRIP" => 2,
             b"REPEAT" => 3,
             b"RANDOM" | b"ASCII" => words.len() - 1,
-            // The others write to a variable at a place of their own.
+            // Other operations may write to any variable that they name.
             _ => return self.obscure(&words[1..]),
         };
         let Some(name) = text(place).map(<[u8]>::to_vec) else { return };
@@ -150,11 +150,12 @@ fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A text with all matches replaced; `\\1` in the replacement is a group.
+/// A text with all matches replaced. `\1` in `with` stands for the first group. `None` if a search
+/// takes too long, the result is too long, or a match is empty.
 pub(super) fn replaced(pattern: &Pattern, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at <= text.len() {
-        // `^` matches only at the begin of the whole text.
+        // `^` matches only at the beginning of the whole text.
         let Some(found) = pattern.find(text, at).ok()? else { break };
         let range = found.groups[0].clone()?;
         // CMake refuses an expression that matches an empty text.

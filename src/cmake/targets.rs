@@ -1,5 +1,5 @@
-//! Targets and their properties. When a package is evaluated, the files and targets that they name
-//! are checked.
+//! Targets and their properties. After the evaluation of a package, the files and targets that the
+//! properties name are checked.
 
 use super::budget::ITEM;
 use super::commands::joined_words;
@@ -22,7 +22,8 @@ const INCLUDES: [&[u8]; 2] =
 const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFACE_LIBRARIES"];
 
 impl Eval<'_> {
-    /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)`
+    /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)` and
+    /// `add_executable(name …)`
     pub(super) fn add_target(&mut self, words: &[Word], is_program: bool) {
         let Some(name) = words.first().and_then(Word::text) else { return };
         let maybe = !self.certain();
@@ -35,7 +36,8 @@ impl Eval<'_> {
         self.state.targets.entry(name).or_insert(target);
     }
 
-    /// Handles a command that may set any property of the targets that its words name.
+    /// Handles a command that may set any property of the targets that its words name. An unknown
+    /// word may name any target.
     pub(super) fn open_targets(&mut self, words: &[Word]) {
         if words.iter().any(|word| word.value.is_none()) {
             self.state.targets.values_mut().for_each(|target| target.is_open = true);
@@ -110,7 +112,8 @@ impl Eval<'_> {
         }
     }
 
-    /// `get_target_property(name target property)`; the result of any other query is unknown.
+    /// `get_target_property(name target property)` and `get_property(name TARGET target PROPERTY
+    /// property)`. The result of any other query is unknown.
     pub(super) fn get_property(&mut self, command: &str, words: &[Word]) {
         let text = |at: usize| words.get(at).and_then(Word::text).map(<[u8]>::to_vec);
         let Some(name) = text(0) else { return };
@@ -148,19 +151,20 @@ impl Eval<'_> {
         }
     }
 
-    /// A property of a target; `None` if it is certainly not set.
+    /// The value of a property of a target; `None` if the property is certainly not set.
     fn property_of(&self, target: &[u8], property: &[u8]) -> Option<Value> {
         let known_target = self.state.targets.get(target).filter(|t| !t.maybe && !t.foreign);
         let Some(known_target) = known_target else { return Some(None) };
         match known_target.properties.get(property) {
             Some((value, _)) => Some(value.clone()),
-            // CMake initialises none of these.
+            // CMake does not initialise properties with this prefix.
             None if !known_target.is_open && property.starts_with(b"INTERFACE_") => None,
             None => Some(None),
         }
     }
 
-    /// `target_link_libraries(target INTERFACE item…)`
+    /// Appends items to `property`: those of `target_link_libraries(target INTERFACE item…)`, or of
+    /// `target_include_directories`.
     pub(super) fn target_list(&mut self, words: &[Word], property: &[u8]) {
         let Some(target) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
         let is_key = |word: &&Word| {
@@ -194,7 +198,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Directories of headers that any target may name.
+    /// The header directories that targets name, also targets that may not exist.
     pub(super) fn include_dirs(&self) -> Vec<PathBuf> {
         let mut out = Vec::new();
         for target in self.state.targets.values() {

@@ -27,13 +27,13 @@ impl Word {
     }
 }
 
-/// A known text.
+/// A value with a known text.
 #[expect(clippy::unnecessary_wraps, reason = "it makes a value, which may be unknown elsewhere")]
 pub(super) fn known(text: impl Into<Arc<[u8]>>) -> Value {
     Some(text.into())
 }
 
-/// The answer to a question that may not be decidable.
+/// An answer that may be unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Truth {
     /// Yes.
@@ -122,7 +122,7 @@ pub(super) fn constant(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// A number as `if` compares it.
+/// A number as `if` compares it; `None` for any other text.
 pub(super) fn number(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let starts = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));

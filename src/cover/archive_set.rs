@@ -22,9 +22,9 @@ fn number(place: usize) -> u32 {
 pub struct ArchiveEntry {
     /// The file, by its id in the corpus.
     pub file: FileId,
-    /// Its path.
+    /// The path of the archive.
     pub path: Arc<Path>,
-    /// Its members.
+    /// The members of the archive.
     pub members: Arc<Members>,
     first: u32,
 }
@@ -32,9 +32,9 @@ pub struct ArchiveEntry {
 /// A definition of a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// The member that has it.
+    /// The member that has the definition.
     pub member: MemberId,
-    /// Its kind: strong, weak, common or unique.
+    /// The kind of the definition: strong, weak, common or unique.
     pub kind: SymbolKind,
     /// True for a function.
     pub function: bool,
@@ -52,8 +52,8 @@ pub struct ArchiveSet {
     parts: Vec<Part>,
     /// Members with a definition, sorted by the smallest hash of a name that they define.
     alike: Vec<(u64, MemberId)>,
-    /// Names that members without a strong definition define: for the hash of each, the number of
-    /// its definitions in all archives.
+    /// The names that members without a strong definition define. The key is the hash of a name,
+    /// the value is the number of its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
 }
 
@@ -127,8 +127,8 @@ impl ArchiveSet {
         (alike, definitions)
     }
 
-    /// The id of a name that a member refers to, or that the run asked for before members were
-    /// read.
+    /// The id of a name that some member refers to, or that the run requested before members were
+    /// read. `None` for any other name.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
         self.names.find(name)
     }
@@ -154,7 +154,7 @@ impl ArchiveSet {
         })
     }
 
-    /// An archive.
+    /// The archive with this id.
     pub fn entry(&self, archive: ArchiveId) -> &ArchiveEntry {
         &self.entries[archive]
     }
@@ -197,8 +197,9 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.name(self.member(member))
     }
 
-    /// The symbols of a member with the ids of their names. These are all references, and the
-    /// definitions of names that a member refers to or the run asked for.
+    /// The symbols of a member, each with the id of its name. They include all references of the
+    /// member. They include only the definitions of names that some member refers to or the run
+    /// requested.
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
         let entry = self.entry(self.owners[member]);
         let symbols = entry.members.symbols(self.member(member)).iter();
@@ -212,12 +213,12 @@ impl ArchiveSet {
         symbols.any(|symbol| symbol.kind == SymbolKind::Strong)
     }
 
-    /// Hashes of all names that a member defines, in the order of its table.
+    /// Hashes of all names that a member defines, in the order of its symbol table.
     pub fn hashes(&self, member: MemberId) -> &[u64] {
         self.entry(self.owners[member]).members.hashes(self.member(member))
     }
 
-    /// Those hashes of names that a member defines strongly; also those of unique names.
+    /// Hashes of the names for which a member has a strong or unique definition.
     pub fn strong_hashes(&self, member: MemberId) -> impl Iterator<Item = u64> {
         let symbols = self.entry(self.owners[member]).members.symbols(self.member(member)).iter();
         let definitions = symbols.filter(|symbol| symbol.kind.is_definition());
@@ -231,8 +232,8 @@ impl ArchiveSet {
         self.names.hash(name)
     }
 
-    /// For a member without a strong definition: the number of definitions of its rarest name,
-    /// among the names that it defines. `usize::MAX` if it defines nothing.
+    /// The number of definitions, in all archives, of the rarest name that a member defines. Only
+    /// for members without a strong definition. `usize::MAX` if the member defines nothing.
     pub fn fewest(&self, member: MemberId) -> usize {
         let count = || {
             let weak = self.owners.ids().filter(|member| !self.is_strong(*member));

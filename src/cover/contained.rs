@@ -5,15 +5,16 @@ use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 use std::hash::BuildHasher as _;
 
-/// For each of `archives`, another one that has all its members and that no other archive contains.
-/// If two archives have the same members, the first contains the second.
+/// For each of `archives`, another of them that has all its members and that no other archive
+/// contains; `None` if there is none. If two archives have the same members, the first contains the
+/// second.
 pub fn contained(library: &ArchiveSet, archives: &[ArchiveId]) -> Vec<Option<ArchiveId>> {
     let contents: Vec<Vec<u64>> =
         archives.iter().map(|archive| contents(library, *archive)).collect();
     let mut sizes: Vec<usize> = (0..archives.len()).collect();
     sizes.sort_by_key(|at| std::cmp::Reverse(contents[*at].len()));
-    // The contents of the archives so far that no other contains, and for each content their
-    // indices.
+    // The contents of the archives that no archive before contains. For each content, the indices
+    // of these archives in `whole`.
     let mut whole: Vec<FastSet<u64>> = Vec::new();
     let mut owners: FastMap<u64, Vec<usize>> = FastMap::default();
     let mut places: Vec<usize> = Vec::new();

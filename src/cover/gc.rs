@@ -1,10 +1,11 @@
 //! The sections that `--gc-sections` keeps. An undefined name is reported only if a kept section
-//! refers to it; `refine` asks for each reference.
+//! refers to it; `refine` checks each reference.
 //!
 //! A linker keeps the sections of the entry point and of exported names, those that a linker script
-//! keeps, and all sections that kept ones refer to (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`,
-//! `bfd_elf_gc_sections`). In doubt a section is kept: an object that could not be read keeps
-//! everything that it refers to, and all functions of an `.eh_frame` count as kept.
+//! keeps, and all sections to which kept sections refer (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`,
+//! `bfd_elf_gc_sections`). In doubt a section is kept. An object that could not be read keeps all
+//! sections to which it refers. Each entry of an `.eh_frame` keeps its personality routine, even if
+//! its function is dropped.
 
 use super::object_facts::Facts;
 use super::{By, ENTRY, Linker, OutputKind, Question};
@@ -12,14 +13,14 @@ use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet};
 use object::elf;
 
-/// A section of an object.
+/// A section of an object, by its index.
 type Node = (By, usize);
 
 /// The sections that `--gc-sections` keeps.
 pub(super) struct Kept<'a> {
     facts: &'a Facts,
     live: FastSet<Node>,
-    /// Objects with a kept section that is loaded.
+    /// Objects with a kept, loaded section other than notes and unwind tables.
     used: FastSet<By>,
     is_gnu: bool,
 }
@@ -75,14 +76,15 @@ impl<'a> Kept<'a> {
         Self { facts, live, used, is_gnu }
     }
 
-    /// True if a section of an object is in the output. lld and mold keep all sections that are not
-    /// loaded. GNU ld keeps only debug sections among these, and drops them with the last loaded
-    /// section of their object (`_bfd_elf_gc_mark_extra_sections`).
+    /// True if a section of an object is in the output, or if the object could not be read. lld and
+    /// mold keep all sections that are not loaded. GNU ld keeps only debug sections among these,
+    /// and drops them with the last loaded section of their object
+    /// (`_bfd_elf_gc_mark_extra_sections`).
     pub(super) fn has(&self, by: By, section: usize) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         if self.live.contains(&(by, section)) {
-            // GNU ld drops a section together with its SHF_LINK_ORDER parent, whatever refers to
-            // it.
+            // GNU ld drops a section together with its SHF_LINK_ORDER parent, even if another
+            // section refers to it.
             let parent = facts.sections.get(section).and_then(|section| section.ordered_by);
             return !self.is_gnu || parent.is_none_or(|parent| self.live.contains(&(by, parent)));
         }
@@ -119,7 +121,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// Adds the sections that are kept without any reference.
+    /// Adds the sections that are kept without a reference from another section.
     fn begin(&mut self) {
         let question = self.question;
         let link = question.link;
@@ -140,7 +142,7 @@ impl<'a> Marker<'a> {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             names.extend(undefined.map(|(name, _)| &**name));
         }
-        // All references of an object that cannot be read count.
+        // If an object cannot be read, all its references count.
         for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
             if let By::Member(member) = by {
                 let symbols = question.library.symbols(*member);
@@ -172,8 +174,8 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// `__start_SECTION` and `__stop_SECTION` in debug sections: for GNU ld, these keep the
-    /// section.
+    /// The names `__start_SECTION` and `__stop_SECTION` to which debug sections refer. With GNU ld,
+    /// such a reference keeps the section.
     fn marked_by_debuggers(&self) -> Vec<&'a [u8]> {
         let of_object = |(_, facts): (By, &'a LinkFacts)| {
             let relocations = facts.relocations.iter().filter(|relocation| {
@@ -193,7 +195,7 @@ impl<'a> Marker<'a> {
             return;
         };
         // lld follows `-z start-stop-gc`, except for glibc's sections. The other linkers keep all
-        // sections of the name.
+        // sections with this name.
         let is_kept = self.question.output.linker != Some(Linker::Lld)
             && self.question.output.linker.is_some()
             || section.starts_with(b"__libc_");
@@ -214,7 +216,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// Marks everything that marked sections refer to.
+    /// Marks all sections to which marked sections refer.
     fn spread(&mut self) {
         let mut by_section: FastMap<Node, Vec<(Option<usize>, usize)>> = FastMap::default();
         for (by, facts) in self.objects() {
@@ -257,7 +259,7 @@ impl<'a> Marker<'a> {
                 continue;
             }
             let Some(facts) = self.facts.of(node.0) else { continue };
-            // The other linkers do not follow the references of sections that are not loaded.
+            // Only GNU ld follows the references of sections that are not loaded.
             if !facts.is_loaded(node.1) && self.question.output.linker != Some(Linker::Gnu) {
                 continue;
             }
@@ -276,7 +278,7 @@ impl<'a> Marker<'a> {
     ) {
         let global = global.and_then(|global| facts.globals.get(global));
         let node = match global {
-            // The object's own definition may have lost to that of another object.
+            // The definition of another object may have replaced that of this object.
             Some(global) => {
                 let name = facts.name(global);
                 let name = self.question.link.map_or(name, |link| link.reference(name));
@@ -293,14 +295,14 @@ impl<'a> Marker<'a> {
             section.flags & (elf::SHF_EXECINSTR.0 | elf::SHF_LINK_ORDER.0) != 0
                 || section.unit.is_some()
         });
-        // An entry refers to its personality routine by name, and keeps it.
+        // An entry of an unwind table refers to its personality routine by name, and keeps it.
         if !(is_unwinding && is_code && global.is_none()) {
             self.add(node);
         }
     }
 }
 
-/// True if no option and no linked root names a symbol to keep.
+/// True if neither the question nor an option names a symbol to keep, and no root is linked.
 fn names_nothing(question: &Question<'_>, asked: &[&[u8]]) -> bool {
     let linked = question.roots.iter().any(|root| root.linked);
     question.symbols.is_empty() && asked.is_empty() && !linked

@@ -1,6 +1,6 @@
-//! Strong references of archives that no archive of the set defines, whatever the link order. Each
-//! name has a set of the targets for which it is defined. The cost therefore grows with the number
-//! of symbols, not with the number of pairs of archives. `audit::unlinkable` is the caller.
+//! Strong references of archives that no archive of the set defines, in any link order. Each name
+//! has a set of the targets for which it is defined. The cost therefore grows with the number of
+//! symbols, not with the number of pairs of archives. `audit::unlinkable` is the caller.
 
 use super::{ArchiveSet, LinkerDefined, Output};
 use crate::format::archive::SymbolKind;
@@ -20,12 +20,14 @@ pub struct LackingReference {
     pub member: MemberId,
     /// The target of the member, else of its archive; `None` if both are unknown.
     pub target: Option<Target>,
-    /// True if its visibility is restricted, so that no shared object satisfies it.
+    /// True if the visibility of the reference is restricted, so that no shared object satisfies
+    /// it.
     pub restricted: bool,
 }
 
-/// The references of each of `archives` that no archive of the set defines, in the order of
-/// members. Names that the linker always defines for `output` are skipped.
+/// The strong references of each of `archives` that no archive of the set defines for the target of
+/// the reference, in the order of members. Names that the linker always defines for `output` are
+/// skipped.
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],
@@ -35,7 +37,7 @@ pub fn lacking(
     parallel::map_single(archives, |archive| known.lacking(*archive, output))
 }
 
-/// The targets for which names are defined.
+/// For each name, the targets for which some archive defines it.
 struct Targets<'l> {
     library: &'l ArchiveSet,
     classes: FastMap<Target, u32>,

@@ -106,7 +106,7 @@ impl Output {
         let has_rela = ![elf::EM_386.0, elf::EM_ARM.0, elf::EM_MIPS.0].contains(&machine);
         match name {
             b"_GLOBAL_OFFSET_TABLE_" => machine != elf::EM_PPC64.0,
-            // Only a program without a loader applies these relocations itself.
+            // A program applies these relocations itself only if it has no loader.
             b"__rela_iplt_start" | b"__rela_iplt_end" => has_rela && self.may_be_fixed(),
             b"__rel_iplt_start" | b"__rel_iplt_end" => !has_rela && self.may_be_fixed(),
             b"__exidx_start" | b"__exidx_end" => machine == elf::EM_ARM.0,

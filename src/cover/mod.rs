@@ -70,14 +70,14 @@ pub struct Root {
     /// True for a shared library or program, false for a relocatable object. Definitions of linked
     /// roots are used last, those of relocatable objects first.
     pub linked: bool,
-    /// True for a shared library that is an input of the link: its own undefined names extract
-    /// members and are not reported.
+    /// True for a shared library that is an input of the link: its undefined names extract members,
+    /// but are not reported.
     pub input: bool,
     /// True for intermediate language, which linkers read with a plugin.
     pub lto: bool,
-    /// The target that it is built for, if known.
+    /// The target that the file is built for, if known.
     pub target: Option<Target>,
-    /// Its global symbols; without its exports if it is linked.
+    /// The global symbols of the file, but not the exports of a linked root.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
     /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
     /// object satisfies them.
@@ -90,7 +90,7 @@ pub struct Question<'a> {
     pub library: &'a ArchiveSet,
     /// The files whose undefined names need definitions.
     pub roots: &'a [Root],
-    /// Names that need a definition without a reference in a root.
+    /// Names that need a definition even if no root refers to them.
     pub symbols: &'a [Box<[u8]>],
     /// True if every member of `archives` is taken.
     pub all_members: bool,
@@ -98,11 +98,11 @@ pub struct Question<'a> {
     pub archives: &'a [ArchiveId],
     /// The archives that may be added, in order.
     pub candidates: &'a [ArchiveId],
-    /// The objects of linked roots, by index in `roots`. Their exports are looked up and not
-    /// listed: one object may have a hundred thousand. `None` for a root whose exports do not
-    /// count.
+    /// The objects of linked roots, by index in `roots`. Their exports are looked up here instead
+    /// of being listed in `symbols`, because one object may have 100,000. `None` for a root whose
+    /// exports do not count.
     pub objects: &'a [Option<&'a Object>],
-    /// True for a name that the roots' own libraries define.
+    /// True for a name that is defined by a library loaded together with a root.
     pub provided: &'a dyn Fn(&[u8]) -> bool,
     /// The output of the link, which decides the linker-defined symbols.
     pub output: Output,
@@ -123,7 +123,7 @@ impl<'a> Question<'a> {
         exports.filter(|export| !export.name.is_empty())
     }
 
-    /// True if a linked root defines `name` for a linker.
+    /// True if the export of a linked root satisfies a reference to `name` in a link.
     fn is_exported(&self, name: &[u8]) -> bool {
         self.objects.iter().flatten().any(|object| object.satisfies_link(name))
     }
@@ -134,7 +134,7 @@ impl<'a> Question<'a> {
     }
 
     /// The target that members must have: that of the first root with a known target, else that of
-    /// the first member of an archive.
+    /// the first member with a known target.
     pub fn target(&self) -> Option<Target> {
         let archives = || self.archives.iter().chain(self.candidates);
         self.roots.iter().find_map(|root| root.target).or_else(|| {
@@ -157,7 +157,7 @@ pub enum By {
 }
 
 impl By {
-    /// The member, if one refers to the symbol.
+    /// The member; `None` for any other referrer.
     pub fn member(self) -> Option<MemberId> {
         match self {
             Self::Member(member) => Some(member),
@@ -171,21 +171,22 @@ impl By {
 pub struct Needed {
     /// The member.
     pub member: MemberId,
-    /// The symbol for which it was taken; empty if every member is taken.
+    /// The symbol for which it was taken; empty if all members of its archive are taken.
     pub symbol: Box<[u8]>,
     /// The first referrer of the symbol.
     pub by: By,
-    /// The member whose definition of the symbol counts in the end. With a link order, a member
-    /// that this one leads to may replace its weak definition. lld's table names the holder.
+    /// The member whose definition of the symbol counts in the end. With a link order, this may be
+    /// another member: one that replaces a weak definition. The table of lld's `--why-extract`
+    /// names it.
     pub holder: MemberId,
 }
 
-/// A symbol that no archive defines.
+/// A symbol that stays undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undefined {
     /// The symbol.
     pub symbol: Box<[u8]>,
-    /// All its referrers: roots, then members in their order.
+    /// All its referrers: options, then roots, then members in their order.
     pub by: Vec<By>,
 }
 
@@ -204,13 +205,13 @@ pub struct Tie {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The needed members, in the order of archives and offsets. With a link order, they are in the
-    /// order in which they are taken.
+    /// order in which they are taken; for lld, in the order in which lld reports them.
     pub needed: Vec<Needed>,
     /// The members that are needed, in the order in which a linker reads them.
     pub order: Vec<MemberId>,
     /// The symbols that stay undefined, sorted by name.
     pub undefined: Vec<Undefined>,
-    /// Choices that only the order of paths decided, sorted by symbol.
+    /// The symbols with equally good definitions in several archives, sorted by symbol.
     pub ties: Vec<Tie>,
     /// Needed members whose references are unknown.
     pub opaque: Vec<MemberId>,

@@ -10,7 +10,7 @@ use crate::id::{FastMap, MemberId};
 pub struct Facts {
     /// `None` for a linked root, or if the facts could not be read.
     pub roots: Vec<Option<LinkFacts>>,
-    /// By member. Members that could not be read are absent.
+    /// The facts of each member. Members that could not be read are absent.
     pub members: FastMap<MemberId, LinkFacts>,
 }
 

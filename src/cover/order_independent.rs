@@ -36,12 +36,12 @@ enum Tier {
 struct Run<'q> {
     question: &'q Question<'q>,
     target: Option<Target>,
-    /// By archive.
+    /// By archive: its precedence.
     tiers: Vec<Tier>,
     used: Vec<bool>,
-    /// By member.
+    /// By member: true if it is needed.
     taken: Vec<bool>,
-    /// By name.
+    /// By name: true if it was queued.
     asked: Vec<bool>,
     /// By name: true if an object restricts its visibility, so that no shared object satisfies it.
     hidden: Vec<bool>,
@@ -113,7 +113,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Follows a name that members may not mention at all.
+    /// Follows a name by its text. If no member mentions the name, it has no id.
     fn ask(&mut self, name: &'q [u8], by: By) {
         match self.question.library.find(name) {
             Some(id) => self.enqueue(id, by),
@@ -173,7 +173,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// True if one of the best definitions is in a member that is needed anyway.
+    /// True if one of the best definitions is in a member that is already needed.
     fn is_taken(&self) -> bool {
         self.best.iter().any(|found| self.taken[found.member.index()])
     }
@@ -300,7 +300,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// The referrers of each name in `undefined`, among roots and needed members; sorted by name.
+/// The referrers of each name in `undefined`: options, roots and needed members. Sorted by name.
 pub(super) fn referrers(
     question: &Question<'_>,
     references: &References<'_>,

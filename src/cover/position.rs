@@ -106,7 +106,7 @@ fn aarch64(kind: RelocationType) -> Demand {
     }
 }
 
-/// `include/elf/ppc64.h` of binutils; `object` does not have it.
+/// From `include/elf/ppc64.h` of binutils; the crate `object` does not define it.
 const R_PPC64_TPREL34: RelocationType = RelocationType(146);
 
 fn ppc64(kind: RelocationType) -> Demand {

@@ -32,8 +32,8 @@ pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> 
     out
 }
 
-/// Needed members that may hold a COMDAT group of an object in `facts`: those that define the
-/// group's signature.
+/// Needed members without facts that may hold a COMDAT group of an object in `facts`: those that
+/// define the group's signature.
 pub fn rivals(question: &Question<'_>, coverage: &Coverage, facts: &Facts) -> Vec<MemberId> {
     let needed: FastSet<MemberId> = coverage.order.iter().copied().collect();
     let known = facts.members.values().chain(facts.roots.iter().flatten());
@@ -72,7 +72,7 @@ pub fn refine(question: &Question<'_>, coverage: &mut Coverage, facts: &Facts) {
     });
 }
 
-/// The object whose copy of each COMDAT group is kept: the first.
+/// For each COMDAT group, the first object that has it: its copy is kept.
 fn owners<'f>(places: &[By], facts: &'f Facts) -> FastMap<&'f [u8], By> {
     let mut out = FastMap::default();
     for by in places {
@@ -116,7 +116,7 @@ impl Live<'_> {
         })
     }
 
-    /// True if the linker defines `name` because of a section of some object.
+    /// True if the linker defines `name`: in every link, or because of a section of some object.
     fn is_linker_defined(&self, name: &[u8], places: &[By]) -> bool {
         let output = self.question.output;
         let decides: &dyn Fn(&archive::Section) -> bool =

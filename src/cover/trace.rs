@@ -20,12 +20,12 @@ pub struct Referrers<'l> {
     known: Mutex<Known>,
 }
 
-/// The references of one archive to some names.
+/// The references of one archive to the names of a query.
 #[derive(Default)]
 pub struct Referring {
-    /// Number of the names that it refers to.
+    /// Number of names of the query to which the archive refers.
     pub names: usize,
-    /// The first member that refers to each name.
+    /// For each of these names, the first member of the archive that refers to it.
     members: FastSet<MemberId>,
 }
 
@@ -33,7 +33,7 @@ pub struct Referring {
 #[derive(Default)]
 struct Known {
     origins: FastMap<MemberId, Option<ArchiveId>>,
-    /// By the archive of the members, whose size decides which archives they can come from.
+    /// By archive: the origins of its members. Only smaller archives can be origins.
     of: FastMap<ArchiveId, Origins>,
 }
 
@@ -68,13 +68,13 @@ impl<'l> Referrers<'l> {
         Self { library, members, known: Mutex::default() }
     }
 
-    /// The members that refer to `name`.
+    /// The members that refer strongly to `name`; empty if `name` was not given to [`Self::new`].
     pub fn of(&self, name: &[u8]) -> &[MemberId] {
         let found = self.library.find(name).and_then(|name| self.members.get(&name));
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// Archives that refer to any of `names`.
+    /// The archives with strong references to any of `names`.
     pub fn archives<'n>(
         &self,
         names: impl Iterator<Item = &'n [u8]>,

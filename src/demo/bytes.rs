@@ -42,7 +42,8 @@ impl Bytes {
         self.0.resize(self.0.len().next_multiple_of(to), 0);
     }
 
-    /// `Elf64_Sym` of a function: global, default visibility.
+    /// Writes an `Elf64_Sym` with global binding and default visibility: a function, or an
+    /// undefined symbol if `section` is 0.
     pub(super) fn symbol(&mut self, name: u32, section: u16, value: u64, size: u64) {
         let kind = if section == 0 { 0 } else { 2 };
         self.words(&[name]);
@@ -69,7 +70,7 @@ impl Strings {
     }
 }
 
-/// A number as `u32`: everything here is small.
+/// A number as `u32`. Panics if it does not fit; all numbers of the demonstration do.
 pub(super) fn small(value: u64) -> u32 {
     u32::try_from(value).expect("a number of a small file")
 }

@@ -1,6 +1,6 @@
-//! A shared library for x86-64 with only the parts that a loader reads. These are one PT_LOAD, a
-//! dynamic section, symbols with a GNU hash table, and a jump slot for each undefined name. It
-//! contains no code.
+//! A shared library for x86-64 with only the parts that a loader reads: one PT_LOAD, a dynamic
+//! section, symbols with a GNU hash table, and a jump slot for each undefined name. It contains no
+//! code.
 
 use super::bytes::{Bytes, Strings, small};
 use crate::format::elf::hash::gnu;
@@ -74,7 +74,7 @@ pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet
     out.0
 }
 
-/// DT_GNU_HASH with one word of filter and one bucket that holds every definition.
+/// DT_GNU_HASH with a Bloom filter of one word, and one bucket that holds every definition.
 fn hash_table(out: &mut Bytes, definitions: &[(u32, u32)], first: u32) {
     let bits = |hash: u32| 1u64 << (hash % 64) | 1 << ((hash >> 6) % 64);
     out.words(&[1, first, 1, 6]);

@@ -140,7 +140,7 @@ pub(super) const ARCHIVES: &[Archive] = &[
         objects: &[Object {
             name: "rocmlir-lib.cpp.o",
             defines: &["mlirRockCompile"],
-            // InitializeNativeTarget
+            // The names that `InitializeNativeTarget` calls, and the linker.
             refers: &[
                 "LLVMInitializeX86Target",
                 "LLVMInitializeX86TargetInfo",
@@ -155,7 +155,7 @@ pub(super) const ARCHIVES: &[Archive] = &[
         objects: &[Object {
             name: "Driver.cpp.o",
             defines: &["lldELFLink"],
-            // InitializeAllTargets and the like
+            // The names that `InitializeAllTargets` and similar functions call.
             refers: &[
                 "LLVMInitializeAMDGPUTarget",
                 "LLVMInitializeAMDGPUTargetInfo",

@@ -1,6 +1,5 @@
-//! Turns the results of resolving and binding under all entry points into facts about objects. A
-//! fact that occurs under several entry points is listed once. Other modules use only
-//! [`super::diagnosis`].
+//! Turns the results of resolving and binding under all entry points into a [`Diagnosis`]. A defect
+//! that occurs under several entry points is listed once, with all of them.
 
 use super::reference_state::{ReferenceState, ReferenceWithState, Undefined};
 use super::{
@@ -17,7 +16,7 @@ use crate::resolve::versions::{Stop, VersionDefect};
 use crate::resolve::{Closure, Edge, Fatal, FoundBy, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Builds the facts.
+/// Builds the diagnosis.
 pub fn diagnosis(
     source: DiagnosisInput<'_>,
     open: &Undefined,
@@ -55,7 +54,8 @@ pub fn diagnosis(
     maker.finish()
 }
 
-/// The libraries that were not found, by the objects that need them; each pair once, sorted.
+/// The libraries that were not found, each with the object that needs it. Each pair is listed once,
+/// sorted.
 pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
     let mut out: Vec<MissingNeed> = Vec::new();
     for closure in &closures.roots {
@@ -69,7 +69,7 @@ pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
     out
 }
 
-/// Needs of a closure that were not found, each with the object that has it.
+/// The needs of a closure that were not found, each with the object that has the need.
 pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, &Edge)> {
     // Nearly all closures lack nothing: their needs are not visited.
     let edges = if closure.lacks_any() { closure.edges() } else { &[] };
@@ -107,10 +107,11 @@ struct Maker<'a> {
     host_libraries: BTreeSet<(usize, FileId, StrId)>,
 }
 
-/// A missing library, by the object that needs it and its name there, and a version index.
+/// The object that needs a missing library and the library's name there, and the version index of
+/// the reference.
 type Explained = ((FileId, StrId), u16);
 
-/// Keeps the first entry for each symbol, sorted by symbol.
+/// Keeps the first entry of each symbol, and sorts the entries by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
     // One 64-bit comparison instead of two.
     list.arrange_by_key(|((file, symbol), _)| {
@@ -169,7 +170,7 @@ impl Maker<'_> {
             (None, Some((module, Abort::ProviderLostVersions))) => {
                 (module, "refers to versions of a file that has none any more: the loader aborts")
             }
-            // The missing libraries that cause it have findings of their own.
+            // This abort is caused by missing libraries, which have findings of their own.
             (None, Some((_, Abort::NoVersionTable)) | None) => return,
         };
         self.stop(
@@ -190,7 +191,7 @@ impl Maker<'_> {
         site: Site,
     ) {
         let name = self.text(object);
-        // A file is one fact, even if several names led to it.
+        // An opened file is reported once for each error, even if several names led to it.
         let key = if opened { (file, None, text) } else { (file, Some(object), text) };
         self.stopped
             .entry(key)
@@ -300,7 +301,8 @@ impl Maker<'_> {
         }
     }
 
-    /// A symbol that is undefined or explained under another entry point does not count as assumed.
+    /// The inferred host programs with their plugins. A reference that is undefined or explained
+    /// under some entry point does not count as assumed.
     fn finish_inferred(&mut self) -> Vec<InferredHost> {
         let mut references: FastMap<FileId, usize> = FastMap::default();
         for (key, program) in &self.inferred {
@@ -324,7 +326,8 @@ impl Maker<'_> {
         self.explained.binary_search_by_key(&key, |(key, _)| *key).is_ok()
     }
 
-    /// Unversioned references that only libraries of the system can define.
+    /// The libraries that the system provides, each with the unversioned references that it is
+    /// assumed to define.
     fn finish_provided(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<&[u8], (usize, BTreeSet<FileId>)> = BTreeMap::new();
         for (key, library) in &self.provided {
@@ -344,7 +347,9 @@ impl Maker<'_> {
         out.into_iter().map(assumed).collect()
     }
 
-    /// A reference that is undefined or explained under some entry point does not count as assumed.
+    /// The hosts with the references that they are assumed to define. A missing library that a host
+    /// loads counts like a reference. A reference that is undefined or explained under some entry
+    /// point does not count as assumed.
     fn finish_assumed(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
         let hosts = self.source.hosts;

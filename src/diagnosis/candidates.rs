@@ -11,7 +11,7 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Most libraries that one candidate brings: more than any process loads.
+/// Maximum number of libraries that one candidate brings: more than any process loads.
 const MOST_BROUGHT: usize = 4096;
 
 /// Candidates by the name of the missing library, without directories.
@@ -24,26 +24,26 @@ pub struct LibraryCandidates {
 struct Candidate {
     /// The target of the file.
     target: Target,
-    /// Its file, then the libraries that it loads.
+    /// The file of the candidate, then the libraries that it loads.
     files: Vec<FileId>,
-    /// True if every library that it needs was found.
+    /// True if every library that the candidate needs was found.
     complete: bool,
 }
 
 /// The answer of the candidates for a missing library to one symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CandidateAnswer {
-    /// A candidate defines it.
+    /// A candidate defines the symbol.
     Defined,
-    /// No candidate defines it.
+    /// No candidate defines the symbol.
     Absent,
     /// There is no candidate, or one of them needs libraries that were not found.
     Unknown,
 }
 
 impl LibraryCandidates {
-    /// Finds the candidates for the `missing` libraries. `listed` are files of the prefix that a
-    /// listing found by name.
+    /// Finds the candidates for the `missing` libraries, or returns the facts that must be read
+    /// first. `listed` are files of the prefix that a listing found by name.
     pub fn find(
         corpus: &Corpus,
         missing: &[MissingNeed],
@@ -127,8 +127,9 @@ impl<'c> Libraries<'c> {
         self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// A candidate with the libraries that it brings. They are found by name alone. If several
-    /// files have a name, all count, because the loader may load any of them.
+    /// A candidate with the libraries that it brings; `None` if the file is not an ELF object. The
+    /// libraries are found by name alone. If several files have a name, all count, because the
+    /// loader may load any of them.
     fn candidate(&self, file: FileId, needs: &mut Vec<Need>) -> Option<Candidate> {
         let target = self.corpus.files[file].object()?.header.target();
         let mut out = Candidate { target, files: vec![file], complete: true };

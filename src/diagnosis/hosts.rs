@@ -1,6 +1,6 @@
-//! References of plugins that a host program outside the audit defines. A `[[host]]` entry names
-//! the program's plugins and the names that it provides to them. Such a reference is assumed and
-//! counted. [`super::builder`] asks; a reference that is not assumed stays a finding.
+//! References of plugins to a host program that is not audited. A `[[host]]` entry of the policy
+//! lists the plugins of the program and the names that it provides to them. Such a reference is
+//! assumed and counted; any other stays a finding. [`super::reference_state`] is the caller.
 
 use super::DiagnosisInput;
 use crate::facts::plugins::is_plugin;
@@ -11,11 +11,11 @@ use crate::resolve::Closure;
 use crate::text::last_part;
 use std::rc::Rc;
 
-/// Finds the host programs of plugins. A pair of file and host is checked only if the host provides
-/// the name of an undefined reference.
+/// Finds the host programs of plugins. A file is compared with the plugins of a host only if the
+/// host provides an undefined name or a missing library of it.
 pub(super) struct Hosts<'a> {
     source: DiagnosisInput<'a>,
-    /// By file and index into `DiagnosisInput::hosts`.
+    /// True for a plugin of a host: by file and index in `DiagnosisInput::hosts`.
     known: FastMap<(FileId, usize), bool>,
     /// The hosts that provide a name, memoised: many files lack the same few names.
     provided: FastMap<&'a [u8], Rc<[usize]>>,
@@ -23,10 +23,10 @@ pub(super) struct Hosts<'a> {
 }
 
 /// Name patterns by the first byte of the names that they match. Each has the index of its host in
-/// the policy, in ascending order.
+/// the policy, and the patterns are sorted by this index.
 pub(super) struct Patterns<'a>(Vec<Vec<(usize, Shape<'a>)>>);
 
-/// A pattern of names. Nearly all are a name or a prefix of one.
+/// A pattern of names: nearly always a whole name or a prefix.
 #[derive(Clone, Copy)]
 enum Shape<'a> {
     Whole(&'a [u8]),
@@ -35,7 +35,7 @@ enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// The shapes of a pattern: one, or one for each alternative.
+    /// The shapes of a pattern: one, or one for each alternative of `{a,b}*`.
     fn of(pattern: &'a Pattern) -> Vec<Self> {
         let is_plain = |text: &&str| !text.bytes().any(|byte| b"*?[]{}\\".contains(&byte));
         if let Some(name) = pattern.whole() {
@@ -85,7 +85,7 @@ impl<'a> Patterns<'a> {
         Self((0..=u8::MAX).map(of).collect())
     }
 
-    /// The hosts that define `name`, in the order of the policy.
+    /// The hosts whose patterns match `name`, in the order of the policy.
     fn hosts(&self, name: &[u8]) -> Rc<[usize]> {
         let first = usize::from(name.first().copied().unwrap_or_default());
         let mut hosts: Vec<usize> = Vec::new();
@@ -104,10 +104,10 @@ impl<'a> Hosts<'a> {
         Self { source, known, provided, patterns }
     }
 
-    /// The host that is assumed to define `name` for `file`, loaded under this entry point. A
-    /// library that only plugins load finds the host's names as they do, because the program comes
-    /// first in every scope (`elf/dl-open.c`). If another object loads it too, the name is
-    /// undefined there.
+    /// The index of the host that is assumed to define `name` for `file` under the entry point of
+    /// `closure`. An audited library that a plugin loads finds the host's names too, because the
+    /// program comes first in every scope (`elf/dl-open.c`). Under an entry point that is not a
+    /// plugin, the reference of the library stays undefined.
     pub(super) fn provider(
         &mut self,
         closure: &Closure,
@@ -128,8 +128,9 @@ impl<'a> Hosts<'a> {
         hosts.find(|at| self.loads(*at, file) || (helps && self.loads(*at, root)))
     }
 
-    /// The host whose `loads` lists the missing `library`, if `file` or its entry point is a plugin
-    /// of the host. A host without `symbols` says nothing about a library that is not there.
+    /// The index of the host whose `loads` lists the missing `library`, if `file` or its entry
+    /// point is a plugin of the host. A host without `symbols` does not count, because it says
+    /// nothing about missing files.
     pub(super) fn lends(
         &mut self,
         closure: &Closure,
@@ -155,14 +156,15 @@ impl<'a> Hosts<'a> {
         self.source.view.object(file).is_some_and(|object| object.role == Role::Program)
     }
 
-    /// True if a file is a plugin of a host, by any of its names.
+    /// True if one of the names of a file is that of a plugin of the host.
     fn loads(&mut self, host: usize, file: FileId) -> bool {
         let DiagnosisInput { view, prefixes, hosts, .. } = self.source;
         *self.known.entry((file, host)).or_insert_with(|| {
             let facts = view.file(file);
             let others = facts.names.iter().map(|name| name.path.as_path());
             let mut names = std::iter::once(&*facts.path).chain(others);
-            // An object with undefined symbols was read with its own tables.
+            // If an object has undefined symbols, its tables were read, so `is_plugin` does not
+            // fail.
             names.any(|name| {
                 is_plugin(&hosts[host], file, facts, &prefixes.locate(name).path) == Ok(true)
             })

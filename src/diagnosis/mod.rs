@@ -1,9 +1,9 @@
-//! Diagnosis: turns the results of resolving and binding under all entry points into facts about
-//! objects. A missing library explains the references that only it could define. References of
+//! Turns the results of resolving and binding under all entry points into a list of what each
+//! object lacks. A missing library explains the references that only it could define. References of
 //! plugins to programs outside the audit are assumed.
 //!
-//! It runs between `bind` and the rules, which only put these facts into words. It opens no file;
-//! definitions in known files come from [`crate::facts::providers`].
+//! It runs between `bind` and the rules, which only put the diagnosis into words. It opens no file:
+//! definitions come from [`crate::facts::providers`].
 
 mod builder;
 mod candidates;
@@ -27,10 +27,10 @@ use crate::resolve::loader::Loaders;
 use crate::resolve::{Chain, Closure, Edge, ROOT};
 use std::collections::BTreeSet;
 
-/// The first occurrence of a fact: an entry point and a module under it.
+/// The first occurrence of a defect: an entry point, and a module in its closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The entry point.
+    /// The first entry point.
     pub root: RootId,
     /// The module in its closure.
     pub module: ModuleId,
@@ -41,13 +41,13 @@ pub struct Site {
 pub struct MissingLibrary {
     /// The object that needs it.
     pub file: FileId,
-    /// The name.
+    /// The name as the object needs it.
     pub name: Vec<u8>,
     /// The need under the first entry point.
     pub edge: Edge,
-    /// All entry points; the first one is that of `edge`.
+    /// All entry points with this defect; the first one is that of `edge`.
     pub roots: Vec<RootId>,
-    /// References that only this library could define: file, symbol, version.
+    /// References that only this library could define: referring file, symbol, version.
     pub explained: BTreeSet<(FileId, Vec<u8>, Option<Vec<u8>>)>,
 }
 
@@ -58,15 +58,16 @@ pub struct UndefinedSymbol {
     pub file: FileId,
     /// The symbol.
     pub symbol: Vec<u8>,
-    /// Its version.
+    /// The version of the reference; `None` if it has none.
     pub version: Option<Vec<u8>>,
-    /// The file against which the version was linked.
+    /// The soname of the library that should define the version; `None` if the reference names
+    /// none.
     pub library: Option<Vec<u8>>,
     /// True if it fails at load, false if at the first call.
     pub at_load: bool,
     /// Its first occurrence.
     pub site: Site,
-    /// All entry points; the first one is that of `site`.
+    /// All entry points with this defect; the first one is that of `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -81,7 +82,7 @@ pub struct MissingVersion {
     pub version: Vec<u8>,
     /// Its first occurrence.
     pub site: Site,
-    /// All entry points; the first one is that of `site`.
+    /// All entry points with this defect; the first one is that of `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -96,9 +97,9 @@ pub struct Stopped {
     pub opened: bool,
     /// The loader's message.
     pub text: &'static str,
-    /// Its first occurrence; the module is the requester.
+    /// The first occurrence; the module is the requester.
     pub site: Site,
-    /// All entry points; the first one is that of `site`.
+    /// All entry points with this defect; the first one is that of `site`.
     pub roots: Vec<RootId>,
 }
 
@@ -109,13 +110,13 @@ pub struct Diagnosis {
     pub missing: Vec<MissingLibrary>,
     /// Undefined references that no missing library explains.
     pub undefined: Vec<UndefinedSymbol>,
-    /// Versions that their file does not define.
+    /// Needed versions that their provider does not define.
     pub versions: Vec<MissingVersion>,
     /// Errors at which the loader stops.
     pub stopped: Vec<Stopped>,
     /// Number of references that missing libraries explain.
     pub explained: usize,
-    /// References that host programs are assumed to define, in policy order.
+    /// References that host programs are assumed to define, in the order of the policy.
     pub assumed: Vec<Assumed>,
     /// References that libraries provided by the system are assumed to define, by soname.
     pub provided: Vec<Assumed>,
@@ -140,24 +141,24 @@ pub struct InferredHost {
 pub struct Assumed {
     /// The entry's name, or the soname.
     pub host: String,
-    /// Number of references.
+    /// Number of references. A missing library that the host loads counts as one.
     pub references: usize,
-    /// Number of files that have them.
+    /// Number of files that have these references.
     pub files: usize,
 }
 
-/// The input of the stage.
+/// The input of [`diagnosis()`].
 #[derive(Clone, Copy)]
 pub struct DiagnosisInput<'a> {
     /// The facts.
     pub view: View<'a>,
-    /// Names of closures.
+    /// The texts of the names in closures.
     pub strings: &'a Strings,
     /// The loaders, for their default directories.
     pub loaders: &'a Loaders,
     /// Closures of all entry points.
     pub closures: &'a crate::resolve::entry_points::Closures,
-    /// Bindings of all entry points, in the same order.
+    /// Bindings of all entry points, in the order of `closures`.
     pub bindings: &'a [RootBinding],
     /// The prefixes of the files.
     pub prefixes: &'a Prefixes,
@@ -205,7 +206,7 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// `foo` of `libfoo.so.1`, `libfoo-2.0.so`, `libfoo.a` and OCaml's `dllfoo.so`: an archive and a
+/// `foo` of `libfoo.so.1`, `libfoo-2.0.so`, `libfoo.a` and OCaml's `dllfoo.so`. An archive and a
 /// library with the same stem are two editions of one library.
 fn stem(name: &[u8]) -> &[u8] {
     let name = crate::text::last_part(name);
@@ -286,12 +287,12 @@ pub struct Loaded {
     pub root: RootId,
     /// The first module of the file.
     pub module: ModuleId,
-    /// True if another module of this entry point has the same file.
+    /// True if the closure of the entry point has another module with the same file.
     pub is_twice: bool,
 }
 
 impl FirstLoader {
-    /// Visits all entry points.
+    /// Finds the first entry point of each file, in the order of the closures.
     pub fn new(closures: &crate::resolve::entry_points::Closures) -> Self {
         let mut out: Vec<Option<Loaded>> = Vec::new();
         for (root, closure) in closures.roots.entries() {

@@ -20,7 +20,7 @@ enum Found {
     Shared,
 }
 
-/// The name of the first instruction: linkers extract the member that defines it.
+/// The symbol of a program's first instruction: linkers extract the member that defines it.
 pub const ENTRY: &[u8] = b"_start";
 
 /// The result of a linker's symbol resolution: members in order, and the kind of file that defines
@@ -29,7 +29,7 @@ pub const ENTRY: &[u8] = b"_start";
 struct Resolved<'q> {
     coverage: Coverage,
     found: FastMap<&'q [u8], Found>,
-    /// Names to which weak references count as strong ones.
+    /// Names whose weak references count as strong.
     strong: FastSet<&'q [u8]>,
     /// Names that may stay undefined although some object refers to them strongly, unless their
     /// visibility is restricted.

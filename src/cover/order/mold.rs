@@ -1,6 +1,7 @@
-//! mold ranks all definitions of a name. Those of objects come before those of members and shared
-//! objects, and the position of the file decides between equals (`get_rank` in `elf/input-files.cc`
-//! of mold 1.10). Then it marks the files that the objects lead to, and drops the others.
+//! mold ranks all definitions of a name. Definitions of objects come before those of members and
+//! shared objects, and common symbols come last. The position of the file decides between equal
+//! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that the
+//! objects lead to, and drops the others.
 
 use super::{ENTRY, Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, Question};
@@ -26,7 +27,7 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
     Resolved { coverage: run.out, found, may_stay, ..Resolved::default() }
 }
 
-/// The kind of file that defines a name.
+/// The kind of file that has the best definition of a name.
 #[derive(Clone, Copy)]
 enum Holder {
     /// An object that is linked in any case, or an option.
@@ -127,7 +128,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Marks the members that the options and the objects lead to.
+    /// Marks the members that the options and the roots lead to.
     fn mark(&mut self) {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
@@ -238,7 +239,8 @@ fn is_common(kind: SymbolKind) -> bool {
     kind == SymbolKind::Common
 }
 
-/// The rank of a definition; `late` is true in a shared object or a member that is not linked yet.
+/// The rank of a definition; `late` is true for a definition in a shared object or in a member that
+/// is not linked yet.
 fn rank(kind: SymbolKind, late: bool) -> u8 {
     match (kind, late) {
         (SymbolKind::Common, false) => 5,

@@ -1,4 +1,4 @@
-//! The symbols that plugins of known programs define, for other plugins of these programs.
+//! The symbols that plugins define for other plugins of the same program or in a nearby directory.
 
 use super::super::DiagnosisInput;
 use super::place::dir;
@@ -14,19 +14,20 @@ use std::path::Path;
 /// Symbols with the file that defines each.
 type Symbols<'a> = FastMap<&'a [u8], FileId>;
 
-/// The symbols that plugins of known programs define, and the libraries that they bring.
+/// The symbols of interest that plugins and the libraries that they load define.
 pub(super) struct Hosted<'a, 'n> {
     source: DiagnosisInput<'a>,
     /// The symbols of interest.
     names: &'n RequestedNames,
     /// The symbols of interest that a file defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
-    /// Symbols of plugins and of the libraries that they bring, by the plugin's directory and its
-    /// parent.
+    /// Symbols of plugins and of the libraries that they load. The keys are the plugin's directory
+    /// and its parent.
     by_dir: FastMap<&'a Path, Symbols<'a>>,
-    /// Symbols of plugins alone, by the plugin's directory and its parent.
+    /// Symbols of plugins without those of their libraries. The keys are the plugin's directory and
+    /// its parent.
     plugins_by_dir: FastMap<&'a Path, Symbols<'a>>,
-    /// By symbol of a plugin: the programs that open such a plugin.
+    /// For each symbol that a plugin defines: the programs that open the plugin.
     programs: FastMap<&'a [u8], Vec<FileId>>,
 }
 
@@ -42,7 +43,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
         }
     }
 
-    /// Adds shared objects that may be plugins, by their entry points.
+    /// Adds shared objects that may be plugins, each with the libraries that it loads.
     pub(super) fn insert_all(&mut self, roots: &[RootId]) {
         let DiagnosisInput { view, closures, .. } = self.source;
         let found = roots.iter().flat_map(|root| closures.roots[*root].found());
@@ -56,7 +57,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
         }
     }
 
-    /// Adds a plugin of `program` by its entry point.
+    /// Adds a plugin of `program`, and the libraries that it loads.
     pub(super) fn insert(&mut self, root: RootId, program: FileId) {
         self.insert_with_libraries(root);
         let file = self.source.closures.roots[root].root.file;
@@ -66,7 +67,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
         self.insert_plugin(root);
     }
 
-    /// Adds a plugin of an unknown program by its entry point.
+    /// Adds a plugin of an unknown program, without the libraries that it loads.
     pub(super) fn insert_plugin(&mut self, root: RootId) {
         let DiagnosisInput { view, closures, .. } = self.source;
         let file = closures.roots[root].root.file;
@@ -96,20 +97,21 @@ impl<'a, 'n> Hosted<'a, 'n> {
         }
     }
 
-    /// The nearby plugin that defines the symbol, or a library that it brings. Nearby is the
-    /// directory of `plugin`, its parent, its subdirectories and its sibling directories.
+    /// A file that defines the symbol: a plugin in a nearby directory, or a library that such a
+    /// plugin loads. Nearby directories are that of `plugin`, its parent, its subdirectories and
+    /// its siblings.
     pub(super) fn serving(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> Option<FileId> {
         let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
         dirs.find_map(|dir| self.by_dir.get(dir)?.get(symbol).copied())
     }
 
-    /// The nearby plugin that itself defines the symbol.
+    /// The plugin in a nearby directory that defines the symbol itself.
     pub(super) fn neighbour(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> Option<FileId> {
         let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
         dirs.find_map(|dir| self.plugins_by_dir.get(dir)?.get(symbol).copied())
     }
 
-    /// The programs that open a plugin with the symbol, wherever it is.
+    /// The programs that open a plugin that defines the symbol, in any directory.
     pub(super) fn programs(&self, symbol: &[u8]) -> &[FileId] {
         self.programs.get(symbol).map(Vec::as_slice).unwrap_or_default()
     }

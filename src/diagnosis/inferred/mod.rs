@@ -1,33 +1,35 @@
 //! Plugins whose host program is inferred. A shared object that no other object needs, and that
-//! lacks symbols or libraries, counts as a plugin of an audited program on two conditions. The
-//! program must have all of them from its start, and must be able to open plugins. The result is an
-//! assumption: the report counts and names it, and `--no-inferred-hosts` turns it off.
+//! lacks symbols or libraries, may be a plugin of an audited program. From its start, the program
+//! must have everything that the object lacks, and it must be able to open plugins. The result is
+//! an assumption: the report counts and names it, and `--no-inferred-hosts` turns it off.
 //!
 //! Each further condition keeps a real defect from being excused:
 //! - The object is outside of the default directories and has no soname such as `libfoo.so.1`.
 //!   Otherwise it is a library that other objects link with. Libtool gives plugins such sonames
-//!   too: it may have one in a private directory below a default one, unless programs link with
-//!   libraries there and the directory does not have their name.
+//!   too. The object may therefore have one in a private directory below a default one, unless
+//!   programs link with libraries there and the directory is not named after the program.
 //! - The program has *all* undefined symbols and missing libraries, with their versions. A missing
 //!   library that the program has not loaded stays a finding, with the symbols that belong to it.
-//! - At least one symbol comes from the program itself or from a private library of it; from any
-//!   of its libraries if the plugin's directory has the name of the program or of that library.
-//! - Few programs fit, or one of the plugin's own package. An object that lacks a DT_NEEDED entry
-//!   for a common library would fit hundreds. The package is known by a store item, by a private
-//!   library, by a program in a private directory above the plugin, or by a directory that is named
-//!   after the program or its library: QEMU's 33 emulators, which all begin with `qemu-`, load the
-//!   modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang those in `slang/v2/modules`.
-//! - No policy claims a symbol, because a link then lost it. A symbol that an archive defines may
-//!   have been lost too. It is no evidence, unless the archive is the static edition of the library
-//!   that defines the symbol. The other symbols must outnumber such ones, unless the program
-//!   itself defines those.
+//! - At least one symbol comes from the program itself or from its private libraries. It may come
+//!   from any of its libraries if the plugin's directory is named after the program or the library.
+//! - Few programs fit, or a program of the plugin's own package fits. An object that lacks a
+//!   DT_NEEDED entry for a common library would fit hundreds. The package is known by a store item,
+//!   a private library, a program in a private directory above the plugin, or a directory that is
+//!   named after the program or its library. QEMU's 33 emulators, which all begin with `qemu-`,
+//!   load the modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang those in
+//!   `slang/v2/modules`.
+//! - No policy claims a symbol: otherwise the object lost the symbol when it was linked. A symbol
+//!   that an archive defines may have been lost too. It is not evidence, unless the archive is the
+//!   static edition of the library that defines the symbol. The other symbols must outnumber such
+//!   symbols, unless the program itself defines these.
 //!
-//! Symbols that a `[[host]]` entry gives to a program are evidence of that program, for a plugin that
-//! lacks others too: perl's modules use `pthread_getspecific` of the libpthread that perl brings.
+//! A plugin may also lack symbols that the `[[host]]` entry of its program does not provide. The
+//! provided symbols then count as evidence for a program that has the others: perl's modules use
+//! `pthread_getspecific` of the libpthread that perl loads.
 //!
-//! A plugin may take the rest of its symbols from other plugins of that program, and from the
-//! libraries that plugins bring in its directory or the one above or below. zsh, uwsgi, dovecot
-//! and irssi have such plugins. A plugin of a `[[host]]` entry may take all from a plugin beside it.
+//! A plugin may take the rest of its symbols from other plugins of that program, and from plugins
+//! in nearby directories and the libraries that these load. zsh, uwsgi, dovecot and irssi have such
+//! plugins. A plugin of a `[[host]]` entry may take all of its symbols from plugins near it.
 
 mod hosted;
 mod own;
@@ -52,21 +54,21 @@ use plugin::{Plugin, Reference, complete, plugins, with_profile};
 use programs::Programs;
 use std::path::Path;
 
-/// Upper bound for the programs that fit a plugin. If more fit, only those of its own package are
+/// Maximum number of programs that fit a plugin. If more fit, only those of its own package are
 /// checked.
 const MOST_PROGRAMS: usize = 3;
 
-/// Most programs of a plugin's own package that are checked exactly.
+/// Maximum number of fitting programs that are checked exactly for one plugin.
 const MOST_LOOKED_AT: usize = 64;
 
-/// Plugins without a given host program, each with the inferred one.
+/// Plugins without a given host program, each with the inferred host.
 #[derive(Debug, Default)]
 pub struct Inferred(FastMap<FileId, Host>);
 
-/// The program of a plugin.
+/// The inferred host of a plugin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Host {
-    /// The program, or a shared object that it has loaded before and that stands for it.
+    /// The program. It may also be a shared object that the program loads before the plugin.
     pub(super) program: FileId,
     /// True if the program has not loaded the libraries that the plugin lacks: those stay missing.
     pub(super) keeps_missing: bool,
@@ -109,7 +111,7 @@ impl Inferred {
         }
         let mut out = FastMap::default();
         let mut rest: Vec<&Plugin<'a>> = plugins.iter().collect();
-        // Each round may find plugins that use those of the previous round.
+        // Each round may find plugins that use symbols of plugins found in the previous round.
         loop {
             let before = rest.len();
             let mut left = Vec::new();
@@ -148,14 +150,15 @@ impl Inferred {
         plugins.iter().any(|plugin| !self.0.contains_key(&plugin.file))
     }
 
-    /// The program that loads the entry point of a closure as a plugin.
+    /// The inferred host of the entry point of a closure; `None` if the closure has a given host.
     pub(super) fn of(&self, closure: &Closure) -> Option<Host> {
         self.0.get(&closure.root.file).copied().filter(|_| closure.root.host.is_none())
     }
 }
 
-/// The plugin beside `plugin` that has all it lacks. The program of both is that of a `[[host]]`
-/// entry: PHP, for example, opens `mbstring.so` before `mailparse.so`.
+/// The nearby plugin that defines the first symbol that `plugin` lacks and no `[[host]]` entry
+/// provides, if nearby plugins define all such symbols. The program of all these plugins is that of
+/// a `[[host]]` entry: PHP, for example, opens `mbstring.so` before `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
     if !plugin.has_profile || !plugin.missing.is_empty() {
         return None;
@@ -184,8 +187,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The host of a plugin, if the conditions hold for one. `hosted` holds the plugins inferred so
-    /// far.
+    /// The host of a plugin, if the conditions hold for one. `hosted` holds the plugins that were
+    /// inferred before.
     fn host(
         &mut self,
         plugin: &Plugin<'a>,
@@ -253,17 +256,18 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    /// True if the plugin may be a library that other objects link with: by its soname, and because
-    /// programs link with libraries in its directory.
+    /// True if the plugin may be a library that other objects link with: its soname is one of a
+    /// library, and programs link with libraries in its directory.
     fn is_library(&self, plugin: &Plugin<'a>) -> bool {
         plugin.is_versioned && self.library_dirs.contains(dir(self.source, plugin.file))
     }
 
-    /// The program, or the library of it that opens the plugin, if its startup scope or a plugin of
-    /// `others` has every symbol in its version. The program and private libraries must define more
-    /// symbols than archives claim and plugins in other directories define. One is enough if the
-    /// program itself defines all that archives claim. If the plugin's directory has the program's
-    /// name, all its libraries count.
+    /// The program, or its library that opens the plugin, if the startup scope of the program or
+    /// plugins of `others` define every symbol. Symbols that the program or its private libraries
+    /// define must outnumber those that archives claim or that plugins in other directories define.
+    /// One such symbol is enough if the program itself defines all symbols that archives claim. If
+    /// a directory of the plugin is named after the program, all libraries of the program count as
+    /// private.
     fn met(
         &mut self,
         plugin: &Plugin<'a>,
@@ -305,7 +309,7 @@ impl<'a> Search<'a> {
             };
         }
         let program = closure.root.file;
-        // The policy excuses its own names also where the program does not define them.
+        // Names that the policy provides need no definition in the program.
         for reference in rest.into_iter().filter(|reference| !reference.by_policy) {
             let Some(others) = others else { return Ok(None) };
             let serving = others.serving(plugin, reference.name);

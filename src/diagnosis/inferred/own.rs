@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 /// The programs of a plugin's own package.
 pub(super) struct PackagePrograms {
     pub(super) programs: Set,
-    /// Those that give a directory of the plugin their name, or are in a private one above it.
+    /// Programs after which a directory of the plugin is named, or that are in a private directory
+    /// above the plugin.
     pub(super) named: Set,
-    /// Libraries that give a directory of the plugin their name.
+    /// Libraries after which a directory of the plugin is named.
     pub(super) libraries: FastSet<FileId>,
 }
 
@@ -24,7 +25,7 @@ pub(super) struct PackagePrograms {
 pub(super) struct Packages<'a> {
     /// The path of each program.
     paths: Vec<&'a Path>,
-    /// By the whole file name, and by the part before each `-` of it.
+    /// By the whole file name, and by each part of it that ends before a `-`.
     by_name: FastMap<&'a [u8], Vec<usize>>,
     by_dir: FastMap<&'a Path, Vec<usize>>,
     by_store_item: FastMap<PathBuf, Vec<usize>>,
@@ -56,10 +57,11 @@ impl<'a> Packages<'a> {
         out
     }
 
-    /// The programs of the plugin's own package that are in `fitting`. They take a symbol from a
-    /// private library in the plugin's directory or above it, are in a private directory above it,
-    /// belong to the same store item, or give a directory above the plugin their name. A library of
-    /// theirs may do so, too.
+    /// The programs of the plugin's own package that are in `fitting`. A program is in the package
+    /// if it is in the same store item, if it is in a private directory above the plugin, or if a
+    /// directory of the plugin is named after it. It is also in the package if it loads a library
+    /// of the package that defines one of `references`. Such a library is private and lies in the
+    /// plugin's directory or above it, or a directory of the plugin is named after the library.
     pub(super) fn own(
         &self,
         source: DiagnosisInput<'_>,
@@ -107,7 +109,7 @@ impl<'a> Packages<'a> {
     }
 }
 
-/// The programs of a key.
+/// The programs with a key.
 fn at<'m, K, Q>(map: &'m FastMap<K, Vec<usize>>, key: &Q) -> &'m [usize]
 where
     K: std::hash::Hash + Eq + std::borrow::Borrow<Q>,

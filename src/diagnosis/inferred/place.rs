@@ -20,15 +20,17 @@ pub(super) fn is_default(source: DiagnosisInput<'_>, closure: &Closure, path: &P
     system.any(|known| source.strings.text(*known).strip_suffix(b"/") == Some(dir))
 }
 
-/// The number of directories in the longest default directory of the loader above a file.
+/// Number of path components of the longest default directory of the loader that contains a file; 0
+/// if none does.
 pub(super) fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> usize {
     let system = source.loaders.get(closure.root.loader).system_dirs.iter();
     let dirs = system.map(|dir| Path::new(OsStr::from_bytes(source.strings.text(*dir))));
     dirs.filter(|dir| path.starts_with(dir)).map(|dir| dir.components().count()).max().unwrap_or(0)
 }
 
-/// True if a directory of `plugin` bears the name of `program`, or its first words: `qemu` for
-/// `qemu-system-arm`. The first `system` directories and those that both have in common do not count.
+/// True if a directory of `plugin` is named after `program` or its first words: `qemu` for
+/// `qemu-system-arm`. The first `system` components of the path and those that both paths have in
+/// common do not count.
 pub(super) fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bool {
     let (Some(dir), Some(name)) = (plugin.parent(), program.file_name()) else { return false };
     let common = dir.components().zip(program.components()).take_while(|(a, b)| a == b).count();
@@ -55,8 +57,8 @@ fn begins(name: &[u8], start: &[u8], separators: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.first().is_none_or(|byte| separators.contains(byte)))
 }
 
-/// True for a directory of a package's own below a default directory of the loader: one where
-/// no linker searches for libraries.
+/// True for a file in a directory of its package's own, below a default directory of the loader.
+/// Linkers do not search such a directory: it is not named `lib`, `lib32`, `lib64` or `libx32`.
 pub(super) fn is_private(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> bool {
     let dir = path.parent().unwrap_or(path);
     let name = dir.file_name().unwrap_or_default().as_bytes();

@@ -20,7 +20,8 @@ pub(super) struct Reference<'a> {
     pub(super) name: &'a [u8],
     /// Version index.
     pub(super) version: u16,
-    /// True if it belongs to a missing library, by its version or because a candidate defines it.
+    /// True if the reference belongs to a missing library, by its version or because a candidate
+    /// for the library defines it.
     pub(super) of_missing: bool,
     /// True if a `[[host]]` entry of the policy says that the program defines it.
     pub(super) by_policy: bool,
@@ -36,9 +37,9 @@ pub(super) struct Plugin<'a> {
     pub(super) references: Vec<Reference<'a>>,
     /// The names of all libraries that were not found.
     pub(super) missing: Vec<&'a [u8]>,
-    /// True if its soname is one of a library, such as `libfoo.so.1`.
+    /// True if the soname is one of a library, such as `libfoo.so.1`.
     pub(super) is_versioned: bool,
-    /// True if a `[[host]]` entry takes other references of it.
+    /// True if a `[[host]]` entry provides some of its undefined references.
     pub(super) has_profile: bool,
 }
 
@@ -104,7 +105,7 @@ pub(super) fn plugins<'a>(
     source.closures.roots.entries().filter_map(plugin).collect()
 }
 
-/// Shared objects that lack nothing: plugins beside them may use their symbols.
+/// Shared objects that lack nothing. Plugins beside them may use their symbols.
 pub(super) fn complete(
     source: DiagnosisInput<'_>,
     open: &Undefined,
@@ -121,7 +122,8 @@ pub(super) fn complete(
     })
 }
 
-/// Shared objects near `plugins` that lack nothing but what `[[host]]` entries take.
+/// Shared objects near those of `plugins` with a `[[host]]` entry. All their undefined references
+/// are provided by `[[host]]` entries.
 pub(super) fn with_profile<'s>(
     source: DiagnosisInput<'s>,
     open: &'s Undefined,
@@ -157,16 +159,16 @@ fn is_versioned(soname: &[u8]) -> bool {
 }
 
 impl Plugin<'_> {
-    /// False if no program can be the host: none has loaded all missing libraries, and all
-    /// undefined symbols belong to those libraries.
+    /// False if no program can be the host: some missing library is not loaded by any program, and
+    /// all undefined symbols belong to missing libraries.
     pub(super) fn may_fit(&self, programs: &Programs) -> bool {
         let is_loaded = |name: &&[u8]| programs.loading(name).is_some();
         self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)
     }
 
-    /// True if no archive claims a symbol. If one is the static edition of `winner`, the library that
-    /// defines the symbol, the others are further editions and do not count: `libpython3.11.a` lies
-    /// beside `libpython3.11-pic.a`.
+    /// True if no archive claims the symbol, or if one of the archives is the static edition of
+    /// `winner`, the file that defines the symbol. Other archives are then further editions of
+    /// `winner`: `libpython3.11.a` lies beside `libpython3.11-pic.a`.
     pub(super) fn is_unclaimed(&self, reference: Reference<'_>, winner: Option<FileId>) -> bool {
         let path = |file: FileId| self.source.view.file(file).path.as_os_str().as_bytes();
         let target = reference.object.header.target();

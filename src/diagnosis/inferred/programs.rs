@@ -49,24 +49,25 @@ impl Set {
 
 /// The programs that can open plugins, with the symbols and libraries that each has from its start.
 pub(super) struct Programs {
-    /// In the order of their paths.
+    /// The entry points of the programs.
     roots: Vec<RootId>,
     by_file: FastMap<FileId, usize>,
-    /// By file that defines one of the names: the programs that load it.
+    /// For each file that defines a requested name: the programs that load it.
     loading_file: FastMap<FileId, Set>,
-    /// The files that define each name.
+    /// For each requested name: the files that define it.
     definers: FastMap<Vec<u8>, Vec<FileId>>,
-    /// The programs that define each name.
+    /// For each requested name: the programs that load a file that defines it.
     defining: FastMap<Vec<u8>, Set>,
-    /// The programs that have loaded a library by each name.
+    /// For each requested soname: the programs that load a library by this name.
     by_soname: FastMap<Vec<u8>, Set>,
-    /// All files that some program loads at its start.
+    /// All files that programs load at their start, other than the programs themselves.
     loaded: FastSet<FileId>,
     none: Set,
 }
 
 impl Programs {
-    /// Finds the programs, and which of them loaded a library by one of `sonames`.
+    /// Finds the programs that can open plugins, and which of them loaded a library by one of
+    /// `sonames`.
     pub(super) fn new(source: DiagnosisInput<'_>, sonames: &FastSet<&[u8]>) -> Self {
         let is_program = |closure: &Closure| {
             let object = source.view.object(closure.root.file);
@@ -107,7 +108,7 @@ impl Programs {
         out
     }
 
-    /// Finds the definitions of `names`, or returns the missing facts.
+    /// Finds the files that define `names`, or returns the facts that must be read first.
     pub(super) fn define(
         &mut self,
         source: DiagnosisInput<'_>,
@@ -176,7 +177,7 @@ impl Programs {
         self.loaded.contains(&file)
     }
 
-    /// All files that some program loads at its start.
+    /// All files that programs load at their start, other than the programs themselves.
     pub(super) fn loaded(&self) -> impl Iterator<Item = FileId> {
         self.loaded.iter().copied()
     }
@@ -211,7 +212,7 @@ impl Programs {
         out
     }
 
-    /// The programs in whose scope some file defines the name.
+    /// The programs that load a file that defines the name; `None` if there is none.
     pub(super) fn defining(&self, name: &[u8]) -> Option<&Set> {
         self.defining.get(name)
     }
@@ -221,12 +222,12 @@ impl Programs {
         self.definers.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The programs that have loaded a library by this name.
+    /// The programs that load a library by this name; `None` if there is none.
     pub(super) fn loading(&self, name: &[u8]) -> Option<&Set> {
         self.by_soname.get(name)
     }
 
-    /// The programs that load a file, which must define one of the names.
+    /// The programs that load a file; empty if the file does not define any requested name.
     pub(super) fn with(&self, file: FileId) -> &Set {
         self.loading_file.get(&file).unwrap_or(&self.none)
     }
