@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The hash table that the loader uses: GNU if present, else SysV (`elf/dl-setup_hash.c`).
 #[derive(Debug, Clone)]
 pub(super) enum HashTable {
-    /// No table, or one without buckets: no lookup finds a symbol.
+    /// No table, an invalid one, or one without buckets: no lookup finds a symbol.
     None,
     Gnu {
         bloom: Range<usize>,
@@ -15,7 +15,7 @@ pub(super) enum HashTable {
         /// Starts with the word of symbol `base`.
         chains: Range<usize>,
         base: u32,
-        /// MIPS: the symbols of the words from `base` on.
+        /// On MIPS: the symbol indices that belong to the words of `chains`.
         translation: Option<Range<usize>>,
     },
     Sysv {
@@ -44,7 +44,7 @@ impl Width {
 }
 
 /// The Bloom filter of a GNU hash table, or a substitute in an object without one. A scope holds
-/// one for each of its objects: three of four lookups in an object end here.
+/// one for each of its objects. It ends three of four lookups in an object.
 #[derive(Clone, Copy, Debug)]
 pub enum Bloom<'t> {
     /// No lookup finds a symbol.
@@ -66,7 +66,7 @@ pub struct Filter<'t> {
 }
 
 impl Filter<'_> {
-    /// The word for `hash`, where words are `N` bytes wide.
+    /// The word of the filter for `hash`, if words are `N` bytes wide.
     #[inline]
     fn word<const N: usize>(self, hash: u32) -> Option<[u8; N]> {
         let index = (hash as usize / (8 * N)) & (self.words.len() / N).wrapping_sub(1);
@@ -80,7 +80,7 @@ impl Filter<'_> {
     }
 }
 
-/// Moves items to `held` if `may_be` accepts them.
+/// Moves the items that `may_be` accepts from `all` to `held`.
 fn split<T: Copy>(all: &mut Vec<T>, held: &mut Vec<T>, may_be: impl Fn(&T) -> bool) {
     all.retain(|one| {
         let may_be = may_be(one);
@@ -113,7 +113,7 @@ impl Bloom<'_> {
         }
     }
 
-    /// False if no symbol has this GNU hash.
+    /// False if no lookup of a name with this GNU hash finds a symbol. True if one may.
     #[inline]
     pub fn may_hold(self, hash: u32) -> bool {
         match self {
