@@ -1,5 +1,5 @@
-//! Decides where a new name goes in a set. A sorted set stays sorted, unless the link order
-//! prevails. In other sets, the link order and the most similar name decide. `write` calls it.
+//! Decides where a new name goes in a set. A sorted set stays sorted, unless its link order counts
+//! more. In other sets, the link order and the most similar name decide. `write` calls it.
 
 use super::{ListedArchive, Set};
 use crate::order;
@@ -31,7 +31,7 @@ pub(super) enum Position {
     After(usize),
 }
 
-/// The orders by which a set may be sorted.
+/// The collations that are tried on a set, in this order.
 const COLLATIONS: [Collation; 5] = [Ord::cmp, folded, upper, without_marks, by_numbers];
 
 /// Number of entries below which a set may be sorted by chance.
@@ -84,7 +84,7 @@ fn collation(set: &Set) -> Option<Collation> {
 }
 
 impl Set {
-    /// True if the order of its names may be a link order rather than sorting.
+    /// True if the names of the set may be in link order and are not just sorted.
     pub fn may_be_link_order(&self) -> bool {
         self.origin == super::Origin::Link || self.entries.len() < FEW || collation(self).is_none()
     }
@@ -310,7 +310,7 @@ impl Placer<'_> {
                 if is_behind {
                     Position::After(at)
                 } else if range.is_bounded {
-                    // All names of one slot need the same position.
+                    // All names of one slot get the same position, so that they keep their order.
                     at_slot(at)
                 } else {
                     Position::Before(at)

@@ -228,7 +228,7 @@ impl Scan<'_> {
         sets
     }
 
-    /// A set with these values.
+    /// Makes a set of `values`. `start` is the offset at which its text begins.
     fn values(&self, name: &[u8], values: &[Argument], start: usize, origin: Origin) -> Set {
         let mut set = Set {
             name: name.to_vec(),

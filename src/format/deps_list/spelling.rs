@@ -1,5 +1,6 @@
 //! The spellings of archive names in a list: bare names, files, paths, options of the linker,
-//! imported targets, and components of LLVM. A new name takes the spelling of its neighbour.
+//! imported targets, and components of LLVM. A new name takes the spelling of the most similar name
+//! in its set.
 
 use super::Set;
 use crate::order;

@@ -1,5 +1,5 @@
 //! The dynamic section as `elf/get-dynamic-info.h` reads it: the last of repeated tags counts,
-//! needs keep their order, and DT_NULL ends it.
+//! needs keep their order, and DT_NULL ends the section.
 
 use super::NeedKind;
 use super::header::Header;
@@ -21,8 +21,9 @@ const NAMES: [elf::DynamicTag; 6] = [
     elf::DT_RUNPATH,
 ];
 
-/// Upper bound of the needs that are read from one file; the others are only counted. Linkers write
-/// less than a thousandth of this number, and each need may become a finding of several kilobytes.
+/// Upper bound for the number of needs that are read from one file. Further needs are only counted.
+/// Linkers write less than a thousandth of this number, and each need may become a finding of
+/// several kilobytes.
 const MOST_NEEDS: usize = 100_000;
 
 /// Values of the relevant tags; addresses are not yet translated to file offsets.

@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Edited {
     /// The object.
     pub object: Object,
-    /// Its relocations.
+    /// The relocations of the object.
     pub relocations: Relocations,
 }
 
-/// The changes of another link.
+/// The changes that another link makes to an object.
 pub struct Relink<'a> {
     /// True for names that the object itself will define. Its unversioned references to them
     /// disappear.

@@ -1,5 +1,5 @@
 //! The lookup of one name in one object, as in glibc (`elf/dl-lookup.c`, `do_lookup_x` and
-//! `check_match`). It selects the symbol of a chain that fits a reference and its version.
+//! `check_match`). The lookup selects the symbol of a chain that fits a reference and its version.
 //! `bind::lookup` uses it, and so does `exports` for lookups without a version. `chains` walks the
 //! chains.
 
@@ -47,7 +47,8 @@ pub struct Candidate {
     pub bind: u8,
     /// STV_*
     pub visibility: u8,
-    /// True for SHN_UNDEF: an entry with a value in a program that is not position-independent.
+    /// True for an undefined entry. Its value is the address of a PLT slot, in a program that is
+    /// not position-independent.
     pub undefined: bool,
     /// st_size
     pub size: u64,

@@ -51,7 +51,7 @@ pub enum Foreign {
 /// The properties of one kind of foreign files.
 struct Kind {
     foreign: Foreign,
-    /// The key of its count in reports.
+    /// The key under which reports count such files.
     name: &'static str,
     /// The words for such a file, such as `a kernel module`. Those for an operating system, such as
     /// `an Android`, precede a noun.
@@ -60,7 +60,7 @@ struct Kind {
     osabi: Option<elf::OsAbi>,
     /// The owner of a type 1 note that all its programs have.
     note: &'static [u8],
-    /// The OS word of the GNU ABI note.
+    /// The operating system in the GNU ABI note, its first word.
     gnu: Option<u32>,
     /// Prefixes of the paths of its loaders, with which PT_INTERP begins.
     interps: &'static [&'static str],
@@ -185,7 +185,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Libraries that only bionic has beside its `libc.so`.
+/// Libraries that an object needs beside `libc.so` only if it is linked against bionic.
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
 /// Upper bound for the number of PT_NOTE segments that are read; linkers write at most three.
@@ -333,7 +333,8 @@ fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     loaders.any(|loader| last_part(loader) == name)
 }
 
-/// True for a program with the 32-bit loader of Solaris, whose path old Linux ports also use.
+/// True for a program with the 32-bit loader of Solaris. Loaders of some Linux ports have the same
+/// path, so the name of the libc decides.
 fn is_of_solaris(object: &Object, interp: &[u8]) -> bool {
     interp == b"/lib/ld.so.1" && needs(object, b"libc.so.1")
 }
@@ -356,7 +357,8 @@ fn needs_bionic(object: &Object) -> bool {
     versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
 }
 
-/// True if the machine is unknown. A header overwritten with zeros has no machine.
+/// True if no loader rules are known for the machine. EM_NONE does not count: such a header was
+/// overwritten with zeros.
 fn is_of_unknown_machine(object: &Object) -> bool {
     let header = &object.header;
     header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()

@@ -15,7 +15,7 @@ use object::{Endianness, elf};
 /// `STO_MIPS_PLT`: the value of an undefined entry is the canonical address of a PLT slot.
 const MARKED: u8 = elf::STO_MIPS_PLT.0;
 
-/// Positions of the table and of its symbols in the file.
+/// Positions of the global entries and of their symbols in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Got {
     /// File offset of the first global entry.

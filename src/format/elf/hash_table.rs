@@ -1,5 +1,5 @@
-//! The kinds of hash tables, and the filter of a GNU one. `chains` validates tables and walks
-//! through them.
+//! The kinds of hash tables, and the filter of a GNU hash table. `chains` validates tables and
+//! walks through them.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl Width {
 }
 
 /// The Bloom filter of a GNU hash table, or a substitute in an object without one. A scope holds
-/// one for each of its objects. It ends three of four lookups in an object.
+/// one for each of its objects. Three of four lookups in an object end at its filter.
 #[derive(Clone, Copy, Debug)]
 pub enum Bloom<'t> {
     /// No lookup finds a symbol.
@@ -73,8 +73,8 @@ impl Filter<'_> {
         self.words.get(index * N..(index + 1) * N)?.try_into().ok()
     }
 
-    /// The shifted hash, for the second bit to test. Processors shift 32-bit words by the lowest
-    /// five bits of `shift`.
+    /// The shifted hash, which gives the second bit to test. Processors shift 32-bit words by the
+    /// lowest five bits of `shift`.
     fn second(self, hash: u32) -> u32 {
         hash.wrapping_shr(self.shift)
     }
@@ -92,7 +92,8 @@ fn split<T: Copy>(all: &mut Vec<T>, held: &mut Vec<T>, may_be: impl Fn(&T) -> bo
 }
 
 impl Bloom<'_> {
-    /// Moves the items of `all` that the object may define to `held`, by [`Self::may_hold`].
+    /// Moves items from `all` to `held` if the object may define them ([`Self::may_hold`]). `hash`
+    /// returns the GNU hash of an item's name.
     pub fn sift<T: Copy>(self, all: &mut Vec<T>, hash: impl Fn(&T) -> u32, held: &mut Vec<T>) {
         match self {
             Self::Never => {}
@@ -113,7 +114,7 @@ impl Bloom<'_> {
         }
     }
 
-    /// False if no lookup of a name with this GNU hash finds a symbol. True if one may.
+    /// False if a lookup of a name with this GNU hash finds no symbol. True if it may find one.
     #[inline]
     pub fn may_hold(self, hash: u32) -> bool {
         match self {

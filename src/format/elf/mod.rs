@@ -106,7 +106,7 @@ pub struct Object {
     pub versions: Versions,
     /// References that the loader may have to bind, in the order of the symbol table.
     pub references: Box<[Reference]>,
-    /// Names of `references` and all other strings, each with its NUL.
+    /// The strings of the object, such as the names of `references`, each with its NUL.
     pub text: Box<[u8]>,
     /// The dynamic tables for lookups in this object, if they were kept.
     pub tables: Option<Tables>,
@@ -189,7 +189,7 @@ pub struct Reference {
 struct NameLen(u16);
 
 impl NameLen {
-    /// The name ends at its NUL. Hardly any name has so many bytes.
+    /// Means that the name ends at its NUL. Hardly any name has so many bytes.
     const OF_STRING: u16 = u16::MAX;
 
     fn of(name: &[u8]) -> Self {
@@ -209,12 +209,12 @@ pub enum RefKind {
     Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
-        /// `st_size`, compared with the library's.
+        /// st_size, which is compared with that of the library's definition.
         size: CopySize,
         /// STB_WEAK: a library may lack it.
         weak: bool,
     },
-    /// Defined, but absent from the object's own hash table.
+    /// Defined, but a lookup through the object's own hash table does not find it.
     Unhashed,
 }
 

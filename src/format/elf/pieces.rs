@@ -90,7 +90,7 @@ pub(super) fn pieces(
     pieces
 }
 
-/// Shortens tables beyond the upper bound and reports them.
+/// Shortens tables that are larger than [`MOST`], and reports a defect for each.
 pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Defect>) {
     for piece in pieces {
         if piece.len.min(file_len.saturating_sub(piece.offset)) > MOST {

@@ -44,7 +44,8 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
 
-/// Upper bound of the symbol indices that fit. A symbol table with so many entries has 16 GiB.
+/// Upper bound of the symbol indices that fit. A symbol table with so many entries has at least 16
+/// GiB.
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 impl Relocation {
@@ -111,7 +112,8 @@ pub(super) fn copied(
     Ok(defects.is_empty().then(|| copies.map(|relocation| relocation.symbol()).collect()))
 }
 
-/// Reads the relocations of `object` from its file. None for a machine without known loader rules.
+/// Reads the relocations of `object` from its file. The list is empty for a machine without known
+/// loader rules.
 pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
     read_at(file, object, &object.relocations)
 }
@@ -211,7 +213,7 @@ struct Decoder<'m> {
     machine: &'m Machine,
     /// The type of the last entry. Entries of one type are usually adjacent.
     last: Kind,
-    /// The first entry whose type the loader does not know.
+    /// Index in the part of the first entry whose type the loader does not know.
     unknown: Option<usize>,
 }
 

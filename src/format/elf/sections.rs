@@ -1,5 +1,5 @@
-//! Sections of an object whose image is large, for `image-span`, which names those that fill the
-//! image. Loaders ignore sections, and other objects are read without them.
+//! Sections of an object with a large image. The rule `image-span` names those that fill the image.
+//! Loaders ignore sections, and other objects are read without them.
 
 use super::{Header, Object, Role, header::endian};
 use crate::format::{c_string, read_range};

@@ -62,7 +62,7 @@ impl Strings {
         }
     }
 
-    /// The file offset of a table that stays in the file.
+    /// The file offset of a table that stays in the file. `None` for a table in the buffer.
     pub(super) fn offset(&self) -> Option<u64> {
         match self {
             Self::Inside(_) => None,

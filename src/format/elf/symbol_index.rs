@@ -2,8 +2,8 @@
 
 /// The index of an entry in an object's dynamic symbol table, as in relocations and hash tables.
 ///
-/// A `u32` that is not of this type counts references, hash words or versions. It selects no
-/// symbol.
+/// Numbers of 32 bits also count references, hash words and versions. This type keeps them apart
+/// from symbols.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SymbolIndex(u32);
 

@@ -9,8 +9,8 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
 
-/// Upper bounds, in bytes. A table of section headers beyond the first is not read; of a symbol or
-/// string table beyond the second, only the first part is read.
+/// Upper bounds, in bytes, for the section headers and for one table. Larger section headers are
+/// not read; a larger table is read only up to the bound.
 const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 

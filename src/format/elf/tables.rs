@@ -67,8 +67,8 @@ pub struct Symbol<'t> {
 }
 
 impl Symbol<'_> {
-    /// True for an undefined function whose value is its canonical address, as programs may have
-    /// it.
+    /// True for an undefined function with a value, its canonical address in a program that is not
+    /// position-independent.
     pub fn is_canonical(&self) -> bool {
         self.section == elf::SHN_UNDEF.0
             && self.value != 0
@@ -98,7 +98,8 @@ impl Symbol<'_> {
     }
 }
 
-/// `dl_symbol_visibility_binds_local_p`: other objects do not bind to such entries.
+/// True if other objects do not bind to an entry with this visibility
+/// (`dl_symbol_visibility_binds_local_p`).
 pub fn binds_local(visibility: u8) -> bool {
     matches!(elf::SymbolVisibility(visibility), elf::STV_HIDDEN | elf::STV_INTERNAL)
 }

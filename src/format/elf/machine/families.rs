@@ -1,6 +1,6 @@
-//! Common facts of each family of machines, as rows that `table` uses directly or with changes. The
-//! facts are from glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions` and
-//! `configure.ac` (`LIBC_SLIBDIR_RTLDDIR`) of each machine.
+//! The rows of each family of machines, which `table` uses directly or with changes. Their values
+//! are from glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions` and `configure.ac`
+//! (`LIBC_SLIBDIR_RTLDDIR`) of each machine.
 
 use super::kinds;
 use super::{Flags, Guard, IdentRules, Info, Machine};
@@ -289,7 +289,7 @@ pub(super) const LOONGARCH64: Machine = Machine {
     name: "loongarch64",
     numbers: &[elf::EM_LOONGARCH.0],
     kinds: &kinds::LOONGARCH,
-    // The ld.so.cache of glibc 2.36 had the plain flags.
+    // ldconfig of glibc 2.36 wrote the plain flags.
     cache_flags: &[0x1203, 0x0003],
     loaders: &["/lib64/ld-linux-loongarch-lp64d.so.1"],
     platform: Some("loongarch"),

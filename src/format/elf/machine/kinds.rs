@@ -8,7 +8,7 @@ use object::elf::RelocationType as Type;
 /// Relocation types from the first to the last, both included.
 type Span = (Type, Type);
 
-/// The relocation types of one machine, by their lookup.
+/// The relocation types of one machine, by their effect on symbol lookup.
 pub(super) struct Kinds {
     /// Types without a symbol lookup.
     nothing: &'static [Span],
@@ -17,8 +17,8 @@ pub(super) struct Kinds {
     /// All other types of `ELF_RTYPE_CLASS_PLT`.
     plt: &'static [Span],
     copy: Option<Type>,
-    /// Types of the class `rest` that the loader knows; it stops at all others (`elf/dl-reloc.c`,
-    /// `_dl_reloc_bad_type`). `None` without a complete list.
+    /// Types of the class `rest` that the loader knows. It stops at other types of this class
+    /// (`elf/dl-reloc.c`, `_dl_reloc_bad_type`). `None` if no complete list is known.
     known: Option<&'static [Span]>,
     /// The class of all types that no field lists.
     rest: LookupClass,
@@ -113,7 +113,7 @@ pub(super) static ARM: Kinds = Kinds {
     ..NONE
 };
 
-/// The loader looks up the symbol of an R_RISCV_NONE, like that of any other type.
+/// The loader looks up the symbol of an R_RISCV_NONE.
 pub(super) static RISCV64: Kinds = Kinds {
     nothing: &[one(elf::R_RISCV_RELATIVE), one(elf::R_RISCV_IRELATIVE)],
     slots: &[elf::R_RISCV_JUMP_SLOT],

@@ -13,7 +13,7 @@ use object::elf;
 /// The way in which a relocation looks up its symbol (`elf_machine_type_class`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupClass {
-    /// Any definition counts, and also an undefined entry with a value, the canonical address of a
+    /// Any definition counts, and also an undefined entry whose value is the canonical address of a
     /// PLT slot.
     Plain,
     /// `ELF_RTYPE_CLASS_PLT`: an undefined entry does not count.
@@ -38,7 +38,7 @@ pub enum Effect {
 /// The properties of one machine and ABI that matter to its loader.
 #[derive(Clone, Copy)]
 pub struct Machine {
-    /// The name in reports, as `readelf` and package names have it.
+    /// The name in reports, such as `x86_64`.
     pub name: &'static str,
     /// e_machine values of its objects, the usual one first.
     numbers: &'static [u16],
@@ -62,9 +62,10 @@ pub struct Machine {
     /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`). A search ends
     /// at an entry with the first value.
     pub cache_flags: &'static [i32],
-    /// Usual paths of the loader for this machine, which `ldd` runs.
+    /// Usual paths of the loader for this machine.
     pub loaders: &'static [&'static str],
-    /// Default directories by glibc's own Makefiles, for a loader binary without them.
+    /// Default search directories by the Makefiles of glibc. They are used if the loader binary has
+    /// none.
     pub dirs: &'static [&'static str],
     /// Names of glibc-hwcaps subdirectories, the newest first (`sysdeps/**/dl-hwcaps-subdirs.c`).
     pub hwcaps: &'static [&'static str],
@@ -93,7 +94,7 @@ impl Flags {
     }
 }
 
-/// The loader's reaction to an object of its machine with other e_flags.
+/// The loader's reaction to an object for its machine with e_flags of another row.
 #[derive(Clone, Copy)]
 enum Guard {
     /// The loader skips objects of other rows (`elf_machine_matches_host`).
