@@ -2,8 +2,8 @@
 //! finds the words of a spec that no option of the compiler enables or disables. `package_text`
 //! calls it.
 //!
-//! Substitutions (`%…`) are not evaluated. A word with a substitution is left out, except for `%s`
-//! at the end of a word.
+//! Substitutions (`%…`) are not evaluated. A word with a substitution is left out, unless the only
+//! one is a `%s` at its end.
 
 /// A word of a spec outside of all conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
         let end = end_of_spec(text, start);
         if let Some(name) = name.strip_prefix(b"*") {
             let body = &text[start..end];
-            // `set_spec`: a plus and a blank.
+            // `set_spec` adds a text that begins with a plus and a blank.
             let is_added =
                 body.first() == Some(&b'+') && body.get(1).is_some_and(u8::is_ascii_whitespace);
             let words = words(text, start + usize::from(is_added), end, &mut lines);
@@ -130,7 +130,7 @@ impl Lines<'_> {
     }
 }
 
-/// The words from `start` to `end` that are not in braces or in calls of functions.
+/// The words from `start` to `end` that are not in braces or in function calls.
 fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) -> Vec<Word<'a>> {
     let mut out = Vec::new();
     let (mut at, mut braces, mut calls) = (start, 0_u32, 0_u32);

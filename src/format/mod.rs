@@ -43,7 +43,7 @@ pub struct Reading {
 /// The part of a file that has a defect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Table {
-    /// The file as a whole: it is short, or changed while it was read.
+    /// The file as a whole: it is too short, or it changed while it was read.
     File,
     /// The ELF header.
     ElfHeader,

@@ -154,7 +154,7 @@ fn is_code(name: &[u8]) -> bool {
     name.ends_with(b".co") || name.ends_with(b".hsaco")
 }
 
-/// The data set in a directory. `None` without device code, unless there is Tensile data.
+/// The data set in a directory. `None` if there is neither device code nor Tensile data.
 pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Option<DataSet> {
     let is_tensile = listing.names.iter().any(|name| name.starts_with(b"TensileLibrary"));
     let has_merged = listing.names.contains(&b"TensileLibrary.dat"[..]);
@@ -178,7 +178,7 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
     (!is_empty).then_some(DataSet { dir, library, is_tensile, offers, faults })
 }
 
-/// Reports the defects of Tensile data: of indexes, of files without an index, and missing helpers.
+/// Reports defects of indexes, code objects that no index names, and targets without helpers.
 fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
     let mut named: BTreeSet<&[u8]> = BTreeSet::new();
     for (index, values) in &listing.indexes {
@@ -229,8 +229,9 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> 
     })
 }
 
-/// True if a library has a code object. Its name is that of the library, followed by nothing, by
-/// settings, or, for code that was built for several targets, by the target of the index.
+/// True if a library has a code object. The name of the code object is that of the library,
+/// followed by nothing, by settings, or, for code that was built for several targets, by the target
+/// of the index.
 fn has_code(listing: &Listing, library: &[u8], target: Option<&TargetId>) -> bool {
     let start = std::ops::Bound::Included(library.to_vec());
     let names = listing.names.range((start, std::ops::Bound::Unbounded));

@@ -1,5 +1,5 @@
-//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). The
-//! conditions are those of `lockBtree` in `btree.c`, under which SQLite refuses to read a file.
+//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). A file
+//! is refused under the conditions of `lockBtree` in `btree.c`, and if its last page is cut short.
 
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;

@@ -28,7 +28,7 @@ struct Room {
     freed: Condvar,
 }
 
-/// A reserved part of the room, which is released when it is dropped.
+/// A reserved part of [`ROOM`], in bytes. Dropping the value releases it.
 struct Taken(u64);
 
 impl Room {
@@ -55,7 +55,7 @@ struct Arriving {
     /// The first bytes of the bundle, until they hold the table.
     head: Vec<u8>,
     table: Option<Result<Vec<Entry>, ()>>,
-    /// The length of the table in bytes.
+    /// The length of the bundle's header and table, in bytes.
     table_len: u64,
     /// Indices of the entries, sorted by their offsets.
     order: Vec<usize>,

@@ -291,8 +291,8 @@ impl<'a> Elf<'a> {
     }
 
     /// The values that relocations of DT_RELA store at `slots`: relative ones, and those against a
-    /// symbol that the object defines, such as an exported `__hip_fatbin`. For DT_RELR, the value is
-    /// already in the file.
+    /// symbol that the object defines, such as an exported `__hip_fatbin`. With DT_RELR, the value
+    /// is already in the file.
     fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
         let mut out = Vec::new();
         let Some(dynamic) = self.dynamic else { return Ok(out) };

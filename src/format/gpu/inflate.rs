@@ -24,8 +24,8 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
     }
 }
 
-/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged. `None` if the
-/// damage is near the start.
+/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged. `None` if nothing
+/// was inflated, or if a zstd header is damaged.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,

@@ -36,8 +36,8 @@ use std::sync::Arc;
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Upper bound, in bytes, for the stated sizes of all compressed bundles that are inflated
-    /// whole and checked. If `None`, only their tables of entries are read.
+    /// Upper bound, in bytes, for the sum of the stated sizes of the compressed bundles that are
+    /// inflated whole and checked. If `None`, only their tables of entries are read.
     pub inflate: Option<u64>,
 }
 

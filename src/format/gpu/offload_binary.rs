@@ -31,7 +31,7 @@ pub(super) fn read(
     };
     container.version = u16::try_from(version).ok();
     let count = match version {
-        // Version 1 has the size of its only entry here.
+        // Version 1 has the size of its only entry in this field.
         1 => 1,
         2 => last,
         _ => {

@@ -78,9 +78,9 @@ enum Guard {
     None,
     /// `#ifndef NAME` was the last directive, except for `#pragma`.
     Asked(Vec<u8>),
-    /// The file defined the name; the includes from this index on are inside.
+    /// The file defined the name; the includes from this index on are inside the guard.
     Open(usize),
-    /// The guard ended; the includes with these indices were inside.
+    /// The guard ended; the includes with these indices were inside the guard.
     Closed(std::ops::Range<usize>),
 }
 
@@ -147,7 +147,8 @@ impl Reader {
                     self.guard = Guard::Open(self.out.len());
                 }
             }
-            // Text after the guard: for a user who defines the name, only that text is compiled.
+            // A directive follows the guard. If a user defines the name, only the text after the
+            // guard is compiled.
             Guard::Closed(inside) => drop(self.out.drain(inside)),
             guard @ (Guard::Open(_) | Guard::None) => self.guard = guard,
         }
