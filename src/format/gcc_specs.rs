@@ -1,8 +1,9 @@
-//! Specs files of GCC. Splits them into specs as `read_specs` in `gcc/gcc.cc` does, and finds the
-//! words of a spec that no option of the compiler enables or disables. `package_text` calls it.
+//! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does, and
+//! finds the words of a spec that no option of the compiler enables or disables. `package_text`
+//! calls it.
 //!
-//! Substitutions (`%…`) are not evaluated. A word with one is left out, but a `%s` at its end is
-//! allowed.
+//! Substitutions (`%…`) are not evaluated. A word with a substitution is left out, unless the only
+//! one is a `%s` at its end.
 
 /// A word of a spec outside of all conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Word<'a> {
 pub struct Spec<'a> {
     /// Its name, without the star.
     pub name: &'a [u8],
-    /// True if the text is added to an existing spec.
+    /// True if the text is added to an existing spec of this name.
     pub is_added: bool,
     /// Words outside of conditions.
     pub words: Vec<Word<'a>>,
@@ -35,8 +36,8 @@ pub struct Specs<'a> {
     pub is_broken: bool,
 }
 
-/// Parses a file. `is_main` is true for the file that GCC reads without `-specs`, in which it knows
-/// no directives.
+/// Parses a file. `is_main` is true for the file that GCC reads without `-specs`. GCC accepts no
+/// directives in it.
 pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
     // GCC reads the file as a C string.
     let text = &text[..find(text, 0, b"\0")];
@@ -71,7 +72,7 @@ pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
         let end = end_of_spec(text, start);
         if let Some(name) = name.strip_prefix(b"*") {
             let body = &text[start..end];
-            // `set_spec`: a plus and a blank.
+            // `set_spec` adds a text that begins with a plus and a blank.
             let is_added =
                 body.first() == Some(&b'+') && body.get(1).is_some_and(u8::is_ascii_whitespace);
             let words = words(text, start + usize::from(is_added), end, &mut lines);
@@ -82,7 +83,7 @@ pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
     out
 }
 
-/// The file that a line `%include <file>` names.
+/// The file that a line `%include <file>` names. `None` for other lines.
 fn include(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(b"%include")?;
     let rest = rest.first().filter(|b| matches!(b, b' ' | b'\t')).map(|_| rest.trim_ascii())?;
@@ -113,7 +114,7 @@ fn end_of_spec(text: &[u8], start: usize) -> usize {
     (start..text.len()).find(ends).unwrap_or(text.len())
 }
 
-/// Counts lines up to offsets that never decrease.
+/// Converts offsets to line numbers. An offset must not be smaller than the previous one.
 struct Lines<'a> {
     text: &'a [u8],
     at: usize,
@@ -129,7 +130,7 @@ impl Lines<'_> {
     }
 }
 
-/// The words from `start` to `end` outside of braces and of function calls.
+/// The words from `start` to `end` that are not in braces or in function calls.
 fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) -> Vec<Word<'a>> {
     let mut out = Vec::new();
     let (mut at, mut braces, mut calls) = (start, 0_u32, 0_u32);
@@ -174,7 +175,7 @@ fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) ->
     out
 }
 
-/// True if `text` ends with the start of a substitution with arguments: `%:name` or `%`.
+/// True if `text` ends with the start of a function call, `%:name` or `%`.
 fn ends_in_call(text: &[u8]) -> bool {
     let name = text.iter().rev();
     let name = name.take_while(|b| b.is_ascii_alphanumeric() || b"-_:".contains(b)).count();

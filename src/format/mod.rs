@@ -1,8 +1,8 @@
-//! File formats: the only folder that parses raw bytes.
+//! File formats: this directory parses the files that are audited.
 //!
-//! Each format turns one open file into owned facts. It checks every size, count and offset against
-//! the file before use. A damaged file causes a [`Defect`], not an error of the run.
-//! `facts::collect` is the caller.
+//! Each format turns one file into facts. It checks every size, count and offset against the file
+//! before use. A damaged file causes a [`Defect`], not an error of the run. `facts::collect` reads
+//! most files; stages of the audit read the others.
 
 pub mod archive;
 pub mod cmake;
@@ -19,7 +19,8 @@ pub mod script;
 use crate::sniff::Classes;
 use crate::tree::Handle;
 
-/// The files to read, and the facts to read beyond those that resolving and binding always need.
+/// The classes of files to read, and the facts to read beyond those that resolving and binding
+/// always need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Classes of files to read; all other files are only counted.
@@ -30,8 +31,8 @@ pub struct Reading {
     pub lean: bool,
     /// True to read the indexes of archives with their members.
     pub index: bool,
-    /// True to keep all names that members define, even without references. They are compared with
-    /// the index of the archive and with the symbols of a library.
+    /// True to keep all names that archive members define, even of members without references.
+    /// These names are compared with the index of the archive and with the symbols of a library.
     pub names: bool,
     /// True to read the relocations of an object with it.
     pub relocations: bool,
@@ -42,7 +43,7 @@ pub struct Reading {
 /// The part of a file that has a defect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Table {
-    /// The file as a whole: it is short, or changed while it was read.
+    /// The file as a whole: it is too short, or it changed while it was read.
     File,
     /// The ELF header.
     ElfHeader,
@@ -81,7 +82,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// Its name, as readers of `readelf` output know it.
+    /// The name in messages, as in the output of `readelf`.
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -106,7 +107,7 @@ impl Table {
     }
 }
 
-/// A defect of a file: its position and its description.
+/// A defect of a file: its table, its position and its description.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Defect {
     /// The table that has the defect.
@@ -115,7 +116,8 @@ pub struct Defect {
     pub offset: u64,
     /// The defect, as the end of a sentence.
     pub what: &'static str,
-    /// The end that the table should have, if the only defect is that the file ends before.
+    /// The file offset at which the table should end, if its only defect is that the file ends
+    /// earlier.
     pub end: Option<u64>,
     /// True if `offset` is an address in memory, because no offset in the file belongs to it.
     pub is_address: bool,
@@ -133,13 +135,13 @@ impl Defect {
         Self { is_address: true, ..Self::new(table, address, what) }
     }
 
-    /// The table, and the position of the defect.
+    /// The name of the table, and the position of the defect.
     pub fn place(&self) -> String {
         let at = if self.is_address { "at address" } else { "at" };
         format!("{} {at} {:#x}", self.table.name(), self.offset)
     }
 
-    /// A defect of the bytes from `offset` to `end`, of which the file lacks some.
+    /// A defect of the bytes from `offset` to `end`: the file ends before `end`.
     pub fn cut(table: Table, offset: u64, end: u64, what: &'static str) -> Self {
         Self { end: Some(end), ..Self::new(table, offset, what) }
     }
@@ -148,7 +150,7 @@ impl Defect {
 /// The reason why a file gave no facts at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The kernel refused a read.
+    /// A read failed, or the bytes do not fit in memory.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -160,13 +162,13 @@ pub(crate) fn read_range(file: &Handle, offset: u64, len: u64) -> Result<Vec<u8>
     Ok(file.read_new(in_memory(present)?, offset)?)
 }
 
-/// A number of bytes to read; an error if this machine cannot address so many.
+/// A number of bytes to read, as a size in memory. An error if this machine cannot address so many.
 pub(crate) fn in_memory(len: u64) -> Result<usize, ReadError> {
     let large = |_| std::io::Error::from(std::io::ErrorKind::FileTooLarge);
     Ok(usize::try_from(len).map_err(large)?)
 }
 
-/// The NUL-terminated string at `offset` of `table`, without the NUL.
+/// The NUL-terminated string at `offset` of `table`, without the NUL. `None` if it has no NUL.
 pub(crate) fn c_string(table: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = table.get(offset..)?;
     rest.get(..memchr::memchr(0, rest)?)

@@ -3,7 +3,7 @@
 //! (`argvsplit.c`), lists of requirements (`dependency.c`) and the order of versions
 //! (`pkgconf_compare_version`).
 //!
-//! It reads one file. `package_text` follows requirements and checks other files.
+//! This module reads one file. `package_text` follows requirements and checks other files.
 
 use crate::id::FastMap;
 use std::cmp::Ordering;
@@ -27,7 +27,7 @@ pub struct PkgConfig {
     pub prefix: Option<Vec<u8>>,
     /// `Requires` and `Requires.private`, in the order of the file.
     pub requires: Vec<Requirement>,
-    /// `Provides`: names that stand for this package.
+    /// `Provides`: other names under which this package can be required.
     pub provides: Vec<Requirement>,
     /// `Cflags`.
     pub cflags: Vec<Flag>,
@@ -82,7 +82,7 @@ impl Comparison {
         Self::ALL.iter().find(|(_, one)| *one == self).map_or(b"", |(text, _)| text)
     }
 
-    /// True if `version` satisfies the comparison with `wanted`.
+    /// True if the comparison of `version` with `wanted` holds, such as `version >= wanted`.
     pub fn holds(self, version: &[u8], wanted: &[u8]) -> bool {
         let order = compare(version, wanted);
         match self {
@@ -239,8 +239,8 @@ impl Reader {
         flags(words).into_iter().map(|kind| Flag { kind, line }).collect()
     }
 
-    /// `value` with each `${NAME}` replaced by the value from a line above, or by nothing if there
-    /// is none.
+    /// `value` with each `${NAME}` replaced by the value from an earlier line, or by nothing if
+    /// there is none. If the result is too long, it is empty, and a defect is reported.
     fn expand(&mut self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(value.len());
         let mut rest = value;
@@ -273,7 +273,7 @@ fn dequoted(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Names with comparisons, divided by commas and blanks.
+/// Names with comparisons, separated by commas and blanks.
 fn requirements(value: &[u8], line: u32, private: bool) -> Vec<Requirement> {
     let mut out: Vec<Requirement> = Vec::new();
     let is_space = |b: u8| b.is_ascii_whitespace() || b == b',';
@@ -308,7 +308,7 @@ fn requirements(value: &[u8], line: u32, private: bool) -> Vec<Requirement> {
     }
 }
 
-/// The words of a list of flags; `None` if a quote has no end.
+/// The words of a list of flags. `None` if a quote or an escape has no end.
 fn words(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (mut out, mut word) = (Vec::new(), None::<Vec<u8>>);
     let (mut quote, mut escaped) = (None, false);
@@ -337,7 +337,7 @@ fn words(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     (quote.is_none() && !escaped).then_some(out)
 }
 
-/// The flags in `words`. The value of a flag may be the next word.
+/// The flags in `words`. The value of a flag may be in the next word.
 fn flags(words: Vec<Vec<u8>>) -> Vec<FlagKind> {
     let mut out = Vec::new();
     let mut words = words.into_iter();

@@ -1,6 +1,6 @@
 //! Linker scripts in place of a library or an archive: the files that they name. Only the commands
-//! that such files use are parsed (`ld/ldgram.y`): INPUT, GROUP and AS_NEEDED. All others are
-//! skipped. `cli::scripts` is the caller.
+//! that name files are parsed (`ld/ldgram.y`): INPUT, GROUP and AS_NEEDED. All others are skipped.
+//! `cli::scripts` is the caller.
 
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,8 @@ enum Token<'t> {
     Quoted(&'t [u8]),
 }
 
-/// The inputs of a script in their order; `None` if the text is not a script that names any.
+/// The inputs of a script, in their order. `None` if the text is not a valid script, or has neither
+/// INPUT nor GROUP.
 pub fn inputs(text: &[u8]) -> Option<Vec<Input>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
@@ -67,8 +68,8 @@ pub fn inputs(text: &[u8]) -> Option<Vec<Input>> {
     (known && depth == 0).then_some(out)
 }
 
-/// Words, parentheses and quoted names; `None` if a comment or a quote has no end, or a word begins
-/// with NUL.
+/// Words, parentheses and quoted names. `None` if a comment or a quote has no end, or if a NUL is
+/// outside of both.
 fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
     let mut at = 0;

@@ -1,12 +1,12 @@
-//! Decides which code objects a device runs, by the rules of a HIP runtime. Upstream's accepts the
-//! device's own code, its family's generic code and SPIR-V (ROCR, `Isa::IsCompatible`; clr,
-//! `hip_fatbin.cpp`). Distributions patch it to accept more:
+//! Decides which code objects a device runs, by the rules of a HIP runtime. The upstream runtime
+//! accepts the device's own code, its family's generic code and SPIR-V (ROCR, `Isa::IsCompatible`;
+//! clr, `hip_fatbin.cpp`). Distributions patch the runtime to accept more:
 //! `0001-Improve-hipamd-compat-check.patch` of nixpkgs and
 //! `hip-5.7.1-extend-isa-compatibility-check.patch` of Gentoo, which Debian has too.
 
 use crate::format::gpu::{SPIRV, TargetId};
 
-/// The patches of a HIP runtime.
+/// A HIP runtime, by its patches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
     /// Upstream's runtime.
@@ -18,7 +18,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The word in policies and outputs.
+    /// The name in policies and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stock => "stock",
@@ -27,12 +27,12 @@ impl Profile {
         }
     }
 
-    /// The profile with this name.
+    /// The profile with this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Stock, Self::Debian, Self::Nix].into_iter().find(|profile| profile.name() == name)
     }
 
-    /// True if the runtime lets `device` run code that was built for the processor `code`.
+    /// True if the patches of the runtime let `device` run code for the processor `code`.
     fn coerces(self, device: &str, code: &str) -> bool {
         let both = |list: &[&str]| list.contains(&device) && list.contains(&code);
         match self {
@@ -67,12 +67,12 @@ const GENERIC: &[(&str, &[&str])] = &[
     ("gfx12-generic", &["gfx1200", "gfx1201"]),
 ];
 
-/// The processors that run code for the generic target `name`.
+/// The processors that run code for the generic target `name`. Empty for other names.
 pub fn members(name: &str) -> &'static [&'static str] {
     GENERIC.iter().find(|(generic, _)| *generic == name).map_or(&[], |(_, members)| members)
 }
 
-/// The best code that a device gets, in order of preference.
+/// The kind of the best code for a device, in order of preference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Coverage {
     /// Code for the device itself.
@@ -88,7 +88,7 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// The word in outputs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -105,7 +105,7 @@ impl Coverage {
 pub struct Offer {
     /// The target.
     pub target: TargetId,
-    /// True if it is in a compressed bundle, in which comgr looks up exact names only.
+    /// True if the code is in a compressed bundle, in which comgr looks up exact names only.
     pub compressed: bool,
 }
 
@@ -133,8 +133,8 @@ fn of_one(device: &TargetId, offer: &Offer, profile: Profile) -> Coverage {
     }
 }
 
-/// The code that a patched runtime would accept for `device` if its bundle were not compressed.
-/// `None` if other code covers the device.
+/// The first code that a patched runtime would accept for `device` if its bundle were not
+/// compressed. `None` if other code covers the device.
 pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> Option<&'o Offer> {
     let is_blocked = |offer: &&Offer| {
         offer.compressed && profile.coerces(&device.processor, &offer.target.processor)
@@ -144,7 +144,8 @@ pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> 
 }
 
 /// True if `offers` of one object cover the target `needed` of another. A generic target is covered
-/// by the same generic code, or by code for any of its members, because the device is unknown.
+/// by the same generic code, or by code for any of its members, because the actual device is
+/// unknown.
 pub fn serves(needed: &TargetId, offers: &[Offer], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != Coverage::None {
         return true;

@@ -17,7 +17,7 @@ pub struct Tensile {
     /// The data directory, next to the library. The data is in its `library` or
     /// `<version>/library`.
     pub directory: &'static str,
-    /// The name for people.
+    /// The name in reports.
     pub name: &'static str,
 }
 
@@ -35,9 +35,10 @@ pub struct DataSet {
     pub dir: Arc<Path>,
     /// The library that loads it, if that was read.
     pub library: Option<FileId>,
-    /// True for Tensile data, whose targets are those that have an index.
+    /// True for Tensile data. Its targets are those with an index, unless `TensileLibrary.dat`
+    /// serves all.
     pub is_tensile: bool,
-    /// Its targets.
+    /// The targets of its code.
     pub offers: Vec<Offer>,
     /// Its defects.
     pub faults: Vec<DataDefect>,
@@ -53,7 +54,7 @@ pub enum DataDefect {
         /// The file.
         file: Vec<u8>,
     },
-    /// There are code objects for a target that no index names.
+    /// Code objects have a target for which there is no index.
     NoIndex {
         /// The target.
         target: TargetId,
@@ -67,13 +68,13 @@ pub enum DataDefect {
         /// The library.
         library: Vec<u8>,
     },
-    /// Code objects for a target that has an index, which does not name them.
+    /// The indexes do not name some code objects of a target that has an index.
     Unnamed {
         /// The target.
         target: TargetId,
-        /// The first of them.
+        /// The first of these code objects.
         file: Vec<u8>,
-        /// The number of code objects.
+        /// The number of these code objects.
         count: usize,
     },
     /// A file with code for several targets lacks a target of its data set.
@@ -93,7 +94,7 @@ pub enum DataDefect {
 /// The content of a data directory.
 #[derive(Default)]
 pub struct Listing {
-    /// Names of its files, and of those in its directories for one GPU each.
+    /// Names of its files, and of the files in its subdirectories for one GPU each.
     pub names: BTreeSet<Vec<u8>>,
     /// For each index, the names of libraries or files in it; `None` if it is damaged.
     pub indexes: BTreeMap<Vec<u8>, Option<Vec<Vec<u8>>>>,
@@ -101,8 +102,8 @@ pub struct Listing {
     pub code: BTreeMap<Vec<u8>, Vec<Offer>>,
 }
 
-/// The target at the end of the name of a data file: `TensileLibrary_lazy_gfx90a.dat`,
-/// `Kernels.so-000-gfx90a-xnack+.hsaco`, `extop_gfx942.co`.
+/// The target at the end of the name of a data file, such as `TensileLibrary_lazy_gfx90a.dat`,
+/// `Kernels.so-000-gfx90a-xnack+.hsaco` or `extop_gfx942.co`. `None` for other names.
 pub fn target_of(name: &[u8]) -> Option<TargetId> {
     let text = std::str::from_utf8(name).ok()?;
     let (stem, _) = text.rsplit_once('.')?;
@@ -112,7 +113,7 @@ pub fn target_of(name: &[u8]) -> Option<TargetId> {
     TargetId::parse(word.as_bytes()).filter(|_| is_start)
 }
 
-/// The kinds of files that list others.
+/// The kinds of index files, which name other files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Index {
     /// `TensileLibrary_lazy_<gfx>.dat`: the libraries of one target.
@@ -124,7 +125,7 @@ pub enum Index {
 }
 
 impl Index {
-    /// The kind of a file with this name; `None` if it lists no others.
+    /// The kind of the index file `name`; `None` for other files.
     pub fn of(name: &[u8]) -> Option<Self> {
         let stem = name.strip_suffix(b".dat")?;
         if stem.starts_with(b"TensileLibrary_lazy_gfx") {
@@ -139,7 +140,8 @@ impl Index {
     }
 }
 
-/// True for a file that reveals a target of the library: an index, or the only library of a target.
+/// True if a file shows a target of the library: its lazy index, or the only Tensile library of a
+/// target.
 fn names_target(name: &[u8]) -> bool {
     let is_plain = || {
         let rest = name.strip_prefix(b"TensileLibrary_gfx").and_then(|n| n.strip_suffix(b".dat"));
@@ -152,7 +154,7 @@ fn is_code(name: &[u8]) -> bool {
     name.ends_with(b".co") || name.ends_with(b".hsaco")
 }
 
-/// The data set in a directory; `None` if it has no device code.
+/// The data set in a directory. `None` if there is neither device code nor Tensile data.
 pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Option<DataSet> {
     let is_tensile = listing.names.iter().any(|name| name.starts_with(b"TensileLibrary"));
     let has_merged = listing.names.contains(&b"TensileLibrary.dat"[..]);
@@ -176,7 +178,7 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
     (!is_empty).then_some(DataSet { dir, library, is_tensile, offers, faults })
 }
 
-/// Reports indexes without their files, and files without an index.
+/// Reports defects of indexes, code objects that no index names, and targets without helpers.
 fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
     let mut named: BTreeSet<&[u8]> = BTreeSet::new();
     for (index, values) in &listing.indexes {
@@ -210,7 +212,7 @@ fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSe
     helpers(listing, offers, out);
 }
 
-/// The defect of what an index names.
+/// The defect of a name in an index: the file is missing, or the library has no code object.
 fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> {
     let of_file = |file: Vec<u8>| {
         let is_there = listing.names.contains(&file);
@@ -227,8 +229,9 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> 
     })
 }
 
-/// True if a library has a code object: of its own name, of that with settings, or, for code that was
-/// built for several targets, of that with the target of the index.
+/// True if a library has a code object. The name of the code object is that of the library,
+/// followed by nothing, by settings, or, for code that was built for several targets, by the target
+/// of the index.
 fn has_code(listing: &Listing, library: &[u8], target: Option<&TargetId>) -> bool {
     let start = std::ops::Bound::Included(library.to_vec());
     let names = listing.names.range((start, std::ops::Bound::Unbounded));
@@ -247,7 +250,8 @@ fn is_library_code(name: &[u8]) -> bool {
     is_code(name) && name.starts_with(b"TensileLibrary")
 }
 
-/// True if an index names the library of a code object, or the code is that of the only library of a target.
+/// True if an index names the library of a code object, or if the code object belongs to the only
+/// library of a target.
 fn is_named(listing: &Listing, named: &BTreeSet<&[u8]>, name: &[u8]) -> bool {
     let stem = memchr::memrchr(b'.', name).and_then(|end| name.get(..end)).unwrap_or(name);
     let cut = |word: &[u8]| {
@@ -261,10 +265,10 @@ fn is_named(listing: &Listing, named: &BTreeSet<&[u8]>, name: &[u8]) -> bool {
         || is_only()
 }
 
-/// The begin of the names of files with kernels that all libraries of a target use.
+/// The start of the names of files with kernels that all libraries of a target use (helpers).
 const HELPERS: &[u8] = b"Kernels.so-000";
 
-/// Targets without the kernels that all libraries use, if others have them.
+/// Reports targets without helpers, if other targets have them.
 fn helpers(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
     let files = listing.names.iter().filter(|name| is_code(name) && name.starts_with(HELPERS));
     let has: Vec<TargetId> = files.filter_map(|name| target_of(name)).collect();
@@ -303,8 +307,9 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet
     }
 }
 
-/// The data directory of a Tensile library. Upstream installs the data below it, and Debian below a
-/// version in it. The caller looks for both.
+/// The data directory of a Tensile library. Upstream installs the data in its `library`
+/// subdirectory, Debian in `library` below a version. The caller looks for both. `None` if
+/// `library` has no parent.
 pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
 }
@@ -318,9 +323,9 @@ pub fn has_known_directory(path: &[u8]) -> bool {
     dir.is_none_or(|dir| memchr::memmem::find(dir, GPU).is_none())
 }
 
-/// The target of a kpack file called `name`, if the name has the form of `pattern`. Without a
-/// placeholder in the pattern, the target comes from the end of the name. It is `Some(None)` if the
-/// name has none.
+/// The target of a kpack file called `name`. `None` if the name does not have the form of
+/// `pattern`. Without a placeholder in the pattern, the target comes from the end of the name, and
+/// is `Some(None)` if the name has no target.
 pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
     let Some(at) = memchr::memmem::find(pattern, GPU) else {
         return (name == pattern).then(|| target_of(name));

@@ -1,5 +1,5 @@
-//! Decides where a new name goes in a set. In a sorted set it goes to its sorted place; else the
-//! link order or the most similar name decides. `write` calls it.
+//! Decides where a new name goes in a set. A sorted set stays sorted, unless its link order counts
+//! more. In other sets, the link order and the most similar name decide. `write` calls it.
 
 use super::{ListedArchive, Set};
 use crate::order;
@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LinkOrder {
     /// For each name, the names that refer to it and must precede it.
     pub referrers: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
-    /// True if the set is the order of a link. Then the link order counts more than sorting.
+    /// True if the set is linked in the order of its names. Then the link order counts more than
+    /// sorting.
     pub prevails: bool,
 }
 
@@ -22,14 +23,15 @@ impl LinkOrder {
     }
 }
 
-/// The place of a new name: next to an entry of the set, which is given by its index.
+/// The place of a new name: before or after an entry of the set. The number is the index of the
+/// entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Position {
     Before(usize),
     After(usize),
 }
 
-/// The orders by which a set may be sorted.
+/// The collations that are tried on a set, in this order.
 const COLLATIONS: [Collation; 5] = [Ord::cmp, folded, upper, without_marks, by_numbers];
 
 /// Number of entries below which a set may be sorted by chance.
@@ -47,7 +49,7 @@ fn upper(a: &[u8], b: &[u8]) -> Ordering {
     fold(a).cmp(&fold(b))
 }
 
-/// The order of locales, which compare letters and digits first.
+/// Compares only letters, digits and bytes beyond ASCII, in lower case, as most locales do first.
 fn without_marks(a: &[u8], b: &[u8]) -> Ordering {
     let letters = |text: &[u8]| -> Vec<u8> {
         let all = text.iter().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
@@ -70,7 +72,7 @@ fn by_numbers(a: &[u8], b: &[u8]) -> Ordering {
     parts(a).cmp(&parts(b))
 }
 
-/// The collation by which the bare names of the set are sorted, if there is one.
+/// The first collation by which the names of the set are sorted, if there is one.
 fn collation(set: &Set) -> Option<Collation> {
     // Options such as `-pthread` are not sorted with the names.
     let is_name = |entry: &&ListedArchive| entry.is_known || !entry.name.starts_with(b"-");
@@ -82,14 +84,14 @@ fn collation(set: &Set) -> Option<Collation> {
 }
 
 impl Set {
-    /// True if the order of its names may be a link order rather than sorting.
+    /// True if the names of the set may be in link order and are not just sorted.
     pub fn may_be_link_order(&self) -> bool {
         self.origin == super::Origin::Link || self.entries.len() < FEW || collation(self).is_none()
     }
 }
 
-/// The positions of the new names, which come in their final order if they share a position.
-/// `divided` is true if a comment or an empty line is between an entry and the next one.
+/// A position for each new name. New names with the same position come in their final order.
+/// `divided` is true for an entry if a comment or an empty line follows it before the next entry.
 pub(super) fn positions<'n>(
     set: &Set,
     add: &BTreeSet<&'n [u8]>,
@@ -131,12 +133,12 @@ fn slot(position: Position) -> usize {
     }
 }
 
-/// The slots that the link order allows.
+/// The slots that the link order allows for a new name, from `least` to `most`.
 #[derive(Clone, Copy)]
 struct Slots {
     least: usize,
     most: usize,
-    /// True if an entry bounds them.
+    /// True if an entry or another new name bounds the slots.
     is_bounded: bool,
 }
 
@@ -169,7 +171,8 @@ impl Placer<'_> {
         Position::After(before)
     }
 
-    /// The slots that the link order allows for each new name, also through other new names.
+    /// For each new name, the slots that the link order allows. References between new names count
+    /// too. The map is empty without a link order.
     fn ranges<'n>(&self, add: &BTreeSet<&'n [u8]>) -> BTreeMap<&'n [u8], Slots> {
         let mut out: BTreeMap<&[u8], Slots> = BTreeMap::new();
         if self.order.referrers.is_empty() {
@@ -213,8 +216,9 @@ impl Placer<'_> {
         out
     }
 
-    /// Pairs of new names of which the first refers to the second. If `in_circle` is true, the
-    /// second must refer to the first too, else it must not.
+    /// Pairs of new names of which the first refers to the second. With `in_circle`, only pairs of
+    /// names that refer to each other; else only pairs whose second name does not refer to the
+    /// first.
     fn pairs<'n>(&self, add: &BTreeSet<&'n [u8]>, in_circle: bool) -> Vec<(&'n [u8], &'n [u8])> {
         let mut out = Vec::new();
         for to in add {
@@ -237,7 +241,7 @@ impl Placer<'_> {
         for (from, to) in &pairs {
             waiting.entry(to).or_default().insert(from);
         }
-        // Names of a circle wait for the same other names.
+        // Names that refer to each other wait for the same other names.
         for (from, to) in circles.iter().chain(circles.iter().rev()) {
             let others = waiting.get(from).cloned().unwrap_or_default();
             let others = others.into_iter().filter(|other| other != to);
@@ -245,7 +249,8 @@ impl Placer<'_> {
         }
         let mut slots: BTreeMap<&[u8], usize> = BTreeMap::new();
         let mut out: Vec<(&[u8], Position)> = Vec::with_capacity(add.len());
-        // Takes a name that no other new name must precede; if all wait for each other, the first.
+        // Takes a name that no other new name must precede. If all names wait for each other, takes
+        // the first.
         while let Some(name) = waiting
             .iter()
             .find(|(_, others)| others.is_empty())
@@ -264,7 +269,7 @@ impl Placer<'_> {
             if let (Some(least), Some(range)) = (behind(&pairs), &mut range) {
                 (range.least, range.is_bounded) = (range.least.max(least), true);
             }
-            // Archives of a circle stay together.
+            // Archives that refer to each other stay together.
             if let Some(slot) = behind(&circles) {
                 range = Some(Slots { least: slot, most: slot, is_bounded: true });
             }
@@ -275,8 +280,8 @@ impl Placer<'_> {
         out
     }
 
-    /// Next to the entry with the longest common prefix, within the slots: after it unless it is
-    /// greater.
+    /// A position within the slots, next to the entry with the longest common prefix: before the
+    /// entry if it sorts after the name, else after it.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };
@@ -305,7 +310,7 @@ impl Placer<'_> {
                 if is_behind {
                     Position::After(at)
                 } else if range.is_bounded {
-                    // All names of one slot need the same position.
+                    // All names of one slot get the same position, so that they keep their order.
                     at_slot(at)
                 } else {
                     Position::Before(at)
@@ -321,7 +326,7 @@ impl Placer<'_> {
     }
 }
 
-/// The length of the common prefix of two names, without regard to case.
+/// The length of the common prefix of two names in bytes, without regard to case.
 pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }

@@ -7,12 +7,12 @@ use crate::format::cmake::{Argument, ArgumentKind, Command, commands};
 use crate::id::{FastMap, FastSet};
 use std::ops::Range;
 
-/// Words of the commands that are not values.
+/// True for keywords of the commands, which are not values.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
     matches!(word, b"PARENT_SCOPE" | b"CACHE") || is_scope(word)
 }
 
-/// Words of `target_link_libraries` that set the scope of the values after them.
+/// True for keywords of `target_link_libraries` that set the scope of the values after them.
 fn is_scope(word: &[u8]) -> bool {
     matches!(
         word,
@@ -25,12 +25,12 @@ fn is_scope(word: &[u8]) -> bool {
     )
 }
 
-/// Words that apply only to the next value.
+/// True for keywords that apply only to the next value.
 pub(super) fn is_qualifier(word: &[u8]) -> bool {
     matches!(word, b"debug" | b"optimized" | b"general")
 }
 
-/// All sets of a file.
+/// All sets of a file, in order. An error if a command cannot be parsed or a block is not closed.
 pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
     let mut sets: Vec<Set> = Vec::new();
     let mut blocks = Blocks::default();
@@ -42,7 +42,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
             set.number = sets.len();
             set.blocks = blocks.open.iter().map(|open| open.block).collect();
             let here = set.blocks.last().copied();
-            // A set that has its own old value as a value adds to it.
+            // `set(NAME ${NAME} a)` adds to the old value and does not replace it.
             let refers = [b"${", &*set.name, b"}"].concat();
             let adds = memchr::memmem::find(&text[set.body.clone()], &refers).is_some();
             if set.origin == Origin::Set
@@ -67,7 +67,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
     Ok(sets)
 }
 
-/// The open blocks.
+/// The blocks around the current command, the outermost first.
 #[derive(Default)]
 struct Blocks {
     open: Vec<Open>,
@@ -80,11 +80,12 @@ struct Open {
     block: Block,
 }
 
-/// Commands that begin a block. The same word after `end` closes it.
+/// Commands that begin a block. `end` followed by the same word closes it.
 const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block"];
 
 impl Blocks {
-    /// Follows a command into a block, to its next arm, or out of the block.
+    /// Updates the blocks for a command that opens a block, begins its next arm, or closes it. An
+    /// error if the command belongs to no open block.
     fn enter(&mut self, command: &[u8], line: u32) -> Result<(), ListError> {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });
@@ -108,7 +109,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Returns an error if a block is open at the end of the file.
+    /// An error if a block is still open at the end of the file.
     fn end(&self) -> Result<(), ListError> {
         let Some(open) = self.open.last() else { return Ok(()) };
         let (article, name) = (if open.command == "if" { "an" } else { "a" }, open.command);
@@ -117,7 +118,7 @@ impl Blocks {
     }
 }
 
-/// One command.
+/// Finds the sets of one command.
 struct Scan<'t> {
     text: &'t [u8],
     command: &'t Command,
@@ -128,12 +129,13 @@ impl Scan<'_> {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
-    /// The bytes of an unquoted argument, or none: keywords are never quoted.
+    /// The bytes of an unquoted argument. Empty for other arguments, because keywords are never
+    /// quoted.
     fn word(&self, argument: &Argument) -> &[u8] {
         if argument.kind == ArgumentKind::Unquoted { self.bytes(&argument.span) } else { b"" }
     }
 
-    /// The sets that the command makes.
+    /// The sets that the command defines or extends.
     fn sets(&self) -> Vec<Set> {
         let arguments = &*self.command.arguments;
         let name = self.bytes(&self.command.name).to_ascii_lowercase();
@@ -183,7 +185,8 @@ impl Scan<'_> {
         vec![set]
     }
 
-    /// The values of `target_link_libraries` after each of its keywords.
+    /// One set for the values of `target_link_libraries` before its first scope keyword, and one
+    /// for the values after each keyword. Empty sets are omitted.
     fn scopes(&self, target: &Argument, values: &[Argument], start: usize) -> Vec<Set> {
         let (mut sets, mut start, mut rest) = (Vec::new(), start, values);
         loop {
@@ -200,7 +203,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The values after `LINK_LIBS` and `LINK_COMPONENTS` of LLVM's commands.
+    /// The sets after `LINK_LIBS` and `LINK_COMPONENTS` in commands of LLVM.
     fn keywords(&self, target: &Argument) -> Vec<Set> {
         let arguments = &*self.command.arguments;
         let is_word = |argument: &Argument| {
@@ -225,7 +228,7 @@ impl Scan<'_> {
         sets
     }
 
-    /// A set with these values.
+    /// Makes a set of `values`. `start` is the offset at which its text begins.
     fn values(&self, name: &[u8], values: &[Argument], start: usize, origin: Origin) -> Set {
         let mut set = Set {
             name: name.to_vec(),
@@ -279,7 +282,7 @@ impl Scan<'_> {
         set
     }
 
-    /// Adds the elements of one argument: CMake divides values at `;` (cmake-language(7), Lists).
+    /// Adds the elements of one argument. CMake splits values at `;` (cmake-language(7), Lists).
     fn elements(&self, value: &Argument, set: &mut Set) {
         let inside = self.bytes(&value.inside);
         let (mut parts, mut begin, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
@@ -327,7 +330,8 @@ impl Scan<'_> {
     }
 }
 
-/// Number of generator expressions that are open after `text`, if `depth` were open before.
+/// Number of generator expressions that are open after `text`, if `depth` of them were open before
+/// it.
 fn open_expressions(mut depth: usize, text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(b) = text.get(at) {

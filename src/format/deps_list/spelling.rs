@@ -1,5 +1,6 @@
 //! The spellings of archive names in a list: bare names, files, paths, options of the linker,
-//! imported targets, and components of LLVM. A new name takes the spelling of its neighbour.
+//! imported targets, and components of LLVM. A new name takes the spelling of the most similar name
+//! in its set.
 
 use super::Set;
 use crate::order;
@@ -23,7 +24,8 @@ impl Spelling {
         Self { prefix: prefix.to_vec(), suffix: suffix.to_vec(), ..Self::default() }
     }
 
-    /// The bare name in a word and its spelling, as far as the word alone reveals them.
+    /// The bare name in a word, and the spelling of the word, as far as the word alone reveals
+    /// them. `None` if the word cannot name an archive.
     pub(super) fn read(word: &[u8]) -> Option<(&[u8], Self)> {
         if let Some(name) = word.strip_prefix(b"-l:lib").and_then(|rest| rest.strip_suffix(b".a")) {
             return is_plain(name).then(|| (name, Self::new(b"-l:lib", b".a")));
@@ -57,13 +59,13 @@ impl Spelling {
     }
 }
 
-/// True for a name that CMake takes literally.
+/// True if CMake takes the name literally, and it has no slash or comma.
 fn is_plain(name: &[u8]) -> bool {
     let odd = |b: &u8| b"$\\;@\"()[]#<>/,".contains(b) || b.is_ascii_whitespace() || *b == 0;
     !name.is_empty() && !name.iter().any(odd)
 }
 
-/// Finds the archives that entries name.
+/// Marks the entries that name one of `archives`, and gives them the name of that archive.
 pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
     let mut folded: Option<BTreeMap<Vec<u8>, &[u8]>> = None;
     for set in sets {
@@ -87,8 +89,9 @@ pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
     }
 }
 
-/// The archive of `NS::name` (`name`, `NSname`, `NS_name`) or of the target `libname`. Returns its
-/// name, the prefix that the word omits, and the text before the rest.
+/// The archive that `NS::name` names (`NSname`, `NS_name` or `NS-name`, also with `NS` in lower
+/// case), or the one that `libname` names. Returns its name, the part of the name that the word
+/// omits, and the text of the word before the rest.
 fn variant(
     name: &[u8],
     spelling: &Spelling,
@@ -109,12 +112,12 @@ fn variant(
         .map(|(whole, cut)| (whole, cut, prefix.to_vec()))
 }
 
-/// Number of entries from which the common prefix is inferred.
+/// Maximum number of entries from which the common prefix is inferred.
 const ASKED: usize = 8;
 
-/// Finds the prefix that all names of a set omit, as LLVM's components do (`Core` or `core` for
-/// `LLVMCore`). With the prefix, at least two words and half of the set must name archives.
-/// Otherwise the words are not names without their prefix.
+/// Finds the prefix that the names of a set omit, as LLVM's components do (`Core` or `core` for
+/// `LLVMCore`). With the prefix, at least half of the set must name archives. Otherwise the set
+/// does not change.
 fn components(set: &mut Set, archives: &BTreeSet<&[u8]>, folded: &BTreeMap<Vec<u8>, &[u8]>) {
     let bare = |spelling: &Spelling| *spelling == Spelling::default();
     let mut cuts: BTreeMap<&[u8], usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! A list with inserted or dropped names. No other byte changes: a new name takes the line breaks,
-//! the indentation and the spelling of the name next to it.
+//! Inserts names into a list, or drops them. A new name takes the line breaks and the indentation
+//! of the name next to it, and the spelling of the most similar name. Other text does not change.
 
 use super::position::{LinkOrder, Position, common, positions};
 use super::{DepsList, Item, ListedArchive, Set, Spelling};
@@ -26,7 +26,7 @@ struct Edit {
 }
 
 impl DepsList {
-    /// The file after `changes`, each with the index of its set.
+    /// The text of the file after `changes`. Each change has the index of its set.
     pub fn regenerated(&self, changes: &[(usize, Change)]) -> Vec<u8> {
         let mut edits: Vec<Edit> = Vec::new();
         let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
@@ -48,7 +48,7 @@ impl DepsList {
             if !change.add.is_empty() {
                 Writer::new(&self.text, set).insert(&change, &mut edits);
             }
-            // After the insertion, dropped names are found again by their exact bytes.
+            // The insertion moves the dropped names: they are found again by their exact bytes.
             let of = |entry: &ListedArchive| self.text[set.items[entry.item].span.clone()].to_vec();
             let drop = set.entries.iter().filter(|entry| change.drop.contains(&entry.name));
             let drop: BTreeSet<Vec<u8>> = order::set(drop.map(of));
@@ -60,7 +60,8 @@ impl DepsList {
         if gone.is_empty() { text } else { dropped(text, &gone) }
     }
 
-    /// The word for a new name in a set; `None` if the set's spelling cannot write it.
+    /// The word for a new name in a set. `None` without such a set, or if its spellings cannot
+    /// write the name.
     pub fn spelled(&self, set: usize, name: &[u8]) -> Option<Vec<u8>> {
         Words::new(self.sets.get(set)?).word(name)
     }
@@ -85,7 +86,8 @@ impl<'s> Words<'s> {
         Self { models, counts }
     }
 
-    /// The word for a name, in the spelling of the most similar name.
+    /// The word for a name, in the spelling of the most similar name. `None` if no spelling can
+    /// write it.
     fn word(&self, name: &[u8]) -> Option<Vec<u8>> {
         match self.counts.first_key_value() {
             None => return Some(name.to_vec()),
@@ -114,7 +116,8 @@ fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// The text without dropped values: the number of a set, and the exact bytes of its dropped values.
+/// The text without dropped values. `gone` has the number of each set, and the exact bytes of the
+/// values that it drops.
 fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
     let Ok(list) = DepsList::parse(text) else { return Vec::new() };
     let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -161,14 +164,14 @@ impl<'t> Writer<'t> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// The line of a value: from after a line end to the next `\n`.
+    /// The line of a value, without its final `\n`. A value may extend over several lines.
     fn line(&self, span: &Range<usize>) -> Range<usize> {
         let begin = memchr::memrchr(b'\n', self.part(0..span.start)).map_or(0, |end| end + 1);
         let rest = memchr::memchr(b'\n', self.part(span.end..self.text.len()));
         begin..rest.map_or(self.text.len(), |len| span.end + len)
     }
 
-    /// The line end of a line. The last line takes the line end that the file uses.
+    /// The line end of a line. For the last line of the file, the line end that the file uses.
     fn eol(&self, line: &Range<usize>) -> &'static [u8] {
         let crlf = if line.end < self.text.len() {
             self.part(line.clone()).ends_with(b"\r")
@@ -202,7 +205,8 @@ impl<'t> Writer<'t> {
         line.iter().copied().take_while(|b| matches!(b, b' ' | b'\t')).collect()
     }
 
-    /// The indentation of values near item `at` that begin a line.
+    /// The indentation of the first value that begins a line, from item `at` on, else before it.
+    /// Without one, the indentation of the command and two spaces.
     fn indent(&self, at: usize) -> Vec<u8> {
         let items = &self.set.items;
         let near = items[at..].iter().chain(items[..at].iter().rev());
@@ -267,7 +271,7 @@ impl<'t> Writer<'t> {
     fn fill(&self, add: &BTreeSet<&[u8]>, edits: &mut Vec<Edit>) {
         let at = self.set.body.start;
         let line = self.line(&(at..at));
-        // A comment after the name stays on its line.
+        // A comment after the name of the set stays on its line.
         let body = self.part(at..self.set.body.end);
         let comment = body.iter().position(|b| !matches!(b, b' ' | b'\t'));
         let at = if comment.is_some_and(|comment| body[comment] == b'#') { line.end } else { at };
@@ -284,7 +288,7 @@ impl<'t> Writer<'t> {
 
     fn after(&self, at: usize, word: &[u8], edits: &mut Vec<Edit>) {
         let items = &self.set.items;
-        // No name may follow a closed item, such as an option for the next value.
+        // A new name may not follow a closed item, such as an option for the next value.
         let open = (at..items.len()).find(|at| !items[*at].is_closed);
         let at = open.unwrap_or(items.len() - 1);
         let item = &items[at];
@@ -337,7 +341,8 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// The bytes to remove with a value: its whole line, or the blanks or the `;` before it.
+    /// The bytes to remove for a value: its whole line, or the value with the blanks or one `;`
+    /// beside it, and with a comment after it.
     fn extent(&self, at: usize, words: &BTreeSet<Vec<u8>>) -> Range<usize> {
         let item = &self.set.items[at];
         let span = item.span.clone();
@@ -365,7 +370,7 @@ impl<'t> Writer<'t> {
             if ends {
                 return line.start..line.end + 1;
             }
-            // The rest of the line moves to the line before, unless that line ends with a comment.
+            // The rest of the line moves to the previous line, unless that line contains a comment.
             let above = self.part(0..line.start);
             let eol = if above.ends_with(b"\r\n") { 2 } else { 1 };
             let above_line =

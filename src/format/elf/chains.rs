@@ -9,7 +9,7 @@ use crate::format::{Defect, Table};
 use object::elf;
 use std::ops::Range;
 
-/// A lookup through such a table finds no symbol.
+/// Defect of a hash table in which no lookup finds a symbol.
 const NO_BUCKETS: &str = "has no buckets, and the file defines symbols";
 
 impl Tables {
@@ -40,7 +40,8 @@ impl Tables {
         Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
     }
 
-    /// A word of a SysV table; a word that is too large for a symbol index counts as absent.
+    /// A word of a SysV table. `None` beyond the end, or for a 64-bit word that is too large for an
+    /// index.
     fn index_at(&self, range: &Range<usize>, index: usize, width: Width) -> Option<u32> {
         if width == Width::Four {
             return self.u32_at(range, index);
@@ -50,7 +51,7 @@ impl Tables {
         (high == 0).then_some(low)
     }
 
-    /// The symbol that a word of the GNU chains belongs to. On MIPS a table translates the index.
+    /// The symbol that a word of the GNU chains belongs to. On MIPS, a table translates its index.
     fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
         match translation {
             None => Some(symbol),
@@ -58,7 +59,7 @@ impl Tables {
         }
     }
 
-    /// Validates the hash table and counts the symbols.
+    /// Validates the hash table that the loader uses, and counts the symbols.
     pub(super) fn set_hash(
         &mut self,
         gnu: Option<Range<usize>>,
@@ -134,7 +135,7 @@ impl Tables {
             .ok_or(short)?;
         let (chains, translation) = match self.mips_symbols {
             None => (buckets_end..range.end, None),
-            // Both tables have one word for each symbol from `base` on.
+            // The chains and the translation have one word for each symbol from `base` on.
             Some(count) => {
                 let Ok(count) = u32::try_from(count) else {
                     return Err("belongs to more symbols than a relocation can name");
@@ -155,9 +156,9 @@ impl Tables {
         })
     }
 
-    /// The number of symbols, and the defect of buckets, chains or filter. The number comes from
-    /// the end of the last chain, or on MIPS from DT_MIPS_SYMTABNO. It is `None` if no symbol is
-    /// hashed or the last chain has no end.
+    /// The number of symbols, and the defect of buckets, chains or filter. On MIPS, the number is
+    /// DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol; the number is
+    /// `None` if no symbol is hashed or that chain has no end.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
@@ -207,8 +208,8 @@ impl Tables {
         symbols.take_while(is_symbol).any(|symbol| symbol.is_export())
     }
 
-    /// The defect of the buckets and chains of a SysV hash table, if any. A circular chain hangs
-    /// the loader at the first name that is not on it.
+    /// The defect of the buckets and chains of a SysV hash table, if any. In a circular chain, the
+    /// loader searches forever for a name that is not on it.
     fn sysv_fault(&self) -> Option<&'static str> {
         let HashTable::Sysv { buckets, chains, width } = &self.hash else {
             return self.defines_something().then_some(NO_BUCKETS);
@@ -261,8 +262,8 @@ impl Tables {
         Ok((hash, chain_count))
     }
 
-    /// Calls `visit` for every symbol in the GNU hash table, with its hash without the lowest bit;
-    /// false if the object has no such table.
+    /// Calls `visit` for every symbol in the GNU hash table, with the hash of its name without the
+    /// lowest bit. Returns false if the object has no such table.
     pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, SymbolIndex)) -> bool {
         let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
         let words = self.bytes[chains.clone()].chunks_exact(4);
@@ -296,7 +297,8 @@ impl Tables {
         }
     }
 
-    /// Like [`Self::each_word`], with the index of each symbol as the second argument.
+    /// Like [`Self::each_word`], with the index of each symbol as the second argument. A GNU table
+    /// is visited even if all its buckets are empty.
     pub fn each_hashed(&self, mut visit: impl FnMut(u32, SymbolIndex)) {
         match &self.hash {
             HashTable::None => {}
@@ -312,7 +314,7 @@ impl Tables {
         }
     }
 
-    /// The hash word of a symbol from [`Self::unhashed_end`] on.
+    /// The hash word of a symbol in the GNU hash table. `None` for other symbols, and on MIPS.
     pub fn word(&self, symbol: SymbolIndex) -> Option<u32> {
         let HashTable::Gnu { chains, base, translation: None, .. } = &self.hash else {
             return None;
@@ -334,8 +336,9 @@ impl Tables {
         }
     }
 
-    /// Walks the chain of `hash`, from the symbol `from` on or from its start; `None` for another
-    /// kind of table.
+    /// Walks the chain of `hash` in a GNU hash table, from its start or from the symbol `from`.
+    /// Calls `visit` for each symbol with this hash, and returns its first result. `None` for
+    /// another kind of table.
     pub(super) fn walk_gnu<T>(
         &self,
         hash: u32,

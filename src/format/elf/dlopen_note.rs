@@ -33,7 +33,7 @@ pub struct RequiredLibrary {
     pub feature: String,
 }
 
-/// An entry as written.
+/// An entry of the JSON array.
 #[derive(Deserialize)]
 struct Entry {
     soname: Vec<String>,
@@ -69,7 +69,7 @@ impl DlopenNotes {
     }
 }
 
-/// The library of an entry, if the object does not work without it.
+/// The library of an entry of priority `required`. `None` for other entries, and without a name.
 fn required(entry: Entry) -> Option<RequiredLibrary> {
     let names: Vec<String> = entry.soname.into_iter().filter(|name| !name.is_empty()).collect();
     let is_required = entry.priority == "required" && !names.is_empty();

@@ -1,5 +1,5 @@
 //! The dynamic section as `elf/get-dynamic-info.h` reads it: the last of repeated tags counts,
-//! needs keep their order, and DT_NULL ends it.
+//! needs keep their order, and DT_NULL ends the section.
 
 use super::NeedKind;
 use super::header::Header;
@@ -21,8 +21,9 @@ const NAMES: [elf::DynamicTag; 6] = [
     elf::DT_RUNPATH,
 ];
 
-/// Upper bound of the needs that are read from one file; the others are only counted. Linkers write
-/// less than a thousandth of this number, and each need may become a finding of several kilobytes.
+/// Upper bound for the number of needs that are read from one file. Further needs are only counted.
+/// Linkers write less than a thousandth of this number, and each need may become a finding of
+/// several kilobytes.
 const MOST_NEEDS: usize = 100_000;
 
 /// Values of the relevant tags; addresses are not yet translated to file offsets.
@@ -57,8 +58,9 @@ pub(super) struct Dynamic {
     /// `elf/get-dynamic-info.h`).
     pub(super) absurd: bool,
     pub(super) relr: bool,
-    /// DT_INIT_ARRAYSZ and DT_FINI_ARRAYSZ.
+    /// DT_INIT_ARRAYSZ, in bytes.
     pub(super) init_size: u64,
+    /// DT_FINI_ARRAYSZ, in bytes.
     pub(super) fini_size: u64,
     pub(super) flags: u64,
     pub(super) flags_1: u64,
@@ -67,7 +69,8 @@ pub(super) struct Dynamic {
     pub(super) symbolic_tag: bool,
     pub(super) textrel_tag: bool,
     pub(super) bind_now_tag: bool,
-    /// All addresses of tables. A table ends at the latest where the next one starts.
+    /// The addresses of tables and functions. A table ends at the latest at the next of these
+    /// addresses.
     pub(super) addresses: Vec<u64>,
     /// True if DT_NULL was found.
     pub(super) terminated: bool,
@@ -77,9 +80,11 @@ pub(super) struct Dynamic {
 #[derive(Default, Debug, Clone, Copy)]
 pub(super) struct Got {
     pub(super) address: Option<u64>,
-    /// DT_MIPS_LOCAL_GOTNO, DT_MIPS_GOTSYM and DT_MIPS_SYMTABNO.
+    /// DT_MIPS_LOCAL_GOTNO, the number of local entries.
     pub(super) local: u64,
+    /// DT_MIPS_GOTSYM, the symbol of the first global entry.
     pub(super) first: u64,
+    /// DT_MIPS_SYMTABNO, the number of dynamic symbols.
     pub(super) symbols: u64,
 }
 
@@ -125,8 +130,8 @@ impl Dynamic {
         out
     }
 
-    /// Position of the first entry whose value is the string table offset `name`, in bytes from the
-    /// start of the section.
+    /// Position of the first name in the section whose string table offset is `name`, in bytes from
+    /// the start of the section. 0 if there is none.
     pub(super) fn place_of_name(header: &Header, bytes: &[u8], name: u64) -> u64 {
         if header.is_64 {
             Self::place_of_name_as::<elf::FileHeader64<object::Endianness>>(header, bytes, name)
@@ -233,7 +238,7 @@ impl Dynamic {
         value
     }
 
-    /// The larger number of functions in DT_INIT_ARRAY and DT_FINI_ARRAY.
+    /// The number of functions in DT_INIT_ARRAY or in DT_FINI_ARRAY, whichever is larger.
     pub(super) fn constructors(&self, header: &Header) -> u32 {
         let each = if header.is_64 { 8 } else { 4 };
         u32::try_from(self.init_size.max(self.fini_size) / each).unwrap_or(u32::MAX)

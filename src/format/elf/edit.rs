@@ -14,23 +14,24 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Edited {
     /// The object.
     pub object: Object,
-    /// Its relocations.
+    /// The relocations of the object.
     pub relocations: Relocations,
 }
 
-/// The changes of another link.
+/// The changes that another link makes to an object.
 pub struct Relink<'a> {
-    /// True for unversioned names that the object itself will define, so that its references to
-    /// them disappear.
+    /// True for names that the object itself will define. Its unversioned references to them
+    /// disappear.
     pub inside: &'a dyn Fn(&[u8]) -> bool,
-    /// Names that the object will refer to, in addition to the present ones.
+    /// Names that the object will refer to, besides its present ones.
     pub outside: &'a [&'a [u8]],
     /// Further needs, at the end.
     pub needs: &'a [&'a [u8]],
 }
 
 impl Object {
-    /// The object after `relink`. `None` if its tables were not kept, or are full.
+    /// The object after `relink`. `None` if its tables were not kept, or a table or a size would
+    /// overflow.
     pub fn linked_again(&self, relocations: &Relocations, relink: &Relink<'_>) -> Option<Edited> {
         let tables = self.tables.as_ref()?;
         let bound = |reference: &&Reference| {
@@ -87,7 +88,7 @@ impl Object {
 pub struct NewSearchPath<'a> {
     /// True for DT_RPATH, false for DT_RUNPATH.
     pub is_rpath: bool,
-    /// The entries, divided by colons.
+    /// The entries, separated by colons.
     pub text: &'a [u8],
 }
 
@@ -98,7 +99,7 @@ pub struct NewNeeds<'a> {
     pub first: &'a BTreeSet<Vec<u8>>,
     /// Needs that are dropped.
     pub dropped: &'a BTreeSet<Vec<u8>>,
-    /// New names by old name. DT_VERNEED changes with them.
+    /// New names by old name. The file names in DT_VERNEED change with them.
     pub replaced: &'a BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -166,8 +167,8 @@ impl Object {
 }
 
 impl Tables {
-    /// The tables with further undefined symbols at the end; hash tables do not list undefined
-    /// symbols.
+    /// The tables with further undefined symbols at the end. Hash tables do not list undefined
+    /// symbols, so they stay as they are.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
         // Bytes after the end of the table are not symbols.
@@ -180,7 +181,7 @@ impl Tables {
         Some(out)
     }
 
-    /// An added undefined symbol, which is not in the file.
+    /// An undefined symbol that [`Self::with_undefined`] added. `None` for a symbol of the file.
     pub(super) fn added(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         let name = self.added.get(index.number().checked_sub(self.count)? as usize)?;
         Some(Symbol {

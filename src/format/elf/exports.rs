@@ -1,6 +1,6 @@
-//! The definitions that an object exports, without versions. Reports with `--facts` and
-//! `facts::plugins` list them. `audit::linked` and `merged::solve` look names up as dlsym does, to
-//! exclude names that archives need not define. `bind` has more exact lookups of its own.
+//! The definitions that an object exports. Facts and rules list them, or look one up as the loader
+//! does for a reference without a version. `audit::linked` and `merged::solve` look names up as a
+//! linker does. The lookups of `bind`, with versions, are in `find`.
 
 use super::find::Query;
 use super::hash_table::HashTable;
@@ -11,9 +11,9 @@ use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
 
 impl Object {
-    /// True if an unversioned reference to `name` finds a definition here that the loader binds to
-    /// (`do_lookup_x` of `elf/dl-lookup.c`). `hash` is the GNU hash of `name`; `limit` is that of
-    /// [`Self::find`].
+    /// True if an unversioned reference to `name` finds a definition in this object to which the
+    /// loader binds it (`do_lookup_x` of `elf/dl-lookup.c`). `hash` is the GNU hash of `name`.
+    /// `limit` has the meaning that it has for [`Self::find`].
     pub fn defines(&self, name: &[u8], hash: u32, limit: u16) -> bool {
         let may = self.tables.as_ref().is_some_and(|tables| tables.bloom().may_hold(hash));
         let found = || self.find(&Query::new(name, hash, None), limit);
@@ -29,9 +29,9 @@ impl Object {
 const HIDDEN_VERSION: u16 = 0x8000;
 
 impl Object {
-    /// True if a linker takes a definition here for `name`, which may end with `@` and a version. A
-    /// name without a version fits a default version, or a definition without one
-    /// (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
+    /// True if a linker resolves `name` with a definition of this object. The name may end with `@`
+    /// or `@@` and a version. A name without a version fits a default version, or a definition
+    /// without one (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
     pub fn satisfies_link(&self, name: &[u8]) -> bool {
         let Some(tables) = &self.tables else { return false };
         let at = memchr::memchr(b'@', name);
@@ -87,8 +87,9 @@ impl Tables {
         self.indices().filter_map(|index| self.export(index))
     }
 
-    /// Those of [`Self::exports`] that may have one of `names`, in their order. A GNU hash table
-    /// selects them, so that few names are read.
+    /// The symbols of [`Self::exports`] that may have one of `names`, in the order of the symbol
+    /// table. A GNU hash table selects them, so that few names are read. Without one, these are all
+    /// exports.
     pub fn exports_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<Symbol<'_>> {
         let mut found: Vec<SymbolIndex> = self.unhashed_indices().collect();
         for hash in names.map(hash::gnu).filter(|hash| self.bloom().may_hold(*hash)) {
@@ -102,12 +103,12 @@ impl Tables {
         found.into_iter().filter_map(|index| self.export(index)).collect()
     }
 
-    /// The indices of all symbols.
+    /// The indices of all symbols, without the reserved index 0.
     pub fn indices(&self) -> impl ExactSizeIterator<Item = SymbolIndex> + use<> {
         (1..self.count).map(SymbolIndex::new)
     }
 
-    /// The indices of all symbols below [`Self::unhashed_end`].
+    /// The indices of the symbols below [`Self::unhashed_end`], without the reserved index 0.
     pub fn unhashed_indices(&self) -> impl Iterator<Item = SymbolIndex> + use<> {
         (1..self.unhashed_end().number()).map(SymbolIndex::new)
     }

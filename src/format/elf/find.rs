@@ -1,5 +1,5 @@
 //! The lookup of one name in one object, as in glibc (`elf/dl-lookup.c`, `do_lookup_x` and
-//! `check_match`). It selects the symbol of a chain that fits a reference and its version.
+//! `check_match`). The lookup selects the symbol of a chain that fits a reference and its version.
 //! `bind::lookup` uses it, and so does `exports` for lookups without a version. `chains` walks the
 //! chains.
 
@@ -15,9 +15,9 @@ use std::cell::Cell;
 pub struct Query<'q> {
     /// The name without NUL.
     pub name: &'q [u8],
-    /// Its GNU hash.
+    /// GNU hash of the name.
     pub hash: u32,
-    /// The version that the reference requires.
+    /// The version that the reference requires, if any.
     pub version: Option<Wanted<'q>>,
     /// True if undefined entries with a value do not count (`ELF_RTYPE_CLASS_PLT`).
     pub plt: bool,
@@ -30,9 +30,9 @@ pub struct Query<'q> {
 /// A version that a reference requires.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'q> {
-    /// SysV hash of the name.
+    /// SysV hash of the version name.
     pub hash: u32,
-    /// The name.
+    /// The version name.
     pub name: &'q [u8],
     /// True if vna_other has its top bit set.
     pub hidden: bool,
@@ -47,7 +47,8 @@ pub struct Candidate {
     pub bind: u8,
     /// STV_*
     pub visibility: u8,
-    /// True for SHN_UNDEF: an entry with a value in a program that is not position-independent.
+    /// True for an undefined entry. Its value is the address of a PLT slot, in a program that is
+    /// not position-independent.
     pub undefined: bool,
     /// st_size
     pub size: u64,
@@ -73,11 +74,12 @@ impl<'q> Query<'q> {
 /// The state of `check_match` during the walk through one object's chain.
 #[derive(Default)]
 struct Walk {
-    /// Number of visible versions for an unversioned reference, and the first of them.
+    /// For an unversioned reference: number of definitions with a visible version.
     versions: u32,
+    /// The first of these definitions.
     versioned: Option<Candidate>,
-    /// The definition without a version that glibc 2.42 takes only if the walk finds no exact
-    /// match.
+    /// The first definition without a matching version. glibc 2.42 takes it only if the walk finds
+    /// no exact match.
     fallback: Option<Candidate>,
 }
 
@@ -120,7 +122,7 @@ impl Object {
         taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
     }
 
-    /// `check_match` of `elf/dl-lookup.c`: `None` if the walk continues.
+    /// `check_match` of `elf/dl-lookup.c`. `None` if the walk continues.
     fn check<H: FileHeader<Endian = Endianness>>(
         &self,
         tables: &Tables,

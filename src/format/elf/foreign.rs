@@ -1,7 +1,7 @@
 //! Foreign files: objects of other operating systems, code for kernels, devices and accelerators,
-//! and machines without known loader rules. They are counted by kind and not audited. The kind
-//! follows from the header, the notes in the file's first bytes, PT_INTERP and the needs, or for
-//! two kinds from the path.
+//! core files, debug companions, and code for machines without known loader rules. They are counted
+//! by kind and not audited. The kind follows from the header, the program headers, the notes in the
+//! file's first bytes, PT_INTERP, the needs and their versions, or for two kinds from the path.
 //!
 //! `read` classifies each object, and `facts` adds the two kinds that a path decides.
 
@@ -13,7 +13,7 @@ use object::read::elf::NoteIterator;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Reasons why a file belongs to another system.
+/// The kinds of foreign files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Foreign {
     /// An object of FreeBSD, also of Debian's kFreeBSD.
@@ -48,10 +48,10 @@ pub enum Foreign {
     Machine,
 }
 
-/// One kind of foreign files.
+/// The properties of one kind of foreign files.
 struct Kind {
     foreign: Foreign,
-    /// The key of its count in reports.
+    /// The key under which reports count such files.
     name: &'static str,
     /// The words for such a file, such as `a kernel module`. Those for an operating system, such as
     /// `an Android`, precede a noun.
@@ -60,9 +60,9 @@ struct Kind {
     osabi: Option<elf::OsAbi>,
     /// The owner of a type 1 note that all its programs have.
     note: &'static [u8],
-    /// The OS word of the GNU ABI note.
+    /// The operating system in the GNU ABI note, its first word.
     gnu: Option<u32>,
-    /// Paths of its loaders, in full or in part: PT_INTERP starts with one of them.
+    /// Prefixes of the paths of its loaders, with which PT_INTERP begins.
     interps: &'static [&'static str],
     /// The name of its libc, if no libc of Linux has that name.
     libc: &'static [u8],
@@ -185,10 +185,10 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Libraries that only bionic has beside its `libc.so`.
+/// Libraries that an object needs beside `libc.so` only if it is linked against bionic.
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
-/// Upper bound of the PT_NOTE segments that are read; linkers write at most three.
+/// Upper bound for the number of PT_NOTE segments that are read; linkers write at most three.
 pub(super) const MOST_NOTES: usize = 8;
 
 /// The position of a PT_NOTE segment in the file.
@@ -204,13 +204,13 @@ impl Foreign {
         KINDS.iter().find(|kind| kind.foreign == self).unwrap_or(&NONE)
     }
 
-    /// The key of its count in reports.
+    /// The key under which reports count files of this kind.
     pub fn name(self) -> &'static str {
         self.kind().name
     }
 
-    /// The words for such a file, with an article. After those for an operating system, a noun must
-    /// follow.
+    /// The words for such a file, such as `a kernel module`. Those for an operating system, such as
+    /// `an Android`, precede a noun.
     pub fn what(self) -> &'static str {
         self.kind().what
     }
@@ -220,7 +220,7 @@ impl Foreign {
         self < Self::Standalone
     }
 
-    /// The system in the notes. Notes outside of `head` are ignored.
+    /// The system that the notes name, if any. Notes outside of `head` are ignored.
     pub(super) fn of_notes(header: &Header, head: &[u8], notes: &[Notes]) -> Option<Self> {
         notes.iter().take(MOST_NOTES).find_map(|notes| {
             let start = usize::try_from(notes.offset).ok()?;
@@ -231,7 +231,8 @@ impl Foreign {
         })
     }
 
-    /// The kind of an object, by the facts read so far; `noted` is the system in its notes.
+    /// The kind of an object by the facts read so far, or `None` for an object that Linux may load.
+    /// `noted` is the system in its notes.
     pub(super) fn of(object: &Object, noted: Option<Self>) -> Option<Self> {
         let header = &object.header;
         match object.role {
@@ -244,11 +245,11 @@ impl Foreign {
             _ if machine::is_device(header.machine) => return Some(Self::Gpu),
             _ => {}
         }
-        // A linker accepts an object of any system.
+        // A relocatable object is not foreign: a linker accepts objects of any system.
         if object.role == Role::Relocatable {
             return None;
         }
-        // The kernel starts such a program, regardless of EI_OSABI and notes.
+        // The kernel starts a program with a loader of Linux, regardless of EI_OSABI and notes.
         if object.interp().is_some_and(|interp| is_of_linux(object, interp)) {
             return None;
         }
@@ -269,7 +270,8 @@ impl Foreign {
             .or_else(|| is_of_unknown_machine(object).then_some(Self::Machine))
     }
 
-    /// The kind of an object at `path`, which decides two of the kinds.
+    /// The kind of an object at `path`. The path decides if an object is a kernel module or
+    /// firmware.
     pub fn at(path: &Path, object: &Object) -> Option<Self> {
         let path = path.as_os_str().as_bytes();
         match object.foreign {
@@ -287,7 +289,7 @@ impl Foreign {
     }
 }
 
-/// The system in the notes of one segment.
+/// The system that the notes of one segment name, if any.
 fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Foreign> {
     // Both classes have the same note format.
     type File = elf::FileHeader64<object::Endianness>;
@@ -315,8 +317,8 @@ fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Fore
     None
 }
 
-/// True if PT_INTERP names a loader of Linux: the file name of a loader for this machine, or
-/// musl's.
+/// True if PT_INTERP names a loader of Linux: its file name begins with `ld-musl-` or `ld-linux`,
+/// or is that of a loader for this machine.
 fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let name = last_part(interp);
     if name.starts_with(b"ld-musl-") || name.starts_with(b"ld-linux") {
@@ -325,13 +327,14 @@ fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let Some(row) = machine::of(object.header.target()) else { return false };
     let mut loaders = row.loaders.iter().map(|loader| loader.as_bytes());
     if name == b"ld.so.1" {
-        // Solaris uses this path too.
+        // Loaders of Solaris have this name too.
         return !is_of_solaris(object, interp) && loaders.any(|loader| loader == interp);
     }
     loaders.any(|loader| last_part(loader) == name)
 }
 
-/// True for a program with the 32-bit loader of Solaris, whose path old Linux ports also use.
+/// True for a program with the 32-bit loader of Solaris. Loaders of some Linux ports have the same
+/// path, so the name of the libc decides.
 fn is_of_solaris(object: &Object, interp: &[u8]) -> bool {
     interp == b"/lib/ld.so.1" && needs(object, b"libc.so.1")
 }
@@ -354,7 +357,8 @@ fn needs_bionic(object: &Object) -> bool {
     versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
 }
 
-/// True if the machine is unknown. A header overwritten with zeros has no machine.
+/// True if no loader rules are known for the machine. EM_NONE does not count: such a header was
+/// overwritten with zeros.
 fn is_of_unknown_machine(object: &Object) -> bool {
     let header = &object.header;
     header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()

@@ -15,7 +15,7 @@ use object::{Endianness, elf};
 /// `STO_MIPS_PLT`: the value of an undefined entry is the canonical address of a PLT slot.
 const MARKED: u8 = elf::STO_MIPS_PLT.0;
 
-/// Positions of the table and of its symbols in the file.
+/// Positions of the global entries and of their symbols in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Got {
     /// File offset of the first global entry.
@@ -28,12 +28,14 @@ pub(super) struct Got {
     pub(super) count: u32,
 }
 
-/// True if an entry with SHN_UNDEF cannot be a definition (`elf_machine_sym_no_match`).
+/// True if an undefined entry with this st_other cannot be a definition
+/// (`elf_machine_sym_no_match`).
 pub(super) fn is_unmarked(other: u8) -> bool {
     other & MARKED == 0
 }
 
-/// Finds the table and its symbols; `None` if the object has none.
+/// Finds the global entries and their symbols. `None` if the object has none, or if a defect is
+/// reported.
 pub(super) fn place(
     segments: &Segments,
     header: &Header,
@@ -101,7 +103,8 @@ fn each_as<H: FileHeader<Endian = Endianness>>(
     Ok(())
 }
 
-/// The relocation class of one entry. A lazy stub is bound at the first call, like a jump slot.
+/// The relocation class of one entry, or `None` without a lookup. A lazy stub is bound at the first
+/// call, like a jump slot.
 fn class<H: FileHeader<Endian = Endianness>>(
     e: Endianness,
     symbol: &H::Sym,

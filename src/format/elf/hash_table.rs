@@ -1,12 +1,12 @@
-//! The kinds of hash tables, and the filter of a GNU one. `chains` validates tables and walks
-//! through them.
+//! The kinds of hash tables, and the filter of a GNU hash table. `chains` validates tables and
+//! walks through them.
 
 use std::ops::Range;
 
 /// The hash table that the loader uses: GNU if present, else SysV (`elf/dl-setup_hash.c`).
 #[derive(Debug, Clone)]
 pub(super) enum HashTable {
-    /// No table, or one without buckets: no lookup finds a symbol.
+    /// No table, an invalid one, or one without buckets: no lookup finds a symbol.
     None,
     Gnu {
         bloom: Range<usize>,
@@ -15,7 +15,7 @@ pub(super) enum HashTable {
         /// Starts with the word of symbol `base`.
         chains: Range<usize>,
         base: u32,
-        /// MIPS: the symbols of the words from `base` on.
+        /// On MIPS: the symbol indices that belong to the words of `chains`.
         translation: Option<Range<usize>>,
     },
     Sysv {
@@ -44,7 +44,7 @@ impl Width {
 }
 
 /// The Bloom filter of a GNU hash table, or a substitute in an object without one. A scope holds
-/// one for each of its objects: three of four lookups in an object end here.
+/// one for each of its objects. Three of four lookups in an object end at its filter.
 #[derive(Clone, Copy, Debug)]
 pub enum Bloom<'t> {
     /// No lookup finds a symbol.
@@ -66,21 +66,21 @@ pub struct Filter<'t> {
 }
 
 impl Filter<'_> {
-    /// The word for `hash`, where words are `N` bytes wide.
+    /// The word of the filter for `hash`, if words are `N` bytes wide.
     #[inline]
     fn word<const N: usize>(self, hash: u32) -> Option<[u8; N]> {
         let index = (hash as usize / (8 * N)) & (self.words.len() / N).wrapping_sub(1);
         self.words.get(index * N..(index + 1) * N)?.try_into().ok()
     }
 
-    /// The shifted hash, for the second bit to test. Processors shift 32-bit words by the lowest
-    /// five bits of `shift`.
+    /// The shifted hash, which gives the second bit to test. Processors shift 32-bit words by the
+    /// lowest five bits of `shift`.
     fn second(self, hash: u32) -> u32 {
         hash.wrapping_shr(self.shift)
     }
 }
 
-/// Moves items to `held` if `may_be` accepts them.
+/// Moves the items that `may_be` accepts from `all` to `held`.
 fn split<T: Copy>(all: &mut Vec<T>, held: &mut Vec<T>, may_be: impl Fn(&T) -> bool) {
     all.retain(|one| {
         let may_be = may_be(one);
@@ -92,7 +92,8 @@ fn split<T: Copy>(all: &mut Vec<T>, held: &mut Vec<T>, may_be: impl Fn(&T) -> bo
 }
 
 impl Bloom<'_> {
-    /// Moves the items of `all` that the object may define to `held`, by [`Self::may_hold`].
+    /// Moves items from `all` to `held` if the object may define them ([`Self::may_hold`]). `hash`
+    /// returns the GNU hash of an item's name.
     pub fn sift<T: Copy>(self, all: &mut Vec<T>, hash: impl Fn(&T) -> u32, held: &mut Vec<T>) {
         match self {
             Self::Never => {}
@@ -113,7 +114,7 @@ impl Bloom<'_> {
         }
     }
 
-    /// False if no symbol has this GNU hash.
+    /// False if a lookup of a name with this GNU hash finds no symbol. True if it may find one.
     #[inline]
     pub fn may_hold(self, hash: u32) -> bool {
         match self {

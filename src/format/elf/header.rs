@@ -5,7 +5,7 @@ use super::machine::{self, IdentRules};
 use super::target::Target;
 use object::{Endianness, elf};
 
-/// The first bytes of a file, kept so that the loader's reaction to it can be computed.
+/// The first bytes of a file. The loader's reaction to the file is computed from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
     /// e_ident, e_type and e_machine; zero beyond the end of a shorter file.
@@ -14,7 +14,7 @@ pub struct Ident {
     pub seen: u8,
 }
 
-/// The ELF header in the byte order of this machine.
+/// The ELF header, in the byte order of this machine except for e_ident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// e_ident, and the number of bytes seen.
@@ -37,7 +37,8 @@ pub struct Header {
     pub phentsize: u16,
     /// e_phnum
     pub phnum: u16,
-    /// e_shoff, and the end of the section headers. Both are 0 without section headers.
+    /// e_shoff, and the end of the section headers as a file offset. Both are 0 without section
+    /// headers.
     pub sections: (u64, u64),
     /// True if all program headers could be read.
     pub phdrs_present: bool,
@@ -76,7 +77,8 @@ impl Ident {
         Self { bytes, seen: u8::try_from(head.len().min(64)).unwrap_or(64) }
     }
 
-    /// The reaction of a loader for `target` to a file without a readable ELF header.
+    /// The reaction of a loader for `target` to the length and the e_ident of a file.
+    /// [`Header::reaction`] continues with the other fields.
     pub fn reaction(&self, target: Target) -> LoaderReaction {
         let header_size = if target.is_64 { 64 } else { 52 };
         if self.seen < header_size {
@@ -109,7 +111,7 @@ impl Ident {
         }
     }
 
-    /// The defect of an e_ident of the right class, in the order of the loader's checks.
+    /// The loader's message about an e_ident of the right class, by the first check that fails.
     fn fault(ident: &[u8; 20], target: Target, rules: IdentRules) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {
@@ -135,14 +137,14 @@ impl Ident {
     }
 }
 
-/// The byte order of EI_DATA.
+/// The byte order, which is big-endian if `big` is true.
 pub(super) fn endian(big: bool) -> Endianness {
     if big { Endianness::Big } else { Endianness::Little }
 }
 
 impl Header {
-    /// Reads the header from the first bytes of a file. `None` if class or byte order are unknown,
-    /// or the file is shorter than a header.
+    /// Reads the header from the first bytes of a file. `None` if the class or the byte order is
+    /// unknown, or if the file is shorter than a header.
     pub fn parse(head: &[u8]) -> Option<Self> {
         use object::read::elf::FileHeader;
         fn convert<H: FileHeader<Endian = Endianness>>(head: &[u8], big: bool) -> Option<Header> {
@@ -180,7 +182,7 @@ impl Header {
         }
     }
 
-    /// The target for which a loader can take this object.
+    /// The target of the loaders that can take this object.
     pub fn target(&self) -> Target {
         Target {
             is_64: self.is_64,
@@ -191,7 +193,8 @@ impl Header {
         }
     }
 
-    /// The reaction of a loader for `target` to this file, in the order of `open_verify`.
+    /// The reaction of a loader for `target` to this file. The checks are in the order of
+    /// `open_verify`.
     pub fn reaction(&self, target: Target) -> LoaderReaction {
         let ident = self.ident.reaction(target);
         if ident != LoaderReaction::Accepted {

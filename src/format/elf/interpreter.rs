@@ -1,9 +1,9 @@
-//! The strings of a loader binary of glibc: its search directories, the path of its cache, the
-//! value of `$LIB` and its release. Of musl's loader, only the release matters.
+//! The strings of a loader binary of glibc: its search directories, the paths of its cache and its
+//! preload list, the value of `$LIB` and its release. From musl's loader, only the release is used.
 //!
-//! All of them are compiled in (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h` LD_SO_CACHE,
+//! These strings are compiled in (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h` LD_SO_CACHE,
 //! `elf/dl-dst.h` DL_DST_LIB), so Nix, Guix, sysroots and biarch installs need no table of
-//! distributions. `facts::collect` reads an interpreter; `resolve::loader` uses the answer.
+//! distributions. `facts::collect` reads an interpreter; `resolve::loader` uses the result.
 
 use super::{GlibcVersion, MuslVersion};
 use crate::format::{ReadError, read_range};
@@ -19,7 +19,8 @@ const SHORTEST: usize = 3;
 /// The rules found in a loader binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreter {
-    /// The search directories, each with a trailing slash: their longest run in the binary.
+    /// The search directories, each with a trailing slash: the longest run of such strings in the
+    /// binary.
     pub system_dirs: Vec<Vec<u8>>,
     /// The path of ld.so.cache.
     pub cache: Option<Vec<u8>>,
@@ -27,11 +28,11 @@ pub struct Interpreter {
     pub preload: Option<Vec<u8>>,
     /// The value of `$LIB`.
     pub lib: Option<Vec<u8>>,
-    /// glibc's release.
+    /// The release of glibc, if the binary states it.
     pub release: Option<GlibcVersion>,
-    /// True if it has the patches of Debian and its derivatives.
+    /// True if the release text is that of Debian or Ubuntu, whose glibc has patches.
     pub debian: bool,
-    /// musl's release, if it is musl's loader.
+    /// The release of musl, if this is musl's loader; 0.0.0 if the binary does not state it.
     pub musl: Option<MuslVersion>,
 }
 
@@ -101,8 +102,8 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory at the end of `text`. If it is the `first` one of a run, other bytes than
-/// NUL may precede it: code, or a big-endian length.
+/// The search directory at the end of `text`. Before the `first` one of a run, bytes other than NUL
+/// may precede it: code, or a big-endian length.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;
@@ -118,8 +119,8 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
 }
 
 /// The value of `$LIB` if none follows the token. It is the longest string of the loader that
-/// starts with `lib` and ends `dir`, its first directory. Without one, it is the last part of
-/// `dir`, as glibc's Makefile derives it from slibdir.
+/// starts with `lib` and with which its first directory, `dir`, ends. Without one, it is the last
+/// part of `dir`, as glibc's Makefile derives it from slibdir.
 fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
     let dir = dir.strip_suffix(b"/").unwrap_or(dir);
     let is_end = |text: &&[u8]| {
@@ -135,7 +136,7 @@ fn contains(text: &[u8], what: &[u8]) -> bool {
     memmem::find(text, what).is_some()
 }
 
-/// The release in `… release version 2.36.` (the banner of ld.so since 2.33 and of libc.so.6).
+/// The release in `… release version 2.36.`, the banner of ld.so (since 2.33) and of libc.so.6.
 pub fn release(text: &[u8]) -> Option<GlibcVersion> {
     release_behind(&memmem::Finder::new(MARK), text)
 }

@@ -38,7 +38,7 @@ fn names(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// True for a library's file name with this text after `.so`.
+/// True for the file name of a library. `version` is the text of the name after `.so`.
 fn is_name(name: &[u8], version: &[u8]) -> bool {
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"._+-".contains(b);
     let is_version = |b: &u8| b.is_ascii_digit() || *b == b'.';

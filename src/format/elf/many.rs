@@ -1,6 +1,6 @@
 //! The start of many lookups in one GNU hash table at once. A lookup waits for memory four or five
-//! times, and each address depends on the previous read. Here each step is done for all names
-//! before the next, so that the processor overlaps the waits.
+//! times, and each address depends on the previous read. This module does each step for all names
+//! before the next step, so that the processor overlaps the waits.
 //! [`Object::find_from`](super::Object::find_from) continues from the result, in the same chain.
 
 use super::SymbolIndex;
@@ -8,14 +8,14 @@ use super::hash_table::HashTable;
 use super::strings::Source;
 use super::tables::Tables;
 
-/// Number of symbols whose names are read ahead together; their data fits into a first-level cache.
+/// Number of symbols whose names are read ahead together. Their data fit into a first-level cache.
 const GROUP: usize = 32;
 
 impl Tables {
-    /// For each hash, the first symbol in its chain with that hash, or STN_UNDEF. `None` for a table in
-    /// which [`Object::find_from`](super::Object::find_from) cannot start at a symbol.
+    /// For each hash, the first symbol with that hash in its chain, or STN_UNDEF. `None` if
+    /// [`Object::find_from`](super::Object::find_from) cannot start at a symbol of this table.
     ///
-    /// Afterwards the cache holds the data of these symbols.
+    /// Afterwards the processor's cache holds the data of these symbols.
     pub fn first_of_each<'o>(
         &self,
         hashes: impl Iterator<Item = u32> + Clone,

@@ -1,7 +1,7 @@
-//! ELF files as the dynamic loader sees them: the header, the program headers and the targets of
-//! PT_DYNAMIC. Only `sections` (large images) and `symtab` (`fix --minimal`) read section headers:
-//! a file runs without them, and they may be wrong. Relocatable objects, cores and files without
-//! PT_DYNAMIC are recognised, but not read further.
+//! ELF files as the dynamic loader sees them: the header, the program headers and the tables to
+//! which PT_DYNAMIC leads. Only `sections` (large images) and `symtab` (for `fix`) read section
+//! headers: a file runs without them, and they may be wrong. Relocatable objects, cores and files
+//! without PT_DYNAMIC are recognised, but not read further.
 //!
 //! `read` makes an [`Object`]; `facts::collect` calls it.
 
@@ -51,20 +51,21 @@ pub use versions::{EVERY_VERSION, NeedFile, VersionDef, VersionNeed, Versions};
 
 use super::Defect;
 
-/// The parts of a file that matter to the loader, owned and small.
+/// The parts of a file that matter to the loader. No field borrows from the file.
 #[derive(Debug)]
 pub struct Object {
     /// The ELF header.
     pub header: Header,
     /// The role of the object for a loader.
     pub role: Role,
-    /// The reason why it belongs to another system, if it does; [`Foreign::at`] also checks its
-    /// path.
+    /// The kind of foreign file, if the object is not audited for this reason. [`Foreign::at`] also
+    /// checks its path.
     pub foreign: Option<Foreign>,
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
     /// `_dl_map_object_from_fd`).
     pub refused: Option<&'static str>,
-    /// The message if its segments alone make the loader refuse it, even as an entry point.
+    /// The loader's message if the segments alone make it refuse the object, even as an entry
+    /// point.
     pub unmappable: Option<&'static str>,
     /// Its program headers, if a loader can use them.
     pub segments: Box<[Segment]>,
@@ -95,7 +96,7 @@ pub struct Object {
     /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
     /// (`elf/dl-version.c`).
     pub relr: bool,
-    /// The larger number of functions in DT_INIT_ARRAY and DT_FINI_ARRAY.
+    /// The number of functions in DT_INIT_ARRAY or in DT_FINI_ARRAY, whichever is larger.
     pub constructors: u32,
     /// True if it is linked as a program, so that its data may be the target of copy relocations.
     pub may_copy: bool,
@@ -103,15 +104,16 @@ pub struct Object {
     pub opens_plugins: bool,
     /// Needed and defined versions.
     pub versions: Versions,
-    /// References that the loader may have to bind, with GNU hashes; see [`Reference`].
+    /// References that the loader may have to bind, in the order of the symbol table.
     pub references: Box<[Reference]>,
-    /// Names of `references` and all other strings, each with its NUL.
+    /// The strings of the object, such as the names of `references`, each with its NUL.
     pub text: Box<[u8]>,
-    /// The dynamic tables, if the object may be searched for definitions.
+    /// The dynamic tables for lookups in this object, if they were kept.
     pub tables: Option<Tables>,
     /// Positions of the relocation tables, which are read on demand.
     pub relocations: relocs::Places,
-    /// The libraries that its notes declare for dlopen, if such notes are read.
+    /// The libraries that its notes declare for dlopen. `None` if such notes are not read or
+    /// declare none.
     pub dlopen_notes: Option<Box<DlopenNotes>>,
     /// The defects of the file.
     pub defects: Vec<Defect>,
@@ -129,9 +131,9 @@ pub struct Str {
 pub enum Role {
     /// It has PT_INTERP and a dynamic section: the kernel starts it through a loader.
     Program,
-    /// A shared object, or a program without PT_INTERP that has a dynamic section.
+    /// A shared object, or a program with a dynamic section and without PT_INTERP.
     Shared,
-    /// An executable without a dynamic section.
+    /// A file of type ET_EXEC or ET_DYN without a dynamic section.
     Static,
     /// ET_REL.
     Relocatable,
@@ -165,8 +167,8 @@ pub struct Need {
     pub name: Str,
 }
 
-/// A symbol that a relocation may look up: all undefined global and weak symbols, and the few
-/// defined ones whose lookup can fail. The relocations that use them are read later.
+/// A symbol that a relocation may look up: an undefined global or weak symbol, or one of the few
+/// defined ones that [`RefKind`] lists. The relocations that use it are read later.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     /// Offset of the name in [`Object::text`].
@@ -187,7 +189,7 @@ pub struct Reference {
 struct NameLen(u16);
 
 impl NameLen {
-    /// Stands for "up to the NUL": hardly any name has so many bytes.
+    /// Means that the name ends at its NUL. Hardly any name has so many bytes.
     const OF_STRING: u16 = u16::MAX;
 
     fn of(name: &[u8]) -> Self {
@@ -207,12 +209,12 @@ pub enum RefKind {
     Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
-        /// `st_size`, compared with the library's.
+        /// st_size, which is compared with that of the library's definition.
         size: CopySize,
         /// STB_WEAK: a library may lack it.
         weak: bool,
     },
-    /// Defined, but absent from the object's own hash table.
+    /// Defined, but a lookup through the object's own hash table does not find it.
     Unhashed,
 }
 
@@ -294,7 +296,7 @@ impl Object {
         &self.text[s.start as usize..(s.start + s.len) as usize]
     }
 
-    /// The indices of all references; they fit in 32 bits because each is a symbol.
+    /// The indices of all references. They fit in 32 bits, because each reference is a symbol.
     pub(crate) fn reference_indices(&self) -> std::ops::Range<u32> {
         let count = u32::try_from(self.references.len());
         0..count.expect("no more references than symbols")
@@ -309,7 +311,7 @@ impl Object {
         }
     }
 
-    /// The name of a symbol; the object may have been read without its tables.
+    /// The name of a symbol. Empty if the symbol is not a reference and the tables were not kept.
     pub fn symbol_name(&self, symbol: SymbolIndex) -> &[u8] {
         if let Ok(at) = self.references.binary_search_by_key(&symbol, |r| r.symbol) {
             return self.reference_name(&self.references[at]);
@@ -344,16 +346,16 @@ impl Object {
         }
     }
 
-    /// True if functions of its own run when it is loaded or unloaded. GCC's start files add one
-    /// function of each kind. A reference to `_ITM_registerTMCloneTable` shows that they are linked
-    /// (`crtstuff.c`).
+    /// True if the object has functions, besides those of GCC's start files, that run when it is
+    /// loaded or unloaded. The start files add one function of each kind. A reference to
+    /// `_ITM_registerTMCloneTable` shows that they are linked (`crtstuff.c`).
     pub fn has_constructors(&self) -> bool {
         let names = || self.references.iter().map(|reference| self.reference_name(reference));
         let has_start_file = || names().any(|name| name == b"_ITM_registerTMCloneTable");
         self.constructors > 1 || self.constructors == 1 && !has_start_file()
     }
 
-    /// True if a loader can start from the object.
+    /// True if the object can be the entry point of a loader: it has a dynamic section.
     pub fn is_dynamic(&self) -> bool {
         matches!(self.role, Role::Program | Role::Shared)
     }

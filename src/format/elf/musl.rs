@@ -1,6 +1,6 @@
 //! The lookup of one name in one object, as in musl (`ldso/dynlink.c`, `find_sym2`, `gnu_lookup`,
-//! `sysv_lookup`). It ignores version names, skips hidden versions, and checks only the first match
-//! of a chain.
+//! `sysv_lookup`). The lookup ignores version names, skips hidden versions, and checks only the
+//! first match of a chain.
 
 use super::find::Candidate;
 use super::tables::{Bloom, Symbol};
@@ -11,8 +11,8 @@ use object::elf;
 const HIDDEN: u16 = 0x8000;
 
 impl Object {
-    /// The definition of `name` that musl finds here. With `need_def` an undefined entry with a
-    /// value does not count.
+    /// The definition of `name` that musl finds in this object. With `need_def`, an undefined entry
+    /// with a value does not count.
     pub fn find_musl(&self, name: &[u8], need_def: bool) -> Option<Candidate> {
         let tables = self.tables.as_ref()?;
         let gnu = hash::gnu(name);

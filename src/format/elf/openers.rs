@@ -10,11 +10,11 @@ const NAMES: [&[u8]; 7] = [
     b"lt_dlopenadvise",
 ];
 
-/// The GNU hashes of the names.
+/// GNU hashes of [`NAMES`], in their order.
 const HASHES: [u32; NAMES.len()] =
     [0xf904_0207, 0x195f_b394, 0xf668_e102, 0x1bb8_d8d4, 0xa672_35e6, 0x86c1_f1b7, 0x14f1_0462];
 
-/// True for such a function; `hash` is the GNU hash of `name`.
+/// True for a function that opens plugins. `hash` is the GNU hash of `name`.
 pub(super) fn is_opener(name: &[u8], hash: u32) -> bool {
     HASHES.contains(&hash) && NAMES.contains(&name)
 }

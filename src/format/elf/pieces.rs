@@ -18,10 +18,11 @@ const MOST: u64 = 256 << 20;
 
 /// Size in bytes up to which a thread keeps its buffer for tables. Hardly any program needs more.
 pub(super) const ROOM: usize = 1 << 20;
-/// This size if no tables are kept: then the largest libraries also use the buffer, one by one.
+/// The size instead of [`ROOM`] if no tables are kept. The largest libraries then also use the
+/// buffer, one after the other.
 pub(super) const ROOM_LEAN: usize = 16 << 20;
 
-/// The position of one table: first in the file, later in the buffer.
+/// The position of one table: its offset and length in the file, and its range in the buffer.
 #[derive(Clone)]
 pub(super) struct Piece {
     pub(super) table: Table,
@@ -30,8 +31,8 @@ pub(super) struct Piece {
     pub(super) at: Range<usize>,
 }
 
-/// The tables in file order, with their positions; each ends at the latest where the next one
-/// starts.
+/// The tables in file order, with their positions. A table other than the string table ends at the
+/// latest where the next one starts.
 pub(super) fn pieces(
     segments: &Segments,
     dynamic: &Dynamic,
@@ -89,7 +90,7 @@ pub(super) fn pieces(
     pieces
 }
 
-/// Shortens tables beyond the upper bound and reports them.
+/// Shortens tables that are larger than [`MOST`], and reports a defect for each.
 pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Defect>) {
     for piece in pieces {
         if piece.len.min(file_len.saturating_sub(piece.offset)) > MOST {
@@ -103,9 +104,9 @@ pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Def
 /// Reads the pieces into one buffer and records the position of each there. Pieces in `head`, the
 /// file's first bytes, are not read again: six of ten libraries and programs have all tables there.
 ///
-/// A buffer that is kept has exactly the needed size. Otherwise it is the memory of `scratch`, so
-/// that the next file is read into the same pages. A buffer too large for `scratch` goes back to
-/// the allocator, which reuses it for other large libraries.
+/// Without `scratch`, the buffer has exactly the needed size. Otherwise it is the memory of
+/// `scratch`, so that the next file is read into the same pages. A buffer too large for `scratch`
+/// goes back to the allocator, which reuses it for other large libraries.
 pub(super) fn read_pieces(
     (file, head): (&Handle, &[u8]),
     scratch: Option<(&mut Vec<u8>, usize)>,
@@ -159,8 +160,8 @@ pub(super) fn read_pieces(
     Ok(buffer)
 }
 
-/// A buffer of at least `len` bytes with arbitrary content: later reads overwrite the bytes of an
-/// earlier file, or nothing reads them.
+/// A buffer of at least `len` bytes with arbitrary content. Later reads overwrite the bytes of an
+/// earlier file, or nothing reads these bytes.
 fn with_len(mut buffer: Vec<u8>, len: usize, room: usize) -> Vec<u8> {
     if buffer.len() < len {
         // Reserves the largest size at once: unused pages are never touched.
@@ -177,7 +178,7 @@ struct Run {
     pieces: Range<usize>,
 }
 
-/// Groups pieces, sorted by offset, across gaps of at most [`GAP`] bytes.
+/// Groups pieces, which are sorted by offset, if the gaps between them have at most [`GAP`] bytes.
 fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Reads one ELF file. The header and program headers come from its head, then the dynamic section,
-//! then all dynamic tables in one covering `pread`. That read is omitted if the head holds the
-//! tables, and doubled if a tool such as patchelf has moved one away. Finally the relevant parts
-//! are copied.
+//! Reads one ELF file. The header and program headers come from its first bytes, then the dynamic
+//! section, then all dynamic tables in one covering `pread`. That read is omitted if the first
+//! bytes hold the tables, and doubled if a tool such as patchelf has moved a table. Finally the
+//! relevant parts are copied.
 
 use super::dlopen_note::{self, DlopenNotes};
 use super::dynamic::Dynamic;
@@ -26,17 +26,18 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Room for names beyond four times the size of the string table, in bytes.
+/// The strings of an object may take four times the size of its string table, and this number of
+/// bytes more.
 const ROOM: usize = 64 << 10;
 
-/// Initial room for names in each thread, in bytes. A buffer that grows moves to fresh pages.
+/// Initial room for strings in each thread, in bytes. A buffer that grows moves to fresh pages.
 const ROOM_AT_ONCE: usize = 1 << 20;
 
 /// Size in bytes up to which the tables of a program are kept, because reading them again would
-/// cost more. Of 1,233 programs below `/usr`, 1,136 have smaller tables.
+/// cost more. Below `/usr`, 1,136 of 1,233 programs have smaller tables.
 const SMALL: u64 = 16 << 10;
 
-/// Number of exports above which a program's relocations are read to find copied data.
+/// Number of exports above which a program's relocations are read to find its copied data.
 const FEW_EXPORTS: usize = 100;
 
 /// Reads the object in `file`, whose first bytes are `head`.
@@ -109,8 +110,8 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     })
 }
 
-/// Drops defects that probably only follow from a part of the dynamic section, or of a table,
-/// beyond the end of the file.
+/// Drops defects that probably follow from another one: a part of the dynamic section, or of a
+/// table, lies beyond the end of the file. The first `known` defects stay.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {
@@ -129,7 +130,7 @@ fn early_role(header: &Header) -> Role {
     }
 }
 
-/// Bytes from the head, or from the file beyond the head.
+/// The bytes at `offset`, from `head` if it holds all of them, else from the file.
 fn slice_or_read<'h>(
     file: &Handle,
     head: &'h [u8],
@@ -221,8 +222,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes the defects of PT_LOAD headers, except from a debug companion: it copies the headers
-    /// of its original file.
+    /// Takes over the defects of PT_LOAD headers. Not called for a debug companion, which copies
+    /// the headers of its original file.
     fn take_load_defects(&mut self, object: &mut Object) {
         object.defects.append(&mut self.segments.defects);
         if !self.segments.has_loads() {
@@ -265,7 +266,7 @@ impl Reader<'_> {
         self.segments.refused.or(none)
     }
 
-    /// The loader's checks between opening and mapping a library, in its order.
+    /// The loader's checks between opening and mapping a library, in the order of the loader.
     fn refusal(&self, object: &Object, dynamic: Option<&Dynamic>) -> Option<&'static str> {
         if let Some(text) = self.unmappable() {
             return Some(text);

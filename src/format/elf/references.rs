@@ -23,7 +23,8 @@ fn is_surely_undefined(symbol: &Symbol<'_>) -> bool {
 }
 
 impl Reader<'_> {
-    /// `copied` are the symbols of copy relocations, if known.
+    /// Collects the references of an object. `copied` has the symbols of its copy relocations;
+    /// `None` if they are unknown.
     pub(super) fn take_references(
         &mut self,
         object: &Object,
@@ -93,7 +94,7 @@ impl Reader<'_> {
         kept
     }
 
-    /// The kind of reference that a symbol is, if any.
+    /// The kind of reference for a symbol. `None` if the loader never looks it up.
     fn ref_kind(
         &mut self,
         symbol: &Symbol<'_>,

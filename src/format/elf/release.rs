@@ -18,7 +18,8 @@ impl GlibcVersion {
         Self { major, minor }
     }
 
-    /// The release at the start of a text such as `2.36.9000`: its first two numbers.
+    /// The release at the start of a text such as `2.36.9000`: its first two numbers. `None`
+    /// without two.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut numbers = text.split(|b| !b.is_ascii_digit());
         let mut number = || std::str::from_utf8(numbers.next()?).ok()?.parse().ok();
@@ -49,7 +50,7 @@ impl MuslVersion {
         Self { major, minor, patch }
     }
 
-    /// Parses text that is only a release such as `1.2.3`.
+    /// Parses a text that is only a release, such as `1.2.3`. `None` for another text.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         if text.len() >= 16 || !text.last().is_some_and(u8::is_ascii_digit) {
             return None;

@@ -1,6 +1,6 @@
 //! Relocation tables. They are read only if it matters which relocations look up a symbol: for
-//! unbound references, and for objects whose bindings are all requested. `facts::collect` reads
-//! them on a need; `bind::relocation_pass` visits them in the order of the loader.
+//! unbound references, and for objects of which all bindings are requested. `facts::collect` reads
+//! them on demand; `bind::relocation_pass` visits them in the order of the loader.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
@@ -11,7 +11,7 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, Rel, Rela};
 use object::{Endianness, elf};
 
-/// Positions of the tables in the file.
+/// Positions of the relocation tables in the file.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Places {
     pub(super) rel: Option<Place>,
@@ -22,7 +22,8 @@ pub struct Places {
     pub(super) got: Option<Got>,
 }
 
-/// One table: offset and size in the file, and the number of relative entries at its start.
+/// The position of one table: its offset and size in bytes, and the number of relative entries at
+/// its start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) offset: u64,
@@ -31,8 +32,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Size of the relative entries, of `entry` bytes each. A wrong count may make it larger than
-    /// the table.
+    /// Size of the relative entries in bytes, if one entry has `entry` bytes. A wrong count may
+    /// make it larger than the table.
     fn relative_size(self, entry: u64) -> u64 {
         self.relative.saturating_mul(entry)
     }
@@ -43,7 +44,8 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
 
-/// Upper bound of symbol indices that fit; an ELF string table is full far earlier.
+/// Upper bound of the symbol indices that fit. A symbol table with so many entries has at least 16
+/// GiB.
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 impl Relocation {
@@ -82,7 +84,7 @@ const CHUNK: u64 = 24 * 12 * 224;
 /// everything at load (`elf/dynamic-link.h`).
 #[derive(Debug, Default)]
 pub struct Relocations {
-    /// In the loader's order.
+    /// The relocations in the loader's order.
     pub list: Vec<Relocation>,
     /// The defects of the tables.
     pub defects: Vec<Defect>,
@@ -110,7 +112,8 @@ pub(super) fn copied(
     Ok(defects.is_empty().then(|| copies.map(|relocation| relocation.symbol()).collect()))
 }
 
-/// Reads the relocations of `object` from its file.
+/// Reads the relocations of `object` from its file. The list is empty for a machine without known
+/// loader rules.
 pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
     read_at(file, object, &object.relocations)
 }
@@ -184,7 +187,7 @@ fn entry_size(object: &Object, addends: bool) -> u64 {
     }
 }
 
-/// A part of a table.
+/// A part of a relocation table.
 struct Part<'b> {
     bytes: &'b [u8],
     /// Its offset in the file.
@@ -210,7 +213,7 @@ struct Decoder<'m> {
     machine: &'m Machine,
     /// The type of the last entry. Entries of one type are usually adjacent.
     last: Kind,
-    /// The first entry whose type the loader does not know.
+    /// Index in the part of the first entry whose type the loader does not know.
     unknown: Option<usize>,
 }
 

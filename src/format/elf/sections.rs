@@ -1,5 +1,5 @@
-//! Sections of an object whose image is large, for `image-span`, which names those that fill the
-//! image. Loaders ignore sections, and other objects are read without them.
+//! Sections of an object with a large image. The rule `image-span` names those that fill the image.
+//! Loaders ignore sections, and other objects are read without them.
 
 use super::{Header, Object, Role, header::endian};
 use crate::format::{c_string, read_range};
@@ -35,8 +35,8 @@ impl Section {
     }
 }
 
-/// Bytes from the first to the last loaded address of a program or library; `None` without a
-/// segment.
+/// Bytes from the first to the last loaded address of a program or library. `None` for other
+/// objects, and without PT_LOAD.
 pub fn span(object: &Object) -> Option<u64> {
     if !matches!(object.role, Role::Program | Role::Shared | Role::Static) {
         return None;
@@ -47,8 +47,8 @@ pub fn span(object: &Object) -> Option<u64> {
     last.checked_sub(first)
 }
 
-/// The loaded sections of a large object, in the order of their headers. Empty for any other
-/// object, and if the section headers cannot be read.
+/// The loaded sections of a large object, in the order of their headers. Empty for a smaller
+/// object, or if the section headers cannot be read.
 pub(super) fn of_large(file: &Handle, head: &[u8], object: &Object) -> Box<[Section]> {
     if span(object).is_none_or(|span| span < LARGE) {
         return Box::default();
@@ -85,7 +85,7 @@ fn read<H: FileHeader<Endian = Endianness>>(
     let section = |section: &H::SectionHeader| {
         let flags = section.sh_flags(e).0;
         let is_loaded = flags & elf::SHF_ALLOC.0 != 0;
-        // .tbss takes no room of its own.
+        // .tbss takes no room in the image.
         let is_empty = section.sh_type(e) == elf::SHT_NOBITS && flags & elf::SHF_TLS.0 != 0;
         (is_loaded && !is_empty).then(|| Section {
             name: c_string(&names, section.sh_name(e) as usize).unwrap_or_default().into(),

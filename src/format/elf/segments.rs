@@ -39,13 +39,13 @@ pub(super) struct Segments {
     pub(super) all: Vec<Segment>,
     /// PT_DYNAMIC: offset and size in the file, in bytes.
     pub(super) dynamic: Option<(u64, u64)>,
-    /// True if a PT_DYNAMIC has no file content: a debug companion.
+    /// True if a PT_DYNAMIC has no file content, as in a debug companion.
     pub(super) hollow_dynamic: bool,
     /// PT_INTERP: offset and size in the file, in bytes.
     pub(super) interp: Option<(u64, u64)>,
-    /// PT_NOTE.
+    /// The PT_NOTE segments.
     pub(super) notes: Vec<Notes>,
-    /// The alignment error for which the loader refuses the file.
+    /// The loader's message if an alignment error makes it refuse the file.
     pub(super) refused: Option<&'static str>,
     /// The defects of PT_LOAD headers.
     pub(super) defects: Vec<Defect>,
@@ -104,7 +104,8 @@ impl Segments {
         out
     }
 
-    /// A segment that is not fully in the file makes the loader fail, or crash on access.
+    /// Reports a PT_LOAD that is larger in the file than in memory, or ends beyond the end of the
+    /// file. The loader fails at it, or the process crashes on access.
     fn check_extent(&mut self, (offset, filesz): (u64, u64), memsz: u64, file_len: u64) {
         let table = Table::ProgramHeaders;
         let end = offset.saturating_add(filesz);
@@ -117,7 +118,8 @@ impl Segments {
         }
     }
 
-    /// `_dl_map_object_from_fd`: every PT_LOAD must have the same alignment in memory and file.
+    /// `_dl_map_object_from_fd`: the address and the offset of a PT_LOAD must be equal modulo the
+    /// page size.
     fn check_alignment(&mut self, vaddr: u64, offset: u64, page: u64) {
         if vaddr.wrapping_sub(offset) & (page - 1) != 0 {
             self.refused = Some("ELF load command address/offset not page-aligned");
@@ -129,7 +131,7 @@ impl Segments {
     }
 
     /// The file offset of the byte at `vaddr`, and the number of bytes from there to the end of the
-    /// segment in the file.
+    /// segment in the file. An error if no PT_LOAD has the byte in the file.
     pub(super) fn file_offset(&self, vaddr: u64, table: Table) -> Result<(u64, u64), Defect> {
         self.loads
             .iter()

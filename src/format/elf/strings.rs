@@ -1,9 +1,10 @@
-//! The dynamic string table of an object. It is in one buffer with the other tables. A large one
-//! stays in the file, and lookups read only the pages that they need. In a large program these
-//! pages have the names of undefined symbols, in a large library those that other objects refer to.
+//! The dynamic string table of an object. Usually it is in one buffer with the other tables. A
+//! large one stays in the file, and lookups read only the pages that they need. In a large program
+//! these pages have the names of undefined symbols, in a large library those that other objects
+//! refer to.
 //!
 //! This module knows nothing of symbols: `read` makes the string table, and `tables` asks it for
-//! names. It reads through the file that `read` opened.
+//! names. A table in the file is read through the file that `read` opened.
 
 use super::pieces::Piece;
 use crate::format::{Defect, Table, c_string};
@@ -12,8 +13,8 @@ use memchr::memchr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Size in bytes from which a string table stays in the file. In a smaller one, almost every page
-/// has a requested name.
+/// Size in bytes from which a string table stays in the file. In a smaller table, lookups request a
+/// name on almost every page.
 const LARGE: u64 = 1 << 20;
 /// Number of bytes that are read at a time.
 const PAGE: usize = 4 << 10;
@@ -37,7 +38,7 @@ pub(super) struct Apart {
     offset: u64,
     len: usize,
     /// The pages that were read, each up to the end of the last string that starts on it. A page is
-    /// empty if that end is too far away.
+    /// empty if that end is too far away, or if it could not be read.
     pages: Box<[OnceLock<Box<[u8]>>]>,
     whole: OnceLock<Vec<u8>>,
     /// The read error, or the change of the file, seen while a page was read.
@@ -52,7 +53,7 @@ pub(super) enum Source<'t> {
 }
 
 impl Strings {
-    /// Access to the strings; `bytes` are the tables.
+    /// Access to the strings. `bytes` is the buffer with the tables.
     #[inline]
     pub(super) fn source<'t>(&'t self, bytes: &'t [u8]) -> Source<'t> {
         match self {
@@ -61,7 +62,7 @@ impl Strings {
         }
     }
 
-    /// The file offset of a table that stays in the file.
+    /// The file offset of a table that stays in the file. `None` for a table in the buffer.
     pub(super) fn offset(&self) -> Option<u64> {
         match self {
             Self::Inside(_) => None,
@@ -157,8 +158,9 @@ impl Apart {
         Box::default()
     }
 
-    /// Reads as much of the table as exists. If the file was modified meanwhile, the new bytes are
-    /// used and the change is reported; usually they are equal.
+    /// Reads `len` bytes of the table, or fewer at its end. `None` if they cannot be read. If the
+    /// file was modified meanwhile, the new bytes are used and the change is reported; usually they
+    /// are equal.
     fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
         let len = len.min(self.len - start);
         let read = self.file.read_new(len, self.offset + start as u64);

@@ -1,8 +1,9 @@
 //! The index of a dynamic symbol, as its own type.
 
-/// The index of an entry in an object's dynamic symbol table, as relocations and hash tables have it.
+/// The index of an entry in an object's dynamic symbol table, as in relocations and hash tables.
 ///
-/// Other `u32`s count references, hash words and versions: none of them selects a symbol.
+/// Numbers of 32 bits also count references, hash words and versions. This type keeps them apart
+/// from symbols.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SymbolIndex(u32);
 
@@ -16,7 +17,7 @@ impl SymbolIndex {
         Self(number)
     }
 
-    /// The number that the file has.
+    /// The index as the file stores it.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0

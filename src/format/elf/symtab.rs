@@ -1,5 +1,5 @@
-//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`): symbols
-//! of any visibility. Loaders ignore it, and `strip` removes it. Only `fix` reads it: with
+//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`). It also
+//! has local symbols. Loaders ignore it, and `strip` removes it. Only `fix` reads it: with
 //! `--minimal` to find the definitions that are part of the file, and always to find names that new
 //! members would define twice.
 
@@ -9,12 +9,13 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
 
-/// Upper bounds for section headers and for one table, in bytes; larger ones are not read.
+/// Upper bounds, in bytes, for the section headers and for one table. Larger section headers are
+/// not read; a larger table is read only up to the bound.
 const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` with the name of every symbol that the file defines, except sections and files, and
-/// with true if other objects cannot see it. Returns false if the file has no readable symbol table.
+/// Calls `visit` for every symbol that the file defines, except sections and files: with its name,
+/// and with true if the symbol is local. Returns false if the file has no readable symbol table.
 pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8], bool)) -> Result<bool, ReadError> {
     let head = read_range(file, 0, 64)?;
     match Header::parse(&head) {

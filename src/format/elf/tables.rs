@@ -3,7 +3,7 @@
 //!
 //! Every extent is validated once, when the tables are made, and slices check every access again.
 //! The tables are not a list of exports: names are compared only after an equal hash, as
-//! `elf/dl-lookup.c` does. `find` looks up one name, and [`Tables::symbols`] lists all for reports.
+//! `elf/dl-lookup.c` does. `find` looks up one name, and [`Tables::symbols`] lists all symbols.
 
 use super::SymbolIndex;
 use super::got::is_unmarked;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// One buffer with all tables, and the position of each.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Edited copies of the object share it, because they do not change it.
+    /// Edited copies of the object share this buffer, because they do not change it.
     pub(super) bytes: Arc<Vec<u8>>,
     pub(super) is_64: bool,
     pub(super) big: bool,
@@ -30,7 +30,7 @@ pub struct Tables {
     pub(super) hash: HashTable,
     /// True if DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
-    /// MIPS: DT_MIPS_SYMTABNO. Undefined entries count only with `STO_MIPS_PLT`.
+    /// DT_MIPS_SYMTABNO, on MIPS only. Undefined entries then count only with `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
     /// Number of symbols, from the hash table or from the start of the next table.
     pub(super) count: u32,
@@ -61,12 +61,14 @@ pub struct Symbol<'t> {
     pub value: u64,
     /// st_size
     pub size: u64,
-    /// True on MIPS if the value of the undefined entry is that of a lazy stub.
+    /// True on MIPS without `STO_MIPS_PLT`. The value of an undefined entry is then that of a lazy
+    /// stub.
     pub stub: bool,
 }
 
 impl Symbol<'_> {
-    /// True for an undefined function whose value is its address in a program.
+    /// True for an undefined function with a value, its canonical address in a program that is not
+    /// position-independent.
     pub fn is_canonical(&self) -> bool {
         self.section == elf::SHN_UNDEF.0
             && self.value != 0
@@ -74,17 +76,17 @@ impl Symbol<'_> {
             && !self.stub
     }
 
-    /// True for an entry that lookups ignore.
+    /// True for an STB_LOCAL entry, which lookups ignore.
     pub(super) fn is_local(&self) -> bool {
         self.bind == elf::STB_LOCAL.0
     }
 
-    /// True if `check_match` considers this definition.
+    /// True if `check_match` considers an entry with this type, value and section.
     pub fn is_findable(&self) -> bool {
         allowed(self.kind) && has_place(self.value, self.section, self.kind)
     }
 
-    /// True if the loader can bind other objects to this entry.
+    /// True if the loader can bind other objects to this definition.
     pub fn is_export(&self) -> bool {
         self.section != elf::SHN_UNDEF.0
             && self.is_findable()
@@ -96,7 +98,8 @@ impl Symbol<'_> {
     }
 }
 
-/// `dl_symbol_visibility_binds_local_p`: other objects do not bind to such entries.
+/// True if other objects do not bind to an entry with this visibility
+/// (`dl_symbol_visibility_binds_local_p`).
 pub fn binds_local(visibility: u8) -> bool {
     matches!(elf::SymbolVisibility(visibility), elf::STV_HIDDEN | elf::STV_INTERNAL)
 }
@@ -119,8 +122,8 @@ pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
 
-/// True for a definition that a lookup can find, unless it is data and data `may_copy`. This quick
-/// check ignores the byte order: a value is nonzero in both orders or in none.
+/// True for a definition with a value and an allowed type, unless it is data and `may_copy` returns
+/// true. This quick check ignores the byte order: a value is nonzero in both orders or in none.
 pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
     symbol: &H::Sym,
     may_copy: impl FnOnce() -> bool,
@@ -134,7 +137,8 @@ pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
 }
 
 impl Tables {
-    /// Size of the tables in memory, in bytes.
+    /// Size in bytes of the buffer with the tables. A string table that stays in the file is not
+    /// included.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -157,7 +161,7 @@ impl Tables {
         }
     }
 
-    /// The defect found while names were read after the object, if there is one.
+    /// The defect found while a large string table was read from the file, if there is one.
     pub fn late_defect(&self) -> Option<&Defect> {
         self.strings.defect()
     }
@@ -168,12 +172,12 @@ impl Tables {
         self.mips_symbols.is_some() && is_unmarked(other)
     }
 
-    /// All symbols of the table, including undefined ones, from index 1 on.
+    /// All symbols of the file's table, including undefined ones, from index 1 on.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.indices().filter_map(|index| self.symbol(index))
     }
 
-    /// The symbol at `index`, if the table has it.
+    /// The symbol at `index`, if the table of the file or an edit has it.
     pub fn symbol(&self, index: SymbolIndex) -> Option<Symbol<'_>> {
         if self.is_64 {
             self.symbol_as::<elf::FileHeader64<Endianness>>(index)
@@ -190,8 +194,8 @@ impl Tables {
         raw.map(|raw| self.describe::<H>(index, raw)).or_else(|| self.added(index))
     }
 
-    /// True if the symbol at `index` is looked up in a scope and any object's definition may win:
-    /// it is not local, and its visibility is the default.
+    /// True if the loader looks up the symbol at `index` in a scope, and a definition of any object
+    /// may win: the symbol is not local, and its visibility is the default.
     pub fn is_preemptible(&self, index: SymbolIndex) -> bool {
         if self.is_64 {
             self.is_preemptible_as::<elf::FileHeader64<Endianness>>(index)

@@ -1,6 +1,6 @@
 //! The target of a loader and of the objects that it can take.
 
-/// The objects that one loader takes: those of its own class, byte order and machine.
+/// The properties by which a loader takes an object: class, byte order, machine and e_flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
     /// ELFCLASS64

@@ -12,7 +12,7 @@ use object::{Endianness, elf};
 pub struct NeedFile {
     /// vn_file
     pub file: Str,
-    /// Its `Vernaux` records in order.
+    /// The `Vernaux` records of the file, in order.
     pub versions: Box<[VersionNeed]>,
 }
 
@@ -57,7 +57,7 @@ pub struct Versions {
     pub has_verdef: bool,
     /// True if DT_VERSYM is present.
     pub has_versym: bool,
-    /// By version index; equals the loader's `l_versions` if every needed file is found.
+    /// The versions by index. Equal to the loader's `l_versions` if every needed file is found.
     pub by_index: Box<[VersionEntry]>,
     /// The last index of `by_index`, or 0.
     pub(super) highest: u16,
@@ -86,17 +86,18 @@ pub const EVERY_VERSION: u16 = u16::MAX;
 const MOST_RECORDS: usize = 1 << 16;
 
 impl Versions {
-    /// The highest index in the loader's table; 0 if it makes no table.
+    /// The highest index in the loader's table; 0 if the loader makes no table.
     pub fn highest_index(&self) -> u16 {
         self.highest
     }
 
-    /// The entry of a version index, if it has a version.
+    /// The entry of a version index. `None` if no version has this index.
     pub fn entry(&self, index: u16) -> Option<&VersionEntry> {
         self.by_index.get(usize::from(index)).filter(|entry| entry.hash != 0)
     }
 
-    /// Builds `by_index`: needs first, then definitions over them, without the base name.
+    /// Builds `by_index`: first from needed versions, then from defined ones, which replace needed
+    /// ones with the same index. The base name is left out.
     pub(super) fn index(&mut self) {
         let needs = || self.needs.iter().flat_map(|file| &*file.versions);
         let highest = needs()
@@ -126,7 +127,7 @@ impl Versions {
     }
 }
 
-/// One version table as read, with its file offset for error texts.
+/// The bytes of one version table, its file offset for defects, and the string table.
 pub(super) struct Source<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) offset: u64,
@@ -155,7 +156,7 @@ impl Source<'_> {
     }
 }
 
-/// Follows a `next` link from `at`; `None` at the end.
+/// The position of the next record, `next` bytes after `at`; `None` at the end.
 fn step(at: usize, next: u32) -> Option<usize> {
     (next != 0).then(|| at.checked_add(next as usize)).flatten()
 }

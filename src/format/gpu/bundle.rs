@@ -11,7 +11,7 @@ use super::{Compression, Container, Depth, DeviceCode, DeviceDefect, Entry, Kind
 use super::{deep, inflate};
 use crate::format::ReadError;
 
-/// Number of bytes that are read first of a bundle's table: enough for about fifty targets.
+/// Number of bytes of a bundle that are first read for its table: enough for about fifty targets.
 const TABLE: usize = 4096;
 
 /// The plain bundle at `offset` of the file. `bytes` ends where the next bundle may begin.
@@ -48,9 +48,9 @@ pub(super) fn plain(
     Ok(container)
 }
 
-/// Adds the bundle whose entries are sections of a relocatable object, as `clang -fgpu-rdc` and
-/// `clang-offload-bundler --type=o` write it. The name of such a section is the magic and the id.
-/// The section of the host has one byte.
+/// Adds the bundle whose entries are `sections` of a relocatable object, as `clang -fgpu-rdc` and
+/// `clang-offload-bundler --type=o` write it. The name of such a section is the magic text and the
+/// id. The section of the host has one byte.
 pub(super) fn in_sections(
     bytes: Bytes<'_>,
     sections: &[(Vec<u8>, Extent)],
@@ -86,7 +86,7 @@ fn payload(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadErro
     code_object::read(bytes, notes)
 }
 
-/// The entries of a plain bundle; `None` if the table is damaged.
+/// The entries of a plain bundle; `None` if the table is damaged or ends too early.
 fn table_of(bytes: Bytes<'_>) -> Result<Option<Vec<Entry>>, ReadError> {
     let mut len = TABLE;
     loop {
@@ -163,7 +163,7 @@ pub(super) fn compressed(
     Ok(container)
 }
 
-/// Inflates a stream up to the end of the table, and reads the table.
+/// Inflates a stream up to the end of the bundle's table, and stores the entries of the table.
 fn entries_of(
     stream: Bytes<'_>,
     method: Compression,

@@ -1,5 +1,5 @@
-//! Bounded reads of little-endian data, from a part of a file or from memory. The other readers of
-//! this folder use it.
+//! Bounded reads of little-endian data, from a part of a file or from memory. The other modules of
+//! this directory use them.
 
 use crate::format::ReadError;
 use crate::tree::Handle;
@@ -43,7 +43,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Up to `len` bytes at `offset`: fewer only at the end.
+    /// The `len` bytes at `offset`, or fewer at the end.
     pub(super) fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>, ReadError> {
         match self.part(offset, len as u64) {
             Self::File { handle, start, len } => crate::format::read_range(handle, start, len),
@@ -51,7 +51,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The offset of the first byte from `offset` on that is not zero.
+    /// The offset of the first byte from `offset` on that is not zero. `None` if all are zero.
     pub(super) fn skip_zeros(&self, mut offset: u64) -> Result<Option<u64>, ReadError> {
         while offset < self.len() {
             let chunk = self.read(offset, CHUNK)?;
@@ -66,7 +66,7 @@ impl<'a> Bytes<'a> {
         Ok(None)
     }
 
-    /// The offset of the first occurrence of `word` from `offset` on.
+    /// The offset of the first occurrence of `word` from `offset` on, if there is one.
     pub(super) fn find(&self, mut offset: u64, word: &[u8]) -> Result<Option<u64>, ReadError> {
         let finder = memchr::memmem::Finder::new(word);
         while offset < self.len() {
@@ -84,22 +84,22 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Bytes of one read that skips zeros: the padding is shorter than a page.
+/// Number of bytes in one read that skips zeros. Padding is usually shorter than a page.
 const CHUNK: usize = 4096;
-/// Bytes of one read that searches for a word.
+/// Number of bytes in one read that searches for a word.
 const SCAN: usize = 1 << 20;
 
-/// The 16-bit number at `at`.
+/// The 16-bit little-endian number at `at`; `None` beyond the end.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// The 32-bit number at `at`.
+/// The 32-bit little-endian number at `at`; `None` beyond the end.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The 64-bit number at `at`.
+/// The 64-bit little-endian number at `at`; `None` beyond the end.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }

@@ -17,14 +17,14 @@ const NT_AMDGPU_METADATA: u32 = 32;
 /// Size of a 64-bit ELF header, in bytes.
 pub(super) const HEADER: usize = 64;
 
-/// The facts of a code object.
+/// The properties of a code object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeObject {
-    /// The target in `e_flags`; `None` for a number without a name.
+    /// The target in `e_flags`. `None` in version 2, and for a processor number without a name.
     pub target: Option<TargetId>,
     /// The number of the processor in `e_flags`.
     pub mach: u8,
-    /// The version of the code object: 2 to 6.
+    /// The version of the code object. 2 to 6 are known.
     pub version: u8,
     /// The version of a generic target; 0 if the target is not generic.
     pub generic_version: u8,
@@ -43,13 +43,13 @@ pub struct Metadata {
     pub version: (u64, u64),
     /// Names of the kernels, in their order.
     pub kernels: Vec<Vec<u8>>,
-    /// Number of names of kernels, symbols and arguments that are not strings: an assembler read `Y` or `N`
-    /// as true or false.
+    /// Number of names of kernels, symbols and arguments that are not strings: an assembler read
+    /// `Y` or `N` as true or false.
     pub bad_names: usize,
 }
 
 impl Metadata {
-    /// The target id in `target`.
+    /// The target id in `target`. `None` if `target` is empty or has another form.
     pub fn target_id(&self) -> Option<TargetId> {
         let id = self.target.splitn(5, |byte| *byte == b'-').nth(4)?;
         TargetId::parse(id)
@@ -69,7 +69,7 @@ pub(super) fn read(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, 
     Ok(Some(code))
 }
 
-/// The facts in an ELF header; `None` for another kind of file.
+/// The properties that an ELF header states. `None` unless it is the header of a code object.
 pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     let is_elf = header.starts_with(&elf::ELFMAG) && header.get(4..6) == Some(&[2, 1]);
     if !is_elf || u16_at(header, 18)? != elf::EM_AMDGPU.0 {
@@ -85,7 +85,7 @@ pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
         metadata: None,
         defect: None,
     };
-    // Version 2 has the processor in a note of its own.
+    // Version 2 has the processor in a note.
     if abi == 0 {
         return Some(code);
     }
@@ -101,7 +101,8 @@ pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     Some(code)
 }
 
-/// The setting that two bits hold since version 4: unsupported, any, off, on.
+/// The setting in the lowest two bits, since version 4: unsupported, any, off, on. `None` for the
+/// first two.
 fn setting(bits: u32) -> Option<bool> {
     match bits & 3 {
         2 => Some(false),
@@ -110,7 +111,8 @@ fn setting(bits: u32) -> Option<bool> {
     }
 }
 
-/// The metadata in the PT_NOTE segments; the defect if they are damaged.
+/// The metadata in the PT_NOTE segments, if there is any. The inner error is the defect of damaged
+/// notes.
 fn metadata(
     bytes: Bytes<'_>,
     header: &[u8],
@@ -148,7 +150,7 @@ fn metadata(
     Ok(Ok(None))
 }
 
-/// The metadata among the notes of one segment.
+/// The metadata among the notes of one segment, or its defect. `None` without metadata.
 fn from_notes(notes: &[u8]) -> Option<Result<Metadata, &'static str>> {
     let mut at = 0_usize;
     while at + 12 <= notes.len() {

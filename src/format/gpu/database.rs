@@ -1,5 +1,5 @@
-//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). The
-//! conditions are those of `lockBtree` in `btree.c`, under which SQLite refuses to read a file.
+//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). A file
+//! is refused under the conditions of `lockBtree` in `btree.c`, and if its last page is cut short.
 
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
@@ -13,17 +13,19 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 pub struct Database {
     /// Size of a page in bytes; 0 for an empty file, which is an empty database.
     pub page_size: u32,
-    /// Number of pages, by the header or, where SQLite ignores that, by the size of the file.
+    /// Number of pages: the number in the header, or, if SQLite ignores it, the size of the file in
+    /// pages.
     pub pages: u64,
 }
 
-/// Reads the header of a database, or the reason why SQLite refuses it, as the end of a sentence.
+/// Reads the header of a database. The inner error is the reason why SQLite refuses the file, as
+/// the end of a sentence.
 pub fn read(file: &Handle) -> Result<Result<Database, &'static str>, ReadError> {
     let head = read_range(file, 0, HEADER as u64)?;
     Ok(parse(&head, file.stat().len))
 }
 
-/// Like [`read`], from the first bytes of a file with `len` bytes.
+/// Like [`read`]. `head` has the first bytes of a file of `len` bytes.
 pub fn parse(head: &[u8], len: u64) -> Result<Database, &'static str> {
     // SQLite itself writes one byte to a new file on some systems (`unixFileSize` in `os_unix.c`).
     if len <= 1 {

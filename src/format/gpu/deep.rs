@@ -1,5 +1,5 @@
-//! Inflates a compressed bundle whole (`--deep`): checks its size and its sum, and reads the code
-//! objects in it. Only the code object that is being inflated is in memory.
+//! Inflates a whole compressed bundle (`--deep`): checks its size and its MD5 sum, and reads the
+//! code objects in it. At any time, only one inflated code object is in memory.
 
 use super::bytes::Bytes;
 use super::code_object;
@@ -15,13 +15,12 @@ const MOST_KEPT: u64 = 128 << 20;
 /// Upper bound, in bytes, for the inflated data in which the table must end.
 const MOST_TABLE: usize = 4 << 20;
 
-/// Upper bound, in bytes, of the memory for one bundle: the window of its stream, and a code
-/// object. The window has at most 128 MiB, in a buffer that may be twice as large, because it grows
-/// by doubling.
+/// Upper bound, in bytes, of the memory for one bundle: the window of its stream, and one code
+/// object. The window has at most 128 MiB. Its buffer grows by doubling and may be twice as large.
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
-/// The memory for all bundles that are inflated at the same time. A thread waits until there is
-/// room, so that more threads do not need more memory.
+/// The memory, in bytes, for all bundles that are inflated at the same time. A thread waits until
+/// enough is free, so that more threads do not need more memory.
 static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {
@@ -29,7 +28,7 @@ struct Room {
     freed: Condvar,
 }
 
-/// A reserved part of the room, which is released when it is dropped.
+/// A reserved part of [`ROOM`], in bytes. Dropping the value releases it.
 struct Taken(u64);
 
 impl Room {
@@ -53,20 +52,23 @@ impl Drop for Taken {
 struct Arriving {
     hash: Md5,
     seen: u64,
-    /// The first bytes, until they hold the table.
+    /// The first bytes of the bundle, until they hold the table.
     head: Vec<u8>,
     table: Option<Result<Vec<Entry>, ()>>,
-    /// The length of the table in bytes.
+    /// The length of the bundle's header and table, in bytes.
     table_len: u64,
-    /// Indices of the entries in the order of their offsets, and the position of the next one.
+    /// Indices of the entries, sorted by their offsets.
     order: Vec<usize>,
+    /// Position in `order` of the first entry that is not complete.
     next: usize,
+    /// The bytes of that entry that were seen.
     kept: Vec<u8>,
-    /// Entries and their defects.
+    /// Ids of entries, and the defect of each.
     faults: Vec<(Vec<u8>, &'static str)>,
 }
 
-/// Inflates `stream` and compares it with the statements of its header.
+/// Inflates `stream`, compares it with the size and the sum in its header, and adds defects to
+/// `faults`.
 pub(super) fn check(
     stream: Bytes<'_>,
     method: Compression,
@@ -140,7 +142,8 @@ impl Arriving {
         }
     }
 
-    /// Passes the bytes from `start` on to the entries that hold them.
+    /// Passes a chunk, which begins at offset `start` of the bundle, to the entries that it is part
+    /// of.
     fn feed(&mut self, chunk: &[u8], start: u64) {
         let end = start + chunk.len() as u64;
         while let (Some(Ok(entries)), Some(at)) = (&mut self.table, self.order.get(self.next)) {

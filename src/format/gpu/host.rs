@@ -1,8 +1,8 @@
 //! Device code in programs and libraries: the wrappers in `.hipFatBinSegment` and
 //! `.nvFatBinSegment`, whose pointers lead to bundles and fat binaries, and sections with offload
-//! binaries. HIP's and CUDA's runtimes get the wrapper and follow its pointer, so the pointer
-//! decides; section names only say where to look. Relocatable objects have no addresses: their
-//! sections are read as they are.
+//! binaries. HIP's and CUDA's runtimes get the wrapper and follow its pointer, so this module also
+//! follows the pointer. Section names only show where to look. Relocatable objects have no
+//! addresses: their sections are read without wrappers.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::{DeviceCode, DeviceDefect, kpack, nv};
@@ -10,13 +10,14 @@ use crate::format::ReadError;
 use object::elf;
 use std::collections::BTreeSet;
 
-/// `__CudaFatBinaryWrapper`: magic, version, pointer, reserved.
+/// Size of a `__CudaFatBinaryWrapper`, in bytes: magic, version, pointer, reserved.
 pub(super) const WRAPPER: usize = 24;
-/// Magic numbers of wrappers: HIP's, those that name kpack files, and CUDA's.
+/// Magic numbers of wrappers: for HIP, for references to kpack files, and for CUDA.
 pub(super) const HIP: u32 = 0x4849_5046;
 pub(super) const KPACK: u32 = 0x4b50_4948;
 pub(super) const CUDA: u32 = 0x4662_43b1;
-/// Upper bounds: the number of sections, and the bytes of wrappers or of names.
+/// Upper bounds: the number of sections, and the bytes of wrappers, of names or of the dynamic
+/// section.
 const MOST_SECTIONS: u64 = 100_000;
 const MOST_BYTES: u64 = 16 << 20;
 /// Upper bounds, in bytes, for a relocation table and for a writable segment that is searched for
@@ -112,7 +113,7 @@ struct Section {
     size: u64,
 }
 
-/// The sections with content; none if the file has no section headers.
+/// The sections with content. Empty if the file has no usable section headers.
 fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<Section>, ReadError> {
     let number = |at: usize| object_u16(head, at);
     let (Some(shoff), 64, mut count, mut names) =
@@ -160,7 +161,7 @@ fn object_u16(bytes: &[u8], at: usize) -> u64 {
     super::bytes::u16_at(bytes, at).unwrap_or(0).into()
 }
 
-/// A wrapper: its address, magic number and pointer as in the file.
+/// A wrapper: its address, and its magic number and pointer as in the file.
 struct Wrapper {
     addr: u64,
     magic: u32,
@@ -190,7 +191,8 @@ impl<'a> Elf<'a> {
         Ok(Self { bytes, machine, is_relocatable, loads, dynamic })
     }
 
-    /// The part of the file from `addr` to the end of its segment.
+    /// The part of the file from `addr` to the end of its segment. `None` if no PT_LOAD has `addr`
+    /// in the file.
     fn place(&self, addr: u64) -> Option<Extent> {
         self.loads.iter().find_map(|load| {
             let into = addr.checked_sub(load.vaddr).filter(|into| *into < load.size)?;
@@ -217,8 +219,8 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// Searches writable segments for wrappers. This is for objects whose section headers show no
-    /// device code.
+    /// Searches writable segments for wrappers. This is for objects whose section headers show
+    /// neither wrappers nor HIP's bundles.
     fn search_wrappers(&self) -> Result<Vec<Wrapper>, ReadError> {
         let mut out = Vec::new();
         for load in self.loads.iter().filter(|load| load.is_writable) {
@@ -242,7 +244,7 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// Follows the pointers of wrappers to places in the file.
+    /// Follows the pointers of wrappers, and adds the parts of the file to which they lead.
     fn follow(
         &self,
         wrappers: Vec<Wrapper>,
@@ -289,8 +291,8 @@ impl<'a> Elf<'a> {
     }
 
     /// The values that relocations of DT_RELA store at `slots`: relative ones, and those against a
-    /// symbol that the object defines, such as an exported `__hip_fatbin`. For DT_RELR, the value is
-    /// already in the file.
+    /// symbol that the object defines, such as an exported `__hip_fatbin`. With DT_RELR, the value
+    /// is already in the file.
     fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
         let mut out = Vec::new();
         let Some(dynamic) = self.dynamic else { return Ok(out) };
@@ -334,7 +336,7 @@ impl<'a> Elf<'a> {
         Ok(out)
     }
 
-    /// The address of a symbol that the object defines.
+    /// The address of a symbol. `None` if the object does not define it.
     fn symbol(&self, table: u64, number: u64) -> Result<Option<u64>, ReadError> {
         let at = number.checked_mul(24).and_then(|at| at.checked_add(table));
         let Some(place) = at.and_then(|at| self.place(at)) else { return Ok(None) };
@@ -344,7 +346,7 @@ impl<'a> Elf<'a> {
     }
 }
 
-/// The kind of container that begins with these bytes.
+/// The kind of container that begins with these bytes, if any.
 pub(super) fn magic_of(head: &[u8]) -> Option<super::Kind> {
     if head.starts_with(super::table::PLAIN) {
         Some(super::Kind::Bundle)

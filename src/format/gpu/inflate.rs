@@ -1,5 +1,5 @@
-//! Streams of compressed bundles: zlib (RFC 1950) and zstd (RFC 8878). A stream is read only up to
-//! the size that the bundle states, so that a small file cannot inflate without end.
+//! Streams of compressed bundles: zlib (RFC 1950) and zstd (RFC 8878). Inflation stops beyond the
+//! size that the bundle states, so that a small file cannot inflate without end.
 
 use super::Compression;
 use super::bytes::Bytes;
@@ -7,7 +7,7 @@ use crate::format::ReadError;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, Read};
 
-/// Compressed bytes that one read of the file gets.
+/// Number of compressed bytes in one read of the file, and size of the buffer for inflated bytes.
 const CHUNK: usize = 64 << 10;
 /// Largest size of one zstd block in bytes, before and after compression (RFC 8878, 3.1.1.2).
 const BLOCK: usize = 128 << 10;
@@ -24,7 +24,8 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
     }
 }
 
-/// The first `want` inflated bytes, or fewer if the stream is shorter; `None` if it is damaged.
+/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged. `None` if nothing
+/// was inflated, or if a zstd header is damaged.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,
@@ -40,8 +41,8 @@ pub(super) fn head(
     Ok(stream)
 }
 
-/// Inflates everything into `sink`, at most `most` bytes. Returns the number of compressed bytes,
-/// or `None` if the stream is damaged or longer.
+/// Inflates everything into `sink`. Returns the number of compressed bytes, or `None` if the stream
+/// is damaged or inflates to more than `most` bytes.
 pub(super) fn all(
     bytes: Bytes<'_>,
     method: Compression,
@@ -85,8 +86,9 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// A complete zstd frame with the first blocks of a frame. The decoder holds back as many bytes as
-/// the window has, often 8 MiB, but holds back none at the end of a frame.
+/// A complete zstd frame with the first blocks of the frame in `bytes`, enough for `want` inflated
+/// bytes. The decoder holds back as many bytes as the window has, often 8 MiB, but holds back none
+/// at the end of a frame.
 fn first_blocks(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };
@@ -140,7 +142,7 @@ fn frame_header(bytes: &[u8]) -> Option<usize> {
     Some(4 + 1 + usize::from(!is_single) + size)
 }
 
-/// Reads a part of a file in order.
+/// Reads [`Bytes`] in order, for the decoders.
 struct Source<'a> {
     bytes: Bytes<'a>,
     /// Offset of the next byte that is read from the file.

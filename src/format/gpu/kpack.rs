@@ -16,7 +16,7 @@ const MOST_REFERENCE: usize = 64 << 10;
 const MOST_TABLE: u64 = 64 << 20;
 const MOST_ENTRIES: usize = 100_000;
 
-/// The paths in the reference at the start of `bytes`; none if it is damaged.
+/// The paths in the reference at the start of `bytes`. Empty if the reference is damaged.
 pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     let raw = bytes.read(0, MOST_REFERENCE)?;
     let mut out = BTreeSet::new();
@@ -34,7 +34,7 @@ pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError
     Ok(paths.map(|()| out).unwrap_or_default())
 }
 
-/// The kpack file in `bytes`.
+/// The container of the kpack file in `bytes`, with the entries of its table of contents.
 pub(super) fn read(
     bytes: Bytes<'_>,
     offset: u64,

@@ -2,8 +2,8 @@
 //! that hold bundles. Formats are recognised by their content, not by names: one directory may have
 //! `.co` files that are ELF, plain bundles and compressed bundles.
 //!
-//! [`read`] lists the device code of a file. It reads tables and headers, and `Depth` selects
-//! further reads. The GPU stage (`audit::gpu`) decides which files it reads.
+//! [`read`] lists the device code of a file. The function reads tables and headers, and `Depth`
+//! selects further reads. The GPU stage (`audit::gpu`) decides which files it reads.
 
 mod archive;
 mod bundle;
@@ -31,13 +31,13 @@ use host::Extent;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The reads of device code besides tables and headers.
+/// The parts of device code that are read besides tables and headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Upper bound, in bytes, for the stated sizes of all compressed bundles that are inflated
-    /// whole and checked. If `None`, only their tables of entries are read.
+    /// Upper bound, in bytes, for the sum of the stated sizes of the compressed bundles that are
+    /// inflated whole and checked. If `None`, only their tables of entries are read.
     pub inflate: Option<u64>,
 }
 
@@ -48,24 +48,25 @@ pub struct DeviceCode {
     pub containers: Vec<Container>,
     /// Number of wrappers, which register the containers at run time.
     pub wrappers: usize,
-    /// Number of wrappers that name a kpack file instead.
+    /// Number of these wrappers that refer to kpack files.
     pub kpack: usize,
     /// The paths of kpack files, relative to the directory of the program or library. The runtime
     /// replaces `@GFXARCH@` with the name of the GPU.
     pub kpack_paths: BTreeSet<Vec<u8>>,
-    /// The defects.
+    /// The defects of the device code.
     pub faults: Vec<DeviceDefect>,
-    /// Compressed bundles that are too large to be checked as requested.
+    /// Compressed bundles that were not inflated and checked as requested, because they are too
+    /// large.
     pub unchecked: Vec<DeviceDefect>,
     /// The reason why a part of the file was not read, if there is one.
     pub unread: Option<&'static str>,
-    /// The sum of the sizes of inflated bundles, as their headers state them.
+    /// The sum of the sizes of the bundles that were inflated whole, as their headers state them.
     inflated: u64,
 }
 
 impl DeviceCode {
     /// The sum of the inflated sizes that the headers of compressed bundles state. Bundles that are
-    /// never inflated do not count.
+    /// never inflated whole do not count: their stated size is too large or impossible.
     pub fn stated_sizes(&self) -> u64 {
         let size = |one: &Container| {
             let most = inflate::most(one.compression?, one.size).min(deep::MOST);
@@ -93,7 +94,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word for outputs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bundle => "bundle",
@@ -116,7 +117,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The word for outputs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zlib => "zlib",
@@ -142,8 +143,9 @@ pub struct Container {
     pub compression: Option<Compression>,
     /// The inflated size in bytes, as stated by its header.
     pub uncompressed_size: Option<u64>,
-    /// Offset in the container of the magic number, if that also occurs inside the compressed
-    /// payload. Readers that search for the next bundle stop there (llvm/llvm-project#205587).
+    /// Offset in the container at which the magic number of a compressed bundle occurs again,
+    /// inside the compressed payload. Readers that search for the next bundle stop there
+    /// (llvm/llvm-project#205587).
     pub magic_inside: Option<u64>,
     /// Its code objects, in the order of its table.
     pub entries: Vec<Entry>,
@@ -171,7 +173,8 @@ pub struct Entry {
     /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
     /// NVIDIA's fat binaries, the target itself for a separate code object.
     pub id: Vec<u8>,
-    /// Its offset in the container, after inflation if that is compressed.
+    /// Its offset in the container, in bytes. In a compressed container, the offset after
+    /// inflation.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
@@ -200,7 +203,7 @@ impl Entry {
         Some(text).filter(|text| is_device(kind) && !text.is_empty())
     }
 
-    /// The target as an id of an AMD GPU.
+    /// The target as an id of an AMD GPU. `None` for other targets.
     pub fn target_id(&self) -> Option<TargetId> {
         TargetId::parse(self.target()?)
     }
@@ -209,11 +212,11 @@ impl Entry {
 /// A defect of device code.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DeviceDefect {
-    /// Offset in the file.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// The member that has the defect, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
-    /// The id of the entry, if it is about one.
+    /// The id of the entry that has the defect. `None` for a defect of the whole container.
     pub entry: Option<Vec<u8>>,
     /// The defect, as the end of a sentence.
     pub what: &'static str,
@@ -231,7 +234,7 @@ impl DeviceDefect {
 
 /// Upper bound for the containers of one file. Real libraries have a few hundred.
 const MOST_CONTAINERS: usize = 100_000;
-/// The alignment of bundles in a section and in a concatenation.
+/// The alignment of bundles in a section and in a concatenation, in bytes.
 const PAGE: u64 = 4096;
 
 /// True if a file that begins with `head` is a bundle or another container on its own.
@@ -239,18 +242,20 @@ pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
 }
 
-/// Like [`is_container`], for the first 20 bytes alone. A longer magic number is not checked to its
-/// end.
+/// Like [`is_container`], by the first 20 bytes alone. Of the longer magic number of a plain
+/// bundle, only these bytes are checked.
 pub fn may_be_container(head: &[u8; 20]) -> bool {
     is_container(head) || table::PLAIN.starts_with(head)
 }
 
-/// Names of other files, which a MessagePack index has as values of `key`. `None` if it is damaged.
+/// The strings that a MessagePack index has as values of `key`: names of other files. `None` if the
+/// index is damaged.
 pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     msgpack::values_of(index, key)
 }
 
-/// The strings among the values of a MessagePack map, by number for example; `None` if it is damaged.
+/// The strings among the values of a MessagePack map, whose keys may be numbers. `None` if the data
+/// is damaged.
 pub fn map_strings(index: &[u8]) -> Option<Vec<&[u8]>> {
     msgpack::strings(index)
 }
@@ -285,7 +290,7 @@ fn of_bytes(bytes: Bytes<'_>, depth: Depth) -> Result<DeviceCode, ReadError> {
     Ok(out)
 }
 
-/// The containers of a host object.
+/// Adds the containers of a host object to `out`.
 fn of_host(
     bytes: Bytes<'_>,
     places: &host::Places,
@@ -317,7 +322,7 @@ fn of_host(
     Ok(())
 }
 
-/// Reports bundles in sections of HIP to which no wrapper points.
+/// Reports bundles to which no wrapper points, at most one for each section of HIP.
 fn unregistered(
     bytes: Bytes<'_>,
     places: &host::Places,
@@ -377,7 +382,8 @@ fn concatenated(
     Ok(())
 }
 
-/// Reads the container at the start of `place`; false if there is none.
+/// Reads the container at the start of `place` and adds it to `out`. Returns false if there is
+/// none.
 fn container(
     bytes: Bytes<'_>,
     place: Extent,

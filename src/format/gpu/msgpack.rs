@@ -10,7 +10,7 @@ pub(super) enum Value<'b> {
     Nil,
     Bool(bool),
     Int(u64),
-    /// A negative or floating-point number, or an extension.
+    /// A number with a signed or floating-point type, a negative number, or an extension.
     Other,
     Str(&'b [u8]),
     /// Number of pairs that follow.
@@ -19,7 +19,7 @@ pub(super) enum Value<'b> {
     List(usize),
 }
 
-/// Reads values one after another. Every method returns `None` if the data is damaged.
+/// Reads values one after another. Methods that read return `None` if the data is damaged.
 pub(super) struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -132,7 +132,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// All strings that are values of the key `key`, at any depth; `None` if the data is damaged.
+/// All strings that are values of the key `key`, at any depth. `None` if the data is damaged.
 pub(super) fn values_of<'b>(bytes: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     let mut out = Vec::new();
     let mut reader = Reader::new(bytes);
@@ -175,7 +175,8 @@ fn collect<'b>(
     Some(())
 }
 
-/// The strings among the values of the outermost map; `None` if the data is damaged or another value.
+/// The strings among the values of the outermost map. `None` if the data is damaged or is not a
+/// map.
 pub(super) fn strings(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut reader = Reader::new(bytes);
     let Value::Map(pairs) = reader.next()? else { return None };

@@ -31,7 +31,7 @@ pub(super) fn read(
     };
     container.version = u16::try_from(version).ok();
     let count = match version {
-        // Version 1 has the size of its only entry here.
+        // Version 1 has the size of its only entry in this field.
         1 => 1,
         2 => last,
         _ => {
@@ -60,7 +60,7 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// One image; `None` if a part of it is beyond the end.
+/// One image. `None` if a part of it is beyond the end, or if it has too many strings.
 fn image(
     bytes: Bytes<'_>,
     raw: &[u8],
@@ -97,14 +97,14 @@ fn image(
         8 => b"sycl",
         _ => b"unknown",
     };
-    // The same form as the ids of bundles, whose environment is empty for AMD GPUs.
+    // Ids of bundles have this form. Their environment is empty for AMD GPUs.
     let dashes = if triple.split(|byte| *byte == b'-').count() < 4 { &b"--"[..] } else { b"-" };
     let id = [producer, b"-", &triple, dashes, &arch].concat();
     let code = code_object::read(bytes.part(offset, size), notes)?;
     Ok(Some(Entry { id, offset, size, code }))
 }
 
-/// The string at `offset`, without its NUL.
+/// The string at `offset`, without its NUL. Empty if there is none.
 fn text(bytes: Bytes<'_>, offset: u64) -> Result<Vec<u8>, ReadError> {
     let raw = bytes.read(offset, LONGEST)?;
     Ok(c_string(&raw, 0).unwrap_or_default().to_vec())

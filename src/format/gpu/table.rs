@@ -5,9 +5,9 @@ use super::bytes::{u16_at, u32_at, u64_at};
 use super::{Compression, DeviceDefect, Entry};
 use crate::sniff::BITCODE;
 
-/// The magic of a plain bundle, without NUL.
+/// The magic text of a plain bundle, without NUL.
 pub(super) const PLAIN: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
-/// The magic of a compressed bundle.
+/// The magic text of a compressed bundle.
 pub(super) const COMPRESSED: &[u8; 4] = b"CCOB";
 
 /// Upper bounds: entries of a bundle, and bytes of one id. LLVM writes one entry for each target,
@@ -23,7 +23,7 @@ pub(super) enum Short {
     Damaged,
 }
 
-/// Reads the table in the first bytes of a plain bundle.
+/// Reads the table of a plain bundle from `head`, the first bytes of the bundle.
 pub(super) fn table(head: &[u8]) -> Result<Vec<Entry>, Short> {
     if head.len() < 32 {
         return Err(Short::Longer);
@@ -53,8 +53,9 @@ pub(super) fn table_len(entries: &[Entry]) -> u64 {
     32 + 24 * entries.len() as u64 + ids
 }
 
-/// The defect of an entry for an AMD GPU, by its place and its first bytes. `table` is the length of the
-/// bundle's table. LLVM refuses a bundle with an entry at offset 0.
+/// The defect of an entry for an AMD GPU, by its position, its size and its first bytes. `table` is
+/// the length of the bundle's header and table, in bytes. LLVM refuses a bundle with an entry at
+/// offset 0. `None` without a defect, and for other targets.
 pub(super) fn content_fault(entry: &Entry, table: u64, head: &[u8]) -> Option<&'static str> {
     let target = entry.target_id()?;
     if entry.size == 0 {
@@ -78,7 +79,7 @@ pub(super) struct Header {
     pub(super) uncompressed: u64,
     /// The first eight bytes of the MD5 sum of the plain bundle.
     pub(super) hash: u64,
-    /// The length of the header itself, in bytes.
+    /// The length of this header, in bytes.
     pub(super) len: u64,
 }
 

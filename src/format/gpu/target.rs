@@ -15,7 +15,7 @@ pub struct TargetId {
     pub xnack: Option<bool>,
 }
 
-/// The processor of SPIR-V, which the runtime compiles for any GPU.
+/// The processor name of SPIR-V code, which the runtime compiles for any GPU.
 pub const SPIRV: &str = "amdgcnspirv";
 
 impl TargetId {
@@ -48,8 +48,8 @@ impl TargetId {
         Some(target)
     }
 
-    /// The target that a person names: also as rocminfo prints it (`amdgcn-amd-amdhsa--gfx90a:xnack-`) or
-    /// as the id of a bundle, in letters of any case.
+    /// The target that a person names, in letters of any case. Also accepts the form that rocminfo
+    /// prints (`amdgcn-amd-amdhsa--gfx90a:xnack-`), and the id of a bundle.
     pub fn named(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let name = match text.split_once("--") {
@@ -59,12 +59,12 @@ impl TargetId {
         Self::parse(name.as_bytes())
     }
 
-    /// True for a processor that this version knows.
+    /// True for SPIR-V, and for a processor with a known number in `e_flags`.
     pub fn is_known(&self) -> bool {
         self.processor == SPIRV || processors().any(|name| name == self.processor)
     }
 
-    /// True for code that any processor of a family runs.
+    /// True for a generic target, whose code runs on any processor of a family.
     pub fn is_generic(&self) -> bool {
         self.processor.ends_with("-generic")
     }
@@ -88,7 +88,7 @@ fn is_processor(name: &str) -> bool {
 }
 
 impl Ord for TargetId {
-    /// By age, roughly: gfx90a comes before gfx1030.
+    /// Roughly by the age of the processors: gfx90a comes before gfx1030.
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |id: &Self| (id.processor.len(), id.sramecc, id.xnack);
         let (own, others) = (key(self), key(other));
@@ -191,7 +191,7 @@ const PROCESSORS: &[(u8, &str)] = &[
     (0x63, "gfx13-generic"),
 ];
 
-/// All processors that have a number, for tests and for names of data files.
+/// The names of all processors with a known number in `e_flags`.
 pub fn processors() -> impl Iterator<Item = &'static str> {
     PROCESSORS.iter().map(|(_, name)| *name)
 }

@@ -1,5 +1,5 @@
-//! Conditions of `#if`, with three values: an unknown macro makes only those conditions unknown
-//! that depend on it.
+//! Conditions of `#if`, which are true, false or unknown. A condition with an unknown macro is
+//! unknown only if its value depends on that macro.
 
 use super::macros::{Macro, Macros, Truth, name, number};
 
@@ -32,7 +32,7 @@ pub(super) fn evaluate(text: &[u8], macros: &Macros) -> Truth {
     if parser.has_unsigned && parser.has_negative {
         return None;
     }
-    // A rest, such as `?`, would change the value.
+    // More text, such as `?`, would change the value.
     if parser.rest.is_empty() { value.map(|value| value != 0) } else { None }
 }
 
@@ -93,7 +93,7 @@ impl Parser<'_> {
         rest.is_some()
     }
 
-    /// Parses operators of at least this precedence.
+    /// Parses an operand, and the operators of at least this precedence after it.
     fn binary(&mut self, least: u8) -> Option<Value> {
         let mut left = self.unary()?;
         loop {
@@ -155,7 +155,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A macro, a macro call, or `defined`.
+    /// Parses a macro, a macro call, or `defined`.
     fn word(&mut self) -> Option<Value> {
         let word = name(self.rest);
         if word.is_empty() {

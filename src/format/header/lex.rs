@@ -1,7 +1,8 @@
 //! The directives of a header. Comments, strings and joined lines are recognised as in a compiler
 //! (`libcpp/lex.cc` of GCC: `_cpp_lex_direct`, `lex_string`, `lex_raw_string`).
 
-/// Upper bound, in bytes, for the rest of a line. A condition that is longer is unknown.
+/// Upper bound, in bytes, for the rest of a line. If a condition is longer, the includes of the
+/// file are unknown.
 const MOST_TEXT: usize = 16 << 10;
 
 /// One line that begins with `#`.
@@ -18,13 +19,14 @@ pub(super) struct Directive<'a> {
 }
 
 impl Directive<'_> {
-    /// The rest of the line if all of it is known.
+    /// The rest of the line. `None` if it is longer than [`MOST_TEXT`].
     pub(super) fn whole(&self) -> Option<&[u8]> {
         (!self.is_cut).then_some(self.rest.as_slice())
     }
 }
 
-/// The name at the start of `text`: `<name>` or `"name"`.
+/// The name at the start of `text`, `<name>` or `"name"`, with true for quotes. `None` for other
+/// text.
 pub(super) fn header_name(text: &[u8]) -> Option<(&[u8], bool)> {
     let (end, quoted) = match text.first()? {
         b'<' => (b'>', false),
@@ -61,7 +63,8 @@ impl<'a> Directives<'a> {
         self.at = to;
     }
 
-    /// Length of a backslash with a line end, which join two lines; 0 if there is none here.
+    /// Length of a backslash with a line end at this position, which join two lines. 0 if there is
+    /// none.
     fn joint(&self) -> usize {
         match (self.peek(0), self.peek(1), self.peek(2)) {
             (b'\\', b'\n', _) => 2,
@@ -105,7 +108,8 @@ impl<'a> Directives<'a> {
         &before[before.len() - before.iter().rev().take_while(is_word).count()..]
     }
 
-    /// Skips a string or character literal at this position. It ends with the line at the latest.
+    /// Skips a string or character literal at this position. Unless it is a raw string, it ends
+    /// with the line at the latest.
     fn quoted(&mut self, quote: u8) {
         let word = self.word_before();
         if quote == b'"' && [&b"R"[..], b"LR", b"uR", b"UR", b"u8R"].contains(&word) {

@@ -1,5 +1,5 @@
-//! Macros that are known without other headers: those of every C++ compiler for Linux, and those
-//! that the file itself defines.
+//! Macros whose state is known without other headers: those that every C++ compiler for Linux
+//! defines or leaves undefined, and those that the file itself defines.
 
 use crate::id::FastMap;
 
@@ -33,7 +33,7 @@ const DEFINED: [&[u8]; 11] = [
     b"__BYTE_ORDER__",
     b"__VERSION__",
 ];
-/// Macros that they define as 1.
+/// Macros that GCC and clang define as 1 for Linux on every machine.
 const ONE: [&[u8]; 6] =
     [b"__linux__", b"__linux", b"__unix__", b"__unix", b"__gnu_linux__", b"__ELF__"];
 /// Macros of other systems and compilers, and of programs that read headers for other purposes.
@@ -74,7 +74,7 @@ const UNDEFINED: [&[u8]; 34] = [
     b"RC_INVOKED",
 ];
 
-/// The macros at one position in a file.
+/// The state of all macros at one position in a file.
 #[derive(Default)]
 pub(super) struct Macros {
     own: FastMap<Vec<u8>, Macro>,
@@ -99,7 +99,7 @@ impl Macros {
         }
     }
 
-    /// Handles `#define` or `#undef` in a line that is compiled if `active`.
+    /// Handles a `#define` or `#undef`. `active` is true if the line is compiled.
     pub(super) fn set(&mut self, rest: &[u8], is_define: bool, active: Truth) {
         let name = name(rest);
         let value = match active {
@@ -117,7 +117,7 @@ impl Macros {
         self.own.insert(name.to_vec(), value);
     }
 
-    /// Handles the inclusion of another file, which may change any macro of this file.
+    /// Handles the inclusion of another file, which may change any macro that this file defined.
     pub(super) fn forget(&mut self) {
         self.own.values_mut().for_each(|value| *value = Macro::Unknown);
     }
@@ -129,7 +129,8 @@ pub(super) fn name(text: &[u8]) -> &[u8] {
     &text[..text.iter().take_while(is_part).count()]
 }
 
-/// An integer in the notation of C.
+/// An integer in the notation of C, with or without suffix. `None` for other text, and beyond 64
+/// bits.
 pub(super) fn number(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);

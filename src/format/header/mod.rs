@@ -2,8 +2,8 @@
 //! header is read alone, so macros of other headers and of the user's command line are unknown.
 //! Includes that depend on them are left out. `package_text` searches for the files.
 //!
-//! [`named`] is fast and lists too much: includes in comments and in conditions too. It selects the
-//! few files for which [`certain`] evaluates comments, strings and conditions.
+//! [`named`] is fast and lists too many files: it ignores comments and conditions. It selects the
+//! few headers for which [`certain`] evaluates comments, strings and conditions.
 
 mod condition;
 mod lex;
@@ -49,7 +49,8 @@ fn blanks(text: &[u8]) -> &[u8] {
 }
 
 /// The includes that every C++ compiler for Linux reaches when it reads the file. Empty if the file
-/// cannot be compiled: it has an `#error`, or its conditions do not end.
+/// cannot be compiled, because it has an `#error` or its conditions do not end, and if a condition
+/// is too long or nested too deep.
 pub fn certain(text: &[u8]) -> Vec<Include> {
     let mut reader = Reader::default();
     for directive in Directives::new(text) {
@@ -75,11 +76,11 @@ struct Group {
 enum Guard {
     #[default]
     None,
-    /// `#ifndef NAME` was the last directive.
+    /// `#ifndef NAME` was the last directive, except for `#pragma`.
     Asked(Vec<u8>),
-    /// The file defined the name; the includes from this index on are inside.
+    /// The file defined the name; the includes from this index on are inside the guard.
     Open(usize),
-    /// The guard ended; the includes with these indices were inside.
+    /// The guard ended; the includes with these indices were inside the guard.
     Closed(std::ops::Range<usize>),
 }
 
@@ -134,7 +135,7 @@ impl Reader {
         Some(())
     }
 
-    /// Updates the guard after a directive.
+    /// Updates the guard before a directive is handled.
     fn guard(&mut self, directive: &Directive<'_>) {
         match std::mem::take(&mut self.guard) {
             asked @ Guard::Asked(_) if directive.keyword == b"pragma" => self.guard = asked,
@@ -146,7 +147,8 @@ impl Reader {
                     self.guard = Guard::Open(self.out.len());
                 }
             }
-            // Text after the guard: for a user who defines the name, only that text is compiled.
+            // A directive follows the guard. If a user defines the name, only the text after the
+            // guard is compiled.
             Guard::Closed(inside) => drop(self.out.drain(inside)),
             guard @ (Guard::Open(_) | Guard::None) => self.guard = guard,
         }
@@ -164,7 +166,8 @@ impl Reader {
         }
     }
 
-    /// Handles an `#if`; `guarded` is the name that its condition requires to be undefined.
+    /// Handles an `#if`. `guarded` is the name that its condition requires to be undefined, if
+    /// there is one.
     fn open(&mut self, condition: Truth, guarded: Option<&[u8]>) -> Option<()> {
         let outer = self.active();
         let is_first = self.groups.is_empty() && condition.is_none();
@@ -175,7 +178,7 @@ impl Reader {
         (self.groups.len() <= DEEPEST).then_some(())
     }
 
-    /// Handles another branch of the same `#if`.
+    /// Handles another branch of the innermost `#if`.
     fn branch(&mut self, condition: Truth) -> Option<()> {
         // A guard has one branch, so this `#ifndef` was not a guard.
         if let Guard::Open(from) = self.guard

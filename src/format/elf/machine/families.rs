@@ -1,19 +1,19 @@
-//! Common facts of each family of machines, as rows that `table` uses directly or with changes. The
-//! facts are from glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions` and
-//! `configure.ac` (`LIBC_SLIBDIR_RTLDDIR`) of each machine.
+//! The rows of each family of machines, which `table` uses directly or with changes. Their values
+//! are from glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions` and `configure.ac`
+//! (`LIBC_SLIBDIR_RTLDDIR`) of each machine.
 
 use super::kinds;
 use super::{Flags, Guard, IdentRules, Info, Machine};
 use object::elf;
 
-/// `libc-abis` has UNIQUE and ABSOLUTE, and for x86, PowerPC, SPARC and RISC-V also IFUNC.
+/// IFUNC is in `libc-abis` for x86, PowerPC, SPARC and RISC-V, besides UNIQUE and ABSOLUTE.
 const IDENT_IFUNC: IdentRules = IdentRules { osabi: None, below: (1, 4) };
 /// `sysdeps/unix/sysv/linux/mips`: MIPS_PLT, UNIQUE, MIPS_O32_FP64, ABSOLUTE, MIPS_XHASH.
 const IDENT_MIPS: IdentRules = IdentRules { osabi: None, below: (6, 6) };
 const IDENT_ARM: IdentRules =
     IdentRules { osabi: Some(elf::ELFOSABI_ARM_AEABI), below: IdentRules::PLAIN.below };
 
-/// 32 bits, little-endian, System V's file layout: most rows differ little from it.
+/// 32 bits, little-endian, System V's file layout. Most 32-bit rows differ little from it.
 const BASE: Machine = Machine {
     name: "",
     numbers: &[],
@@ -81,7 +81,8 @@ pub(super) const AARCH64: Machine = Machine {
     ..BASE64
 };
 
-/// The bit of a hard-float object. An object that passes no floats has neither bit.
+/// The e_flags bit of a hard-float object. An object that passes no floats has neither this bit nor
+/// [`SOFT`].
 const HARD: u32 = elf::EF_ARM_ABI_FLOAT_HARD;
 const SOFT: u32 = elf::EF_ARM_ABI_FLOAT_SOFT;
 
@@ -92,7 +93,7 @@ pub(super) const ARMHF: Machine = Machine {
     guard: Guard::StopAt(SOFT),
     ident: IDENT_ARM,
     kinds: &kinds::ARM,
-    // The loader also takes entries without either mark.
+    // The loader also takes entries of ld.so.cache without a float ABI.
     cache_flags: &[0x0003, 0x0903],
     loaders: &["/lib/ld-linux-armhf.so.3"],
     oldest: "GLIBC_2.4",
@@ -137,7 +138,7 @@ pub(super) const RISCV32: Machine = Machine {
 pub(super) const RISCV_SOFT: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SOFT.0]);
 pub(super) const RISCV_SINGLE: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SINGLE.0]);
 
-/// ELFv2. An object without an ABI in e_flags has the usual ABI of its byte order.
+/// The ELFv2 ABI. An object without an ABI in e_flags has the usual ABI of its byte order.
 pub(super) const PPC64LE: Machine = Machine {
     name: "ppc64le",
     numbers: &[elf::EM_PPC64.0],
@@ -207,7 +208,7 @@ const N8_LOADER: &[&str] = &["/lib/ld-linux-mipsn8.so.1"];
 const N8_LOADER32: &[&str] = &["/lib32/ld-linux-mipsn8.so.1"];
 const N8_LOADER64: &[&str] = &["/lib64/ld-linux-mipsn8.so.1"];
 
-/// o32.
+/// The o32 ABI.
 pub(super) const MIPSEL: Machine = Machine {
     name: "mipsel",
     numbers: &[elf::EM_MIPS.0, elf::EM_MIPS_RS3_LE.0],
@@ -238,7 +239,7 @@ pub(super) const MIPSN32EL_N8: Machine = Machine {
     loaders: N8_LOADER32,
     ..MIPSN32EL
 };
-/// n64.
+/// The n64 ABI.
 pub(super) const MIPS64EL: Machine = Machine {
     name: "mips64el",
     is_64: true,
@@ -288,7 +289,7 @@ pub(super) const LOONGARCH64: Machine = Machine {
     name: "loongarch64",
     numbers: &[elf::EM_LOONGARCH.0],
     kinds: &kinds::LOONGARCH,
-    // glibc 2.36 wrote the plain flags.
+    // ldconfig of glibc 2.36 wrote the plain flags.
     cache_flags: &[0x1203, 0x0003],
     loaders: &["/lib64/ld-linux-loongarch-lp64d.so.1"],
     platform: Some("loongarch"),

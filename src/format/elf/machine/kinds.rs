@@ -8,7 +8,7 @@ use object::elf::RelocationType as Type;
 /// Relocation types from the first to the last, both included.
 type Span = (Type, Type);
 
-/// The relocation types of one machine that are not plain lookups.
+/// The relocation types of one machine, by their effect on symbol lookup.
 pub(super) struct Kinds {
     /// Types without a symbol lookup.
     nothing: &'static [Span],
@@ -17,8 +17,8 @@ pub(super) struct Kinds {
     /// All other types of `ELF_RTYPE_CLASS_PLT`.
     plt: &'static [Span],
     copy: Option<Type>,
-    /// Types of the class `rest` that the loader knows; it stops at all others (`elf/dl-reloc.c`,
-    /// `_dl_reloc_bad_type`). `None` without a complete list.
+    /// Types of the class `rest` that the loader knows. It stops at other types of this class
+    /// (`elf/dl-reloc.c`, `_dl_reloc_bad_type`). `None` if no complete list is known.
     known: Option<&'static [Span]>,
     /// The class of all types that no field lists.
     rest: LookupClass,
@@ -113,7 +113,7 @@ pub(super) static ARM: Kinds = Kinds {
     ..NONE
 };
 
-/// The loader looks up the symbol of an R_RISCV_NONE, like that of any other type.
+/// The loader looks up the symbol of an R_RISCV_NONE.
 pub(super) static RISCV64: Kinds = Kinds {
     nothing: &[one(elf::R_RISCV_RELATIVE), one(elf::R_RISCV_IRELATIVE)],
     slots: &[elf::R_RISCV_JUMP_SLOT],
@@ -147,7 +147,7 @@ pub(super) static PPC32: Kinds = Kinds {
     ..NONE
 };
 
-/// ELFv2.
+/// The ELFv2 ABI.
 pub(super) static PPC64_V2: Kinds = Kinds {
     nothing: &[
         one(elf::R_PPC64_NONE),
@@ -176,8 +176,8 @@ pub(super) static S390: Kinds = Kinds {
     ..NONE
 };
 
-/// R_MIPS_REL32 and R_MIPS_GLOB_DAT look up nothing: they use the symbol's entry in the global
-/// offset table, for which the loader looks the symbol up (`elf_machine_got_rel`).
+/// R_MIPS_REL32 and R_MIPS_GLOB_DAT look up nothing. They use the symbol's entry in the global
+/// offset table, and the loader looks up the symbol for that entry (`elf_machine_got_rel`).
 pub(super) static MIPS: Kinds = Kinds {
     nothing: &[one(elf::R_MIPS_NONE), one(elf::R_MIPS_REL32), one(elf::R_MIPS_GLOB_DAT)],
     slots: &[elf::R_MIPS_JUMP_SLOT],
@@ -185,7 +185,7 @@ pub(super) static MIPS: Kinds = Kinds {
     ..NONE
 };
 
-/// As [`MIPS`], with R_MIPS_64 as the second type of R_MIPS_REL32 and R_MIPS_GLOB_DAT.
+/// The types of the n64 ABI: R_MIPS_64 is the second type of R_MIPS_REL32 and R_MIPS_GLOB_DAT.
 pub(super) static MIPS64: Kinds = Kinds {
     nothing: &[
         one(elf::R_MIPS_NONE),
@@ -254,7 +254,8 @@ pub(super) static SH: Kinds = Kinds {
     ..NONE
 };
 
-/// The type of an ia64 relocation is in its upper bits: the relative types are 0x68 to 0x6f.
+/// The upper bits of an ia64 relocation type are its operation, the lower three its format. The
+/// relative types are 0x68 to 0x6f.
 pub(super) static IA64: Kinds = Kinds {
     nothing: &[one(elf::R_IA64_NONE), (Type(0x68), elf::R_IA64_REL64LSB)],
     slots: &[elf::R_IA64_IPLTLSB],

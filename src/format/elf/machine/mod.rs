@@ -1,7 +1,6 @@
 //! The differences between machines: the objects that a loader takes, the effect of relocation
 //! types, the cache entries of a loader, and its usual paths. `table` has one row for each machine
-//! and ABI, made of `families`; `kinds` has the relocation types of each row. `header`, `relocs`,
-//! `resolve` and `bind` are the callers.
+//! and ABI, made of `families`; `kinds` has the relocation types of each row.
 
 mod families;
 mod kinds;
@@ -14,12 +13,13 @@ use object::elf;
 /// The way in which a relocation looks up its symbol (`elf_machine_type_class`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupClass {
-    /// Any definition counts, and also an undefined entry with a value (the canonical address of a
-    /// PLT slot).
+    /// Any definition counts, and also an undefined entry whose value is the canonical address of a
+    /// PLT slot.
     Plain,
     /// `ELF_RTYPE_CLASS_PLT`: an undefined entry does not count.
     Plt {
-        /// True for a jump slot: bound at the first call, unless the object is bound at load.
+        /// True for a jump slot. The loader binds it at the first call, unless it binds the whole
+        /// object at load.
         slot: bool,
     },
     /// `ELF_RTYPE_CLASS_COPY`: the lookup skips the program itself.
@@ -38,7 +38,7 @@ pub enum Effect {
 /// The properties of one machine and ABI that matter to its loader.
 #[derive(Clone, Copy)]
 pub struct Machine {
-    /// The name in reports, as `readelf` and package names have it.
+    /// The name in reports, such as `x86_64`.
     pub name: &'static str,
     /// e_machine values of its objects, the usual one first.
     numbers: &'static [u16],
@@ -48,13 +48,13 @@ pub struct Machine {
     flags: Flags,
     /// The loader's reaction to objects with other e_flags.
     guard: Guard,
-    /// Values of e_ident that are accepted besides System V and version 0.
+    /// The values of EI_OSABI and EI_ABIVERSION that the loader accepts.
     pub(super) ident: IdentRules,
     kinds: &'static Kinds,
     info: Info,
     /// True if a word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
     pub(super) wide_hash: bool,
-    /// True for MIPS. Symbols of the global offset table are implicit relocations, undefined
+    /// True for MIPS. The loader also looks up the symbols of the global offset table, undefined
     /// entries count only if marked, and DT_MIPS_XHASH replaces DT_GNU_HASH.
     pub(super) is_mips: bool,
     /// The smallest page size of a kernel for this machine, in bytes.
@@ -62,9 +62,10 @@ pub struct Machine {
     /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`). A search ends
     /// at an entry with the first value.
     pub cache_flags: &'static [i32],
-    /// Usual paths of the loader that `ldd` runs for this machine.
+    /// Usual paths of the loader for this machine.
     pub loaders: &'static [&'static str],
-    /// Default directories by glibc's own Makefiles, for a loader binary without them.
+    /// Default search directories by the Makefiles of glibc. They are used if the loader binary has
+    /// none.
     pub dirs: &'static [&'static str],
     /// Names of glibc-hwcaps subdirectories, the newest first (`sysdeps/**/dl-hwcaps-subdirs.c`).
     pub hwcaps: &'static [&'static str],
@@ -93,12 +94,12 @@ impl Flags {
     }
 }
 
-/// The loader's reaction to an object of its machine with other e_flags.
+/// The loader's reaction to an object for its machine with e_flags of another row.
 #[derive(Clone, Copy)]
 enum Guard {
-    /// It skips objects of other rows (`elf_machine_matches_host`).
+    /// The loader skips objects of other rows (`elf_machine_matches_host`).
     Pass,
-    /// It stops at version 5 of the ARM EABI with this bit
+    /// The loader stops at an object for version 5 of the ARM EABI with this bit
     /// (`sysdeps/unix/sysv/linux/arm/ldsodefs.h`, `VALID_FLOAT_ABI`).
     StopAt(u32),
 }
@@ -107,7 +108,7 @@ enum Guard {
 /// and System V.
 #[derive(Clone, Copy)]
 pub(super) struct IdentRules {
-    /// Another accepted EI_OSABI.
+    /// An EI_OSABI that the loader accepts besides System V and GNU.
     pub(super) osabi: Option<elf::OsAbi>,
     /// Exclusive upper bounds of EI_ABIVERSION: for System V, and for GNU (`LIBC_ABI_MAX`, counted
     /// from `libc-abis`).
@@ -158,7 +159,8 @@ impl Machine {
         }
     }
 
-    /// `elf_machine_matches_host`: false for an object that the loader skips.
+    /// `elf_machine_matches_host`: false for an object that the loader skips. [`Self::valid_flags`]
+    /// then tells if the loader stops.
     pub(super) fn takes(&self, machine: u16, flags: u32) -> bool {
         let same_abi = match self.guard {
             Guard::Pass => self.flags.hold(flags),
@@ -167,12 +169,12 @@ impl Machine {
         self.numbers.contains(&machine) && same_abi
     }
 
-    /// True if the loader accepts e_machine, with any flags.
+    /// True if objects of this row may have this e_machine. The e_flags are not checked.
     pub(super) fn is_number(&self, machine: u16) -> bool {
         self.numbers.contains(&machine)
     }
 
-    /// False if e_flags make the loader stop.
+    /// False if the loader stops at an object with these e_flags.
     pub(super) fn valid_flags(&self, flags: u32) -> bool {
         match self.guard {
             Guard::Pass => true,
@@ -188,7 +190,7 @@ impl Machine {
     }
 }
 
-/// The row of the machine of `target`, if its loader rules are known.
+/// The row for `target`, if the loader rules of its machine are known.
 pub fn of(target: Target) -> Option<&'static Machine> {
     table::MACHINES.iter().find(|m| {
         m.numbers.contains(&target.machine)
@@ -208,7 +210,7 @@ pub fn hwcaps() -> impl Iterator<Item = &'static str> {
     table::MACHINES.iter().flat_map(|machine| machine.hwcaps.iter().copied())
 }
 
-/// The name of a machine for reports: that of its row, else its number.
+/// The name of a machine for reports: the name of its row, else a known name or the number.
 pub fn name(target: Target) -> String {
     match (of(target), elf::Machine(target.machine)) {
         (Some(machine), _) => machine.name.to_owned(),
@@ -221,7 +223,7 @@ pub fn name(target: Target) -> String {
     }
 }
 
-/// True for code that runs on an accelerator or inside another program, never under a loader.
+/// True for code that never runs under a loader: code for a GPU, and BPF.
 pub fn is_device(machine: u16) -> bool {
     matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
 }

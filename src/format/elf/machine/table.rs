@@ -9,7 +9,7 @@ use super::families::{
 use super::{Flags, Machine, kinds};
 use object::elf;
 
-/// Searched from the start, so that the most frequent machines come first.
+/// The search begins at the first row, so the most frequent machines come first.
 pub(super) static MACHINES: &[Machine] = &[
     X86_64,
     I386,
