@@ -52,7 +52,7 @@ impl Maker<'_> {
         match kind {
             Kind::Schema => object(&[("const", json!(1))]),
             Kind::Text(word) => self.text(word),
-            // Editors treat a local date in TOML as text in JSON.
+            // Editors convert a local date of TOML to a string of JSON.
             Kind::Date => object(&[("type", json!("string")), ("format", json!("date"))]),
             Kind::Truth => object(&[("type", json!("boolean"))]),
             Kind::List(word) => self.list(word),
