@@ -107,7 +107,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
 /// last. These bytes occur only as a key, because quotes inside of JSON strings are escaped.
 pub const BINDINGS: &[u8] = b",\"bindings\":[";
 
-/// The end of a completely written report with bindings.
+/// The end of a completely written report that has at least one binding list.
 pub const END: &[u8] = b"}]}\n";
 
 /// Reads a report from the bytes before [`BINDINGS`].
@@ -181,7 +181,7 @@ impl Object<'_> {
     }
 }
 
-/// Renders the items at `places`, separated by commas.
+/// Renders the items with the indices `places`, separated by commas.
 fn items(places: &[usize], item: &Item<'_>) -> io::Result<Vec<u8>> {
     // Most shares fit without a reallocation.
     let mut out = Vec::with_capacity(ROOM);
