@@ -45,7 +45,7 @@ pub struct Prefixes {
     dirs: Vec<PathBuf>,
     /// Directories of given files.
     file_dirs: FastSet<PathBuf>,
-    /// Single files outside of these directories.
+    /// Single files outside of these directories that may be read.
     files: FastSet<PathBuf>,
 }
 

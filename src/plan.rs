@@ -49,7 +49,7 @@ pub enum Which {
 /// An archive that is merged from others, and the list of its parts.
 #[derive(Clone, Debug)]
 pub struct MergedFrom {
-    /// The archive.
+    /// Selects the archive.
     pub which: Which,
     /// The path of the list as given.
     pub path: PathBuf,
@@ -64,7 +64,7 @@ pub struct MergedFrom {
 pub struct FixRequest {
     /// The merged archive, if given.
     pub archive: Option<PathBuf>,
-    /// True to remove entries from the list that no object needs.
+    /// True to remove unneeded entries from the list: archives that no object needs.
     pub minimal: bool,
     /// True to propose fixes only for a merged archive: any other archive may define a name by
     /// chance.
@@ -110,7 +110,7 @@ pub struct Plan {
     pub every_file_is_root: bool,
     /// True to infer host programs from the symbols and libraries that plugins lack.
     pub infer_hosts: bool,
-    /// True if all bindings and exports are requested.
+    /// True with `--facts`: the report has all exports, imports and bindings.
     pub facts: bool,
     /// True if a second, independent reader checks each file.
     pub cross_check: bool,
@@ -155,7 +155,7 @@ pub struct Plan {
 pub struct GpuRequest {
     /// True to inflate and check compressed bundles whole.
     pub deep: bool,
-    /// The target that must be served.
+    /// The target that the device code must support, if given.
     pub target: Option<TargetId>,
 }
 

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// All device code of a run.
 #[derive(Debug, Default)]
 pub struct Devices {
-    /// The device code of each file that has device code or defective device code.
+    /// The device code of each file that has any, with the defects in it.
     pub files: BTreeMap<FileId, DeviceCode>,
     /// Files that could not be read, with the error.
     pub unreadable: Vec<(FileId, String)>,

@@ -8,7 +8,7 @@ use crate::text::show_path;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A libamdhip64.
+/// A HIP runtime: a file that is called `libamdhip64.so*`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
     /// The file.
@@ -46,7 +46,7 @@ impl Runtime {
         }
     }
 
-    /// The version for people.
+    /// The name and version of the runtime, for reports.
     pub fn version_text(&self) -> String {
         match self.version {
             Some((major, Some(minor))) => format!("HIP runtime {major}.{minor}"),

@@ -14,8 +14,8 @@ pub struct System {
     pub summary: &'static str,
     /// The directory that `--install` takes, in words.
     pub dir: &'static str,
-    /// The documentation page. It shows real output and says which step fails, how to allow a
-    /// finding, and how to turn the integration off.
+    /// The documentation page. It shows real output, and says what the integration blocks, how to
+    /// allow a finding, and how to turn the integration off.
     pub page: &'static str,
     /// The files, executable ones first.
     pub files: &'static [File],

@@ -5,7 +5,7 @@ use super::errors::{PolicyError, Source};
 use crate::order::Arrange as _;
 use std::sync::Arc;
 
-/// A syntax error in the parser's words: `the error, expected the correction`.
+/// Converts a syntax error. The parser's message has the form `ERROR, expected CORRECTION`.
 pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();

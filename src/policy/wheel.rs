@@ -140,7 +140,7 @@ impl Platform {
         let families = self.symbol_versions.get(arch).into_iter().flatten();
         let limits = families.map(|(family, versions)| VersionLimit {
             family: family.clone(),
-            // Texts such as TM_1 are not numbers. A family without numbers allows none.
+            // Versions such as TM_1 are not numbers. If a family has no number, none is allowed.
             newest: versions
                 .iter()
                 .filter_map(|v| value_errors::parts(v))

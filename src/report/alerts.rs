@@ -157,8 +157,7 @@ fn without_release(path: &[u8]) -> &[u8] {
     if path[from..].contains(&b'/') { path } else { &path[..end] }
 }
 
-/// A fix for the alert, in one sentence. Outputs with alerts do not show the report's list of
-/// fixes.
+/// A fix for the alert, in one line. Outputs with alerts do not show the report's list of fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let fix = alert.cause.and_then(|cause| cause.fix.first());
     let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;

@@ -75,7 +75,7 @@ impl<'a> Page<'a> {
         if self.style.verbose { usize::MAX } else { most }
     }
 
-    /// An empty line.
+    /// Writes an empty line.
     pub(super) fn blank(&mut self) -> io::Result<()> {
         self.label = "";
         writeln!(self.out)
@@ -144,7 +144,7 @@ impl<'a> Page<'a> {
         below.map_or(Ok(()), |command| writeln!(self.out, "{:indent$}    {command}", ""))
     }
 
-    /// Wrapped text; all lines after the first are indented.
+    /// Writes wrapped text; all lines after the first are indented.
     pub(super) fn text(&mut self, text: &str, indent: usize) -> io::Result<()> {
         self.label = "";
         let mut lines = wrap(text, self.style.columns(), 0, indent).into_iter();
@@ -152,7 +152,7 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// An item of a numbered list.
+    /// Writes an item of a numbered list.
     pub(super) fn numbered(&mut self, number: &str, text: &str) -> io::Result<()> {
         let indent = number.chars().count() + 1;
         let mut lines = wrap(text, self.style.columns(), indent, indent).into_iter();
@@ -160,13 +160,13 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// Text that another page wrote.
+    /// Writes text that another page rendered.
     pub(super) fn written(&mut self, text: &[u8]) -> io::Result<()> {
         self.label = "";
         self.out.write_all(text)
     }
 
-    /// One line, unchanged.
+    /// Writes one line, unchanged.
     pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
         self.label = "";
         writeln!(self.out, "{line}")

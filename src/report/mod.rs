@@ -87,7 +87,7 @@ pub struct Rendering<'a> {
     pub style: Style,
     /// Paths in the form in which other programs open them.
     pub paths: &'a Paths,
-    /// Exports and bindings, with `--facts`.
+    /// Exports, imports and bindings, with `--facts`.
     pub facts: Option<&'a dyn Facts>,
 }
 

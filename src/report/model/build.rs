@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub struct Parts {
     /// The files.
     pub files: bool,
-    /// The coverage of archives.
+    /// The audited archives, with counts of members and of undefined names.
     pub archives: bool,
 }
 

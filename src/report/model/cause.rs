@@ -1,9 +1,9 @@
 //! Causes: a cause is the one repair that removes a group of findings. Each finding gives the id of
 //! its cause, and a cause holds the evidence that all of its findings share. The cause follows from
 //! the hint of the rule and from the fixes. The first of these that applies is the cause: a soname
-//! that was not found, an archive missing from a list, a provider that is not linked, the cause
-//! that the hint gives (a damaged file, an entry of a policy, a loader that the system lacks, a
-//! missing option), else the finding itself. `group` joins similar causes.
+//! that was not found, an archive missing from a list, a provider that is not linked, another cause
+//! that the hint names, else the finding itself. A hint may also name a damaged file, an entry of a
+//! policy, a loader that the system lacks, or a missing option. `group` joins similar causes.
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;

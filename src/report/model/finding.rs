@@ -45,7 +45,7 @@ pub struct Finding {
     pub detail: Option<Vec<u8>>,
     /// When the defect takes effect.
     pub when: Option<When>,
-    /// One sentence without demangled names.
+    /// The message, one line without demangled names.
     pub message: String,
     /// The evidence, without the part that its cause holds. [`super::Causes::evidence`] returns
     /// either.

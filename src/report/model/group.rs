@@ -1,6 +1,6 @@
 //! Groups of causes that reports for people show as one: many objects of one directory with the
 //! same kind of defect, or the archives that one list omits. Causes of a group have equal rule,
-//! level, kind and host program. Groups do not change causes.
+//! level, kind and host program. A cause only gets the id of its group; nothing else in it changes.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{Finding, level};

@@ -151,7 +151,7 @@ pub struct Totals {
     pub roots: usize,
     /// Code objects for GPUs.
     pub code_objects: usize,
-    /// Undefined references that missing libraries explain.
+    /// Undefined references that missing libraries explain, without those that count as assumed.
     pub explained: usize,
     /// Assumed references; `assumptions` names the providers.
     pub assumed: usize,

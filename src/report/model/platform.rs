@@ -75,8 +75,8 @@ pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     families.flat_map(of_family).collect()
 }
 
-/// The audited objects by architecture, and in `outside` the needed names of each object for which
-/// no file was loaded: the policy provides them, or they were not found.
+/// The audited objects by architecture. `outside` has the needed names for which no file was
+/// loaded, each with the file that needs it: the policy provides them, or they were not found.
 struct Needed<'a> {
     objects: BTreeMap<Arch, Vec<(FileId, &'a Object)>>,
     outside: BTreeSet<(FileId, &'a [u8])>,
