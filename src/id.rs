@@ -63,7 +63,8 @@ define_id! {
     NameId,
     /// An object of a link map, in mapping order; see `resolve::Closure`.
     ModuleId,
-    /// The needs of an object, with all else that determines its links except the loader.
+    /// The interpreter, soname and needs of an object without search paths and tokens. With the
+    /// loader, these determine how the needs are resolved.
     SignatureId,
     /// A set of search paths; see `resolve::search`.
     ContextId,
@@ -163,7 +164,7 @@ impl<I, T> FromIterator<T> for IdVec<I, T> {
     }
 }
 
-/// A set of ids. Ids are small numbers, so that a bit vector replaces hashing.
+/// A set of ids. Ids are small numbers, so a vector of `bool` replaces a hash table.
 #[derive(Debug, Clone)]
 pub struct IdSet<I> {
     holds: Vec<bool>,

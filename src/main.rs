@@ -6,16 +6,16 @@ use linkaudit::cli::{Cli, commands, message};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Reuses pages: first-touch page faults are the largest avoidable cost of a short run.
+/// mimalloc reuses pages: first-touch page faults are the largest avoidable cost of a short run.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// True if stdout was closed when the process began.
 static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Checks stdout before Rust's runtime opens /dev/null in place of a closed one, where the report
-/// would be lost silently. `.init_array` is the ABI's table of functions that run before `main`
-/// (System V gABI, Initialization and Termination Functions).
+/// Checks stdout before Rust's runtime starts. If stdout is closed, the runtime opens /dev/null in
+/// its place, and the report would be lost silently. `.init_array` is the ABI's table of functions
+/// that run before `main` (System V gABI, Initialization and Termination Functions).
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "nothing safe runs before the runtime; see SAFETY")]
 mod before_main {

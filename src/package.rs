@@ -1,5 +1,5 @@
-//! Packages: the prefix of a file, and the name of the package in that prefix. This module knows
-//! the directories of the walk and the stores of Nix and Guix, and opens no file.
+//! Packages: the prefix of a file, and the name of the package in that prefix. This module uses
+//! only the given directories and the stores of Nix and Guix, and opens no file.
 
 use crate::id::FastSet;
 use std::borrow::Cow;
@@ -27,12 +27,12 @@ impl Located {
     }
 }
 
-/// A package: a store item, identified by its path, or a tree mounted as a package.
+/// A package, identified by its directory: a store item or another prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackageId {
     /// The directory.
     pub prefix: PathBuf,
-    /// The package's name without hash and version; empty if the prefix is not a package.
+    /// The name of a store item without hash and version; empty if the prefix is not a store item.
     pub name: String,
 }
 
@@ -45,7 +45,7 @@ pub struct Prefixes {
     dirs: Vec<PathBuf>,
     /// Directories of given files.
     file_dirs: FastSet<PathBuf>,
-    /// Single files outside of these directories.
+    /// Single files outside of these directories that may be read.
     files: FastSet<PathBuf>,
 }
 
@@ -94,8 +94,8 @@ impl Prefixes {
         self.files.insert(file);
     }
 
-    /// True if `path` is in a stated or given directory, beside a given file, or was added. A store
-    /// item that was not given does not count.
+    /// True if `path` is in a stated or given directory, beside a given file, or an added file. A
+    /// store item that was not given does not count.
     pub fn contain(&self, path: &Path) -> bool {
         self.stated.iter().chain(&self.dirs).any(|dir| path.starts_with(dir))
             || self.files.contains(path)
@@ -130,8 +130,8 @@ impl Prefixes {
     }
 }
 
-/// The store that contains `path`: in a store item, or in a directory of the store itself, where
-/// identical files of items are hard-linked.
+/// The store that contains `path`. The path may be in a store item, or in another directory of the
+/// store, such as the one in which Nix hard-links identical files.
 pub fn store_of(path: &Path) -> Option<&'static str> {
     STORES.iter().copied().find(|store| path.starts_with(store) && path != Path::new(store))
 }
@@ -157,7 +157,7 @@ fn item_name(item: &Path) -> Option<&str> {
     item.file_name()?.to_str()?.get(HASH + 1..)
 }
 
-/// A store item's name up to the first dash that a digit follows (Nix's `parseDrvName`).
+/// A store item's name up to the first dash that a digit follows (like Nix's `parseDrvName`).
 fn without_version(name: &str) -> &str {
     let bytes = name.as_bytes();
     let dash = (0..bytes.len().saturating_sub(1))
@@ -170,8 +170,8 @@ fn is_of_item(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._?=".contains(&byte)
 }
 
-/// `text` with each store item replaced by the name of its package, so that the text survives a
-/// rebuild.
+/// `text` with each store item replaced by the name of its package, so that a rebuild does not
+/// change the text.
 pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'/') {
         return Cow::Borrowed(text);
@@ -198,8 +198,9 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// The search-path entry with which `file` finds libraries in `directory`: relative to `$ORIGIN` if
-/// both are in one package or prefix, else absolute. `None` if `file` has no parent directory.
+/// The search-path entry with which `file` finds libraries in `directory`. It is relative to
+/// `$ORIGIN` if both are in the same store item or, outside of stores, below the same top-level
+/// directory. Else it is absolute. `None` if `file` has no parent directory.
 pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
     let from = file.parent()?;
     let common = from.components().zip(directory.components()).take_while(|(a, b)| a == b).count();

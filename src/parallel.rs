@@ -1,5 +1,5 @@
 //! Runs work on all items of a list on all threads, and returns the results in the order of the
-//! items. Each parallel iterator of `rayon` costs 10 KB of code. Here there is a single one, which
+//! items. Each parallel iterator of `rayon` costs 10 KB of code. This module has only one, which
 //! calls the work through a pointer. Work on millions of small items uses `rayon` directly.
 
 use rayon::prelude::*;
@@ -10,7 +10,7 @@ pub(crate) fn map<I: Sync, T: Send + Sync>(items: &[I], work: impl Fn(&I) -> T +
     collect(items.len(), usize::MAX, |at| work(&items[at]))
 }
 
-/// Like [`map`], for items of very different cost: an idle thread takes over single items.
+/// Like [`map`], for items of very different cost: an idle thread takes over one item at a time.
 pub(crate) fn map_single<I: Sync, T: Send + Sync>(
     items: &[I],
     work: impl Fn(&I) -> T + Sync,
@@ -18,8 +18,9 @@ pub(crate) fn map_single<I: Sync, T: Send + Sync>(
     collect(items.len(), 1, |at| work(&items[at]))
 }
 
-/// The results of two jobs that both use the pool. Each has a thread of its own if `is_parallel` is
-/// set: a thread of the pool could begin one job while it waits in the other, and both may hold locks.
+/// The results of two jobs that both use the pool. If `is_parallel` is set, `beside` runs on a new
+/// thread. It must not run on a thread of the pool: that thread could begin one job while it waits
+/// in the other, and both may hold locks.
 pub(crate) fn both<A: Send, B>(
     is_parallel: bool,
     beside: impl Fn() -> A + Sync,

@@ -35,27 +35,27 @@ pub struct HostFile {
     pub plugins: Option<Pattern>,
 }
 
-/// Selects the archive that is merged from a list.
+/// Selects the archives that are merged from a list.
 #[derive(Clone, Debug)]
 pub enum Which {
     /// The archive in this file.
     File(PathBuf),
     /// Archives that match a policy's pattern.
     Policy(Pattern),
-    /// The archives that are not on the list and have members of listed ones.
+    /// The archives that are not on the list and have members of archives on it.
     Found,
 }
 
 /// An archive that is merged from others, and the list of its parts.
 #[derive(Clone, Debug)]
 pub struct MergedFrom {
-    /// The archive.
+    /// Selects the archive.
     pub which: Which,
     /// The path of the list as given.
     pub path: PathBuf,
     /// The list, or the reason why it cannot be read.
     pub list: Result<DepsList, String>,
-    /// Each set of the list with the directory of its archives.
+    /// Sets of the list, each with the directory of its archives, as a policy gives it.
     pub from: Vec<(String, PathBuf)>,
 }
 
@@ -64,14 +64,15 @@ pub struct MergedFrom {
 pub struct FixRequest {
     /// The merged archive, if given.
     pub archive: Option<PathBuf>,
-    /// True to remove entries from the list that no object needs.
+    /// True to remove unneeded entries from the list: archives that no object needs.
     pub minimal: bool,
     /// True to propose fixes only for a merged archive: any other archive may define a name by
     /// chance.
     pub merged_only: bool,
     /// True if it is an error to find no merged archive.
     pub must_find: bool,
-    /// True if a list is given. Without a merged archive, it is the list of the link.
+    /// True if a list is given. Without a merged archive, the library is linked with the archives
+    /// of the list directly.
     pub is_list_named: bool,
 }
 
@@ -80,8 +81,8 @@ pub struct FixRequest {
 pub struct Plan {
     /// The files and directories to audit, as typed.
     pub paths: Vec<PathBuf>,
-    /// `Some` if the question is about a link in order. The linker extracts these of the audited
-    /// objects only on demand, like members of archives.
+    /// `Some` if the files are linked in the order given. The list has the audited objects that the
+    /// linker extracts only on demand, like members of archives.
     pub link: Option<Vec<PathBuf>>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
@@ -95,21 +96,23 @@ pub struct Plan {
     pub prefix: Option<PathBuf>,
     /// `archive --self`: directories whose archives must be linkable with the files there.
     pub self_dirs: Vec<PathBuf>,
-    /// `--lib-path`: more directories to search for providers when fixes are proposed.
+    /// `--lib-path`: more directories to search for providers.
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
     pub hosts: Vec<HostFile>,
-    /// The loader whose rules apply; `None` to read it from PT_INTERP and the libc beside it.
+    /// The loader whose rules apply. `None` chooses the loader of each entry point: the one in
+    /// PT_INTERP, or for a library the one of the libc that it finds, else the system's.
     pub loader: Option<LoaderRules>,
-    /// True to resolve with the system's loader, like its `ldd`, instead of with PT_INTERP.
+    /// True to resolve with the system's loader, as its `ldd` does, instead of the one in
+    /// PT_INTERP.
     pub as_ldd: bool,
     /// True if every file is an entry point, as for `ldd FILE...`.
     pub every_file_is_root: bool,
     /// True to infer host programs from the symbols and libraries that plugins lack.
     pub infer_hosts: bool,
-    /// True if all bindings and exports are requested.
+    /// True with `--facts`: the report has all exports, imports and bindings.
     pub facts: bool,
-    /// True if second readers read every file again.
+    /// True if a second, independent reader checks each file.
     pub cross_check: bool,
     /// True to keep the dynamic tables of every object, for questions about its definitions.
     pub definitions: bool,
@@ -123,7 +126,7 @@ pub struct Plan {
     pub ld_library_path: Vec<u8>,
     /// LD_PRELOAD as it will be at run time; empty for none.
     pub ld_preload: Vec<u8>,
-    /// The current directory: the meaning of empty search entries, and the base of relative ones.
+    /// The current directory: empty search entries mean it, and relative ones start from it.
     pub cwd: PathBuf,
     /// True if the directory was given, so that results which depend on it are decided.
     pub cwd_stated: bool,
@@ -152,7 +155,7 @@ pub struct Plan {
 pub struct GpuRequest {
     /// True to inflate and check compressed bundles whole.
     pub deep: bool,
-    /// The target that must be served.
+    /// The target that the device code must support, if given.
     pub target: Option<TargetId>,
 }
 
@@ -199,7 +202,7 @@ impl Plan {
         }
     }
 
-    /// The parts of each file to read at first.
+    /// The parts of each audited file to read at first.
     pub fn reading(&self) -> Reading {
         let by_query = self.rule_wants.holds(Wants::BOUND_LIBRARIES);
         let by_rules = self.rule_wants.holds(Wants::TABLES);
@@ -225,7 +228,7 @@ impl Plan {
     }
 
     /// The depth to which device code is read. The command `gpu` reads notes only with `--deep`,
-    /// because they cost a read of each code object.
+    /// because that takes a read of each code object.
     pub fn device_depth(&self) -> Depth {
         match &self.gpu {
             Some(request) => {
@@ -235,7 +238,7 @@ impl Plan {
         }
     }
 
-    /// The classes of files that enabled rules need.
+    /// The classes of files that the command and the enabled rules need.
     fn classes(&self) -> Classes {
         let texts = [
             (Wants::PKG_CONFIG, Class::PkgConfig),
@@ -251,13 +254,13 @@ impl Plan {
         let classes = wanted.fold(Classes::LINKAGE, |classes, (_, class)| classes.with(class));
         let device = self.gpu.is_some() || self.rule_wants.holds(Wants::DEVICE_CODE);
         let classes = if device { classes.with(Class::Device) } else { classes };
-        // The command `archive` reads the objects of a link.
+        // The command `archive` also reads the bitcode files of a link.
         let is_link = self.definitions && self.members && self.self_dirs.is_empty();
         if is_link { classes.with(Class::Bitcode) } else { classes }
     }
 
-    /// The parts to read of files in provider directories. Dynamic tables there are not needed for
-    /// archives alone, but a fix without a merged archive may link the libraries.
+    /// The parts to read of files in provider directories. A command that uses only the archives
+    /// there needs no dynamic tables. A fix without a merged archive may also link the libraries.
     pub fn provider_reading(&self) -> Reading {
         let links = |fix: &FixRequest| {
             !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()
@@ -274,8 +277,8 @@ impl Plan {
         Reading { classes, ..reading }
     }
 
-    /// True if the meaning of LD_LIBRARY_PATH or LD_PRELOAD depends on the entry point, because
-    /// they contain `$ORIGIN`.
+    /// True if the meaning of LD_LIBRARY_PATH or LD_PRELOAD may depend on the entry point: one of
+    /// them contains a `$`, as in `$ORIGIN`.
     pub fn environment_varies(&self) -> bool {
         self.ld_library_path.contains(&b'$') || self.ld_preload.contains(&b'$')
     }
@@ -307,8 +310,8 @@ impl Cpu {
     /// A processor without extensions.
     pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false, named: None };
 
-    /// The processor for a `--cpu` name: `baseline`, a `glibc-hwcaps` directory, or GCC's name of
-    /// an Intel processor.
+    /// The processor for a `--cpu` name: `baseline`, a `glibc-hwcaps` directory, or one of the
+    /// Intel processors `haswell` and `skylake-avx512`.
     pub fn named(name: &str) -> Option<Self> {
         let x86 = |x86_level| Self { x86_level, ..Self::BASELINE };
         let intel = |x86_level| Self { platform: Some("haswell"), ..x86(x86_level) };
@@ -323,7 +326,8 @@ impl Cpu {
         })
     }
 
-    /// The names that [`Cpu::named`] accepts, sorted.
+    /// The names of processors for `--cpu`, sorted. [`Cpu::named`] also accepts aliases of
+    /// `baseline`.
     pub fn names() -> Vec<&'static str> {
         let mut names: Vec<&str> =
             hwcaps().chain(["baseline", "haswell", "skylake-avx512"]).collect();
@@ -332,7 +336,7 @@ impl Cpu {
         names
     }
 
-    /// The processor of this machine.
+    /// The processor of this machine; `intel` is true if Intel made it.
     #[cfg(target_arch = "x86_64")]
     pub fn host(intel: bool) -> Self {
         use std::arch::is_x86_feature_detected as has;

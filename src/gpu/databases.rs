@@ -6,7 +6,7 @@ use crate::format::gpu::database::Database as Header;
 use crate::format::gpu::{TargetId, processors};
 use std::path::PathBuf;
 
-/// A database.
+/// A database of MIOpen or rocFFT.
 #[derive(Clone, Debug)]
 pub struct Database {
     /// Its path.
@@ -15,7 +15,8 @@ pub struct Database {
     pub name: Name,
     /// Its size in bytes.
     pub size: u64,
-    /// The header of SQLite, or the reason why SQLite refuses the file. `None` for a text file.
+    /// The SQLite header of the file, or the reason why SQLite refuses the file. `None` for a text
+    /// file.
     pub header: Option<Result<Header, &'static str>>,
 }
 
@@ -55,8 +56,8 @@ impl Kind {
     }
 }
 
-/// The meaning of a name in MIOpen's directory: `gfx906_60.HIP.fdb.txt`, `gfx90a68.db.txt`,
-/// `gfx942.kdb`.
+/// Parses the name of a database of MIOpen: `gfx906_60.HIP.fdb.txt`, `gfx90a68.db.txt`,
+/// `gfx942.kdb`. `None` for any other file.
 pub fn of_miopen(name: &[u8]) -> Option<Name> {
     let name = std::str::from_utf8(name).ok()?;
     let (stem, ends) = name.split_once('.')?;
@@ -70,9 +71,9 @@ pub fn of_miopen(name: &[u8]) -> Option<Name> {
     Some(Name { kind, target: Some(target), compute_units })
 }
 
-/// A GPU and the number of its compute units: decimal after `_`, hexadecimal without it. Only the
-/// list of GPUs tells which digits are those of the GPU: `gfx90878` is a gfx908 with 120 compute
-/// units.
+/// Parses the part of a name before the first dot: a GPU and the number of its compute units, which
+/// is decimal after `_` and hexadecimal without it. Only the list of GPUs shows where the name of
+/// the GPU ends: `gfx90878` is a gfx908 with 120 compute units.
 fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
     let fits = |name: &&str| stem.starts_with(*name);
     let longest = processors().filter(fits).max_by_key(|name| name.len())?;
@@ -93,8 +94,8 @@ fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
     Some((target, units))
 }
 
-/// The meaning of a name in rocFFT's directory: `rocfft_kernel_cache.db`, and in new releases one
-/// for each GPU.
+/// Parses the name of a database of rocFFT: `rocfft_kernel_cache.db`, or for one GPU
+/// `rocfft_kernel_cache_gfx950.db`. `None` for any other file.
 pub fn of_rocfft(name: &[u8]) -> Option<Name> {
     let name = std::str::from_utf8(name).ok()?;
     let rest = name.strip_prefix("rocfft_kernel_cache")?.strip_suffix(".db")?;

@@ -1,6 +1,6 @@
 //! The GPUs that audited files serve: device code by file, data directories, the HIP runtime of
 //! each process, and the coverage of targets. `audit::gpu` fills these types; rules and the view
-//! `gpu` read them. No file is opened here.
+//! `gpu` read them. This module opens no file.
 
 pub mod compat;
 pub mod data;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// All device code of a run.
 #[derive(Debug, Default)]
 pub struct Devices {
-    /// Device code by file, for files with device code or a defect of it.
+    /// The device code of each file that has any, with the defects in it.
     pub files: BTreeMap<FileId, DeviceCode>,
     /// Files that could not be read, with the error.
     pub unreadable: Vec<(FileId, String)>,
@@ -26,13 +26,13 @@ pub struct Devices {
     pub sets: Vec<DataSet>,
     /// Databases of MIOpen and rocFFT.
     pub databases: Vec<databases::Database>,
-    /// Libraries with Tensile data that have no data directory.
+    /// Libraries that need Tensile data, but whose data directory was not found.
     pub without_data: Vec<(FileId, data::Tensile)>,
-    /// Programs and libraries whose kpack files do not exist, with the first path.
+    /// Programs and libraries whose kpack files do not exist, with the path of the first such file.
     pub without_kpack: Vec<(FileId, Vec<u8>)>,
     /// Entry points that load device code.
     pub processes: Vec<Process>,
-    /// The profile of code that no entry point loads, and the reason for it.
+    /// The profile for device code that no entry point loads, and the reason for this profile.
     pub profile: Option<(Profile, String)>,
 }
 
@@ -41,14 +41,14 @@ pub struct Devices {
 pub struct Process {
     /// The entry point.
     pub root: RootId,
-    /// Its HIP runtime.
+    /// The HIP runtime that it loads.
     pub runtime: Option<Runtime>,
-    /// The patches of the runtime.
+    /// The patches of the runtime, which decide the code that it accepts.
     pub profile: Profile,
     /// The reason for that profile.
     pub reason: String,
-    /// The device code that it loads, each with the files in the process that load it, directly
-    /// or not.
+    /// The device code that it loads. With each unit: the files of the process that load the unit,
+    /// directly or through others.
     pub units: Vec<(Unit, Vec<FileId>)>,
 }
 
@@ -70,21 +70,21 @@ impl Devices {
         }
     }
 
-    /// Number of code objects, without the empty entries of hosts.
+    /// Number of code objects, without the empty entries that bundles have for the CPU.
     pub fn code_objects(&self) -> usize {
         let containers = self.files.values().flat_map(|code| &code.containers);
         let entries = containers.flat_map(|container| &container.entries);
         entries.filter(|entry| entry.target().is_some() || entry.code.is_some()).count()
     }
 
-    /// The profile of a unit: that of the first process that loads it, or that of the run.
+    /// The profile for a unit: that of the first process that loads it, else that of the run.
     pub fn profile(&self, unit: Unit) -> Profile {
         let loads = |process: &&Process| process.units.iter().any(|(known, _)| *known == unit);
         let own = self.processes.iter().find(loads).map(|process| process.profile);
         own.or(self.profile.as_ref().map(|(profile, _)| *profile)).unwrap_or(Profile::Stock)
     }
 
-    /// All units with AMD targets: files that register device code, then data directories.
+    /// All units with AMD targets: programs and libraries with device code, then data directories.
     pub fn units(&self) -> Vec<Unit> {
         let files = self.files.iter().filter(|(_, code)| is_host(code) && !offers(code).is_empty());
         let files = files.map(|(file, _)| Unit::File(*file));

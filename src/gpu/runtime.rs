@@ -8,17 +8,17 @@ use crate::text::show_path;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A libamdhip64.
+/// A HIP runtime: a file that is called `libamdhip64.so*`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
     /// The file.
     pub file: FileId,
-    /// Major version, and minor version if the file name has it.
+    /// Major version, and minor version if the file name has it. `None` if the name has no version.
     pub version: Option<(u32, Option<u32>)>,
 }
 
 impl Runtime {
-    /// The runtime at `path`; `None` for another library.
+    /// The runtime at `path`; `None` if the file name is not that of libamdhip64.
     pub fn at(file: FileId, path: &Path) -> Option<Self> {
         let name = path.file_name()?.as_bytes();
         let rest = name.strip_prefix(b"libamdhip64.so")?;
@@ -46,7 +46,7 @@ impl Runtime {
         }
     }
 
-    /// The version for people.
+    /// The name and version of the runtime, for reports.
     pub fn version_text(&self) -> String {
         match self.version {
             Some((major, Some(minor))) => format!("HIP runtime {major}.{minor}"),
@@ -56,8 +56,8 @@ impl Runtime {
     }
 }
 
-/// The profile in force: the policy's, else that of the package that the runtime belongs to, else
-/// upstream's. The text is the reason.
+/// The profile that applies: the policy's, else that of the distribution in whose directory the
+/// runtime is, else upstream's. The text is the reason.
 pub fn profile_of(policy: &Gpu, runtime: Option<&Path>) -> (Profile, String) {
     let stated = policy.loader.as_ref().and_then(|(name, _)| Profile::named(name));
     if let Some(profile) = stated {

@@ -1,6 +1,6 @@
-//! Integrations with package managers, build systems and CI: files of `integrations/`, embedded. A
-//! system is one folder there and one row in [`SYSTEMS`]; a file has the same path in this folder
-//! as below the directory of `--install`. Nothing is written here: `cli::hook` does that.
+//! Integrations with package managers, build systems and CI: files of `integrations/`, embedded.
+//! Each system has one folder in `integrations/` and one row in [`SYSTEMS`]. A file has the same
+//! path in its folder as below the directory of `--install`. `cli::hook` writes the files.
 
 mod diff;
 
@@ -14,10 +14,10 @@ pub struct System {
     pub summary: &'static str,
     /// The directory that `--install` takes, in words.
     pub dir: &'static str,
-    /// The documentation page: real output, what is blocked, how to allow a finding, how to turn
-    /// the integration off.
+    /// The documentation page. It shows real output, and says what the integration blocks, how to
+    /// allow a finding, and how to turn the integration off.
     pub page: &'static str,
-    /// The files, in the order of the page.
+    /// The files, executable ones first.
     pub files: &'static [File],
 }
 
@@ -50,7 +50,7 @@ impl System {
     }
 }
 
-/// A row: name, summary, the directory of `--install`, programs, other files.
+/// Builds a row of [`SYSTEMS`]: name, summary, the directory of `--install`, programs, other files.
 macro_rules! system {
     ($name:literal, $summary:literal, $dir:literal, [$($program:literal),*], [$($other:literal),*]) => {
         System {

@@ -1,5 +1,5 @@
-//! Finds archives that are merged from others, and their parts. Member names are unreliable. A
-//! member is identified by the names that it defines, in their order.
+//! Finds archives that are merged from others, and the archives that they are merged from. Member
+//! names are unreliable, so a member is identified by the names that it defines, in their order.
 
 use crate::audit::Audit;
 use crate::cover::ArchiveSet;
@@ -37,8 +37,9 @@ impl MergedFrom {
         }
     }
 
-    /// The list without sets that name no candidate; if no set names one, all stay. An error has
-    /// the line of a set that cannot be used.
+    /// The list, reduced to the sets that name an archive of `library` or whose directory `from`
+    /// gives. If there is no such set, all stay; empty sets always stay. An error gives the line of
+    /// such a set that cannot be read, or says that the file is not a list.
     pub fn listed(&self, library: &ArchiveSet) -> Result<DepsList, String> {
         let mut list = identified(self.list.as_ref().map_err(Clone::clone)?, library);
         let is_named = |set: &Set| self.from.iter().any(|(name, _)| name.as_bytes() == set.name);
@@ -60,7 +61,7 @@ impl MergedFrom {
     }
 }
 
-/// The list with entries matched to the archives of `library`.
+/// A copy of the list, with its entries matched to the archives of `library`.
 fn identified(list: &DepsList, library: &ArchiveSet) -> DepsList {
     let archives: BTreeSet<&[u8]> =
         order::set(library.entries().filter_map(|(archive, _)| listed_name(library, archive)));
@@ -69,13 +70,13 @@ fn identified(list: &DepsList, library: &ArchiveSet) -> DepsList {
     list
 }
 
-/// The bare name of an archive, which lists may have.
+/// The name by which lists may refer to an archive: `NAME` for `libNAME.a`.
 pub fn listed_name(library: &ArchiveSet, archive: ArchiveId) -> Option<&[u8]> {
     bare_name(library.entry(archive).path.file_name()?.as_bytes())
 }
 
-/// Archives that hold members of others. With a list: archives outside it that hold members of
-/// listed ones. Without a list: archives that hold members of several others.
+/// Archives that hold members of others. With a list: archives that are not on the list and hold a
+/// member of an archive on it. Without a list: archives that hold members of at least two others.
 pub fn merged(library: &ArchiveSet, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveId> {
     let on_list = |archive: ArchiveId| {
         let name = listed_name(library, archive);
@@ -89,7 +90,8 @@ pub fn merged(library: &ArchiveSet, list: Option<&BTreeSet<&[u8]>>) -> Vec<Archi
     others.filter(|archive| holds(&mut sources, *archive, enough)).collect()
 }
 
-/// True if the archive holds members of at least `enough` eligible archives.
+/// True if the archive holds members of at least `enough` other archives that are eligible in
+/// `sources`.
 fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
     let library = sources.library;
     let mut found: FastSet<ArchiveId> = FastSet::default();
@@ -106,17 +108,18 @@ fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
     false
 }
 
-/// Upper bound for the definitions of a weak name that identifies a member.
+/// A member with only weak definitions is identified only if one of its names has at most this many
+/// definitions in such members.
 const MOST_DEFINITIONS: usize = 16;
 
-/// Finds the eligible archives from which members of merged archives come. It is stricter than
-/// [`crate::cover::Origins`], and made for whole archives. Members that define the same names are
-/// compared once, not for each of them.
+/// Finds the archive that a member of a merged archive was copied from. It is stricter than
+/// [`crate::cover::Origins`], and made for whole archives: members that define the same names are
+/// compared only once.
 pub struct Sources<'l> {
     library: &'l ArchiveSet,
-    /// For each archive, true if it is eligible.
+    /// By archive id: true for an archive from which members may have been copied.
     eligible: Vec<bool>,
-    /// The smallest hashes of the members that are in `owners`.
+    /// For each member that was added to `owners`, the smallest of its hashes.
     known: FastSet<u64>,
     /// By the hashes of a member's definitions, in their order: the first two eligible archives
     /// that have a member with these definitions.
@@ -124,15 +127,17 @@ pub struct Sources<'l> {
 }
 
 impl<'l> Sources<'l> {
-    /// Sources among the archives `among`, which are then eligible.
+    /// Only the archives in `among` are eligible.
     pub fn new(library: &'l ArchiveSet, among: impl Iterator<Item = ArchiveId>) -> Self {
         let mut eligible = vec![false; library.entries().count()];
         among.for_each(|archive| eligible[archive.index()] = true);
         Self { library, eligible, known: FastSet::default(), owners: FastMap::default() }
     }
 
-    /// The eligible archive that `member` came from: one of its members defines the same names in
-    /// the same order. If several match, the first.
+    /// The eligible archive that `member` was copied from: another archive with a member that
+    /// defines the same names in the same order. If several match, the one with the smallest id.
+    /// `None` if no archive matches, or if the member has only weak definitions and none of them is
+    /// rare.
     pub fn of(&mut self, member: MemberId) -> Option<ArchiveId> {
         let library = self.library;
         let hashes = library.hashes(member);
@@ -152,7 +157,7 @@ impl<'l> Sources<'l> {
     }
 }
 
-/// Adds an archive to the two with the smallest ids.
+/// Adds an archive; only the two with the smallest ids are kept.
 fn note(least: &mut [Option<ArchiveId>; 2], archive: ArchiveId) {
     *least = match *least {
         [None, _] => [Some(archive), None],

@@ -1,6 +1,7 @@
-//! Archives that are merged from others: `list` finds the list of their parts, and `solve` the
-//! archives that a library linked from one lacks. The rule about lists and `fix` use them. No
-//! finding or fix is made here.
+//! Archives that are merged from others. `list` finds the archives that are merged from a list of
+//! archives. `solve` finds the archives that are missing from the link of a library, which may be
+//! linked from a merged archive. The rule about lists and `fix` turn the results into findings and
+//! fixes.
 
 pub mod list;
 pub mod solve;

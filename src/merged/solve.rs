@@ -1,6 +1,6 @@
 //! Finds the archives that define a library's undefined symbols, transitively. `cover` computes the
-//! answer, and this module splits it by symbol. The rule about lists and `propose` share the
-//! result, which is computed once per library ([`Solved`]).
+//! answer, and this module splits it by symbol. The rule about lists and `fix::propose` share the
+//! result, which [`Solved`] caches.
 
 use crate::audit::{Audit, LIBC_NONSHARED};
 use crate::cover::{
@@ -18,39 +18,39 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The answer for one library.
+/// The archives that define the undefined symbols of one library.
 pub struct Solution {
     /// The library.
     pub file: FileId,
-    /// The output of its link, and its target.
+    /// The kind of file that its link makes, and its machine.
     output: (Output, Target),
     /// The answer of `cover`.
     pub coverage: Coverage,
     /// For each undefined symbol of the library that has a candidate, the archives to add.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<SymbolClosure>>,
-    /// The additions to the library by all of these archives.
+    /// The names that all of these archives add to the library.
     gain: Gain,
 }
 
-/// The additions to a library by the members that its link takes.
+/// The names that members add to a library when its link takes them.
 #[derive(Clone, Default)]
 pub struct Gain {
-    /// Names that they define.
+    /// Names that the members define.
     inside: FastSet<NameId>,
-    /// Names that they refer to and that stay undefined.
+    /// Names that the members refer to and that stay undefined.
     pub outside: Vec<Vec<u8>>,
 }
 
 /// The members and archives that a link takes for one symbol.
 #[derive(Debug)]
 pub struct SymbolClosure {
-    /// The member that defines it.
+    /// The member that defines the symbol.
     pub first: MemberId,
-    /// The archive that defines it, unless that is already linked.
+    /// The archive of that member; `None` if it is already linked.
     pub provider: Option<ArchiveId>,
-    /// All archives, transitively, except those already linked.
+    /// The archives of all members that the link takes, except those already linked.
     pub archives: BTreeSet<ArchiveId>,
-    /// Number of the members.
+    /// Number of members that the link takes.
     pub members: usize,
     /// Undefined names that the members refer to.
     pub undefined: BTreeSet<Vec<u8>>,
@@ -58,8 +58,8 @@ pub struct SymbolClosure {
     pub opaque: Option<MemberId>,
 }
 
-/// Memoised answers for rules and fixes: libraries with the archive that each was linked from, and
-/// lists with the archives merged from each.
+/// Cached answers for rules and fixes: one for each library and the merged archive that it was
+/// linked from, and for each list the archives that are merged from it.
 #[derive(Default)]
 pub struct Solved {
     known: Mutex<FastMap<(FileId, Option<ArchiveId>), Answer>>,
@@ -70,7 +70,7 @@ pub struct Solved {
 type Answer = Option<Arc<Solution>>;
 
 impl Solved {
-    /// The archives that `file`, linked from `fat`, lacks.
+    /// The archives that `file` lacks; `fat` is the merged archive that it was linked from.
     pub fn solve(&self, audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Answer {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((file, fat));
@@ -159,7 +159,7 @@ pub fn link_again(audit: &Audit, file: FileId, linker: Linker, archives: &[Input
     )
 }
 
-/// A linked object that refers to `symbols`.
+/// The object as a root for `cover`: a linked file that refers to `symbols`.
 fn root(audit: &Audit, (file, object): (FileId, &Object), symbols: &BTreeSet<&[u8]>) -> Root {
     Root {
         path: Arc::clone(&audit.corpus.files[file].path),
@@ -189,7 +189,7 @@ pub fn shared_definers<'a>(
     )
 }
 
-/// Names of directories of a compiler or tool. Only that tool links the archives there.
+/// Directories that belong to a compiler or tool. Only that tool links the archives in them.
 const RUNTIMES: &[&str] = &["gcc", "gcc-cross", "clang", "valgrind"];
 /// Archives of glibc, whose shared libraries every shared object uses instead.
 const LIBC: &[&str] = &[
@@ -205,11 +205,11 @@ const LIBC: &[&str] = &[
     "libBrokenLocale.a",
 ];
 
-/// True for an archive that no fix links into a shared object: the C library's, and those of a
-/// compiler or tool for itself.
+/// True for an archive that no fix links into a dynamically linked file: an archive of the C
+/// library, or one that a compiler or tool has for itself.
 pub fn is_runtime(path: &std::path::Path) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
-    // A project may have the name of a compiler, but a compiler's directory is inside of a library
+    // A project may have the name of a compiler. But a compiler's directory is inside a library
     // directory.
     let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");
     let is_of_tool = |pair: &[&str]| matches!(pair, [dir, name] if is_library_dir(dir) && RUNTIMES.contains(name));
@@ -231,13 +231,13 @@ pub fn output_kind(object: &Object) -> OutputKind {
     }
 }
 
-/// The graph of needed members.
+/// The members that a link takes, and the references between them.
 struct Graph<'a> {
     audit: &'a Audit,
     members: Vec<MemberId>,
     /// For each name, the defining member, as an index into `members`.
     definers: FastMap<NameId, usize>,
-    /// By index into `members`.
+    /// The references of each member, by index into `members`.
     links: Vec<Links>,
     undefined: FastSet<NameId>,
     output: (Output, Target),
@@ -247,7 +247,7 @@ struct Graph<'a> {
 struct Links {
     /// The members that define names that it refers to, each once.
     members: Vec<usize>,
-    /// Names that it refers to and that no member defines.
+    /// Names that it refers to and that no member of the graph defines.
     open: Vec<NameId>,
 }
 
@@ -318,7 +318,7 @@ impl<'a> Graph<'a> {
         Solution { file, output: self.output, coverage, by_symbol, gain }
     }
 
-    /// The additions by the members at `firsts` and by all that these need, transitively.
+    /// The names that the members at `firsts`, and all members that these need, add to the library.
     fn gain(&self, firsts: Vec<usize>) -> Gain {
         let library = &self.audit.library;
         let mut taken = vec![false; self.members.len()];
@@ -364,7 +364,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The member at `first` and all that it needs, transitively.
+    /// The closure of the member at `first`: this member and all that it needs, transitively.
     fn part(&self, first: usize, linked: &[ArchiveId]) -> SymbolClosure {
         let library = &self.audit.library;
         let archive = |at: usize| library.archive_of(self.members[at]);
@@ -398,7 +398,7 @@ impl<'a> Graph<'a> {
 }
 
 impl SymbolClosure {
-    /// True if all its references are known and defined.
+    /// True if all references of its members are known and defined.
     pub fn is_closed(&self) -> bool {
         self.opaque.is_none() && self.undefined.is_empty()
     }
@@ -420,7 +420,7 @@ impl Solution {
         parts
     }
 
-    /// The additions to the library by these parts alone.
+    /// The names that these parts alone add to the library.
     pub fn gain(&self, audit: &Audit, parts: &[&SymbolClosure]) -> Cow<'_, Gain> {
         if parts.len() == self.parts().len() {
             return Cow::Borrowed(&self.gain);
@@ -445,7 +445,8 @@ impl Solution {
         taken
     }
 
-    /// The parts that need a member in `refused`: their first members, each with one such member.
+    /// For each part that takes a member in `refused`: the first member of the part, with one such
+    /// member.
     pub fn reaching<T>(
         &self,
         audit: &Audit,

@@ -1,10 +1,10 @@
 //! Matches globs that [`super::simple`] rejects: many nested alternatives, or classes that match
-//! `/`. The automaton keeps all positions in the pattern that a match may have reached. So the time
-//! is bounded by the length of the text times the length of the pattern.
+//! `/`. For each byte, the automaton keeps all states that a match may have reached. So its time is
+//! at most proportional to the length of the text times the length of the pattern.
 
 use super::glob::{Class, Token, is_nothing};
 
-/// A pattern as states. A match begins in `start` and ends in state 0.
+/// A pattern as states. A match begins in `start` and ends in state 0, [`State::End`].
 #[derive(Clone, Debug)]
 pub(super) struct Automaton {
     states: Vec<State>,
@@ -18,7 +18,7 @@ enum State {
     End,
     Byte(u8, usize),
     One(Box<Class>, usize),
-    /// Any byte, or any but `/`.
+    /// Any byte if true; any byte but `/` if false.
     Any(bool, usize),
     Either(Vec<usize>),
 }
@@ -35,7 +35,8 @@ impl Automaton {
         self.states.len() - 1
     }
 
-    /// States that match any number of bytes before `next`.
+    /// Adds states that match any number of bytes, and then continue with `next`. Returns the
+    /// first.
     fn repeated(&mut self, with_slash: bool, next: usize) -> usize {
         let any = self.add(State::Any(with_slash, 0));
         let both = self.add(State::Either(vec![any, next]));
@@ -43,7 +44,7 @@ impl Automaton {
         both
     }
 
-    /// The first of the states that match `tokens` before `next`.
+    /// Adds states that match `tokens`, and then continue with `next`. Returns the first.
     fn before(&mut self, tokens: &[Token], mut next: usize) -> usize {
         for token in tokens.iter().rev() {
             next = match token {

@@ -23,7 +23,7 @@ use toml::de::DeTable;
 
 /// The result of building one policy.
 pub(super) struct Built {
-    /// Its own entries.
+    /// Its entries, without those of the policies that it extends.
     pub(super) policy: Policy,
     /// Names of policies that are merged before it, with their positions in the text.
     pub(super) extends: Vec<(String, Range<usize>)>,
@@ -122,7 +122,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The current id of a rule or group. Old ids are recorded.
+    /// The current id of a rule or group. The use of an old id is recorded.
     fn current(&mut self, name: &str, span: &Range<usize>) -> String {
         let Some(new) = renamed(name) else { return name.to_owned() };
         self.renamed.push(Renamed { old: name.to_owned(), new, origin: self.origin(span) });
@@ -185,7 +185,7 @@ impl Builder<'_> {
         out
     }
 
-    /// Reports selectors for keys that findings of the waiver's rule do not have.
+    /// Reports selectors by keys that findings of the waiver's rule never have.
     fn unset(&mut self, rule: &str, selectors: &[(&str, &Node)]) {
         let Some(keys) = self.check.catalogue.known(rule).and_then(|known| known.keys) else {
             return;
@@ -310,7 +310,7 @@ impl Builder<'_> {
         Gpu { targets: self.list(table, "targets", "this target"), exact, loader }
     }
 
-    /// A list of texts. A later policy replaces the whole list.
+    /// The texts of a list, with its origin. A later policy replaces the whole list.
     fn list(&mut self, table: &Table, key: &str, what: &str) -> Option<(Vec<String>, Origin)> {
         let mut seen = Seen::new();
         let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! Policies that are part of the program: each is a file under `policies/` and a row here. In these
-//! files, comments give the reason for each line. They are read like any other policy.
+//! Policies that are part of the program: each is a file under `policies/` and a row here. Comments
+//! in these files give the reason for each line. The files are read like any other policy.
 
 /// A policy that is selected by name, not by path.
 #[derive(Debug)]

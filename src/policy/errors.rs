@@ -1,5 +1,5 @@
-//! Errors in policies: position, error and correction, and their display. The parser and the loader
-//! make them; the command line shows all of them and exits.
+//! Errors in policies: position, error and correction, and their display. The modules that parse
+//! and load policies make them. The command line shows them and exits.
 
 use crate::text::show;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
@@ -7,18 +7,18 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Upper bound for the errors shown; the others are counted. A file in another format has
-/// thousands.
+/// Maximum number of errors that are shown; the others are only counted. A file in another format
+/// may have thousands.
 const MOST: usize = 200;
 
 /// The text of one policy.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// The name as given.
+    /// The name of the policy, as given.
     pub(super) name: Arc<str>,
     /// Its content.
     pub(super) text: String,
-    /// Offsets of line ends, because every entry needs its line number.
+    /// Offsets of line ends, for fast lookup: every entry needs its line number.
     ends: Vec<usize>,
 }
 
@@ -86,7 +86,7 @@ impl PolicyErrors {
         self.problems.len()
     }
 
-    /// All errors with their lines, for people.
+    /// The errors with their lines, as text for the terminal. Beyond 200, they are only counted.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let shown = self.problems.iter().take(MOST).map(|problem| problem.render(&renderer));
@@ -114,7 +114,7 @@ impl PolicyError {
             let help = Level::HELP.message(&*self.right);
             return renderer.render(&[title.element(help)]);
         };
-        // The renderer gets only this line, because it processes all of its input.
+        // The renderer gets only this line, because its time grows with the whole input.
         let line = source.line_around(span.start);
         let start = floor(&source.text, span.start.clamp(line.start, line.end));
         let end = ceil(&source.text, span.end.clamp(start, line.end));

@@ -1,5 +1,5 @@
-//! The syntax of globs, as the crate globset reads it; tests compare both. The parser reads
-//! patterns of policies. [`super::simple`] and [`super::automaton`] match them.
+//! The syntax of globs, as the crate globset reads it; tests compare the two. Policies have globs
+//! as patterns. [`super::simple`] and [`super::automaton`] match them.
 
 /// One part of a glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Token {
 /// A set of bytes.
 pub(super) type Class = [bool; 256];
 
-/// Parses a glob; the error is a sentence for its author.
+/// Parses a glob. The error is a message for the author of the policy.
 pub(super) fn parse(text: &str) -> Result<Vec<Token>, String> {
     let mut parser = Parser {
         rest: text.chars(),
@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `*`, or `**`, which is special if it is a whole component of a path.
+    /// Parses `*`, or `**`, which is special if it is a whole component of a path.
     fn star(&mut self) {
         let before = self.previous;
         if self.peek() != Some('*') {
@@ -151,7 +151,8 @@ impl Parser<'_> {
         self.whole_part(after == Some('/'));
     }
 
-    /// `**` as a component: after a slash, and before a slash or the end.
+    /// Adds `**` as a component: it ends at a slash, at the end of the glob, or at the end of a
+    /// branch.
     fn whole_part(&mut self, before_slash: bool) {
         let sequence = self.sequence();
         // At the start, `**/**` is the same as `**/`.
@@ -164,8 +165,8 @@ impl Parser<'_> {
         sequence.push(if before_slash { Token::Deep } else { Token::Rest });
     }
 
-    /// The set of bytes in brackets, after the opening bracket. A character outside of ASCII adds
-    /// each of its bytes.
+    /// Parses the set of bytes in brackets, after the opening bracket. A character outside of ASCII
+    /// adds each of its bytes.
     fn class(&mut self) -> Result<Box<Class>, String> {
         let not = matches!(self.peek(), Some('!' | '^'));
         if not {

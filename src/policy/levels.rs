@@ -5,11 +5,11 @@ use super::{LevelSetting, Policy};
 use crate::catalogue::{Known, Level};
 
 impl Policy {
-    /// The level of a rule, built or planned. A setting for the rule wins over one for its group,
-    /// in any order of policies. The last of several settings with the same name wins.
+    /// The level of a rule, implemented or planned. A setting for the rule wins over one for its
+    /// group, whichever policy comes first. The last of several settings with the same name wins.
     pub fn level_of(&self, rule: &Known) -> Level {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
-        // A whitelist makes libraries outside of it errors.
+        // If the policy is a whitelist of libraries, a library outside of it is an error.
         let is_whitelist = rule.id == "outside-closure" && self.is_closed();
         let default = if is_whitelist { Level::Error } else { rule.level };
         set.map_or(default, |set| set.level)

@@ -1,6 +1,6 @@
 //! Loads policies by name, built-ins and files, together with the policies that they extend, and
-//! merges them in order. It returns the errors of all of them at once. It opens files only through
-//! [`Files`]; the command line calls it.
+//! merges them in order. The errors of all of them are returned together. Files are opened only
+//! through [`Files`], which the command line implements.
 
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
@@ -19,7 +19,7 @@ use toml::de::DeTable;
 /// Maximum length of a chain of `extends`; a longer one is surely an error.
 const MOST_DEEP: usize = 32;
 
-/// The source of policy files.
+/// Access to policy files.
 pub trait Files {
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
@@ -59,9 +59,9 @@ struct Loader<'a> {
     catalogue: &'a Catalogue,
     merged: Policy,
     problems: Vec<PolicyError>,
-    /// Identities of policies that are merged or known to be unreadable.
+    /// Identities of policies that were merged or rejected.
     done: BTreeSet<PathBuf>,
-    /// The chain of policies that extend each other down to the current one: identity and name.
+    /// The chain of `extends` down to the current policy: identity and name of each.
     open: Vec<(PathBuf, String)>,
 }
 
@@ -71,7 +71,7 @@ impl Loader<'_> {
         self.problems.push(PolicyError { place, wrong, right: right.into(), lacking: false });
     }
 
-    /// Merges the policy with a name; `dir` is the base of relative names.
+    /// Merges the policy called `name`; `dir` is the base of a relative path.
     fn named(&mut self, name: &OsStr, dir: &Path, place: &TextRange) {
         let text = name.to_str().unwrap_or_default();
         if let Some(policy) = builtin::find(text) {
@@ -136,7 +136,7 @@ impl Loader<'_> {
         self.policy(identity, source, &name, &dir, place);
     }
 
-    /// Bytes as text, without a byte order mark.
+    /// Bytes as text, without a byte order mark. Records an error if they are not UTF-8.
     fn text(&mut self, bytes: Vec<u8>, shown: &str, place: &TextRange) -> Option<String> {
         match String::from_utf8(bytes) {
             Ok(text) => Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
@@ -150,7 +150,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Merges one platform from a file of auditwheel.
+    /// Merges one platform from a policy file of auditwheel: the one called `tag`, or the only one.
     fn wheel(&mut self, identity: PathBuf, source: Source, origin: &Arc<str>, tag: Option<&str>) {
         self.done.insert(identity);
         match wheel::build(&Arc::new(source), origin, tag) {
@@ -216,8 +216,9 @@ impl Loader<'_> {
     }
 }
 
-/// True if a file that another policy extends has the right format. Errors are shown with their
-/// lines, and a policy must not be able to print the lines of arbitrary files.
+/// True if the file has the format of a policy. It is checked for files that a policy extends.
+/// Errors are shown with their lines, and a policy must not be able to print the lines of arbitrary
+/// files.
 fn is_policy(text: &str, is_json: bool) -> bool {
     if is_json {
         return serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();

@@ -1,5 +1,5 @@
-//! Merging: the effect of a later policy on earlier ones. Tables are merged by key, lists are
-//! appended, and values that form a unit (`targets`, `allow`) are replaced.
+//! The effect of a later policy on earlier ones. Tables are merged by key, lists are appended, and
+//! values that form a unit (`targets`, `allow`) are replaced.
 
 use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
@@ -97,7 +97,7 @@ impl Waiver {
     }
 }
 
-/// Appends `more`. Of several entries with the same key, the last stays, at its own position.
+/// Appends `more`. Of several entries with the same key, only the last stays, where it is.
 fn put_last<T>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> String) {
     all.extend(more);
     let mut seen = FastSet::default();
@@ -114,8 +114,8 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
     [path, library, symbol.symbol.text().to_owned()]
 }
 
-/// Adds entries with new keys. Of two equal entries, the one whose origin sorts first stays, so
-/// that the order of policies does not matter.
+/// Adds entries with new keys. Of two entries with the same key, the one whose origin sorts first
+/// stays, so that the order of policies does not matter.
 fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
     if more.is_empty() {
         return;
@@ -140,7 +140,7 @@ fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K
 
 /// An entry of a list in policies.
 trait Entry {
-    /// Its location.
+    /// Its source and line.
     fn origin(&self) -> &Origin;
 }
 

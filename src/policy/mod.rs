@@ -1,6 +1,6 @@
 //! Policies: requirements for the audited files, and knowledge about them that they do not contain
-//! themselves. This file is the model, valid and merged. [`crate::plan::Plan`] holds it, and every
-//! stage may read it. It opens no file and does not parse TOML.
+//! themselves. This file defines the model: the valid policies of a run, merged.
+//! [`crate::plan::Plan`] holds it, and every stage may read it.
 //!
 //! These modules turn files into the model:
 //! - `load` finds policies by name, with those that they extend, and decides their order.
@@ -48,10 +48,10 @@ use std::sync::Arc;
 /// A policy template, in which every line is a comment.
 pub const TEMPLATE: &str = include_str!("template.toml");
 
-/// The start of the source names of built-in policies.
+/// The start of [`Origin::source`] for built-in policies.
 const BUILT_IN_ORIGIN: &str = "built-in ";
 
-/// The location of an entry.
+/// The location of a policy entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     /// The policy's name: a file as given, `built-in NAME`, or `command line`.
@@ -131,8 +131,8 @@ pub struct Policy {
     pub archives: Vec<ArchivePolicy>,
     /// `[[provider]]`
     pub providers: Vec<Provider>,
-    /// `[provided] libraries`: sonames that the target system provides. They are not opened, and
-    /// not reported as missing. Policies of auditwheel list them.
+    /// `[provided] libraries`: sonames that the target system provides. The libraries are not
+    /// opened, and not reported as missing. Policies of auditwheel also list such sonames.
     pub provided: Vec<Provided>,
     /// `[provided] only`: true if no other library from outside of the prefix may be needed.
     pub provided_only: Option<(bool, Origin)>,
@@ -154,7 +154,7 @@ pub struct LevelSetting {
 /// A `[[waive]]` entry: accepted findings of one rule. All selectors that are set must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// The rule's id; the rule may be planned.
+    /// The rule's id; the rule may be planned, not implemented.
     pub rule: String,
     /// Matches the path below the prefix.
     pub path: Option<Pattern>,
@@ -242,7 +242,8 @@ impl Policy {
         self.providers.iter().any(provider) || self.archives.iter().any(covers)
     }
 
-    /// Components of a CMake package that the policy requires.
+    /// The components that the policy requires of a CMake package. Case does not matter in its
+    /// name.
     pub fn components_of(&self, package: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let is_it = |one: &&RequiredPackage| one.name.as_bytes().eq_ignore_ascii_case(package);
         let required = self.required_packages.iter().filter(is_it);
@@ -279,7 +280,8 @@ pub struct RequiredFile {
 /// A symbol that certain files must define, or that they must neither define nor refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolAt {
-    /// Matches paths below the prefix; `None` for every file.
+    /// Matches paths below the prefix. `None`: any file may define a required symbol, and every
+    /// file is checked for a forbidden one.
     pub path: Option<Pattern>,
     /// Matches needed names, for forbidden symbols. If it is set, only references of objects that
     /// need such a library count.
@@ -339,7 +341,7 @@ pub enum SearchTag {
     Rpath,
     /// DT_RUNPATH
     Runpath,
-    /// Neither.
+    /// No search path is allowed.
     None,
 }
 
@@ -385,18 +387,18 @@ pub struct Host {
 pub struct ArchivePolicy {
     /// Matches the path below the prefix, or the full path.
     pub matches: Pattern,
-    /// References with matching names must be defined inside the archive.
+    /// If a member refers to a symbol with a matching name, a member of the archive must define it.
     pub covers: Vec<Pattern>,
     /// The list of archives that it is merged from.
     pub deps_list: Option<PathBuf>,
-    /// Each set of the list with the directory of its archives.
+    /// Sets of the list, each with the directory of its archives.
     pub from: Vec<(String, PathBuf)>,
     /// Its location.
     pub origin: Origin,
 }
 
 /// A `[[provider]]` entry: names the archive that defines a symbol, although that archive was not
-/// read. `{T}` stands for the same text at each occurrence.
+/// read. `{T}` stands for the same text in the symbol and in the name of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
     /// The symbol, with or without `{T}`.

@@ -1,12 +1,12 @@
-//! Patterns of policies: globs over paths and over names, made when a policy is read. An invalid
-//! pattern is an error in the policy.
+//! Patterns of policies: globs over paths and over names. They are checked when a policy is read,
+//! and compiled on first use. An invalid pattern is an error in the policy.
 
 use super::automaton::Automaton;
 use super::glob;
 use super::simple::Simple;
 use std::sync::OnceLock;
 
-/// Maximum length of a pattern in bytes, and maximum number of braces in it.
+/// Maximum length of a pattern in bytes. [`MOST_ALTERNATIVES`] is the maximum number of `{` in it.
 const MOST_BYTES: usize = 1000;
 const MOST_ALTERNATIVES: usize = 32;
 
@@ -16,7 +16,7 @@ pub struct Pattern {
     text: Box<str>,
     /// True if `*` does not match `/`.
     separated: bool,
-    /// Built on first use: a run uses few patterns of a policy, and building all would take longer
+    /// Built on first use: a run uses few patterns of a policy, and to build all would take longer
     /// than a small audit.
     matcher: OnceLock<Matcher>,
 }
@@ -82,14 +82,14 @@ impl Pattern {
         (!self.separated && !name.iter().any(special)).then_some(name)
     }
 
-    /// The literal start and the literal end that all matches have.
+    /// The literal text with which all matches begin, and that with which all end.
     pub fn ends(&self) -> (&[u8], &[u8]) {
         let text = self.text.as_bytes();
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
         let Some(first) = text.iter().position(special) else { return (text, text) };
         let last = text.iter().rposition(special).unwrap_or(first);
         let suffix = &text[last + 1..];
-        // `**/` may match the empty text.
+        // `**/` may match the empty text, so its slash is not part of the end.
         (&text[..first], suffix.strip_prefix(b"/").unwrap_or(suffix))
     }
 
@@ -98,7 +98,7 @@ impl Pattern {
         self.matcher().matches(bytes)
     }
 
-    /// False if no match starts with `byte`.
+    /// False only if no match starts with `byte`. For an automaton, it is always true.
     pub fn may_begin_with(&self, byte: u8) -> bool {
         match self.matcher() {
             Matcher::Simple(simple) => simple.may_begin_with(byte),

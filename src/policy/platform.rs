@@ -1,6 +1,6 @@
-//! Platforms that a policy demands by name, such as `manylinux_2_28`: the libraries that each
-//! provides to files of one architecture, and the symbols that it forbids. `wheel` reads them;
-//! rules and the resolver ask the policy about one architecture.
+//! Platforms that a policy demands by name, such as `manylinux_2_28`. For each architecture, a
+//! platform has the libraries that it provides, their versions, and symbols that files must not
+//! use. `wheel` reads platforms; rules and the resolver ask about one architecture.
 
 use super::{Origin, Policy, SymbolAt, VersionLimit};
 use std::collections::BTreeMap;
@@ -48,8 +48,8 @@ pub enum Libc {
     Musl,
 }
 
-/// A platform: the libraries that files may need from outside of the prefix, their versions, and
-/// symbols that they do not export.
+/// A platform: the libraries that files may need from outside of the prefix, the versions of these
+/// libraries, and symbols that they do not export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// Its name, without architecture.
@@ -61,7 +61,7 @@ pub struct Platform {
     pub priority: i64,
     /// Rules by architecture. If the policy names one architecture, only its rules.
     pub rules: BTreeMap<Arch, Rules>,
-    /// Its origin: the name that the policy used.
+    /// Its origin; the source is the name that the policy used.
     pub origin: Origin,
 }
 
@@ -83,8 +83,8 @@ impl Platform {
         source.strip_prefix(super::BUILT_IN_ORIGIN).unwrap_or(source)
     }
 
-    /// True if files of `arch` find a library of this name on the platform. The loader is always
-    /// there.
+    /// True if files of `arch` find a library of this name on the platform. Every platform provides
+    /// the loader of its C library.
     pub fn provides(&self, name: &[u8], arch: Arch) -> bool {
         let listed = |rules: &Rules| rules.libraries.iter().any(|one| one.as_bytes() == name);
         self.rules.get(&arch).is_some_and(listed) || self.libc.has_loader(name)
@@ -132,8 +132,8 @@ impl Policy {
     }
 
     /// True if the target system provides a library of this name to files of `arch`: the policy
-    /// lists it, or all platforms have it. A platform without rules for that architecture is
-    /// ignored here; `undecided` reports it.
+    /// lists it, or all platforms have it. Without platforms, a whitelist also allows the loader. A
+    /// platform without rules for that architecture is ignored; the rule `undecided` reports it.
     pub fn provides(&self, name: &[u8], arch: Option<Arch>) -> bool {
         if self.provided.iter().any(|provided| provided.soname.as_bytes() == name) {
             return true;
@@ -164,7 +164,7 @@ impl Policy {
         self.rules_for(arch).flat_map(|rules| &rules.forbidden)
     }
 
-    /// The platforms without rules for files of `arch`.
+    /// The platforms without rules for files of `arch`; all platforms if it is `None`.
     pub fn silent_platforms(&self, arch: Option<Arch>) -> impl Iterator<Item = &Platform> {
         let knows =
             move |platform: &&Platform| arch.is_some_and(|arch| platform.rules.contains_key(&arch));

@@ -28,7 +28,8 @@ impl Provider {
     }
 }
 
-/// The text that replaces each hole of `pattern` to give `name`; empty if there is no hole.
+/// The text that turns `pattern` into `name` if it replaces each `{T}`; empty if the pattern has no
+/// `{T}`. `None` if no text does.
 fn filling<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
     let Some((before, after)) = pattern.split_once(HOLE) else {
         return (pattern == name).then_some("");

@@ -24,7 +24,8 @@ pub fn schema(catalogue: &Catalogue) -> String {
 struct Maker<'c>(&'c Catalogue);
 
 impl Maker<'_> {
-    /// A table with known keys; `name` is its key if it is an entry of a list.
+    /// The schema of a table with known keys. If the table is an entry of a list, `name` is the key
+    /// of the list.
     fn table(&self, keys: &[Key], name: Option<&str>) -> Map<String, Value> {
         let properties = keys.iter().map(|key| {
             let mut schema = self.value(&key.kind, key.name);
@@ -52,7 +53,7 @@ impl Maker<'_> {
         match kind {
             Kind::Schema => object(&[("const", json!(1))]),
             Kind::Text(word) => self.text(word),
-            // Editors treat a local date in TOML as text in JSON.
+            // Editors convert a local date of TOML to a string of JSON.
             Kind::Date => object(&[("type", json!("string")), ("format", json!("date"))]),
             Kind::Truth => object(&[("type", json!("boolean"))]),
             Kind::List(word) => self.list(word),

@@ -26,9 +26,9 @@ pub(super) enum Kind {
     Date,
     /// True or false.
     Truth,
-    /// Texts of one kind.
+    /// A list of texts of one kind.
     List(&'static Word),
-    /// One text or several.
+    /// One text of a kind, or a list of them.
     OneOrMore(&'static Word),
     /// A table with these keys.
     Table(&'static [Key]),
@@ -91,7 +91,7 @@ pub(super) const FILE: &[Key] = &[
 pub(super) const SELECTORS: &[&str] =
     &["path", "symbol", "version", "library", "target", "member", "detail"];
 
-/// The alternative keys of an entry; at least one must be set.
+/// The alternative keys of an entry, of which at least one must be set. `None` for other tables.
 pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
     match table {
         "waive" => Some(SELECTORS),

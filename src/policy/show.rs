@@ -1,5 +1,6 @@
-//! Writes a merged policy as TOML, with a comment about the origin of each entry. Reading the
-//! output gives the same policy, and two entries with the same output are equal.
+//! Writes a merged policy as TOML, with a comment about the origin of each entry. The output, read
+//! as a policy, has the same entries. Two entries with the same output differ only in their
+//! origins.
 
 use super::{
     ArchivePolicy, FileList, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy,

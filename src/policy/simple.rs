@@ -1,6 +1,6 @@
 //! Globs that need little backtracking: they expand to few sequences of bytes, classes and stars.
-//! Every undefined symbol of every object is matched against them, and the check of the first byte
-//! takes a tenth of an automaton's time. [`super::automaton`] matches all other globs.
+//! Undefined symbols of all objects are matched against them. A check of the first byte takes a
+//! tenth of the time of an automaton. [`super::automaton`] matches all other globs.
 
 use super::glob::{Class, Token, is_nothing};
 
@@ -13,7 +13,7 @@ pub(super) struct Simple {
     /// The possible first bytes of a match; `None` if any byte may be first or a match may be
     /// empty.
     first: Option<Box<Class>>,
-    /// The possible last bytes.
+    /// The possible last bytes of a match; `None` if any byte may be last or a match may be empty.
     last: Option<Box<Class>>,
     sequences: Vec<Vec<Part>>,
     /// True if `*` does not match `/`.
@@ -28,7 +28,7 @@ enum Part {
     Many,
     /// `**/`
     Deep,
-    /// Anything.
+    /// `**` at the end: anything.
     Rest,
 }
 
@@ -64,7 +64,7 @@ impl Simple {
         ends && self.sequences.iter().any(|sequence| is(sequence, bytes, self.separated))
     }
 
-    /// False if no match starts with `byte`.
+    /// False only if no match starts with `byte`.
     pub(super) fn may_begin_with(&self, byte: u8) -> bool {
         holds(self.first.as_deref(), byte)
     }
@@ -119,8 +119,8 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
     Some(out)
 }
 
-/// True if [`is`] gives correct answers for the sequence. In paths, only a literal slash may match
-/// a slash, and `**/` must be at the start or after a slash.
+/// True if [`is`] gives correct answers for the sequence. In paths, no class may match a slash, and
+/// `**/` must be at the start or after a slash. `**` must be at the end.
 fn is_sound(sequence: &[Part], separated: bool) -> bool {
     let sound = |(at, part): (usize, &Part)| match part {
         Part::Byte(_) | Part::Many => true,
@@ -184,7 +184,8 @@ fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
     }
 }
 
-/// The next end of a star that ended at `from`, such that the part after the star can begin there.
+/// The next position after `from` where the star may end: `behind`, the part after the star,
+/// matches there. `None` if there is no such position.
 fn longer(behind: Option<&Part>, bytes: &[u8], from: usize, separated: bool) -> Option<usize> {
     let rest = bytes.get(from + 1..)?;
     let skip = match behind {

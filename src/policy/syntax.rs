@@ -5,7 +5,7 @@ use super::errors::{PolicyError, Source};
 use crate::order::Arrange as _;
 use std::sync::Arc;
 
-/// A syntax error in the parser's words: `the error, expected the correction`.
+/// Converts a syntax error. The parser's message has the form `ERROR, expected CORRECTION`.
 pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
@@ -23,7 +23,7 @@ pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyEr
     }
 }
 
-/// The lines of a policy that are not valid TOML, and the lines of the headings around them.
+/// The lines of a policy that are not valid TOML, and the lines of all table headings.
 pub(super) struct Torn {
     /// Both are in ascending order.
     lines: Vec<u32>,
@@ -45,8 +45,8 @@ impl Torn {
         self.lines.binary_search(&line).is_ok()
     }
 
-    /// True if an error is only a consequence of invalid lines. It is on such a line or below such
-    /// a heading, or it reports a missing key in a table with such a line.
+    /// True if an error is only a consequence of invalid lines. Its position is on such a line, or
+    /// below a heading on such a line, or it reports a missing key in a table with such a line.
     pub(super) fn explains(&self, source: &Source, problem: &PolicyError) -> bool {
         let Some((_, span)) = &problem.place else { return false };
         let line = source.line(span.start);

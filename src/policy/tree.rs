@@ -1,5 +1,5 @@
 //! Checks a TOML document against [`super::shape`]. It returns valid values as a tree with
-//! positions, and reports all others as errors. It treats all keys alike.
+//! positions, and reports all others as errors. The checks do not depend on the key.
 
 use super::Day;
 use super::errors::{PolicyError, Source};
@@ -47,7 +47,8 @@ pub(super) struct Table {
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, Node)>,
-    /// True if a value was invalid: then a missing key is not an error.
+    /// True if a key or value was invalid. Then `build` does not report that alternative keys are
+    /// missing, or that the table is a duplicate.
     pub(super) partial: bool,
 }
 
@@ -83,7 +84,7 @@ impl Table {
 }
 
 impl Node {
-    /// The text, if it is one.
+    /// The text, if the value is text.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -105,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The truth value, if it is one.
+    /// The value, if it is true or false.
     pub(super) fn truth(&self) -> Option<bool> {
         match self.value {
             Value::Truth(is) => Some(is),
@@ -113,7 +114,7 @@ impl Node {
         }
     }
 
-    /// The day, if it is one.
+    /// The day, if the value is a day.
     pub(super) fn day(&self) -> Option<Day> {
         match self.value {
             Value::Date(day) => Some(day),

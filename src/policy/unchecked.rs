@@ -1,11 +1,11 @@
-//! Demands of a policy that no built rule checks. They must never count as satisfied, so the rule
-//! `undecided` reports each. Demands whose rule is set to `allow` do not count.
+//! Demands of a policy that no implemented rule checks. They must never count as satisfied, so the
+//! rule `undecided` reports each. Demands whose rule is set to `allow` do not count.
 
 use super::{Origin, Policy, SymbolAt};
 use crate::catalogue::{Catalogue, GROUPS, Level};
 use std::collections::BTreeMap;
 
-/// A demand without a built rule.
+/// A demand that no implemented rule checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unchecked {
     /// The demand as written in a policy.
@@ -17,13 +17,15 @@ pub struct Unchecked {
 }
 
 impl Policy {
-    /// Demands that no implemented rule checks, each once, in the order of rules.
+    /// Demands that no implemented rule checks, each once: first tables of the policy, then
+    /// settings of levels by name.
     pub fn unchecked(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let built = |id: &str| catalogue.known(id).is_some_and(|known| known.is_built);
         self.unchecked_by(catalogue, built)
     }
 
-    /// All entries about planned rules, also settings of levels and waivers.
+    /// Demands, settings of levels and waivers that name a planned rule. Each demand is listed
+    /// once.
     pub fn inactive(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let demands = self.demands().into_iter();
         let levels = self.levels.iter().filter_map(|set| {
@@ -45,7 +47,8 @@ impl Policy {
             .collect()
     }
 
-    /// Demands whose rule is not implemented; `built` is true for the id of an implemented rule.
+    /// Demands whose rule is enabled but not implemented, and settings that enable only planned
+    /// rules. `built` is true for the id of an implemented rule.
     fn unchecked_by(&self, catalogue: &Catalogue, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
         let asked = |id: &str| {
             catalogue.known(id).is_some_and(|known| self.level_of(known) != Level::Allow)

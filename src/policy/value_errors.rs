@@ -1,4 +1,4 @@
-//! Checks for the texts of a policy, with one function for each kind of text. An error has a
+//! Checks for the texts of a policy, with one function for each kind of text. Each error states a
 //! correction. [`super::words`] lists the kinds.
 
 use super::Pattern;
@@ -16,7 +16,7 @@ fn fault<T>(wrong: impl Into<String>, right: impl Into<String>) -> Result<T, Val
     Err(ValueError { wrong: wrong.into(), right: right.into() })
 }
 
-/// `did you mean …?`, or the list of all known texts.
+/// A correction for an unknown text: `did you mean …?`, or the known texts if they are at most 12.
 pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
@@ -63,7 +63,7 @@ pub(super) fn reason(text: &str) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// Checks a pattern.
+/// Checks a pattern; `made` is the result of parsing it.
 fn glob(text: &str, made: Result<Pattern, String>) -> Result<(), ValueError> {
     match made {
         Ok(_) => Ok(()),
@@ -165,7 +165,7 @@ pub(super) fn soname(text: &str) -> Result<(), ValueError> {
     plain(text, "a soname")
 }
 
-/// Checks a template: `{T}` is the only text that may be in braces.
+/// Checks a template: `{T}` may occur once, without other braces, `*` or `?`.
 pub(super) fn template(text: &str) -> Result<(), ValueError> {
     no_space(text, "a symbol")?;
     if text.replacen("{T}", "", 1).contains(['{', '}', '*', '?']) {
@@ -203,7 +203,7 @@ pub(super) fn family(text: &str) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// The parts of a version number.
+/// The parts of a version number; `None` if one is not a number.
 pub(super) fn parts(text: &str) -> Option<Vec<u32>> {
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     text.split('.').map(|part| part.parse().ok().filter(|_| digits(part))).collect()
@@ -230,7 +230,8 @@ pub(super) fn search_entry(text: &str) -> Result<(), ValueError> {
     fault("is neither absolute nor a token", "write `$ORIGIN` or a path that begins with `/`")
 }
 
-/// `gfx90a`, `gfx11-generic`, `gfx90a:sramecc+:xnack-` (AMDGPUUsage, target id).
+/// Checks a target id: `gfx90a`, `gfx11-generic`, `gfx90a:sramecc+:xnack-` (AMDGPUUsage, target
+/// id).
 pub(super) fn gpu_target(text: &str) -> Result<(), ValueError> {
     let mut parts = text.split(':');
     let processor = parts.next().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Reads auditwheel's own format for policies: a JSON list of platforms. Each platform has the
-//! libraries that it provides, the newest versions of their symbols by architecture, and symbols
-//! that they do not export. One platform and one architecture of such a file are a policy. The
-//! files of auditwheel 6.8.2 are built in: a name without architecture selects all architectures of
-//! the platform. `load` calls this module, and reports get all platforms of a libc from it.
+//! libraries that it provides, the versions of their symbols by architecture, and symbols that they
+//! do not export. One platform of such a file, for one architecture, forms a policy. The files of
+//! auditwheel 6.8.2 are built in: a name without architecture selects all architectures of the
+//! platform. `load` calls this module, and reports get all platforms of a libc from it.
 
 use super::errors::{PolicyError, Source};
 use super::{
@@ -22,7 +22,7 @@ struct Platform {
     name: String,
     aliases: Vec<String>,
     priority: i64,
-    /// Versions by family, by architecture.
+    /// By architecture, then by family: the versions.
     symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Sonames that it provides.
     lib_whitelist: Vec<String>,
@@ -30,7 +30,8 @@ struct Platform {
     blacklist: BTreeMap<String, Vec<String>>,
 }
 
-/// The parts of `manylinux.json#manylinux_2_17_x86_64`; `None` if this is not a file of auditwheel.
+/// The file and the tag in `manylinux.json#manylinux_2_17_x86_64`. `None` if the name does not end
+/// in `.json`, as files of auditwheel do.
 pub(super) fn split(name: &str) -> Option<(&str, Option<&str>)> {
     let (file, tag) = name.rsplit_once('#').map_or((name, None), |(file, tag)| (file, Some(tag)));
     let json = file.rsplit_once('.').is_some_and(|(_, end)| end.eq_ignore_ascii_case("json"));
@@ -47,7 +48,8 @@ fn musl_soname(arch: &str) -> String {
     format!("libc.musl-{arch}.so.1")
 }
 
-/// The policy of the platform `tag`, or an error.
+/// The policy for `tag`, a platform and an architecture. Without a tag, the file must have exactly
+/// one platform for one architecture.
 pub(super) fn build(
     source: &Arc<Source>,
     origin: &Arc<str>,
@@ -96,7 +98,7 @@ pub(super) fn build(
     Ok(platform.policy(arch, &origin))
 }
 
-/// The valid tags after `#`.
+/// A correction: the valid tags after `#`, or the one that was probably meant.
 fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
     let tags: Vec<String> = all.iter().map(|(_, name, arch)| format!("{name}_{arch}")).collect();
     let near = tag.and_then(|tag| crate::text::nearest(tag, tags.iter().map(String::as_str)));
@@ -138,7 +140,7 @@ impl Platform {
         let families = self.symbol_versions.get(arch).into_iter().flatten();
         let limits = families.map(|(family, versions)| VersionLimit {
             family: family.clone(),
-            // Texts such as TM_1 are not numbers. A family without versions allows none.
+            // Versions such as TM_1 are not numbers. If a family has no number, none is allowed.
             newest: versions
                 .iter()
                 .filter_map(|v| value_errors::parts(v))

@@ -19,25 +19,27 @@ const DIGITS: usize = 32;
 
 /// The findings of one cause in one file.
 pub(super) struct Alert<'r> {
-    /// The rule of the first finding with the highest level.
+    /// The rule of the most severe finding. Findings that make the run incomplete count as the
+    /// least severe.
     pub(super) rule: &'r str,
-    /// The highest level of the findings.
+    /// The level of that finding.
     pub(super) level: Level,
-    /// True if the file could not be read or decided.
+    /// True if all of its findings make the run incomplete.
     pub(super) is_input: bool,
     /// The full path of the file, in the audited system.
     pub(super) path: PathBuf,
     pub(super) cause: Option<&'r Cause>,
     /// At least one, in the order of the report.
     pub(super) findings: Vec<&'r Finding>,
-    /// The waiver, if the findings are waived. An alert never mixes waived and other findings.
+    /// The waiver of the first finding, if the findings are waived. An alert never mixes waived and
+    /// other findings.
     pub(super) waiver: Option<&'r Waiver>,
     /// Unique in the report.
     pub(super) fingerprint: String,
 }
 
 impl Alert<'_> {
-    /// The facts in one line.
+    /// The findings in one line.
     pub(super) fn headline(&self) -> String {
         match (&*self.findings, self.cause) {
             ([one], _) => one.message.clone(),
@@ -54,7 +56,7 @@ impl Alert<'_> {
         }
     }
 
-    /// The facts, one per line, at most ten.
+    /// The findings, one per line: at most [`MOST`], then the number of the others.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.findings.iter().take(MOST).map(|f| sentence(f)).collect();
         if self.findings.len() > MOST {
@@ -69,7 +71,7 @@ impl Alert<'_> {
     }
 }
 
-/// The message of a finding, followed by the demangled name of its symbol.
+/// The message of a finding, followed by the demangled name of its symbol if the message lacks it.
 pub(super) fn sentence(finding: &Finding) -> String {
     match finding.symbol.as_deref().and_then(demangle) {
         Some(name) if !finding.message.contains(&name) => format!("{} ({name})", finding.message),
@@ -146,7 +148,8 @@ fn fingerprint(finding: &Finding) -> String {
     )
 }
 
-/// `libMIOpen.so.1.0.60202` up to its first number, because releases change the rest.
+/// A path up to the first number after `.so.`, because releases change the rest: `libMIOpen.so.1`
+/// for `libMIOpen.so.1.0.60202`.
 fn without_release(path: &[u8]) -> &[u8] {
     let Some(at) = memchr::memmem::rfind(path, b".so.") else { return path };
     let from = at + ".so.".len();
@@ -154,8 +157,7 @@ fn without_release(path: &[u8]) -> &[u8] {
     if path[from..].contains(&b'/') { path } else { &path[..end] }
 }
 
-/// A fix for the alert, in one sentence. Outputs with alerts do not show the report's list of
-/// fixes.
+/// A fix for the alert, in one line. Outputs with alerts do not show the report's list of fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let fix = alert.cause.and_then(|cause| cause.fix.first());
     let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;

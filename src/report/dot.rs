@@ -1,6 +1,6 @@
 //! `dot`: the graph of the audited files and the libraries that they load, for graphviz. Files with
-//! findings and libraries that were not found are red. Only their edges have labels, so that a
-//! graph of 200 libraries stays readable.
+//! findings and libraries that were not found are red. Only edges to libraries that were not found
+//! have labels, so that a graph of 200 libraries stays readable.
 
 use super::Rendering;
 use super::model::Report;
@@ -38,7 +38,8 @@ pub(super) fn render(report: &Report, _: &Rendering<'_>, out: &mut dyn Write) ->
         }
         writeln!(out, "  f{number} [label={label}, tooltip={}{looks}];", quoted(&show(path)))?;
     }
-    // The loader opens a file through links, so the file name identifies the file of the report.
+    // The loader may open a file through a link. If no file of the report has the opened path, the
+    // file name or soname identifies the file.
     let mut by_name: FastMap<&[u8], usize> = FastMap::default();
     for (number, file) in report.files.iter().enumerate() {
         by_name.entry(last_part(file.path.as_os_str().as_bytes())).or_insert(number);

@@ -20,7 +20,7 @@ const MOST_SUBJECT: usize = 60;
 pub(super) struct ReportEntry<'r> {
     /// The first cause.
     pub(super) cause: &'r Cause,
-    /// The group, if it stands for several causes.
+    /// The group, if the entry stands for a group of causes.
     pub(super) group: Option<&'r Group>,
     /// The findings in the order of the report.
     pub(super) findings: Vec<&'r Finding>,
@@ -32,10 +32,10 @@ pub(super) struct ReportEntry<'r> {
 pub(super) struct Entries<'r> {
     /// Causes by id.
     pub(super) causes: Causes<'r>,
-    /// The prefix of all findings, if they share one.
+    /// The prefix of all findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
-    /// Findings that fail the run come first, then those with the highest level, then the largest
-    /// entries.
+    /// Entries that make the run incomplete come last. The others are in order of level, errors
+    /// first, then of the number of findings, largest first.
     pub(super) all: Vec<ReportEntry<'r>>,
 }
 
@@ -66,7 +66,8 @@ impl<'r> Entries<'r> {
             let input = findings.first().is_some_and(|finding| report.is_input(finding));
             all.push(ReportEntry { cause, group, findings, input });
         }
-        // The rank of a group depends on the number of all its findings.
+        // Sorted at the end, because the position of a group depends on the number of all its
+        // findings.
         all.arrange_by_key(|entry| {
             (entry.input, std::cmp::Reverse((entry.level(), entry.findings.len())))
         });
@@ -184,7 +185,7 @@ impl<'r> ReportEntry<'r> {
         self.cause.level
     }
 
-    /// The first finding of each file, with the number of findings.
+    /// The first finding of each file, with the number of findings in this file.
     pub(super) fn files(&self) -> Vec<(&'r Finding, usize)> {
         let mut out: BTreeMap<_, (&'r Finding, usize)> = BTreeMap::new();
         for finding in &self.findings {
@@ -194,7 +195,8 @@ impl<'r> ReportEntry<'r> {
         out.into_values().collect()
     }
 
-    /// True if the heading names the only symbol: it is short, and its provider is unknown.
+    /// True if a heading may name the symbol: there is only one finding, its provider is unknown,
+    /// and the symbol is short.
     pub(super) fn names_symbol(&self) -> bool {
         let [one] = &self.findings[..] else { return false };
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
@@ -205,7 +207,7 @@ impl<'r> ReportEntry<'r> {
         self.group.map_or(self.cause.symbols, |group| group.symbols)
     }
 
-    /// The code of the colour for its level, and the word.
+    /// The code of the terminal colour for its level, and the name of the level.
     pub(super) fn level_name(&self) -> (&'static str, &'static str) {
         match (self.input, self.level()) {
             (true, _) => ("1;35", "incomplete"),

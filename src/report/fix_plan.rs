@@ -16,10 +16,10 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Upper bound for the symbols of one library without `-v`.
+/// Maximum number of symbols with a candidate that are listed for one library without `-v`.
 const MOST: usize = 20;
 
-/// Writes the result.
+/// Writes the result of `fix`.
 pub fn write(
     proposal: &Proposal,
     report: &Report,
@@ -73,7 +73,7 @@ pub fn write(
     incomplete(report, style, out)
 }
 
-/// The undefined symbols of one library.
+/// Writes the undefined symbols of one library.
 fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = wanted.first() else { return Ok(()) };
     let plural = if wanted.len() == 1 { "" } else { "s" };
@@ -121,7 +121,8 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Installed archives with the names of missing ones, if no option gives their directory.
+/// Writes the installed archives that are named like missing ones. They were not read, because no
+/// option gives their directory.
 fn not_read(
     report: &Report,
     found: &[&Finding],
@@ -155,7 +156,8 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     Some(format!(" ({words})"))
 }
 
-/// Archives to add to lists and links.
+/// Writes the changes of lists: archives to add and to drop. Without a list, writes the archives to
+/// link with.
 fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {

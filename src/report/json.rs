@@ -15,7 +15,8 @@ const ROOM: usize = 128 << 10;
 /// Number of shares per thread between two writes; more would only use memory.
 const SHARES: usize = 4;
 
-/// Writes a report. If `facts` is given, exports and bindings come from it instead of the report.
+/// Writes a report. If `facts` is given, exports, imports and bindings come from it instead of the
+/// report.
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let facts = how.facts;
     let mut object = Object { out, begun: false };
@@ -107,7 +108,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
 /// last. These bytes occur only as a key, because quotes inside of JSON strings are escaped.
 pub const BINDINGS: &[u8] = b",\"bindings\":[";
 
-/// The end of a completely written report with bindings.
+/// The end of a completely written report that has the bindings of at least one entry point.
 pub const END: &[u8] = b"}]}\n";
 
 /// Reads a report from the bytes before [`BINDINGS`].
@@ -181,7 +182,7 @@ impl Object<'_> {
     }
 }
 
-/// Renders the items at `places`, separated by commas.
+/// Renders the items with the indices `places`, separated by commas.
 fn items(places: &[usize], item: &Item<'_>) -> io::Result<Vec<u8>> {
     // Most shares fit without a reallocation.
     let mut out = Vec::with_capacity(ROOM);

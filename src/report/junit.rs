@@ -1,7 +1,7 @@
 //! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a
-//! cause in one file. Errors are failures, unreadable files are errors, waived alerts are skipped,
-//! and a warning is a passed test with its text. The path is part of the name, because the schema
-//! of Jenkins' xUnit plugin allows no attribute for it.
+//! cause in one file. An alert of level error is a failure, one that makes the run incomplete is an
+//! error, and a waived one is skipped. A warning is a passed test with its text. The path is part
+//! of the name, because the schema of Jenkins' xUnit plugin allows no attribute for it.
 
 use super::Rendering;
 use super::alerts::{self, Alert};

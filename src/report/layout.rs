@@ -16,14 +16,15 @@ pub(crate) fn name(text: &str) -> String {
     text.chars().map(|c| if c == ' ' { GLUE } else { c }).collect()
 }
 
-/// `n` and its noun.
+/// `n` and the noun in singular or plural.
 pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The first `most` of `names`, and the number of others.
+/// The first `most` of `names`, and the number of others. If only one would be hidden, all are
+/// shown.
 pub(crate) fn some(names: &[String], most: usize) -> String {
-    // The name of one more item is as short as the note that hides it.
+    // One more name is about as short as the note about a hidden one.
     let most = if names.len().checked_sub(1) == Some(most) { names.len() } else { most };
     let shown = names.iter().take(most).map(|text| name(text)).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(most) {
@@ -33,7 +34,7 @@ pub(crate) fn some(names: &[String], most: usize) -> String {
 }
 
 /// Wraps text into lines of at most `width` columns. `first` columns of the first line, and `rest`
-/// columns of the others, are already taken. A longer name gets its own line.
+/// columns of the others, are already taken. A name that is longer than a line gets its own line.
 pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
     let mut out = Vec::new();
     let mut line = String::new();
@@ -74,13 +75,14 @@ impl<'a> Page<'a> {
         if self.style.verbose { usize::MAX } else { most }
     }
 
-    /// An empty line.
+    /// Writes an empty line.
     pub(super) fn blank(&mut self) -> io::Result<()> {
         self.label = "";
         writeln!(self.out)
     }
 
-    /// A heading: a tag with its own colour, and text whose first `bold` characters are bold.
+    /// Writes a heading: `tag` (a colour code and a text), then `subject` in bold, then `rest`. If
+    /// the subject does not fit the first line, all of that line is bold.
     pub(super) fn heading(
         &mut self,
         tag: (&str, &str),
@@ -102,7 +104,7 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "    {line}"))
     }
 
-    /// A labelled item, wrapped.
+    /// Writes a labelled item, wrapped.
     pub(super) fn item(&mut self, label: &'static str, text: &str) -> io::Result<()> {
         let shown = if self.label == label { "" } else { label };
         self.label = label;
@@ -123,7 +125,7 @@ impl<'a> Page<'a> {
         self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
     }
 
-    /// The next step: advice, and a command on the same line if there is room.
+    /// Writes the next step: advice, and a command on the same line if there is room.
     pub(super) fn help(&mut self, text: &str, command: Option<&str>) -> io::Result<()> {
         self.label = "";
         let (word, indent) = (self.style.paint("1;36", "help:"), INDENT + 6);
@@ -142,7 +144,7 @@ impl<'a> Page<'a> {
         below.map_or(Ok(()), |command| writeln!(self.out, "{:indent$}    {command}", ""))
     }
 
-    /// Wrapped text; all lines after the first are indented.
+    /// Writes wrapped text; all lines after the first are indented.
     pub(super) fn text(&mut self, text: &str, indent: usize) -> io::Result<()> {
         self.label = "";
         let mut lines = wrap(text, self.style.columns(), 0, indent).into_iter();
@@ -150,7 +152,7 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// An item of a numbered list.
+    /// Writes an item of a numbered list.
     pub(super) fn numbered(&mut self, number: &str, text: &str) -> io::Result<()> {
         let indent = number.chars().count() + 1;
         let mut lines = wrap(text, self.style.columns(), indent, indent).into_iter();
@@ -158,13 +160,13 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// Text that another page wrote.
+    /// Writes text that another page rendered.
     pub(super) fn written(&mut self, text: &[u8]) -> io::Result<()> {
         self.label = "";
         self.out.write_all(text)
     }
 
-    /// One line, unchanged.
+    /// Writes one line, unchanged.
     pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
         self.label = "";
         writeln!(self.out, "{line}")

@@ -1,6 +1,6 @@
 //! Reports: the findings of a run, rendered by format. An output is one file and one row in
-//! [`OUTPUTS`]. It renders [`model`] without further computation, opens no file, and writes only to
-//! the given writer.
+//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, without further computation. It
+//! opens no file, and writes only to the given writer.
 
 mod alerts;
 mod dot;
@@ -53,7 +53,7 @@ impl Named for Output {
     }
 }
 
-/// One format.
+/// One output format.
 pub struct Output {
     /// Its name on the command line.
     pub name: &'static str,
@@ -87,7 +87,7 @@ pub struct Rendering<'a> {
     pub style: Style,
     /// Paths in the form in which other programs open them.
     pub paths: &'a Paths,
-    /// Exports and bindings, with `--facts`.
+    /// Exports, imports and bindings, with `--facts`.
     pub facts: Option<&'a dyn Facts>,
 }
 

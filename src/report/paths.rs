@@ -15,7 +15,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// The path on this machine of a file of the audited system.
+    /// The path that a file of the audited system has on this machine.
     fn here(&self, path: &Path) -> PathBuf {
         match &self.sysroot {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
@@ -23,7 +23,8 @@ impl Paths {
         }
     }
 
-    /// The path of a file below the base, or its full path.
+    /// The path of a file relative to the base if it is below it, else its full path on this
+    /// machine.
     pub(super) fn relative(&self, path: &Path) -> PathBuf {
         let here = self.here(path);
         match self.base.as_deref().and_then(|base| here.strip_prefix(base).ok()) {

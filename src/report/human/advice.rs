@@ -1,5 +1,5 @@
 //! The next step of an entry: advice, and a command or an edit if one is known. This file puts the
-//! report's data into words and verifies nothing; `candidates` writes verified fixes.
+//! report's data into words and verifies nothing; `candidates` writes the fixes of the report.
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Upper bound for the directories of archives in a command.
+/// Maximum number of directories in a command or in a sentence of advice.
 const MOST_DIRECTORIES: usize = 4;
 
 impl Sheet<'_> {
@@ -116,7 +116,8 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    /// The candidates; without any, the installed libraries that define the most symbols.
+    /// The candidates that are not part of the system. Without any, the installed libraries that
+    /// define the most symbols of the entry.
     fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let candidates = candidates.into_iter().filter(|evidence| !evidence.is_program());
@@ -136,15 +137,16 @@ impl Sheet<'_> {
         best.map(|(path, _)| path).collect()
     }
 
-    /// True if one installed library defines all symbols of an entry, so that no host program is
-    /// needed.
+    /// True if one installed library defines all symbols of an entry, so that advice need not
+    /// suggest a host program.
     fn is_found(&self, entry: &ReportEntry<'_>) -> bool {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let installed = candidates.into_iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
         defining_all(entry, installed).next().is_some()
     }
 
-    /// The command that restores a file that an installed package lists and that does not exist.
+    /// The command that reinstalls the Debian package of a missing file: an installed package lists
+    /// the file, but it does not exist.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
@@ -186,7 +188,7 @@ impl Sheet<'_> {
         page.help("regenerate the list", Some(&command))
     }
 
-    /// The alternative: build without the members that refer to the undefined symbols.
+    /// The alternative advice: build without the members that refer to the undefined symbols.
     fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let findings = entry.findings.iter().copied();
         let members = Referring::of(&self.entries.causes, findings).words(page.style.verbose);
@@ -289,7 +291,7 @@ fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
 }
 
-/// The command or advice to install a library without candidates.
+/// Advice to install a library that has no candidate, with the command that finds its package.
 fn install(finding: &Finding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();

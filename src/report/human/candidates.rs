@@ -29,7 +29,8 @@ struct File<'a> {
 }
 
 impl Sheet<'_> {
-    /// Members that refer to the symbols, each once, with the archive that they were merged from.
+    /// Writes the members that refer to the symbols, each once, with the archive that they were
+    /// merged from.
     pub(super) fn referrers(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let base = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
         let mut known: BTreeSet<String> = BTreeSet::new();
@@ -50,7 +51,7 @@ impl Sheet<'_> {
         page.more(shown.len().saturating_sub(most), "member", "members")
     }
 
-    /// Candidates, each once, with the number of symbols that they define.
+    /// Writes the candidates, each once, with the number of symbols that they define.
     pub(super) fn candidates(
         &self,
         entry: &ReportEntry<'_>,
@@ -59,7 +60,8 @@ impl Sheet<'_> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
         let mut files: Vec<File<'_>> = Vec::new();
         let mut all = self.entries.evidence(entry, EvidenceKind::Candidate);
-        // Findings about lists repeat archives that symbol findings name together with a member.
+        // If findings about symbols name members of archives, findings about lists name the same
+        // archives without members.
         let has_members = all.iter().any(|evidence| evidence.member.is_some());
         let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
         let unread = unread::lines(all.iter().copied(), page.style.verbose);
@@ -74,7 +76,8 @@ impl Sheet<'_> {
                 let words: Vec<String> = packages.split(", ").map(name).collect();
                 file = format!("{file} ({})", words.join(", "));
             }
-            // In a group, the reason would name a different program for each object.
+            // In a group, the reason for an installed file would name a different program for each
+            // object.
             let is_installed = evidence.is_of_system();
             let is_kept = !is_installed || entry.group.is_none();
             let reason = evidence.reason.as_deref().filter(|_| is_kept);
@@ -119,7 +122,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Fixes, each once. Similar fixes share a heading.
+/// Writes the fixes, each once. Fixes that differ only in the entry share an item.
 pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
     // If a fix is verified for some of its findings only, it is shown as unverified.

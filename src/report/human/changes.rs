@@ -11,7 +11,7 @@ use std::io;
 
 /// Upper bound for the symbols of one library without `-v`.
 const MOST: usize = 12;
-/// Upper bound for the users of one library.
+/// Upper bound for the users of one library without `-v`.
 const MOST_USERS: usize = 5;
 
 impl Sheet<'_> {
@@ -38,7 +38,8 @@ impl Sheet<'_> {
         page.more(symbols.len().saturating_sub(most), "symbol", "symbols")
     }
 
-    /// One symbol: its name, its change, its first user and the number of other users.
+    /// The text about one symbol: its name, its change, its first user and the number of other
+    /// users.
     fn change(&self, pieces: &[&Evidence]) -> String {
         let change = pieces[0];
         let raw = change.symbol.as_deref().unwrap_or_default();

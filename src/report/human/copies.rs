@@ -1,5 +1,5 @@
-//! Files of one process that have the same library or symbols, and the references that bind to a
-//! library other than their own.
+//! Files of one process that are copies of a library or define the same symbols. Also the
+//! references of a library that are bound to another library's definition instead of its own.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -34,7 +34,7 @@ impl Sheet<'_> {
             let file = name(&self.entries.short(path));
             page.item("may load", &format!("{} by {file} (dlopen)", show(library)))?;
         }
-        // The heading already names a single symbol.
+        // If there is only one symbol, the heading names it.
         if bound.len() > 1 {
             symbols(&bound, page)?;
         }
@@ -54,7 +54,8 @@ impl Sheet<'_> {
     }
 }
 
-/// The symbols: plain names share lines, others have a line each.
+/// Writes the symbols. They share a line if all names are plain and `-v` is not given; else each
+/// has its own line.
 fn symbols(bound: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
     let most = page.limit(MOST);
     let shown = &bound[..bound.len().min(most)];

@@ -1,6 +1,6 @@
-//! `human`: an entry for each cause, then the summary with the list of causes, because build logs
-//! show only their last lines. Symbols are demangled while entries are written. This file selects
-//! the sections of an entry; each other file writes one section.
+//! `human`: an entry for each cause, then the summary with the list of causes. The summary comes
+//! last, because build logs show only their last lines. Symbols are demangled while entries are
+//! written. This file selects the sections of an entry; the other files write them.
 
 mod advice;
 mod candidates;
@@ -21,10 +21,10 @@ use std::io::{self, Write};
 
 /// A report with up to this many entries is shown in full without `-v`.
 const FEW_ENTRIES: usize = 3;
-/// Upper bound for the lines of all entries in a longer report: with the summary, they fit a screen
-/// of 60 lines.
+/// Upper bound for the lines of all entries in a longer report, so that they fit a screen of 60
+/// lines together with the summary. The first entry is always shown in full.
 const MOST_LINES: usize = 40;
-/// Upper bound for the findings of other rules in one entry.
+/// Upper bound for the findings that an entry lists one by one without `-v`.
 const MOST_FINDINGS: usize = 20;
 
 /// The data that all sections read.
@@ -46,8 +46,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     summary::write(report, &sheet.entries, style, out)
 }
 
-/// Writes the headings, candidates and next steps of at most `most` causes that have a `wanted`
-/// finding. The view of one name repeats this part of the report.
+/// Writes the headings, candidates, fixes and next steps of at most `most` causes that have a
+/// `wanted` finding. The view `why` of a symbol repeats this part of the report.
 pub(crate) fn steps(
     report: &Report,
     wanted: &dyn Fn(&Finding) -> bool,
@@ -139,7 +139,8 @@ impl Sheet<'_> {
         page.blank()
     }
 
-    /// Writes the messages of findings that the heading does not state in full.
+    /// Writes the messages of several findings. For a single one, the heading has the message; only
+    /// its largest parts and its near misses are written.
     fn findings(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let findings = &entry.findings;
         if let [one] = &findings[..] {
@@ -154,8 +155,8 @@ impl Sheet<'_> {
         page.more(findings.len().saturating_sub(most), "finding", "findings")
     }
 
-    /// Writes each finding with its own evidence, and with the command that shows the fact in
-    /// another tool. Findings about symbols are listed earlier.
+    /// For `-v`: writes each finding with its own evidence, and with the command that shows the
+    /// fact in another tool. Findings about symbols are left out, because other sections list them.
     fn each(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {
@@ -176,7 +177,7 @@ impl Sheet<'_> {
     }
 }
 
-/// The largest parts of an image.
+/// Writes the largest parts of an object's image, if the finding is about its size.
 fn largest(finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
     let parts = finding.evidence_of(EvidenceKind::Reference);
     let mut parts = parts.filter(|part| part.how.as_deref() == Some(LARGEST));

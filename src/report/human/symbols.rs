@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Upper bound for the symbols of one entry.
+/// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
-/// From this number on, plain names share lines.
+/// If there are more symbols than this and all names are plain, they share lines.
 const LIST: usize = 6;
 /// Upper bounds for the files of a scope, near misses, and explained symbols.
 const MOST_SEARCHED: usize = 4;
@@ -34,7 +34,8 @@ fn label(when: Option<When>) -> &'static str {
 }
 
 impl Sheet<'_> {
-    /// The undefined symbols of an entry, unless the heading names the only one.
+    /// Writes the undefined symbols of an entry. A single symbol may be in the heading; then only
+    /// its details are written.
     pub(super) fn symbols(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let mut distinct: BTreeMap<_, (&Finding, usize)> = BTreeMap::new();
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_some()) {
@@ -68,7 +69,8 @@ impl Sheet<'_> {
         page.more(symbols.len() - shown.len(), "symbol", "symbols")
     }
 
-    /// The raw name of the symbol in the heading, if it differs, and the time of the failure.
+    /// Writes the details of the symbol in the heading: its raw name, if that differs, the time of
+    /// the failure, and near misses.
     fn only_symbol(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
         let raw = finding.symbol.as_deref().unwrap_or_default();
         match (demangle(raw), finding.when) {
@@ -80,7 +82,7 @@ impl Sheet<'_> {
         self.near_misses(finding, page)
     }
 
-    /// One symbol; `files` files refer to it.
+    /// Writes one symbol, to which `files` files refer.
     fn symbol(&self, finding: &Finding, files: usize, page: &mut Page<'_>) -> io::Result<()> {
         let library = finding.library.as_deref().map(|library| format!(" of {}", show(library)));
         let files = match files {
@@ -99,7 +101,7 @@ impl Sheet<'_> {
         self.near_misses(finding, page)
     }
 
-    /// Definitions that nearly fit the symbol of a finding.
+    /// Writes the definitions that nearly fit the symbol of a finding.
     pub(super) fn near_misses(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
         let near = self.near(finding);
         let most = page.limit(MOST_NEAR);
@@ -126,7 +128,8 @@ impl Sheet<'_> {
         format!("{symbol}{version} in {path}{reason}")
     }
 
-    /// The files in which the loader searches for the symbols.
+    /// Writes the files in which the loader searches for the symbols; without `-v`, only those of
+    /// the first entry point.
     pub(super) fn searched(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let roots: BTreeSet<&Path> =
             order::set(entry.findings.iter().filter_map(|finding| finding.root.as_deref()));
@@ -152,7 +155,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// References that only a missing library could define.
+    /// Writes the undefined references that a missing library explains.
     pub(super) fn explained(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let explained = self.entries.evidence(entry, EvidenceKind::Explained);
         let symbols: BTreeSet<&[u8]> =
@@ -173,7 +176,7 @@ impl Sheet<'_> {
         }
         let names = symbols.iter().map(|raw| demangle(raw).unwrap_or_else(|| show(raw)));
         let names: Vec<String> = names.collect();
-        // If each name would fill a line, they are shown only with `-v`.
+        // If one of the first names is long, the names are shown only with `-v`.
         if names.iter().take(MOST_EXPLAINED).any(|name| name.chars().count() > MOST_NAME) {
             return page.item("explains", &text);
         }
@@ -181,7 +184,8 @@ impl Sheet<'_> {
     }
 }
 
-/// The demangled name of a symbol, where lines may break, and the raw name, where they may not.
+/// The demangled name of a symbol, in which lines may break, and the raw name, in which they may
+/// not.
 fn spaced(raw: &[u8]) -> String {
     match demangle(raw) {
         Some(text) => format!("{text} {}", name(&format!("[{}]", show(raw)))),

@@ -22,11 +22,11 @@ const NO_DIRECTORY: &str = "no such directory";
 enum Miss {
     /// A file exists.
     File,
-    /// The directory exists, or an object names exactly this path.
+    /// The directory exists but lacks the file, or the needed name is this path.
     Named,
-    /// An object names a directory that does not exist.
+    /// A search path names a directory that does not exist.
     Directory,
-    /// The cache.
+    /// The entry of the cache.
     Cache,
     /// A default directory.
     Default,
@@ -101,7 +101,7 @@ fn step(how: &str) -> &str {
     }
 }
 
-/// The default directories, none of which has the file.
+/// Writes the default directories, none of which has the file.
 fn defaults(tried: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
     let mut directories: Vec<String> = Vec::new();
     for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {

@@ -14,17 +14,18 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of files that are listed without counts by directory.
 const FEW: usize = 6;
-/// Upper bounds for the names of a directory, and for the directories.
+/// Upper bounds without `-v`: for the names of a directory, and for the directories.
 const MOST_NAMES: usize = 3;
 const MOST_DIRECTORIES: usize = 5;
 
 impl Sheet<'_> {
-    /// The files that need a library.
+    /// Writes the files that need a library.
     pub(super) fn needed_by(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         self.files("needed by", entry, page)
     }
 
-    /// The files that refer to undefined symbols, unless the heading names the only one.
+    /// Writes the files that refer to undefined symbols. If there is only one, the heading names
+    /// it.
     pub(super) fn undefined_in(
         &self,
         entry: &ReportEntry<'_>,
@@ -63,9 +64,9 @@ impl Sheet<'_> {
         page.more(places.len().saturating_sub(most), "directory", "directories")
     }
 
-    /// For an entry about one file: the chain of needs from the first entry point to that file.
-    /// Without `-v`, entries about copies omit it: their lines already say which file needs each
-    /// copy.
+    /// For an entry about one file, writes the chain of needs from the first entry point to that
+    /// file. Without `-v`, entries about copies omit it: their lines already say which file needs
+    /// each copy.
     pub(super) fn chain(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let has_copies = !self.entries.evidence(entry, EvidenceKind::Copy).is_empty();
         if has_copies && !page.style.verbose {
@@ -79,7 +80,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// The chain of one finding.
+    /// Writes the chain of needs from the entry point to the file of one finding.
     pub(super) fn own_chain(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
         let word = |hop: &Evidence| {
             let path = hop.path.as_deref().map(|path| self.entries.short(path));
@@ -91,10 +92,10 @@ impl Sheet<'_> {
         if hops.len() > 1 { page.item("loaded by", &hops.join(" > ")) } else { Ok(()) }
     }
 
-    /// The entry points of the findings, unless they are the files themselves.
+    /// Writes the entry points of the findings, unless they are the files themselves.
     pub(super) fn affected(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let roots = self.entries.evidence(entry, EvidenceKind::Root);
-        // Only a host program has a `how` here.
+        // Evidence with a `how` is a host program, not an entry point.
         let roots = roots.into_iter().filter(|root| root.how.is_none());
         let roots: BTreeSet<&Path> = order::set(roots.filter_map(|root| root.path.as_deref()));
         let files: BTreeSet<PathBuf> = order::set(entry.findings.iter().map(|f| f.full_path()));

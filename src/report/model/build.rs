@@ -1,5 +1,5 @@
-//! Builds the model from an audit and its findings with levels and waivers. No other code computes
-//! parts of a report.
+//! Builds the model from an audit and its findings with levels and waivers. No code outside of this
+//! folder computes parts of a report.
 
 use super::cause::{self, CauseKind, Named};
 use super::file::{Archive, File, Name, Need};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub struct Parts {
     /// The files.
     pub files: bool,
-    /// The coverage of archives.
+    /// The audited archives, with counts of members and of undefined names.
     pub archives: bool,
 }
 
@@ -104,8 +104,8 @@ impl Report {
     }
 }
 
-/// The links to directories, if the report lists them. The audit may have resolved them only for a
-/// policy.
+/// The links to directories. `None` if the report does not list them: the audit may have resolved
+/// them only for a policy.
 fn directory_links(audit: &Audit, plan: &Plan) -> Option<Vec<DirectoryLink>> {
     if !plan.lists_directory_links() {
         return None;
@@ -267,7 +267,7 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// Waivers of findings, memoised.
+/// Waivers of findings, cached so that findings share them.
 #[derive(Default)]
 struct Waivers(FastMap<usize, Arc<Waiver>>);
 
@@ -291,7 +291,7 @@ fn stale_line(Stale { entry, gone }: Stale) -> StaleLine {
     StaleLine { line, fingerprint, rule, path, name, gone }
 }
 
-/// All ELF files in the order of their paths.
+/// All ELF files that were read, in the order of their paths.
 pub(super) fn objects(audit: &Audit) -> Vec<(FileId, &FileFacts, &Object)> {
     let files = audit.corpus.files.entries();
     let mut out: Vec<_> =

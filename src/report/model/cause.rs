@@ -1,9 +1,9 @@
 //! Causes: a cause is the one repair that removes a group of findings. Each finding gives the id of
 //! its cause, and a cause holds the evidence that all of its findings share. The cause follows from
-//! the hint of the rule and from the fixes. The first that applies counts: a soname that was not
-//! found, an archive missing from a list, a provider that is not linked, a damaged file, an entry
-//! of a policy, a loader that the system lacks, else the finding itself. `group` joins similar
-//! causes.
+//! the hint of the rule and from the fixes. The first of these that applies is the cause: a soname
+//! that was not found, an archive missing from a list, a provider that is not linked, another cause
+//! that the hint names, else the finding itself. A hint may also name a damaged file, an entry of a
+//! policy, a loader that the system lacks, or a missing option. `group` joins similar causes.
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
@@ -30,7 +30,8 @@ pub struct Cause {
     pub kind: CauseKind,
     /// One line, human-readable.
     pub title: String,
-    /// The rule of its findings with the highest level; rules about symbols take precedence.
+    /// The rule of its findings with the highest level. Of several such rules, one about symbols
+    /// comes first.
     #[serde(default)]
     pub rule: Cow<'static, str>,
     /// The highest level of its findings.
@@ -58,7 +59,7 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// True for undefined symbols of an object without a known provider.
+    /// True if the cause stands for undefined symbols of an object, and their provider is unknown.
     pub fn lacks_provider(&self) -> bool {
         let key = self.id.strip_prefix(CauseKind::ProviderNotLinked.name());
         key.is_some_and(|key| key.starts_with(UNKNOWN_KEY))
@@ -84,7 +85,7 @@ const UNKNOWN_KEY: &str = ":unknown ";
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
-    /// A soname or interpreter that was not found.
+    /// A soname or interpreter that was not found, is not usable, or lies outside of the closure.
     LibraryNotFound,
     /// An archive missing from a list of archives.
     ArchiveNotListed,
@@ -97,7 +98,7 @@ pub enum CauseKind {
     PolicyEntry,
     /// The system lacks the loader: one cause for all objects of a machine.
     NoLoader,
-    /// An option that says what the result depends on: one cause for all files.
+    /// The result depends on an option that was not given: one cause for all files.
     MissingOption,
     /// The finding itself.
     Finding,
@@ -193,7 +194,8 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
     }
 }
 
-/// The cause of a soname or interpreter that was not found, or was found only for other requesters.
+/// The cause of a soname or interpreter that was not found, or for which only unusable files were
+/// found.
 fn not_found(finding: &Finding, name: &[u8]) -> Named {
     let key = show(name);
     let title = match &*finding.rule {
@@ -207,14 +209,14 @@ fn not_found(finding: &Finding, name: &[u8]) -> Named {
     Named::new(CauseKind::LibraryNotFound, key, title)
 }
 
-/// A path in a package, as ids spell it.
+/// A path in a package, as in ids of causes.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }
 }
 
-/// A file, as ids spell it: package and path below the prefix. Outside of prefixes it is the file
-/// name, because the location of providers and lists depends on the build.
+/// A file, as in ids of causes: package and path below the prefix. Outside of prefixes it is the
+/// file name, because the location of providers and lists depends on the build.
 fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     let located = prefixes.locate(path);
     match &located.prefix {
@@ -240,7 +242,7 @@ fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
 }
 
 /// The cause of an undefined symbol with a provider: the file that a fix links, else the first
-/// candidate.
+/// candidate that is neither a program nor part of the system. `None` without such a file.
 fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent != FixKind::AddToList);
@@ -288,8 +290,8 @@ pub(super) fn gather(
     out
 }
 
-/// The causes of `findings` that were in a report with the causes `before`, or that are new. A new
-/// cause has the kind [`CauseKind::Finding`].
+/// The causes of `findings`. A cause that is also in `before` keeps its kind, title and evidence. A
+/// new one has the kind [`CauseKind::Finding`].
 pub(super) fn gather_again(findings: &mut [Finding], before: &[Cause]) -> Vec<Cause> {
     let same = |cause: &Cause| (Arc::clone(&cause.id), (cause.kind, cause.title.clone()));
     let mut known: FastMap<Arc<str>, (CauseKind, String)> = before.iter().map(same).collect();
@@ -312,7 +314,7 @@ fn title_of(finding: &Finding) -> String {
     format!("{}: {}", show_path(&finding.file.path), finding.message)
 }
 
-/// The cause of the findings at `places`.
+/// Makes the cause of the findings with the indices `places`.
 fn weigh(
     id: Arc<str>,
     kind: CauseKind,
@@ -370,7 +372,8 @@ fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Affected
     out
 }
 
-/// Moves shared evidence out of the findings at `places`: each kind that is equal in all of them.
+/// Moves shared evidence out of the findings with the indices `places`: each kind of evidence that
+/// is equal in all of them.
 fn share(findings: &mut [Finding], places: &[usize]) -> Vec<Evidence> {
     let [first, others @ ..] = places else { return Vec::new() };
     if others.is_empty() {

@@ -1,5 +1,5 @@
-//! Exports and bindings for reports with `--facts`, borrowed from an audit, for one file or one
-//! entry point at a time.
+//! Exports, imports and bindings for reports with `--facts`. They are borrowed from an audit, for
+//! one file or one entry point at a time.
 
 use super::build::objects;
 use super::file::{Bound, Export, ExportBinding, ExportKind, Facts, Imports, Name, RootBindings};

@@ -21,7 +21,8 @@ pub struct File {
     /// The first entry point that loads it.
     #[serde(with = "raw_option")]
     pub root: Option<Arc<Path>>,
-    /// Its needs in order, as resolved under that entry point.
+    /// Its needs in order, as resolved under that entry point. If no entry point loads the file,
+    /// all are `missing`.
     pub needed: Vec<Need>,
     /// DT_RPATH.
     #[serde(with = "raw_option")]
@@ -151,7 +152,7 @@ pub enum ExportBinding {
     /// STB_GLOBAL, and values that loaders treat as global.
     #[default]
     Global,
-    /// STB_WEAK: a link may have another definition.
+    /// STB_WEAK: in a link, another definition may replace it.
     Weak,
     /// STB_GNU_UNIQUE: a process has one definition, regardless of scopes.
     Unique,
@@ -183,7 +184,7 @@ impl ExportBinding {
     }
 }
 
-/// The symbols to which a file refers with one version.
+/// The symbols to which a file refers with one version. Weak references are separate.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Imports<'a> {
     /// The version; `None` for references without one.
@@ -234,7 +235,7 @@ pub struct Archive {
     pub members: Option<usize>,
     /// Number of members without a readable object, such as bitcode.
     pub opaque: Option<usize>,
-    /// Names that its members refer to and that no audited file defines.
+    /// Number of names that its members refer to and that no audited file defines.
     pub references: Option<usize>,
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One fact. Keys that do not apply are empty.
+/// A finding of a report. Keys that do not apply are empty.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// The rule's id; this version may not know it.
@@ -22,7 +22,7 @@ pub struct Finding {
     /// The file it is about.
     #[serde(flatten)]
     pub file: Arc<Located>,
-    /// The first entry point, in byte order, under which it holds.
+    /// The first entry point, in byte order of paths, under which it holds.
     #[serde(with = "raw_option")]
     pub root: Option<Arc<Path>>,
     /// A symbol, raw.
@@ -45,11 +45,12 @@ pub struct Finding {
     pub detail: Option<Vec<u8>>,
     /// When the defect takes effect.
     pub when: Option<When>,
-    /// One sentence without demangled names.
+    /// The message, one line without demangled names.
     pub message: String,
-    /// The evidence, without the part held by its cause; [`super::Causes::evidence`] has both.
+    /// The evidence, without the part that its cause holds. [`super::Causes::evidence`] returns
+    /// either.
     pub evidence: Vec<Evidence>,
-    /// The fixes that remove it.
+    /// Fixes that would remove it, verified or not.
     pub fix: Vec<Fix>,
     /// A command that shows the fact with another tool.
     pub witness: Option<String>,

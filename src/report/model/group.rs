@@ -1,6 +1,6 @@
 //! Groups of causes that reports for people show as one: many objects of one directory with the
 //! same kind of defect, or the archives that one list omits. Causes of a group have equal rule,
-//! level, kind and host program. Groups do not change causes.
+//! level, kind and host program. A cause only gets the id of its group; nothing else in it changes.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{Finding, level};
@@ -35,10 +35,10 @@ pub struct Group {
     /// The level of its causes.
     #[serde(with = "level")]
     pub level: Level,
-    /// The list that omits archives.
+    /// The list that omits archives, if the group is about a list.
     #[serde(with = "raw_option")]
     pub list: Option<Arc<Path>>,
-    /// The common parent directory of its files.
+    /// The directory that contains its files, if the group is about a directory.
     #[serde(with = "raw_option")]
     pub directory: Option<PathBuf>,
     /// The host program of its files.
@@ -130,14 +130,14 @@ fn is_of_one_object(cause: &Cause) -> bool {
     }
 }
 
-/// The list that omits an archive.
+/// The list that omits an archive; `None` for other kinds of causes.
 fn list(cause: &Cause) -> Option<Arc<Path>> {
     let of_list = cause.kind == CauseKind::ArchiveNotListed;
     let mut fixes = cause.fix.iter().filter(|fix| of_list && fix.intent == FixKind::AddToList);
     fixes.find_map(|fix| fix.list.clone())
 }
 
-/// The host program of a cause's files.
+/// The host program of a cause's files, if they are plugins.
 fn host(cause: &Cause, findings: &[&Finding]) -> Option<Arc<Path>> {
     let own = findings.first().into_iter().flat_map(|finding| &finding.evidence);
     let mut roots = cause.evidence.iter().chain(own).filter(|e| e.kind == EvidenceKind::Root);
@@ -195,7 +195,8 @@ fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&Finding]) -
     }
 }
 
-/// A directory, as ids spell it: the package, and the path below the prefix of the first finding.
+/// A directory, as in ids of groups: the package, and the path below the prefix of the first
+/// finding.
 fn below(directory: &Path, findings: &[&Finding]) -> String {
     let prefix = findings.first().and_then(|finding| finding.file.prefix.as_deref());
     let inside = prefix.and_then(|prefix| Some((prefix, directory.strip_prefix(prefix).ok()?)));

@@ -1,9 +1,9 @@
 //! The report model: the result of a run, as data. `Report::new` (`build`) makes it once, and
 //! renderers only render it. `json` writes it and reads it back; the JSON file alone is enough to
-//! render the report again. The model holds names, never ids.
+//! render the report again. The model holds names and paths, never the indices of [`crate::id`].
 //!
-//! Two lists can be far larger than the rest: the exports of files, and the bindings of `--facts`.
-//! The model of a run does not hold them; a [`Facts`] streams them.
+//! The data of `--facts` can be far larger than the rest: exports and imports of files, and
+//! bindings. The model of a run does not hold this data; a [`Facts`] streams it.
 
 mod build;
 mod cause;
@@ -151,7 +151,7 @@ pub struct Totals {
     pub roots: usize,
     /// Code objects for GPUs.
     pub code_objects: usize,
-    /// Undefined references that missing libraries explain.
+    /// Undefined references that missing libraries explain, without those that count as assumed.
     pub explained: usize,
     /// Assumed references; `assumptions` names the providers.
     pub assumed: usize,
@@ -277,17 +277,17 @@ pub struct CrossCheck {
 }
 
 impl Report {
-    /// True if findings of this rule make a run incomplete instead of failing it.
+    /// True if the finding makes the run incomplete instead of failing it.
     pub fn is_input(&self, finding: &Finding) -> bool {
         self.rules.iter().any(|rule| rule.input && rule.id == finding.rule)
     }
 
-    /// Findings about files that could not be read or decided.
+    /// Findings that make the run incomplete.
     pub fn inputs(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| self.is_input(finding))
     }
 
-    /// Findings that can fail the run, in contrast to [`Self::inputs`].
+    /// Findings that can fail the run: all except [`Self::inputs`].
     pub fn faults(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !self.is_input(finding))
     }

@@ -20,7 +20,8 @@ pub struct PlatformResult {
     /// The oldest platform that all files satisfy, without architecture; `None` if no platform
     /// fits.
     pub satisfies: Option<String>,
-    /// The next older platform, or the newest if the files satisfy none; `None` after the oldest.
+    /// The next older platform, or the newest if the files satisfy none. `None` if they satisfy the
+    /// oldest.
     pub next: Option<String>,
     /// The obstacles to `next`.
     pub blocked_by: Vec<Blocker>,
@@ -47,7 +48,7 @@ pub struct Blocker {
 pub enum BlockerKind {
     /// A library outside of the prefix that the platform does not provide.
     Library,
-    /// A version of a library.
+    /// A symbol version that the platform's library does not have.
     Version,
     /// A symbol that the platform's library does not export.
     Symbol,
@@ -74,7 +75,8 @@ pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     families.flat_map(of_family).collect()
 }
 
-/// The audited objects by architecture, and the needed names that the policy provides.
+/// The audited objects by architecture. `outside` has the needed names for which no file was
+/// loaded, each with the file that needs it: the policy provides them, or they were not found.
 struct Needed<'a> {
     objects: BTreeMap<Arch, Vec<(FileId, &'a Object)>>,
     outside: BTreeSet<(FileId, &'a [u8])>,
@@ -104,7 +106,7 @@ impl<'a> Needed<'a> {
         Self { objects, outside }
     }
 
-    /// The obstacles for `objects` on a platform, each with the files that cause it.
+    /// The obstacles for `objects` on a platform, each with the files to which it applies.
     fn obstacles(
         &self,
         (platform, rules, arch): (&Platform, &'a Rules, Arch),

@@ -24,7 +24,7 @@ pub struct Scope {
 #[serde(transparent)]
 pub struct ScopeFile(#[serde(with = "raw")] pub Arc<Path>);
 
-/// The scopes of the entry points of all undefined symbols in `findings`, by path.
+/// The scopes of the entry points that findings of the rule undefined-symbol name, by path.
 pub(super) fn scopes(audit: &Audit, findings: &[Finding]) -> Vec<Scope> {
     let undefined = findings.iter().filter(|finding| finding.rule == "undefined-symbol");
     let named: FastSet<&Path> = undefined.filter_map(|finding| finding.root.as_deref()).collect();
