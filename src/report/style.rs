@@ -50,8 +50,8 @@ impl Style {
         self.paint("2", text)
     }
 
-    /// Text cut to the terminal's width, if there is a terminal and `-v` is off. The middle is cut,
-    /// because the most specific part is at the end.
+    /// Text cut to the terminal's width less `indent` columns, if there is a terminal and `-v` is
+    /// off. The middle is cut, because the most specific part is at the end.
     pub(crate) fn fit(self, text: &str, indent: usize) -> String {
         let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
         let room = width.saturating_sub(indent).max(20);
