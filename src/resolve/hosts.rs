@@ -1,7 +1,7 @@
-//! Pairs of a host program and a plugin that it loads with dlopen. They come from `--host`, and
-//! from `[[host]]` entries whose program is in the prefix, or a library that the program loads
-//! first. `audit` finds them before entry points are chosen; `entry_points` resolves every plugin
-//! once for each of its host programs.
+//! Pairs of a host program and a plugin that it loads with dlopen. They come from `--host` and from
+//! `[[host]]` entries. An entry names a program of the prefix, libraries that the program loads
+//! first, or a list of libraries. `audit` finds the pairs before entry points are chosen;
+//! `entry_points` resolves every plugin once for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -50,7 +50,7 @@ impl Host {
 pub struct Unhosted {
     /// Indices in `Plan::hosts` of paths without a program or shared object.
     pub unusable: Vec<usize>,
-    /// Indices in `Plan::hosts` of programs without a plugin.
+    /// Host programs that got no plugin: their indices in `Plan::hosts`, and their files.
     pub idle: Vec<(usize, FileId)>,
     /// Plugins for another machine than their `--host` program, each with that program.
     pub foreign: Vec<(FileId, FileId)>,
@@ -61,7 +61,7 @@ pub struct Unhosted {
 /// All host programs of a run.
 #[derive(Default)]
 pub struct Hosts {
-    /// Hosts, each once. A program is listed again for each library that it opens with RTLD_GLOBAL.
+    /// The hosts. A program has one more entry for each library that it opens with RTLD_GLOBAL.
     pub list: Vec<Host>,
     /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
@@ -69,7 +69,8 @@ pub struct Hosts {
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
     /// Indices in `list` by plugin.
     plugins: FastMap<FileId, Vec<usize>>,
-    /// Indices in `list` of hosts that load objects that no other object needs.
+    /// Indices in `list` of `--host` programs without a pattern. They may load every object that no
+    /// other object needs.
     of_rest: Vec<usize>,
 }
 
@@ -92,7 +93,8 @@ impl Hosts {
         }
         let mut needs = Vec::new();
         let audited: Vec<FileId> = audited.collect();
-        // Without host programs, only objects that need a library of `[[host]] loads` are plugins.
+        // Without host programs, only objects that need a library of `[[host]] loads` are
+        // candidates.
         let concerns = |object: &Object| by_programs || needs_loaded(plan, object);
         let read = audited.iter().map(|file| (*file, store.file(*file)));
         let candidates: Vec<Candidate> = read
@@ -219,7 +221,7 @@ impl Hosts {
     }
 
     /// Adds libraries of `[[host]] loads`: for each plugin, the nearest of those that it needs. A
-    /// plugin with a known host program keeps that program.
+    /// plugin that already has a host keeps it.
     fn add_libraries(
         &mut self,
         plan: &Plan,

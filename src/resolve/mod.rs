@@ -3,7 +3,8 @@
 //! sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
-//! returns missing facts as needs; `audit` then runs it again.
+//! returns the missing ones as a list of [`Need`](crate::facts::Need); `audit` reads them and runs
+//! it again.
 
 pub mod cache;
 pub mod candidate;
@@ -123,7 +124,7 @@ pub struct Edge {
     pub kind: NeedKind,
     /// The module that satisfies it.
     pub to: ModuleId,
-    /// How this need was satisfied: `Loaded` if the module was loaded before.
+    /// How this need was satisfied: `Loaded` if a module loaded before answers to the name.
     pub how: FoundBy,
 }
 
@@ -163,8 +164,8 @@ pub struct LoadFailure {
     pub text: &'static str,
 }
 
-/// All objects that the loader maps for one entry point. For a plugin, modules, list, scope and
-/// order hold only the objects that dlopen adds to the closure of the host program.
+/// All objects that the loader maps for one entry point. For a plugin, modules, edges, list, scope
+/// and order hold only what dlopen adds to the closure of the host program.
 #[derive(Clone, Debug)]
 pub struct Closure {
     /// The entry point.
@@ -276,7 +277,8 @@ impl Links {
         }
     }
 
-    /// True if a need of some module was not found, or not searched for.
+    /// True if a need was not found, or not searched for. Needs of a host program's modules do not
+    /// count.
     fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
@@ -374,7 +376,8 @@ impl Closure {
         self.links.needs(index)
     }
 
-    /// True if a need of some module was not found, or not searched for.
+    /// True if a need was not found, or not searched for. Needs of a host program's modules do not
+    /// count.
     pub fn lacks_any(&self) -> bool {
         self.links.lacks_any()
     }
@@ -394,7 +397,7 @@ impl Closure {
         self.links.ends_of_chain(module)
     }
 
-    /// An id that is equal for closures with the same modules except the entry point.
+    /// An id that is equal for closures that share all modules except that of the entry point.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()
     }
