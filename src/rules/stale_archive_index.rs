@@ -87,7 +87,7 @@ fn readable(entry: &ArchiveEntry) -> FastSet<u64> {
     list.filter(|member| member.kind == MemberKind::Object).map(|member| member.offset).collect()
 }
 
-/// The entries of the index for readable members, and for offsets where no member is.
+/// The entries of the index for readable members, and for offsets at which no member begins.
 fn said<'a>(entry: &'a ArchiveEntry, index: &'a Index) -> Pairs<'a> {
     let readable = readable(entry);
     let all: FastSet<u64> = entry.members.list.iter().map(|member| member.offset).collect();
