@@ -1,5 +1,4 @@
-//! The look of text for people: colours and line width. Reports and views use it and supply the
-//! text.
+//! The look of text for people: colours and line width. Reports and views supply the text.
 
 /// Width in columns of text for people without a terminal.
 const PLAIN_WIDTH: usize = 100;
@@ -25,7 +24,7 @@ impl Style {
         Self { color: false, width: None, ..self }
     }
 
-    /// Width of laid out text in columns.
+    /// Width in columns to which text is laid out.
     pub(crate) fn columns(self) -> usize {
         self.width.unwrap_or(PLAIN_WIDTH)
     }

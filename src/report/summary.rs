@@ -58,8 +58,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The numbered list of causes, the largest first. Without `-q`, a single cause is omitted: its
-/// entry is directly above.
+/// The numbered list of causes: errors first, then by number of findings. Without `-q`, a single
+/// cause is omitted: its entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let all = &entries.all;
     if all.is_empty() || (all.len() == 1 && !style.quiet) {

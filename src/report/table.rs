@@ -56,7 +56,7 @@ fn row(entries: &Entries<'_>, entry: &ReportEntry<'_>, style: Style) -> [String;
     [level.to_owned(), entry.cause.rule.clone().into_owned(), names.join("\n"), lines.join("\n")]
 }
 
-/// The number of an entry's files by directory.
+/// The lines for an entry with many files: the number of files in each directory.
 fn directories(
     entries: &Entries<'_>,
     entry: &ReportEntry<'_>,

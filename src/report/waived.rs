@@ -56,7 +56,7 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// The location of the waiver.
+/// The file of the waiver, with its line if it has one.
 fn place(waiver: &Waiver) -> String {
     let source = show(waiver.source.as_bytes());
     waiver.line.map_or(source.clone(), |line| format!("{source}:{line}"))

@@ -238,7 +238,8 @@ impl Cache {
             }
             if entry.hwcap == 0 {
                 // hwcaps entries come before plain ones. The first plain entry with the loader's
-                // own flags wins. Without one, the last with the flags of old ldconfigs wins.
+                // own flags wins. Without one, the last plain entry with flags that old ldconfigs
+                // wrote wins.
                 if let Some((path, _)) = best {
                     return Some((path, true));
                 }

@@ -4,8 +4,8 @@
 //! before its plugin (`elf/dl-open.c`).
 //!
 //! A build that lacks a fact is suspended: it returns its state, and the next round resumes at the
-//! same need. It also asks for facts that the walk will probably need later. No result depends on
-//! that guess.
+//! same need. The build also requests facts that the walk will probably need later. No result
+//! depends on that guess.
 
 use super::chain::Depths;
 use super::mapping::{Builder, Mapped, Opened, RequestedNeed};

@@ -425,9 +425,9 @@ fn named(store: &dyn FactStore, candidates: &[Candidate]) -> FastSet<FileId> {
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// Upper bound for the modules and needs of all closures in `lone` together: along a chain of
-/// libraries, their number grows quadratically. An object without such a closure is bound again
-/// under each entry point.
+/// Number of modules and needs in all closures of `lone` together at which no closure is added:
+/// along a chain of libraries, that number grows quadratically. An object without such a closure is
+/// bound again under each entry point.
 const MOST_LONE: usize = 500_000;
 
 /// Adds closures of libraries that are not entry points, except those with a missing fact.

@@ -33,8 +33,8 @@ pub struct Host {
     pub path: Vec<u8>,
     /// Its index in `Plan::hosts`, if it comes from there.
     option: Option<usize>,
-    /// If the program has opened a library with RTLD_GLOBAL: the host without that library, as an
-    /// index in `Hosts::list`, and the library.
+    /// Set if the program has opened a library with RTLD_GLOBAL: the index in `Hosts::list` of the
+    /// host without that library, and the library.
     pub(super) after: Option<(usize, Start)>,
 }
 
@@ -121,12 +121,13 @@ impl Hosts {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
 
-    /// True if some host loads objects that no other object needs.
+    /// True if some `--host` program may load every object that no other object needs.
     pub(super) fn take_rest(&self) -> bool {
         !self.of_rest.is_empty()
     }
 
-    /// Hosts of a shared object that no other object needs, as indices in `list`.
+    /// For a shared object that no other object needs: the `--host` programs without a pattern that
+    /// may load it, as indices in `list`.
     pub(super) fn of_rest(&self, store: &dyn FactStore, file: FileId) -> Vec<usize> {
         let fits = |host: &usize| self.list[*host].file != file && self.fits(store, *host, file);
         let is_plugin = store.object(file).is_some_and(can_be_plugin);
@@ -308,7 +309,7 @@ fn needs_loaded(plan: &Plan, object: &Object) -> bool {
     plan.policy.hosts.iter().any(|entry| needed_of(object, &entry.loads).next().is_some())
 }
 
-/// Those of `paths` whose file name the object needs.
+/// Those of `paths` whose file name is a needed name of the object.
 fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item = &'a str> {
     let is_needed = |path: &&str| {
         let name = last_part(path.as_bytes());

@@ -30,7 +30,7 @@ pub(super) struct Builder<'a> {
     pub(super) other_class: bool,
     /// The last search tried a path that leads to a different file in each process.
     pub(super) by_process: bool,
-    /// A fact is missing, and has been requested.
+    /// True once a fact is missing. The fact has been requested.
     pub(super) incomplete: bool,
 }
 

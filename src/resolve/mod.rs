@@ -211,11 +211,11 @@ struct Links {
     /// Needs that were not found and did not stop the loader: musl's loader reports each and
     /// continues.
     failures: Vec<LoadFailure>,
-    /// The result depends on the processor: a hwcaps directory decided.
+    /// True if the result depends on the processor: a library was found by way of hwcaps.
     by_cpu: bool,
-    /// The result depends on the working directory.
+    /// True if the result depends on the working directory.
     by_cwd: bool,
-    /// The result depends on the process: a path leads to `/proc/self` or the like.
+    /// True if the result depends on the process: a path leads to `/proc/self` or the like.
     by_process: bool,
     /// Depths of modules, computed when the ends of a long chain of needs are first asked for.
     depths: chain::Depths,
@@ -341,17 +341,18 @@ impl Closure {
         &self.links.failures
     }
 
-    /// The result depends on the processor: a hwcaps directory decided.
+    /// True if the result depends on the processor: a library was found by way of hwcaps.
     pub fn by_cpu(&self) -> bool {
         self.links.by_cpu
     }
 
-    /// The result depends on the working directory.
+    /// True if the result depends on the working directory.
     pub fn by_cwd(&self) -> bool {
         self.links.by_cwd
     }
 
-    /// The result depends on the process that loads: a path leads to `/proc/self` or the like.
+    /// True if the result depends on the process that loads: a path leads to `/proc/self` or the
+    /// like.
     pub fn by_process(&self) -> bool {
         self.links.by_process
     }

@@ -18,7 +18,7 @@ use crate::tree::{Errno, Special};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
+/// The first glibc release in which ENOTDIR does not end the search of a path list (a8dcffb306).
 const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
 /// The key of equal searches: the loader, LD_LIBRARY_PATH, the lists of DT_RPATH and DT_RUNPATH by
@@ -72,7 +72,7 @@ impl SearchCache {
     }
 }
 
-/// The tools for the searches of one entry point.
+/// The inputs and the memory of the searches for one entry point.
 pub(super) struct Search<'a> {
     /// The facts.
     pub(super) store: &'a dyn FactStore,
@@ -109,7 +109,7 @@ impl ListEnd {
 }
 
 impl Search<'_> {
-    /// The tools that make lists of directories.
+    /// The cache of directory lists, and the inputs from which lists are made.
     pub(super) fn lists(&mut self) -> (&mut DirLists, Ask<'_>) {
         let Search { store, loader, strings, cache, needs, .. } = self;
         (&mut cache.lists, Ask { store: *store, loader, strings, needs })

@@ -52,13 +52,13 @@ pub(super) struct LinkMapState {
 /// Data of one module during the build.
 #[derive(Clone, Default)]
 pub(super) struct Working {
-    /// None for a stub.
+    /// The names of its object; `None` for a stub.
     pub(super) names: Option<Arc<ObjectNames>>,
     /// `$ORIGIN`
     pub(super) origin: Option<StrId>,
     /// DT_RPATH lists that apply to its needs.
     pub(super) rpaths: Option<Inherited>,
-    /// Its properties as the requester of its needs.
+    /// The search paths and flags that apply to its needs.
     pub(super) requester: Option<Arc<Requester>>,
     /// True if it is in the queue.
     pub(super) queued: bool,
@@ -69,7 +69,7 @@ pub(super) struct Working {
 pub(super) struct Inherited {
     /// The module's own list.
     pub(super) own: Option<Arc<DirList>>,
-    /// The nearest requester above it with a different list.
+    /// The nearest requester above the module with a different list.
     pub(super) next: Option<ModuleId>,
 }
 
@@ -86,7 +86,7 @@ fn clear<K, V>(map: &mut FastMap<K, V>) {
     }
 }
 
-/// One entry of the breadth-first list.
+/// One entry of the breadth-first queue.
 #[derive(Clone, Copy)]
 pub(super) struct Queued {
     pub(super) module: ModuleId,
@@ -146,12 +146,12 @@ impl LinkMapState {
         (self.edges, self.list, self.queue) = (edges, list, queue);
     }
 
-    /// Gives an object a name, unless the name is taken.
+    /// Registers a name of an object, unless an earlier object has that name.
     pub(super) fn register(&mut self, name: StrId, module: ModuleId) {
         self.by_name.entry(name).or_insert(module);
     }
 
-    /// Adds an object without a name.
+    /// Adds an object without registering a name.
     pub(super) fn push(&mut self, module: Module, names: Option<Arc<ObjectNames>>) -> ModuleId {
         self.has_rpath |= names.as_ref().is_some_and(|names| names.counting_rpath().is_some());
         self.working.push(Working { names, ..Working::default() });

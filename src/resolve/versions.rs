@@ -49,7 +49,7 @@ pub struct Checked {
     pub stop: Option<Stop>,
 }
 
-/// The glibc release that requires the DT_RELR marker (57292f5741).
+/// The first glibc release that requires the DT_RELR marker (57292f5741).
 const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// The version that serves as the marker.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
@@ -74,8 +74,8 @@ pub struct Memory {
     names: Stamped,
 }
 
-/// The files that objects need versions of, in one compact table. The check visits every object of
-/// every entry point, and nearly always needs only this table.
+/// For each object, the files of which it needs versions, in one compact table. The check visits
+/// every object of every entry point, and nearly always needs only this table.
 #[derive(Default)]
 pub struct NeededFiles {
     /// By file: start and end of its range in `names`, and whether DT_RELR lacks its marker.

@@ -25,11 +25,12 @@ pub enum Family {
 pub struct Loader {
     /// The loader's family.
     pub family: Family,
-    /// The path that starts it: PT_INTERP, or the system's usual path.
+    /// The path of the loader: PT_INTERP, the path at which it was found, or the usual path of an
+    /// assumed loader.
     pub path: StrId,
     /// Its binary, if there is one.
     pub file: Option<FileId>,
-    /// The objects that it accepts.
+    /// The class, byte order, machine and flags of the objects that it accepts.
     pub target: Target,
     /// The machine's row in the table.
     pub machine: Machine,
@@ -49,7 +50,7 @@ pub struct Loader {
     pub cache: Option<Cache>,
     /// Entries of ld.so.preload.
     pub preload: Vec<StrId>,
-    /// Guix only: it uses the cache of the program's package, before RUNPATH.
+    /// True for Guix's loader, which uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
     /// True if the system has no such loader. Its default directories and its cache are then
     /// unknown: needs are searched for only along the search paths of the objects, and a need that

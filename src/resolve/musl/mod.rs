@@ -349,10 +349,10 @@ impl<'a> Load<'a> {
 /// How `load_library` treats a file.
 enum Mapped {
     Library,
-    /// Another libc: musl's own takes its place.
+    /// A libc other than musl's: musl's own libc takes its place.
     OtherLibc,
     /// Same class and byte order, another machine. musl does not check the machine and fails at the
-    /// first relocation. `--list` shows the file as loaded; the audit reports the error here.
+    /// first relocation. musl's `--list` shows the file as loaded; the audit reports an error.
     OtherMachine,
     Refused,
 }
