@@ -197,7 +197,7 @@ fn libraries(
 
 /// The path that the loader took, as evidence.
 fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
-    // Reports name the cache by its own path.
+    // Reports for people do not show the step `cache`, so the reason names it.
     let reason = if how == FoundBy::Cache { "taken from the cache" } else { "taken" };
     Evidence {
         how: Some(Cow::Borrowed(how.name())),

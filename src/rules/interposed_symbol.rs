@@ -126,8 +126,8 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let mut out = Findings::new();
-    // The order is the program's choice: Firefox, for example, opens libraries with stubs of
-    // libraries that may be absent.
+    // The program chose the order of the libraries that it opens: Firefox, for example, opens
+    // libraries with stubs of libraries that may be absent.
     pairs.retain(|(loser, winner), _| !opened.contains(loser) && !opened.contains(winner));
     for ((loser, winner), pair) in pairs {
         out.extend(findings(query, (loser, winner), &pair));

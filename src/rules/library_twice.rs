@@ -63,8 +63,8 @@ DT_HASH alone are compared by name only. `mixed-runtime` reports C libraries and
 const MANY: usize = 1000;
 /// Minimum number of common symbols, for two versions of one library.
 const SOME: usize = 20;
-/// One name in this many belongs to the samples, which are compared first. Libraries with different
-/// sonames are compared in full only if their samples share enough names.
+/// One name in this many belongs to the samples, which are compared first. Libraries whose sonames
+/// differ by more than the version are compared in full only if their samples share enough names.
 const SAMPLED: u32 = 64;
 /// Minimum number of names that two samples share: half of the number that [`MANY`] common symbols
 /// give.
@@ -179,7 +179,7 @@ impl Candidates {
         out
     }
 
-    /// True for two files of one process that must be compared.
+    /// True if two files of one process must be compared in full.
     fn hold(&self, two: Two) -> bool {
         let stems = [two.0, two.1].map(|file| self.stems.get(&file));
         stems[0].is_some() && stems[0] == stems[1] || self.alike.contains(&two)

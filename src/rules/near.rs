@@ -1,8 +1,9 @@
-//! Definitions that nearly fit undefined symbols: in the scope of an entry point, the same name
-//! with another version, tag or parameter list, else other members of its class or namespace. One
-//! pass over the tables of the scopes serves all symbols; without undefined symbols there is no
-//! pass. `undefined-symbol` adds them as evidence, and `why` shows them. The view `archive` and its
-//! rules look up members of archives in the same way.
+//! Near misses: definitions in the scope of an entry point that nearly fit an undefined symbol.
+//! They have the same name with another version, tag or parameter list. If there are none, other
+//! members of its class or namespace are listed. One pass over the tables of the scopes serves all
+//! symbols; without undefined symbols there is no pass. `undefined-symbol` adds near misses as
+//! evidence, and `why` shows them. The view `archive` and its rules look up members of archives in
+//! the same way.
 
 use super::mangled::{Parts, first_component, leading_name, parts, vtable_component};
 use crate::audit::Audit;

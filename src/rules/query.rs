@@ -211,7 +211,7 @@ impl<'a> Query<'a> {
         &self.audit.closures.foreign
     }
 
-    /// Host programs and plugins that could not be combined as the options say.
+    /// Host programs and plugins that could not be combined as requested.
     pub(super) fn unhosted(&self) -> &'a Unhosted {
         &self.audit.closures.unhosted
     }
@@ -277,9 +277,9 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names that two libraries in the scope of an entry point define differently, and the
-    /// definition to which each reference of a library binds. For rules that declare
-    /// `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names with definitions in several libraries in the scope of an entry point that are not
+    /// interchangeable, and the definition to which each reference of a library binds. For rules
+    /// that declare `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }

@@ -173,8 +173,8 @@ fn undecided(
     finding
 }
 
-/// Completes a finding about a required package: adds the policy entry to its message, detail and
-/// evidence.
+/// Completes a finding about a required package: sets the detail, and adds the policy entry to the
+/// message and the evidence.
 fn finding(
     required: &RequiredPackage,
     mut finding: Box<Finding>,

@@ -48,7 +48,7 @@ beside a library with undefined symbols. It checks the others only with `--facts
 defines an undefined symbol.
 ";
 
-/// A symbol name with the offset of the member that has it.
+/// Symbol names, each with the offset of the member that defines it.
 type Pairs<'a> = BTreeSet<(&'a [u8], u64)>;
 
 fn check(query: &Query<'_>) -> Findings {
