@@ -1,6 +1,6 @@
-//! The archive members that refer to undefined symbols. Without these members, no archive has to be
-//! added: a person may drop that code from the build instead. Reports and the result of `fix` name
-//! the members by the archives that they come from, and the source directories in their names.
+//! Archive members that refer to undefined symbols. Reports and `fix` name them by archive, and
+//! name the source directories in the member names. A user may drop that code from the build
+//! instead of adding an archive.
 
 use super::model::{Causes, Finding};
 use crate::finding::{EvidenceKind, FixKind};
@@ -12,17 +12,17 @@ use std::path::Path;
 const MOST_MEMBERS: usize = 3;
 const MOST_ARCHIVES: usize = 3;
 
-/// The members by the archives that they come from.
+/// The members by archive, and the directories of their sources.
 #[derive(Default)]
 pub(super) struct Referring {
     archives: BTreeMap<String, BTreeSet<String>>,
     directories: BTreeSet<String>,
-    /// True if further members refer to a symbol, which the report does not list.
+    /// True if more members refer to a symbol than the report lists.
     more: bool,
 }
 
 impl Referring {
-    /// The members of those findings that an archive would fix.
+    /// Collects the referring members of the findings that an archive would fix.
     pub(super) fn of<'r>(causes: &Causes<'r>, findings: impl Iterator<Item = &'r Finding>) -> Self {
         let mut out = Self::default();
         let adds = |intent| matches!(intent, FixKind::AddToList | FixKind::LinkArchive);
@@ -73,8 +73,8 @@ impl Referring {
 }
 
 /// The directory of a member's source, if its name has one: CMake's objects are below
-/// `DIR/CMakeFiles/TARGET.dir/`, Meson's in `DIR/TARGET.p/`, libtool's in `DIR/.libs/`. Only
-/// members of thin archives have names with directories.
+/// `DIR/CMakeFiles/TARGET.dir/`, Meson's in `DIR/TARGET.p/`, libtool's in `DIR/.libs/`. Most
+/// regular archives have member names without directories.
 fn source_directory(member: &[u8]) -> Option<Vec<u8>> {
     let dir = &member[..memchr::memrchr(b'/', member)?];
     let parts: Vec<&[u8]> = dir.split(|byte| *byte == b'/').collect();

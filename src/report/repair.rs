@@ -1,4 +1,4 @@
-//! Fixes in words, for every output that shows one.
+//! The texts of fixes, shared by all outputs that show them.
 
 use crate::finding::{CMakeTarget, Evidence, Fix, FixKind};
 use crate::text::{show, show_path};
@@ -20,7 +20,7 @@ pub(crate) fn action(fix: &Fix) -> String {
     }
 }
 
-/// A fix in one line, marked as verified or not verified.
+/// A fix in one line, marked as verified or not verified; `None` for a fix without an entry.
 pub(crate) fn sentence(fix: &Fix) -> Option<String> {
     let entry = show(fix.entry.as_deref()?);
     let entry = match &fix.from {

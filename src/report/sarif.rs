@@ -59,7 +59,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     writeln!(out)
 }
 
-/// Input that the audit could not read or decide, as notifications.
+/// Notifications: the audit is incomplete, or the file does not hold all results.
 fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
     let mut texts = Vec::new();
     if !report.complete {
@@ -155,11 +155,11 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// A sentence with a full stop.
+/// `text` as a sentence, with a capital letter at the start and a full stop at the end.
 fn ended(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    // A name keeps its case, at the start too.
+    // A file or symbol name at the start keeps its case.
     let begins_with_name =
         text.split(' ').next().is_some_and(|word| word.contains(['.', '_', '/']));
     let text =

@@ -1,5 +1,4 @@
-//! The look of text for people: colours and line width. Reports and views use it and supply the
-//! text.
+//! The look of text for people: colours and line width. Reports and views supply the text.
 
 /// Width in columns of text for people without a terminal.
 const PLAIN_WIDTH: usize = 100;
@@ -25,7 +24,7 @@ impl Style {
         Self { color: false, width: None, ..self }
     }
 
-    /// Width of laid out text in columns.
+    /// Width in columns to which text is laid out.
     pub(crate) fn columns(self) -> usize {
         self.width.unwrap_or(PLAIN_WIDTH)
     }
@@ -50,8 +49,8 @@ impl Style {
         self.paint("2", text)
     }
 
-    /// Text cut to the terminal's width, if there is a terminal and `-v` is off. The middle is cut,
-    /// because the most specific part is at the end.
+    /// Text cut to the terminal's width less `indent` columns, if there is a terminal and `-v` is
+    /// off. The middle is cut, because the most specific part is at the end.
     pub(crate) fn fit(self, text: &str, indent: usize) -> String {
         let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
         let room = width.saturating_sub(indent).max(20);

@@ -8,7 +8,7 @@ use super::{Style, layers, platforms, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 
-/// Upper bound for the items shown without `-v`.
+/// Upper bound for the findings that `incomplete` lists without `-v`.
 const MOST: usize = 20;
 
 /// Upper bounds for the list of causes: without `-v`, and with `-q`, where no entries precede the
@@ -58,8 +58,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The numbered list of causes, the largest first. A single cause is omitted, because its entry is
-/// directly above.
+/// The numbered list of causes: errors first, then by number of findings. Without `-q`, a single
+/// cause is omitted: its entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let all = &entries.all;
     if all.is_empty() || (all.len() == 1 && !style.quiet) {
@@ -92,7 +92,7 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     page.blank()
 }
 
-/// Files of other systems, by kind: with `-v`, or if no other files were audited.
+/// The number of ELF files of other systems, by kind. Shown with `-v`, or if nothing was audited.
 fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let totals = &report.totals;
     let all: usize = totals.foreign.values().sum();
@@ -222,7 +222,8 @@ fn assumed_of(
     Ok(())
 }
 
-/// Plugins of inferred host programs. With `-v`, each has the option that gives its program.
+/// Plugins of inferred host programs. With `-v`, lists the `--host` option that pairs each plugin
+/// with its program.
 fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Result<()> {
     let plugins: usize = hosts.iter().map(|host| host.plugins.len()).sum();
     if plugins == 0 {
@@ -259,7 +260,7 @@ fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// One line of coverage for each archive.
+/// One line for each archive: its members, and the referenced names that no audited file defines.
 fn archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for archive in &report.archives {
         let path = show_path(&archive.path);

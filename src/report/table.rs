@@ -56,7 +56,7 @@ fn row(entries: &Entries<'_>, entry: &ReportEntry<'_>, style: Style) -> [String;
     [level.to_owned(), entry.cause.rule.clone().into_owned(), names.join("\n"), lines.join("\n")]
 }
 
-/// The number of an entry's files by directory.
+/// The lines for an entry with many files: the number of files in each directory.
 fn directories(
     entries: &Entries<'_>,
     entry: &ReportEntry<'_>,
@@ -81,7 +81,7 @@ fn more(count: usize, most: usize) -> Option<String> {
     (count > most).then(|| format!("… and {} more (-v shows all)", count - most))
 }
 
-/// One symbol in one line.
+/// The symbol of a finding with its version; for a finding without a symbol, its message.
 fn line(finding: &Finding) -> String {
     let Some(raw) = &finding.symbol else { return finding.message.clone() };
     let name = demangle(raw).unwrap_or_else(|| show(raw));
@@ -100,7 +100,8 @@ fn file_width(style: Style) -> usize {
     width(style).saturating_sub(NAMES) / 2
 }
 
-/// Folds a path into lines of at most `width` columns; all lines except the last end with a slash.
+/// Folds a path after its slashes into lines of at most `width` columns. A longer name is not
+/// split.
 fn folded(path: &str, width: usize) -> String {
     let mut out = String::with_capacity(path.len());
     let mut here = 0;

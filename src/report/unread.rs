@@ -1,5 +1,5 @@
-//! Installed archives with the names of missing ones, by directory and package. Only `fix` and
-//! reports with `-v` show them, because they depend on the system and were not read.
+//! Installed archives that have the name of a missing archive, by directory and package. Only `fix`
+//! and reports with `-v` show them: they depend on the system, and were not read.
 
 use super::layout::{name, some};
 use crate::finding::{CMakeTarget, Evidence};
@@ -19,7 +19,7 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// A line for each directory and package. The first item is the `how` of the archives.
+/// One line for each `how`, directory and package, as pairs of the `how` and the line.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,
     verbose: bool,

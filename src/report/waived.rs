@@ -8,7 +8,7 @@ use crate::demangle::demangle;
 use crate::text::{show, show_path};
 use std::io::{self, Write};
 
-/// Writes the lines before the summary.
+/// With `-v`, writes the waived findings before the summary.
 pub(super) fn list(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let waived = &report.waived;
     if !style.verbose || waived.is_empty() {
@@ -27,7 +27,7 @@ pub(super) fn list(report: &Report, style: Style, out: &mut dyn Write) -> io::Re
     writeln!(out)
 }
 
-/// Writes the lines of the summary.
+/// Writes the lines of the summary: the number of waived findings, and the stale baseline lines.
 pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     let waived = counts.waived;
@@ -56,7 +56,7 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// The location of the waiver.
+/// The file of the waiver, with its line if it has one.
 fn place(waiver: &Waiver) -> String {
     let source = show(waiver.source.as_bytes());
     waiver.line.map_or(source.clone(), |line| format!("{source}:{line}"))

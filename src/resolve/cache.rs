@@ -4,10 +4,10 @@
 
 use std::cmp::Ordering;
 
-/// Size of the old header and of one of its entries, in bytes.
+/// Sizes of the header and of an entry in the old format, in bytes.
 const OLD_HEADER: usize = 16;
 const OLD_ENTRY: usize = 12;
-/// Size of the new header and of one of its entries.
+/// Sizes of the header and of an entry in the new format, in bytes.
 const NEW_HEADER: usize = 48;
 const NEW_ENTRY: usize = 24;
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
@@ -27,7 +27,7 @@ pub struct Cache {
     format: Format,
     /// Strings of the glibc-hwcaps extension, as offsets into the file.
     hwcaps: Vec<u32>,
-    /// Offset of an extension that cannot be read.
+    /// Offset of the extension, if it cannot be read.
     lost_extension: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ pub struct Asker<'a> {
     /// x86 ISA level minus one, as cache entries store it.
     pub isa_level: u32,
     /// Bits of the old hwcap scheme that an entry may have; `None` if the loader ignores such
-    /// entries, as since glibc 2.40.
+    /// entries (since glibc 2.40).
     pub legacy: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ impl Cache {
         if count.checked_mul(NEW_ENTRY)? > self.bytes.len() {
             return None;
         }
-        // Old files have 0 here, because the field did not exist; 2 and 3 name the byte order.
+        // The byte order: 2 is little-endian, 3 big-endian. Old files lack the field and have 0.
         let order = self.bytes.get(base + 28)? & 3;
         if order != 0 && order != if self.big { 3 } else { 2 } {
             return None;
@@ -167,7 +167,8 @@ impl Cache {
         (0..self.count()).filter_map(|index| self.entry(index))
     }
 
-    /// The glibc-hwcaps subdirectory of an entry with this hwcap field.
+    /// The glibc-hwcaps subdirectory of an entry with this hwcap field; `None` if the field holds
+    /// no valid index.
     pub fn hwcaps_name(&self, hwcap: u64) -> Option<&[u8]> {
         let upper = u32::try_from(hwcap >> 32).ok()?;
         if upper & !0x3ff != HWCAP_EXTENSION {
@@ -206,7 +207,7 @@ impl Cache {
         ))
     }
 
-    /// The path that the cache has for `name`, and whether a hwcaps entry decided.
+    /// The path that the cache has for `name`, and true if it comes from a hwcaps entry.
     pub fn lookup(&self, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.
@@ -237,7 +238,8 @@ impl Cache {
             }
             if entry.hwcap == 0 {
                 // hwcaps entries come before plain ones. The first plain entry with the loader's
-                // own flags wins. Without one, the last with the flags of old ldconfigs wins.
+                // own flags wins. Without one, the last plain entry with flags that old ldconfigs
+                // wrote wins.
                 if let Some((path, _)) = best {
                     return Some((path, true));
                 }

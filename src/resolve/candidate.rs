@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Programs whose PT_INTERP cannot be used, with the reason.
 pub(super) type BadInterps = FastMap<FileId, InterpreterDefect>;
 
-/// The tools for resolving entry points during one round, while no fact is added.
+/// The state and inputs of one round of resolving. No fact is added during a round.
 pub struct Round<'r> {
     /// State shared by all entry points.
     pub resolver: &'r mut Resolver,
@@ -27,7 +27,7 @@ pub struct Round<'r> {
 }
 
 impl Round<'_> {
-    /// The closure of an entry point, opened by `host` if given.
+    /// The closure of an entry point, opened by `host` if given, or the missing facts.
     pub(super) fn closure(
         &mut self,
         root: Root,
@@ -45,7 +45,7 @@ pub(super) struct Candidate {
     pub(super) host: Option<usize>,
     /// The chosen loader, and the name by which it starts the file.
     pub(super) chosen: Option<(LoaderId, StrId)>,
-    /// A suspended link map.
+    /// The suspended link map, if a fact was missing.
     before: Option<Suspended>,
     pub(super) outcome: Option<Outcome>,
 }
@@ -79,7 +79,7 @@ impl Candidate {
         self.closure().into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
     }
 
-    /// Files that it loads besides itself.
+    /// Files of the candidate's closure, without its own file.
     pub(super) fn loads(&self) -> impl Iterator<Item = FileId> + '_ {
         self.files().filter(|file| *file != self.start.file)
     }
@@ -108,7 +108,8 @@ impl Candidate {
         }
     }
 
-    /// Sort key among entry points: real path, the name it is started by, host program.
+    /// Sort key among entry points: path of the file, the name it is started by, path of the host
+    /// program.
     pub(super) fn key<'a>(
         &'a self,
         store: &'a dyn FactStore,
@@ -136,7 +137,7 @@ pub(super) fn resolve(
     }
 }
 
-/// Chooses the loader of a candidate that is started directly, once.
+/// Chooses the loader of a candidate that is started directly, unless it was chosen before.
 pub(super) fn choose_loader(
     round: &mut Round<'_>,
     candidate: &mut Candidate,
@@ -169,7 +170,7 @@ fn choose(round: &mut Round<'_>, file: FileId, path: &[u8]) -> Result<Choice, Ve
         _ => Vec::new(),
     };
     let Resolver { loaders, strings, .. } = &mut **resolver;
-    // Requested one at a time, ten thousand directories would take ten thousand rounds.
+    // All unknown directories are requested at once: one at a time would take one round each.
     let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
     let unknown: Vec<Need> = texts.filter_map(|dir| store.is_directory(dir).err()).collect();
     if !unknown.is_empty() {

@@ -1,13 +1,13 @@
-//! Chains of needs: from the program to a module, through the objects that loaded one another. Only
-//! the ends of a long chain are shown. They are found without a walk through its middle: for
-//! findings at all modules of one chain, such walks would take quadratic time.
+//! Chains of needs. A chain leads from the program to a module, and each object in it loaded the
+//! next. Only the ends of a long chain are shown. They are found without a walk through the middle:
+//! for findings at all modules of one chain, such walks would take quadratic time.
 
 use super::{Links, ROOT};
 use crate::id::{Id as _, ModuleId};
 use std::sync::OnceLock;
 
-/// Maximum number of hops shown of a chain; a longer chain loses its middle. A thousand findings at
-/// the end of a chain of a thousand libraries would be a million hops.
+/// Maximum number of hops shown of a chain; a longer chain loses its middle. A thousand findings,
+/// each with a chain of a thousand libraries, would list a million hops.
 const MOST: usize = 40;
 
 /// A chain of needs, the program first.
@@ -25,7 +25,7 @@ pub struct Chain {
 pub(super) struct Depths(OnceLock<Vec<(u32, ModuleId)>>);
 
 impl Clone for Depths {
-    /// Empty: copied links are about to change.
+    /// Returns an empty cache: the copied link map is about to change.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -37,7 +37,8 @@ impl Links {
         self.up(module, self.module_count())
     }
 
-    /// The same chain, without its middle if it is longer than [`MOST`].
+    /// The chain of needs from the program to a module, without its middle if it is longer than
+    /// [`MOST`].
     pub(super) fn ends_of_chain(&self, module: ModuleId) -> Chain {
         let hops = self.up(module, MOST);
         if self.above(hops[0]).is_none() {
@@ -50,7 +51,7 @@ impl Links {
         Chain { hops: ends, left_out: (depth as usize).saturating_sub(MOST) }
     }
 
-    /// The last hops of a chain, at most `most`.
+    /// The last hops of the chain to `module`, at most `most`, in the order of the chain.
     fn up(&self, module: ModuleId, most: usize) -> Vec<ModuleId> {
         let above = std::iter::successors(Some(module), |here| self.above(*here));
         let mut chain: Vec<ModuleId> = above.take(most).collect();

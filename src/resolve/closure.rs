@@ -1,11 +1,11 @@
 //! The link map of one entry point: breadth first over all needs, deduplicated by name and inode.
-//! Filtees come before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`). LD_PRELOAD
-//! and ld.so.preload (`elf/rtld.c`), or the objects of a host program (`elf/dl-open.c`), come
-//! first.
+//! Filtees come before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`). Preloaded
+//! libraries come directly after the entry point (`elf/rtld.c`). The objects of a host program come
+//! before its plugin (`elf/dl-open.c`).
 //!
 //! A build that lacks a fact is suspended: it returns its state, and the next round resumes at the
-//! same need. It also asks for facts that the walk will probably need later. No result depends on
-//! that guess.
+//! same need. The build also requests facts that the walk will probably need later. No result
+//! depends on that guess.
 
 use super::chain::Depths;
 use super::mapping::{Builder, Mapped, Opened, RequestedNeed};
@@ -20,7 +20,8 @@ use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
 /// Maximum number of resolved needs that one look-ahead visits.
 const MOST_AHEAD: usize = 500;
 
-/// Maximum number of needs that one look-ahead requests: each may be hundreds of paths.
+/// Maximum number of needs for which one look-ahead requests facts. One need may have hundreds of
+/// paths.
 const MOST_ASKED: usize = 512;
 
 /// The result of one run of the builder.
@@ -101,8 +102,8 @@ impl Builder<'_> {
 
     fn add_root(&mut self) {
         let Root { file, path, .. } = self.state.root;
-        // elf/rtld.c removes the program's name: needs find it only by the empty name and by
-        // DT_SONAME.
+        // elf/rtld.c removes the program's name: needs find the program only by the empty name and
+        // by DT_SONAME.
         let empty = self.search.strings.id(b"");
         let root = self.push(Module::new(Some(file), empty, path, None, FoundBy::Root));
         let soname = self.state.names(root).and_then(|names| names.soname);
@@ -134,7 +135,7 @@ impl Builder<'_> {
                 return fatal;
             }
             self.state.place.visiting = None;
-            // A filter may have put its unvisited target into this position.
+            // A filter may have inserted a filtee at this position, which is then visited next.
         }
         None
     }
@@ -171,7 +172,8 @@ impl Builder<'_> {
 /// Preloads come after the entry point and before its needs.
 impl Builder<'_> {
     /// Entries of LD_PRELOAD and then of ld.so.preload, with the entry point as requester
-    /// (`elf/rtld.c`, `handle_preload_list` and `do_preload`). Tokens are expanded in paths only.
+    /// (`elf/rtld.c`, `handle_preload_list` and `do_preload`). Tokens are expanded only in entries
+    /// with a slash.
     fn preload(&mut self) {
         let typed = self.search.plan.ld_preload.split(|b| matches!(b, b':' | b' '));
         let typed = typed.filter(|entry| !entry.is_empty());
@@ -197,7 +199,7 @@ impl Builder<'_> {
                 }
                 Mapped::Module(module, _) => {
                     if module.index() == new {
-                        // A preloaded object keeps the entry, before expansion, as its name.
+                        // A preloaded object keeps the unexpanded entry as its name.
                         self.state.modules[module].name = name;
                         self.state.register(name, module);
                     }
@@ -215,17 +217,17 @@ impl Builder<'_> {
     }
 }
 
-/// Plugins: the host program's objects keep their places. The loader opens the plugin by its path
-/// and resolves its needs as usual; an object loaded before satisfies a need without a search. The
-/// audit assumes RTLD_NOW, RTLD_LOCAL and no earlier dlopen.
+/// Plugins: the host program's objects keep their positions. The loader opens the plugin by its
+/// path and resolves its needs as usual; an object loaded before satisfies a need without a search.
+/// The audit assumes RTLD_NOW, RTLD_LOCAL and no earlier dlopen.
 impl Builder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// `_dl_map_object` for the plugin itself. The name is a path and not searched for, so the
-    /// requester is unused (`__RTLD_CALLMAP`).
+    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made, and the
+    /// requester is not used (`__RTLD_CALLMAP`).
     fn open(&mut self) -> Option<Fatal> {
         let Root { file, path, .. } = self.state.root;
         let before = self.state.modules.len();
@@ -252,8 +254,8 @@ impl Builder<'_> {
 
 /// The look-ahead of a suspended build.
 impl Builder<'_> {
-    /// Asks for facts that the walk needs after the missing one, so that one round answers them
-    /// all.
+    /// Requests facts that the walk will probably need after the missing one, so that one round
+    /// reads them all.
     fn look_ahead(&mut self) {
         let state = &self.state;
         let (by_cpu, by_cwd, by_process) = (state.by_cpu, state.by_cwd, state.by_process);
@@ -263,7 +265,7 @@ impl Builder<'_> {
             self.ask_needs(module, next + 1, &mut ahead);
         }
         for at in self.state.place.at..self.state.queue.len() {
-            // The queue may be long, and each round comes here.
+            // The queue may be long, and each round runs this loop.
             if ahead.is_full() {
                 break;
             }
@@ -303,7 +305,7 @@ impl Builder<'_> {
                     }
                 }
                 Some(Found::Nothing | Found::Stop(..)) => {}
-                // The fact is requested, and known in the next round.
+                // The search has requested the fact for the next round.
                 None => {
                     ahead.known -= 1;
                     ahead.asked += 1;

@@ -23,9 +23,10 @@ use std::sync::Arc;
 pub struct Closures {
     /// Closures of entry points, ordered by the entry points' paths.
     pub roots: IdVec<RootId, Closure>,
-    /// Closures of libraries, each resolved on its own: binding reuses their results.
+    /// Closures of libraries, each resolved as if it were an entry point. Binding reuses their
+    /// results.
     pub lone: FastMap<FileId, Closure>,
-    /// Files without known loader rules.
+    /// Files without a loader, and the reason.
     pub no_loader: Vec<(FileId, NoLoader)>,
     /// Files given by name that belong to another system, and the reason.
     pub foreign: Vec<(FileId, Foreign)>,
@@ -44,7 +45,7 @@ impl Closures {
     }
 }
 
-/// The state between rounds.
+/// The state of the selection between rounds.
 pub struct Resolving {
     /// Definite entry points: given files and programs.
     sure: Vec<Candidate>,
@@ -52,8 +53,8 @@ pub struct Resolving {
     /// that no need names come first; both parts are in byte order of the path.
     perhaps: Vec<Candidate>,
     /// Number of objects in `perhaps` that no need names. An entry point loads most of the others,
-    /// so each is resolved only if no known entry point does. A cycle of hundreds of libraries then
-    /// takes one closure.
+    /// so each is resolved only if no known entry point loads it. A cycle of hundreds of libraries
+    /// then takes one closure.
     unnamed: usize,
     /// The chosen entry points among `perhaps`, as indices by file.
     roots: FastMap<FileId, usize>,
@@ -83,14 +84,14 @@ enum Pass {
     Rest(usize),
     /// Host programs open the objects that no other object needs.
     Plugins,
-    /// Last pass, at this index, for objects that those plugins loaded as entry points, but do not
-    /// load under their host programs.
+    /// Last pass, at this index, for objects that a plugin loaded while it was an entry point, but
+    /// does not load under its host program.
     Last(usize),
 }
 
 impl Resolving {
-    /// Starts from the walk's result: `given` are started by the names that the user typed,
-    /// `walked` are files in given directories.
+    /// Starts from the walk's result: `given` are the files that the user named, with the names as
+    /// typed; `walked` are the files found in given directories.
     pub fn new(
         store: &dyn FactStore,
         plan: &Plan,
@@ -162,7 +163,8 @@ impl Resolving {
         }
     }
 
-    /// Resolves as much as possible and returns the missing facts, none at the end.
+    /// Resolves as much as possible and returns the missing facts: an empty list once all is
+    /// resolved.
     pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         round.resolver.new_round();
         // Facts first: a link map started too early is suspended at once.
@@ -336,7 +338,8 @@ impl Resolving {
         self.plugins.extend(plugins);
     }
 
-    /// Makes one of `perhaps` an entry point.
+    /// Makes one of `perhaps` an entry point. In the first pass, the files that it loads are no
+    /// longer entry points.
     fn choose(&mut self, at: usize) {
         let candidate = &self.perhaps[at];
         let loads: Vec<FileId> = candidate.loads().collect();
@@ -361,7 +364,7 @@ impl Resolving {
         out
     }
 
-    /// Chooses the entry points once no fact is missing.
+    /// The closures of the chosen entry points. Call it once no fact is missing.
     pub fn finish(mut self, round: &mut Round<'_>) -> Closures {
         let (store, bad_interps) = (round.store, &self.bad_interps);
         let mut out = Closures::default();
@@ -422,9 +425,9 @@ fn named(store: &dyn FactStore, candidates: &[Candidate]) -> FastSet<FileId> {
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// Upper bound for the modules and needs of all closures in `lone` together: along a chain of
-/// libraries, their number grows quadratically. An object without such a closure is bound again
-/// under each entry point.
+/// Number of modules and needs in all closures of `lone` together at which no closure is added:
+/// along a chain of libraries, that number grows quadratically. An object without such a closure is
+/// bound again under each entry point.
 const MOST_LONE: usize = 500_000;
 
 /// Adds closures of libraries that are not entry points, except those with a missing fact.

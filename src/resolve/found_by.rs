@@ -1,5 +1,6 @@
-//! The ways in which a file gets into a link map, and their words in machine formats. Only `Root`,
-//! `Missing` and `Provided` influence which names a module answers to; all others serve messages.
+//! The ways in which a file gets into a link map, and their words in machine formats. In `resolve`,
+//! only `Root`, `Missing` and `Provided` change how a module is treated. Rules and views read the
+//! others.
 
 use crate::id::ModuleId;
 
@@ -16,11 +17,11 @@ pub enum FoundBy {
     Path,
     /// DT_RPATH of the module with this index.
     Rpath(ModuleId),
-    /// LD_LIBRARY_PATH
+    /// A directory of LD_LIBRARY_PATH.
     LdLibraryPath,
     /// DT_RUNPATH of the requester.
     Runpath,
-    /// ld.so.cache
+    /// An entry of ld.so.cache.
     Cache,
     /// A default directory of the loader.
     Default,
@@ -28,7 +29,7 @@ pub enum FoundBy {
     Preload,
     /// Part of the loader itself: a name that musl's libc answers to.
     Builtin,
-    /// A policy says that the target system provides it, so no search is made.
+    /// Not found, or not searched for, because the target system is assumed to provide it.
     Provided,
     /// Not found.
     Missing,

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 const MOST_LISTED: usize = 200;
 
 impl Hosts {
-    /// Adds the programs of `[[host]] list`: those in the directory of such a list that contain its
-    /// name. Their plugins are the libraries of the list, and the other shared objects below the
-    /// directory.
+    /// Adds the programs of `[[host]] list`: programs beside such a list that contain its name.
+    /// Their plugins are the listed libraries, and those shared objects below the directory that
+    /// have no other host.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,
@@ -107,7 +107,7 @@ fn directories<'s>(
     out
 }
 
-/// Paths of the libraries that a list names, one a line; empty if there is no list.
+/// Paths of the libraries that a list names, one a line; empty if the list cannot be read.
 fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>, Need> {
     let path = dir.join(list).into_os_string();
     let Ok(text) = store.bytes(path.as_bytes())? else { return Ok(Vec::new()) };

@@ -1,7 +1,7 @@
-//! Pairs of a host program and a plugin that it loads with dlopen. They come from `--host`, and
-//! from `[[host]]` entries whose program is in the prefix, or a library that the program loads
-//! first. `audit` finds them before entry points are chosen; `entry_points` resolves every plugin
-//! once for each of its host programs.
+//! Pairs of a host program and a plugin that it loads with dlopen. They come from `--host` and from
+//! `[[host]]` entries. An entry names a program of the prefix, libraries that the program loads
+//! first, or a list of libraries. `audit` finds the pairs before entry points are chosen;
+//! `entry_points` resolves every plugin once for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -33,8 +33,8 @@ pub struct Host {
     pub path: Vec<u8>,
     /// Its index in `Plan::hosts`, if it comes from there.
     option: Option<usize>,
-    /// If the program has opened a library with RTLD_GLOBAL: the host without that library, as an
-    /// index in `Hosts::list`, and the library.
+    /// Set if the program has opened a library with RTLD_GLOBAL: the index in `Hosts::list` of the
+    /// host without that library, and the library.
     pub(super) after: Option<(usize, Start)>,
 }
 
@@ -50,7 +50,7 @@ impl Host {
 pub struct Unhosted {
     /// Indices in `Plan::hosts` of paths without a program or shared object.
     pub unusable: Vec<usize>,
-    /// Indices in `Plan::hosts` of programs without a plugin.
+    /// Host programs that got no plugin: their indices in `Plan::hosts`, and their files.
     pub idle: Vec<(usize, FileId)>,
     /// Plugins for another machine than their `--host` program, each with that program.
     pub foreign: Vec<(FileId, FileId)>,
@@ -61,7 +61,7 @@ pub struct Unhosted {
 /// All host programs of a run.
 #[derive(Default)]
 pub struct Hosts {
-    /// Hosts, each once. A program is listed again for each library that it opens with RTLD_GLOBAL.
+    /// The hosts. A program has one more entry for each library that it opens with RTLD_GLOBAL.
     pub list: Vec<Host>,
     /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
@@ -69,7 +69,8 @@ pub struct Hosts {
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
     /// Indices in `list` by plugin.
     plugins: FastMap<FileId, Vec<usize>>,
-    /// Indices in `list` of hosts that load objects that no other object needs.
+    /// Indices in `list` of `--host` programs without a pattern. They may load every object that no
+    /// other object needs.
     of_rest: Vec<usize>,
 }
 
@@ -92,7 +93,8 @@ impl Hosts {
         }
         let mut needs = Vec::new();
         let audited: Vec<FileId> = audited.collect();
-        // Without host programs, only objects that need a library of `[[host]] loads` are plugins.
+        // Without host programs, only objects that need a library of `[[host]] loads` are
+        // candidates.
         let concerns = |object: &Object| by_programs || needs_loaded(plan, object);
         let read = audited.iter().map(|file| (*file, store.file(*file)));
         let candidates: Vec<Candidate> = read
@@ -119,12 +121,13 @@ impl Hosts {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
 
-    /// True if some host loads objects that no other object needs.
+    /// True if some `--host` program may load every object that no other object needs.
     pub(super) fn take_rest(&self) -> bool {
         !self.of_rest.is_empty()
     }
 
-    /// Hosts of a shared object that no other object needs, as indices in `list`.
+    /// For a shared object that no other object needs: the `--host` programs without a pattern that
+    /// may load it, as indices in `list`.
     pub(super) fn of_rest(&self, store: &dyn FactStore, file: FileId) -> Vec<usize> {
         let fits = |host: &usize| self.list[*host].file != file && self.fits(store, *host, file);
         let is_plugin = store.object(file).is_some_and(can_be_plugin);
@@ -219,7 +222,7 @@ impl Hosts {
     }
 
     /// Adds libraries of `[[host]] loads`: for each plugin, the nearest of those that it needs. A
-    /// plugin with a known host program keeps that program.
+    /// plugin that already has a host keeps it.
     fn add_libraries(
         &mut self,
         plan: &Plan,
@@ -306,7 +309,7 @@ fn needs_loaded(plan: &Plan, object: &Object) -> bool {
     plan.policy.hosts.iter().any(|entry| needed_of(object, &entry.loads).next().is_some())
 }
 
-/// Those of `paths` whose file name the object needs.
+/// Those of `paths` whose file name is a needed name of the object.
 fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item = &'a str> {
     let is_needed = |path: &&str| {
         let name = last_part(path.as_bytes());

@@ -1,6 +1,6 @@
 //! Subdirectories that a loader tries below every search directory before the directory itself
-//! (`elf/dl-hwcaps.c`): `glibc-hwcaps/NAME` since 2.33, and up to 2.36 all combinations of `tls`,
-//! the platform and the names of processor features.
+//! (`elf/dl-hwcaps.c`): `glibc-hwcaps/NAME` since glibc 2.33, and up to glibc 2.36 all combinations
+//! of `tls`, the platform and the names of processor features.
 
 use super::Machine;
 use crate::format::elf::GlibcVersion;

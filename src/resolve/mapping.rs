@@ -24,13 +24,13 @@ pub(super) struct Builder<'a> {
     pub(super) state: Box<LinkMapState>,
     pub(super) search: Search<'a>,
     pub(super) names: &'a mut NameTable,
-    /// The requester of objects without a search path of their own.
+    /// Cached [`Requester`] of objects without a search path of their own.
     pub(super) plain: Option<Arc<Requester>>,
     /// The last search skipped a file of another ELF class.
     pub(super) other_class: bool,
-    /// The last search reached a path that differs in each process.
+    /// The last search tried a path that leads to a different file in each process.
     pub(super) by_process: bool,
-    /// A fact is missing, and has been requested.
+    /// True once a fact is missing. The fact has been requested.
     pub(super) incomplete: bool,
 }
 
@@ -68,7 +68,8 @@ impl Builder<'_> {
         self.state.push(module, names)
     }
 
-    /// Expands the tokens in a need (`expand_dst`); `None` if a token has no value.
+    /// Expands the tokens in a need (`expand_dst`); `None` if a token has no value, or if the
+    /// result is empty.
     pub(super) fn expand_need(
         &mut self,
         raw: StrId,
@@ -86,7 +87,8 @@ impl Builder<'_> {
     }
 
     /// `$ORIGIN` of a module. For a program that the kernel starts, and since glibc 2.42 under ldd
-    /// too, it is the directory of the real path.
+    /// too, it is the directory of the real path; for any other module, of the path that it was
+    /// opened by.
     fn origin(&mut self, module: ModuleId) -> StrId {
         if let Some(origin) = self.state.working[module].origin {
             return origin;
@@ -130,7 +132,7 @@ impl Builder<'_> {
                 let how = if how == FoundBy::Preload { how } else { found_how };
                 self.map_file(asking, Opened { file, path, how })
             }
-            // A path that differs in each process has no right answer: the need counts as provided.
+            // If a path leads to a different file in each process, the need counts as provided.
             Found::Nothing if is_provided || self.search.loader.is_absent || self.by_process => {
                 self.add_stub(asking, FoundBy::Provided)
             }

@@ -3,7 +3,8 @@
 //! sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
-//! returns missing facts as needs; `audit` then runs it again.
+//! returns the missing ones as a list of [`Need`](crate::facts::Need); `audit` reads them and runs
+//! it again.
 
 pub mod cache;
 pub mod candidate;
@@ -123,7 +124,7 @@ pub struct Edge {
     pub kind: NeedKind,
     /// The module that satisfies it.
     pub to: ModuleId,
-    /// How this need was satisfied: `Loaded` if the module was loaded before.
+    /// How this need was satisfied: `Loaded` if a module loaded before answers to the name.
     pub how: FoundBy,
 }
 
@@ -163,8 +164,8 @@ pub struct LoadFailure {
     pub text: &'static str,
 }
 
-/// All objects that the loader maps for one entry point. For a plugin, modules, list, scope and
-/// order hold only the objects that dlopen adds to the closure of the host program.
+/// All objects that the loader maps for one entry point. For a plugin, modules, edges, list, scope
+/// and order hold only what dlopen adds to the closure of the host program.
 #[derive(Clone, Debug)]
 pub struct Closure {
     /// The entry point.
@@ -210,11 +211,11 @@ struct Links {
     /// Needs that were not found and did not stop the loader: musl's loader reports each and
     /// continues.
     failures: Vec<LoadFailure>,
-    /// The result depends on the processor: a hwcaps directory decided.
+    /// True if the result depends on the processor: a library was found by way of hwcaps.
     by_cpu: bool,
-    /// The result depends on the working directory.
+    /// True if the result depends on the working directory.
     by_cwd: bool,
-    /// The result depends on the process: a path leads to `/proc/self` or the like.
+    /// True if the result depends on the process: a path leads to `/proc/self` or the like.
     by_process: bool,
     /// Depths of modules, computed when the ends of a long chain of needs are first asked for.
     depths: chain::Depths,
@@ -276,7 +277,8 @@ impl Links {
         }
     }
 
-    /// True if a need of some module was not found, or not searched for.
+    /// True if a need was not found, or not searched for. Needs of a host program's modules do not
+    /// count.
     fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
@@ -339,17 +341,18 @@ impl Closure {
         &self.links.failures
     }
 
-    /// The result depends on the processor: a hwcaps directory decided.
+    /// True if the result depends on the processor: a library was found by way of hwcaps.
     pub fn by_cpu(&self) -> bool {
         self.links.by_cpu
     }
 
-    /// The result depends on the working directory.
+    /// True if the result depends on the working directory.
     pub fn by_cwd(&self) -> bool {
         self.links.by_cwd
     }
 
-    /// The result depends on the process that loads: a path leads to `/proc/self` or the like.
+    /// True if the result depends on the process that loads: a path leads to `/proc/self` or the
+    /// like.
     pub fn by_process(&self) -> bool {
         self.links.by_process
     }
@@ -374,7 +377,8 @@ impl Closure {
         self.links.needs(index)
     }
 
-    /// True if a need of some module was not found, or not searched for.
+    /// True if a need was not found, or not searched for. Needs of a host program's modules do not
+    /// count.
     pub fn lacks_any(&self) -> bool {
         self.links.lacks_any()
     }
@@ -394,7 +398,7 @@ impl Closure {
         self.links.ends_of_chain(module)
     }
 
-    /// An id that is equal for closures with the same modules except the entry point.
+    /// An id that is equal for closures that share all modules except that of the entry point.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()
     }

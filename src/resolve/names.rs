@@ -1,5 +1,5 @@
 //! Names of objects as string ids, and the few flags that a link map needs. They are computed once
-//! per file, so that building a link map reads no facts.
+//! per file, so that a build of a link map does not read the objects again.
 
 use crate::facts::FactStore;
 use crate::format::elf::{NeedKind, Str};
@@ -16,14 +16,14 @@ pub(super) struct NeedName {
     pub(super) kind: NeedKind,
     /// The text in the file.
     pub(super) raw: StrId,
-    /// It contains a dollar sign.
+    /// True if the text contains a dollar sign.
     pub(super) has_token: bool,
 }
 
 /// The data that a link map needs of one object.
 pub(super) struct ObjectNames {
-    /// Objects with the same signature have the same links. `None` if the object has a search path,
-    /// a token or DF_1_NODEFLIB.
+    /// Entry points with the same signature and the same loader have the same links. `None` if the
+    /// object has a search path, a token or DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
     pub(super) needs: Box<[NeedName]>,
     pub(super) interp: Option<StrId>,

@@ -45,7 +45,7 @@ pub(super) struct DirLists {
     asked: FastSet<u64>,
 }
 
-/// The tools that make lists.
+/// The inputs from which lists of directories are made.
 pub(super) struct Ask<'a> {
     pub(super) store: &'a dyn FactStore,
     pub(super) loader: &'a Loader,
@@ -116,7 +116,8 @@ impl DirLists {
 
 impl Ask<'_> {
     /// One element of a path list: expands its tokens and reduces trailing slashes to one. An empty
-    /// element is the current directory; an element that expands to nothing is dropped.
+    /// element is the current directory; an element that expands to nothing, or has a token without
+    /// a value, is dropped.
     fn element(&mut self, element: &[u8], origin: &[u8]) -> Option<StrId> {
         if element.is_empty() {
             return Some(self.strings.id(b""));

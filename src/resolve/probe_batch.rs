@@ -5,9 +5,10 @@
 use crate::facts::ProbeBatch;
 use crate::id::StrId;
 
-/// Size of the first batch, whose probes are remembered one by one. Ordinary lists are shorter.
+/// Size of the first batch in paths. Its results are remembered path by path. Ordinary lists are
+/// shorter.
 pub(super) const FIRST: usize = 256;
-/// Size of each later batch.
+/// Size of each later batch in paths.
 const FURTHER: usize = 512;
 
 /// Progress of the search for one name in a list that is longer than [`FIRST`].

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// object.
 type ShareKey = (LoaderId, SignatureId);
 
-/// Estimated number of strings per file: it has a path and a name, and the search tries both.
+/// Estimated number of strings per file: its paths, and its name in needs.
 const STRINGS_A_FILE: usize = 3;
 
 /// Maximum number of names that one look-ahead searches for.
@@ -54,18 +54,18 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Unusable caches of packages, which Guix's loader reads.
+    /// Caches of Guix packages that could not be used.
     pub fn package_faults(&self) -> &[ConfigDefect] {
         &self.searches.package_faults
     }
 
-    /// Reserves space for the names of `files` files.
+    /// Reserves space for the strings of `files` files.
     pub fn expect(&mut self, files: usize) {
         self.strings.reserve(STRINGS_A_FILE * files);
     }
 
-    /// The directories of an object's own RPATH or RUNPATH, for the choice of its loader. `$LIB`
-    /// and `$PLATFORM` have no value until a loader is chosen.
+    /// The directories of an object's own RPATH or RUNPATH, for the choice of its loader. Before a
+    /// loader is chosen, `$LIB` is taken as `lib`, and entries with `$PLATFORM` are dropped.
     pub fn own_dirs(&mut self, object: &Object, path: &[u8], plan: &Plan) -> Vec<StrId> {
         let Some(list) = object.runpath.or(object.rpath) else { return Vec::new() };
         let origin = tokens::origin(path, plan.cwd.as_os_str().as_bytes());

@@ -18,7 +18,7 @@ use crate::tree::{Errno, Special};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
+/// The first glibc release in which ENOTDIR does not end the search of a path list (a8dcffb306).
 const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
 /// The key of equal searches: the loader, LD_LIBRARY_PATH, the lists of DT_RPATH and DT_RUNPATH by
@@ -29,7 +29,7 @@ type Context = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
 #[derive(Clone, Copy)]
 enum Kept {
     Done(SearchResult),
-    /// It waits for a fact; the number is the round of the request.
+    /// The search waits for a fact, which was requested in the round with this number.
     Asked(u32),
 }
 
@@ -58,7 +58,7 @@ impl SearchCache {
         self.round += 1;
     }
 
-    /// The id of a requester's context.
+    /// The id of a requester's context; `None` if the loader reads the cache of a package.
     pub(super) fn context(&mut self, loader: &Loader, requester: &Requester) -> Option<ContextId> {
         if loader.package_cache {
             return None;
@@ -72,7 +72,7 @@ impl SearchCache {
     }
 }
 
-/// The tools for the searches of one entry point.
+/// The inputs and the memory of the searches for one entry point.
 pub(super) struct Search<'a> {
     /// The facts.
     pub(super) store: &'a dyn FactStore,
@@ -109,7 +109,7 @@ impl ListEnd {
 }
 
 impl Search<'_> {
-    /// The tools that make lists of directories.
+    /// The cache of directory lists, and the inputs from which lists are made.
     pub(super) fn lists(&mut self) -> (&mut DirLists, Ask<'_>) {
         let Search { store, loader, strings, cache, needs, .. } = self;
         (&mut cache.lists, Ask { store: *store, loader, strings, needs })
@@ -121,13 +121,14 @@ impl Search<'_> {
         lists.of(text, origin, &mut ask)
     }
 
-    /// True if the target system provides a library of this name.
+    /// True if the policy says that the target system provides a library of this name.
     pub(super) fn provides(&self, name: StrId) -> bool {
         let arch = Arch::of_machine(self.loader.machine.name);
         self.plan.policy.provides(self.strings.text(name), arch)
     }
 
-    /// Searches for `name`; `None` if a fact is missing. A search with a trace ignores the memo.
+    /// Searches for `name`; `None` if a fact is missing. A search with a trace neither uses nor
+    /// stores memoised results.
     pub(super) fn find(
         &mut self,
         name: StrId,
@@ -255,7 +256,8 @@ impl Steps<'_, '_> {
         let probes = list.probes().unwrap_or_default();
         let name = self.name;
         let mut passed = self.passed(list, probes.len());
-        // One request covers all unknown candidates, up to the point where the loader would stop.
+        // One request covers the unknown paths up to the end of the batch, or up to the point where
+        // the loader would stop.
         let mut unknown: Vec<Vec<u8>> = Vec::new();
         let mut told = 0;
         let mut path: Vec<u8> = Vec::new();
@@ -314,13 +316,13 @@ impl Steps<'_, '_> {
     fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<PathState> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {
-            // An existing entry would be known by its path.
+            // Once a batch was probed, every existing entry in it is stored by its path.
             let batch = batch(list, self.name, at)?;
             store.is_looked_through(&batch).then_some(PathState::Failed(Errno::NOENT))
         })
     }
 
-    /// Progress of earlier searches. A trace starts from the beginning.
+    /// Progress of this search in earlier rounds. A search with a trace starts at the first probe.
     fn passed(&mut self, list: &DirList, probes: usize) -> Passed {
         if probes <= probe_batch::FIRST || self.trace.is_some() {
             return Passed::default();
@@ -382,7 +384,7 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// The cached path for the name, and true if a hwcaps entry decided.
+    /// The path that ld.so.cache has for the name, and true if it comes from a hwcaps entry.
     fn cached(&mut self) -> Option<(StrId, bool)> {
         let Search { loader, strings, plan, .. } = &mut *self.search;
         let cache = if loader.package_cache {
@@ -435,7 +437,7 @@ mod tests {
     use crate::resolve::loader::{Family, Loader};
     use crate::tree::Errno;
 
-    /// A store without any file read.
+    /// A fact store in which no file was read.
     #[derive(Default)]
     struct Few {
         dirs: FastMap<&'static [u8], bool>,

@@ -28,7 +28,7 @@ pub enum Opening {
     Stopped(&'static str),
 }
 
-/// The result of a search, and its dependence on processor and working directory.
+/// The result of a search, and the facts that it depends on.
 #[derive(Clone, Copy)]
 pub(super) struct SearchResult {
     pub(super) found: Found,
@@ -38,11 +38,11 @@ pub(super) struct SearchResult {
 /// Facts that a search came across.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen {
-    /// A hwcaps directory decided.
+    /// The file was found in a hwcaps directory, or by a hwcaps entry of the cache.
     pub(super) by_cpu: bool,
     /// A directory relative to the current one was searched.
     pub(super) by_cwd: bool,
-    /// A path was tried that differs in each process.
+    /// A tried path leads to a different file in each process.
     pub(super) by_process: bool,
     /// A file of another ELFCLASS was skipped.
     pub(super) other_class: bool,
@@ -51,8 +51,8 @@ pub(super) struct Seen {
 /// The properties of the requesting object that its searches depend on.
 #[derive(Clone, Default)]
 pub(super) struct Requester {
-    /// DT_RPATH lists in search order: its own, its requester's and so on, each with its module.
-    /// Empty if the object has DT_RUNPATH.
+    /// DT_RPATH lists in search order: the object's own, its requester's and so on, each with its
+    /// module. Empty if the object has DT_RUNPATH.
     pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
     /// LD_LIBRARY_PATH's list.
     pub(super) library_path: Option<Arc<DirList>>,

@@ -16,7 +16,7 @@ const ENDLESS: &str = "is a filter of itself: the loader loops until it runs out
 /// The glibc release since which the list always holds the loader, needed or not (8f8dd904c4).
 const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
 
-/// The state of one breadth-first run.
+/// The state of one breadth-first build.
 pub(super) struct LinkMapState {
     pub(super) root: Root,
     /// The closure of the entry point's host program.
@@ -52,13 +52,13 @@ pub(super) struct LinkMapState {
 /// Data of one module during the build.
 #[derive(Clone, Default)]
 pub(super) struct Working {
-    /// None for a stub.
+    /// The names of its object; `None` for a stub.
     pub(super) names: Option<Arc<ObjectNames>>,
     /// `$ORIGIN`
     pub(super) origin: Option<StrId>,
     /// DT_RPATH lists that apply to its needs.
     pub(super) rpaths: Option<Inherited>,
-    /// Its properties as the requester of its needs.
+    /// The search paths and flags that apply to its needs.
     pub(super) requester: Option<Arc<Requester>>,
     /// True if it is in the queue.
     pub(super) queued: bool,
@@ -69,7 +69,7 @@ pub(super) struct Working {
 pub(super) struct Inherited {
     /// The module's own list.
     pub(super) own: Option<Arc<DirList>>,
-    /// The nearest requester above it with a different list.
+    /// The nearest requester above the module with a different list.
     pub(super) next: Option<ModuleId>,
 }
 
@@ -86,7 +86,7 @@ fn clear<K, V>(map: &mut FastMap<K, V>) {
     }
 }
 
-/// One entry of the breadth-first list.
+/// One entry of the breadth-first queue.
 #[derive(Clone, Copy)]
 pub(super) struct Queued {
     pub(super) module: ModuleId,
@@ -96,11 +96,11 @@ pub(super) struct Queued {
 /// The position of a walk.
 #[derive(Clone, Copy, Default)]
 pub(super) struct WalkPosition {
-    /// Index of the current entry in the queue.
+    /// Index in the queue at which the walk continues.
     pub(super) at: usize,
     /// Index of the visited entry; it moves when a filter's target is inserted before it.
     here: usize,
-    /// The visited module and its next need.
+    /// The visited module and the index of its next need.
     pub(super) visiting: Option<(ModuleId, usize)>,
 }
 
@@ -146,12 +146,12 @@ impl LinkMapState {
         (self.edges, self.list, self.queue) = (edges, list, queue);
     }
 
-    /// Gives an object a name, unless the name is taken.
+    /// Registers a name of an object, unless an earlier object has that name.
     pub(super) fn register(&mut self, name: StrId, module: ModuleId) {
         self.by_name.entry(name).or_insert(module);
     }
 
-    /// Adds an object without a name.
+    /// Adds an object without registering a name.
     pub(super) fn push(&mut self, module: Module, names: Option<Arc<ObjectNames>>) -> ModuleId {
         self.has_rpath |= names.as_ref().is_some_and(|names| names.counting_rpath().is_some());
         self.working.push(Working { names, ..Working::default() });
@@ -265,8 +265,9 @@ impl LinkMapState {
         None
     }
 
-    /// True if the file of the target is also the filter or one of its requesters. No need finds
-    /// the target by name, so the loader maps it again and again until memory runs out.
+    /// True if the file of the target is also that of the filter or of one of the filter's
+    /// requesters. No need finds the target by name, so the loader maps it again and again until
+    /// memory runs out.
     fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {
         let file = |module: ModuleId| self.modules[module].file;
         let mut above = std::iter::successors(Some(filter), |at| self.modules[*at].requester);
@@ -347,7 +348,8 @@ impl LinkMapState {
         }
     }
 
-    /// Removes the host program's modules from the list; returns the names that needs gave them.
+    /// Removes the host program's modules from the list; returns the further names by which needs
+    /// of the plugin matched them.
     pub(super) fn leave_to(&mut self, host: &Closure) -> Vec<(ModuleId, StrId)> {
         let first = host.module_count();
         let mut renamed = Vec::new();

@@ -8,7 +8,7 @@ pub(super) struct Tokens<'a> {
     pub origin: &'a [u8],
     /// `$LIB`
     pub lib: &'a [u8],
-    /// `$PLATFORM`; `None` if the kernel gives no value.
+    /// `$PLATFORM`; `None` if the value depends on the processor.
     pub platform: Option<&'a [u8]>,
 }
 

@@ -49,7 +49,7 @@ pub struct Checked {
     pub stop: Option<Stop>,
 }
 
-/// The glibc release that requires the DT_RELR marker (57292f5741).
+/// The first glibc release that requires the DT_RELR marker (57292f5741).
 const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// The version that serves as the marker.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
@@ -74,13 +74,13 @@ pub struct Memory {
     names: Stamped,
 }
 
-/// The files that objects need versions of, in one compact table. The check visits every object of
-/// every entry point, and nearly always needs only this table.
+/// For each object, the files of which it needs versions, in one compact table. The check visits
+/// every object of every entry point, and nearly always needs only this table.
 #[derive(Default)]
 pub struct NeededFiles {
     /// By file: start and end of its range in `names`, and whether DT_RELR lacks its marker.
     of: Vec<(usize, usize, bool)>,
-    /// vn_file in file order; `None` for a name that no closure knows.
+    /// The vn_file names in file order; `None` for a name that no closure contains.
     names: Vec<Option<StrId>>,
 }
 
@@ -118,7 +118,7 @@ struct Stamped {
 }
 
 impl Stamped {
-    /// Empties it.
+    /// Removes all entries.
     fn clear(&mut self) {
         self.stamp += 1;
     }
@@ -175,7 +175,7 @@ fn find_needed(links: &Links, name: StrId) -> Option<ModuleId> {
 }
 
 /// The second half of `find_needed`: the entry point's own search scope (`l_searchlist`), which
-/// holds filtees that the list lacks. Other objects have none.
+/// holds filtees that the list lacks. Other objects have no such scope.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
@@ -205,7 +205,7 @@ pub struct Check<'a> {
     pub part: Part,
 }
 
-/// Checks objects of an entry point.
+/// Checks the versions that objects of an entry point need; `check.part` selects the objects.
 pub fn check(closure: &Closure, check: Check<'_>, memory: &mut Memory) -> Checked {
     let Check { store, needed, release, part } = check;
     let mut out = Checked::default();
@@ -291,8 +291,8 @@ fn relr_unmarked(object: &Object) -> bool {
     object.relr && versions.has_verneed && needs_libc() && !marked()
 }
 
-/// If a needed file is missing, the loader sizes an object's version table by the highest index in
-/// the files that were found. Without such an index it makes no table.
+/// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
+/// the highest index in the files that were found. Without such an index it makes no table.
 pub(super) fn limit_tables(links: &mut Links, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

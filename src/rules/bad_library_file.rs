@@ -52,7 +52,7 @@ predicted.
 fn check(query: &Query<'_>) -> Findings {
     let stopped = query.stopped().iter().map(|stop| {
         let mut finding = query.about(RULE.id, stop.file, stop.text.to_owned());
-        // If no file was opened (a directory has the name), its path is part of the fact.
+        // If no file was opened (for example, the path is a directory), the detail holds the path.
         let path = Path::new(OsStr::from_bytes(&stop.object));
         let place = (!stop.opened).then(|| query.prefixes().locate(path).path);
         finding.detail = Some(match place {

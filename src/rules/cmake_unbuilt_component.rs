@@ -1,4 +1,4 @@
-//! `cmake-unbuilt-component`: a CMake package announces a component that was not installed.
+//! `cmake-unbuilt-component`: a CMake package lists a component that is not installed.
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;

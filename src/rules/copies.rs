@@ -9,7 +9,7 @@ use crate::resolve::{LOADER, ROOT};
 use crate::text::{show, show_path};
 use std::borrow::Cow;
 
-/// A file of a process, by its module in one closure.
+/// A file that a process loads, and its module in one closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Loaded {
     /// The file.

@@ -1,4 +1,4 @@
-//! `dead-search-entry`: an entry of a search path is not a directory.
+//! `dead-search-entry`: an entry of a search path is not an existing directory.
 
 use super::{Query, Rule};
 use crate::audit::EntryState;

@@ -18,7 +18,7 @@ pub(super) fn arch(object: &Object) -> Option<Arch> {
     Arch::of_machine(machine::of(object.header.target())?.name)
 }
 
-/// The location of an entry of a policy, for people. Platforms have no line numbers.
+/// `FILE:LINE` of a policy entry, or the file alone: entries of platforms have no line numbers.
 pub(super) fn place(origin: &Origin) -> String {
     let source = show(origin.source.as_bytes());
     if origin.line == 0 { source } else { format!("{source}:{}", origin.line) }
@@ -34,7 +34,7 @@ pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
     Located { prefix: None, path: PathBuf::from(&*origin.source) }.into()
 }
 
-/// A given directory as policies see it.
+/// A directory given on the command line, and its prefix.
 pub(super) struct Given<'a> {
     /// The directory, links resolved.
     pub(super) dir: &'a Path,
@@ -87,12 +87,13 @@ impl<'a> Query<'a> {
         std::iter::once(path.to_path_buf()).chain(linked).collect()
     }
 
-    /// True if `path` matches `pattern` below its prefix.
+    /// True if `pattern` matches `path`, relative to its prefix.
     pub(super) fn lies_at(&self, path: &Path, pattern: &Pattern) -> bool {
         pattern.matches(self.prefixes().locate(path).path.as_os_str().as_bytes())
     }
 
-    /// Audited files that an entry selects, each with the names that it may match.
+    /// Audited files to which an entry about symbols applies, each with those of its names that
+    /// match. An entry without `path` applies to all dynamic objects.
     pub(super) fn meant(&self, at: &SymbolAt) -> Vec<(FileId, Vec<PathBuf>)> {
         let files = self.files().filter(|(_, facts)| facts.audited);
         let named = |(file, facts)| {

@@ -85,7 +85,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The first value of the list that refers to a variable of another file.
+/// A finding about the first list value that refers to a variable of another file.
 fn unknown(
     query: &Query<'_>,
     entry: &MergedFrom,

@@ -28,7 +28,8 @@ enum Home<'a> {
     System,
 }
 
-/// Prefixes are compared by address, because there are many needs. The run holds each prefix once.
+/// Prefixes are compared by address, because they are compared for every need. The run holds each
+/// prefix once.
 impl PartialEq for Home<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -73,7 +74,7 @@ struct Found {
     roots: Vec<RootId>,
 }
 
-/// Findings of `rule` about libraries and interpreters that were found.
+/// Findings of `rule` about libraries and interpreters that were found outside of the package.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let homes: Vec<Home<'_>> = query.files().map(|(file, _)| Home::of(query, file)).collect();
     let home = |file: FileId| homes[file.index()];
@@ -115,8 +116,8 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// The prefixes that hold a library of a name. Names are looked up on demand, because most needs
-/// lead to no finding.
+/// For each needed name, the prefixes that hold a library of that name. Names are looked up on
+/// demand, because most needs lead to no finding.
 struct Holders<'q, 'a> {
     query: &'q Query<'a>,
     homes: &'q [Home<'a>],
@@ -133,13 +134,13 @@ impl<'a> Holders<'_, 'a> {
     }
 }
 
-/// True if the file was found by a search or by an absolute path.
+/// True if the file was found by a search or by a path.
 fn is_searched(how: FoundBy) -> bool {
     matches!(how, FoundBy::Rpath(_) | FoundBy::Runpath | FoundBy::LdLibraryPath)
         || is_of_system(how)
 }
 
-/// True if the requester gave no location for the library, or gave an absolute path.
+/// True if the file was found by a path, in the cache or in a default directory.
 fn is_of_system(how: FoundBy) -> bool {
     matches!(how, FoundBy::Path | FoundBy::Cache | FoundBy::Default)
 }
@@ -196,7 +197,7 @@ fn libraries(
 
 /// The path that the loader took, as evidence.
 fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
-    // Reports name the cache by its own path.
+    // Reports for people do not show the step `cache`, so the reason names it.
     let reason = if how == FoundBy::Cache { "taken from the cache" } else { "taken" };
     Evidence {
         how: Some(Cow::Borrowed(how.name())),
@@ -210,8 +211,8 @@ fn detail(path: &Path) -> Vec<u8> {
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
-/// True for a file outside of stores in a directory that the policy allows as a search path, such
-/// as the driver directory of NixOS.
+/// True for a file that is outside of all stores, and in a directory that the policy allows as a
+/// search path, such as the driver directory of NixOS.
 fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
     let allowed = query.policy().search_path.allow.iter().flat_map(|(entries, _)| entries);
     let mut dirs = allowed.filter(|entry| entry.starts_with('/'));

@@ -93,11 +93,11 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The forms in a file that a runtime cannot read, each once.
+/// The forms of device code in a file that the runtime cannot read, as texts.
 fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<String> {
     let mut forms: BTreeMap<String, usize> = BTreeMap::new();
     let mut out = Vec::new();
-    // LLVM knows both since 02/2024, later than ROCm 6.0.
+    // LLVM has read code objects of version 6 since 02/2024, after ROCm 6.0.
     if runtime.is_at_most(6, 0) {
         let objects = code.containers.iter().flat_map(|container| &container.entries);
         let is_new = |entry: &&Entry| entry.code.as_ref().is_some_and(|code| code.version >= 6);
@@ -135,8 +135,8 @@ fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<
     let is_62_or_63 = runtime.is_at_least(6, 2) && runtime.is_at_most(6, 3);
     match container.version {
         Some(1) if is_62_or_63 => Some("reads the size of version 1 wrongly"),
-        // LLVM reads version 3 since 01/2025 (llvm/llvm-project#122307). Distributions link another
-        // LLVM.
+        // LLVM has read version 3 since 01/2025 (llvm/llvm-project#122307). Distributions link the
+        // runtime with another LLVM.
         Some(3) if runtime.is_at_most(6, 4) && profile == Profile::Stock => {
             Some("reads versions 1 and 2")
         }

@@ -153,7 +153,7 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
     {
         out.push(format!("{subject} holds code for {flags}"));
     }
-    // ROCR compares it with the least version that it knows, which is 1.
+    // ROCR refuses a generic version below the lowest one that it knows, which is 1.
     if flags.is_some_and(TargetId::is_generic) && object.generic_version == 0 {
         out.push(format!("{subject} holds generic code without a version, which runtimes refuse"));
     }
@@ -180,7 +180,7 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
 /// A standalone code object or bundle whose file name has another target.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
-    // A kpack file may have the name of a family.
+    // A kpack file may be named after a family of GPUs.
     let is_kpack = code.containers.iter().any(|container| container.kind == Kind::Kpack);
     let target = data::target_of(name).filter(|_| !is_host(code) && !is_kpack)?;
     let offers = offers(code);

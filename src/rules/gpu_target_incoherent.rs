@@ -55,7 +55,8 @@ that are loaded with dlopen are not known.
 /// Libraries that others use only on the GPUs for which they have code.
 const OPTIONAL: [&[u8]; 2] = [b"libhipblaslt.so", b"libhipsparselt.so"];
 
-/// Targets that a unit does not serve, with the entry points and the files that do serve them.
+/// By unit and a target that the unit does not serve: the entry points, and the files with code for
+/// the target that load the unit.
 type Lacks = BTreeMap<(Unit, TargetId), (Vec<RootId>, BTreeSet<FileId>)>;
 
 fn check(query: &Query<'_>) -> Findings {

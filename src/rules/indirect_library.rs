@@ -72,7 +72,8 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// The libraries that only libraries of `module` need, with the symbols taken from them.
+/// The libraries whose symbols `module` uses although only its own libraries need them, with these
+/// symbols.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,
@@ -81,7 +82,7 @@ fn indirect(
 ) -> BTreeMap<FileId, Names> {
     let object_of = |module: &ModuleId| query.facts(closure.module(*module).file?).object();
     let direct: Vec<ModuleId> = closure.needs(module).iter().map(|edge| edge.to).collect();
-    // A need that was not found could define everything.
+    // A library that was not found could define any symbol.
     if direct.iter().any(|need| object_of(need).is_none()) {
         return BTreeMap::new();
     }

@@ -78,10 +78,10 @@ fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
 /// The soname of GNU's C++ library.
 const LIBSTDCXX: &[u8] = b"libstdc++.so.6";
 
-/// True for libstdc++ and for an object that needs it. The object's own definitions of its functions come
-/// from the static part of libstdc++ that GCC Toolset links (`libstdc++_nonshared.a`), for functions that an
-/// older libstdc++ lacks. Most manylinux wheels are built this way. An object with a whole static libstdc++ does not
-/// need the shared one.
+/// True for libstdc++ and for an object that needs it. Functions of libstdc++ that such an object
+/// defines come from the static part of libstdc++ that GCC Toolset links (`libstdc++_nonshared.a`),
+/// for functions that an older libstdc++ lacks. Most manylinux wheels are built this way. An object
+/// with a whole static libstdc++ does not need the shared one.
 fn has_parts_of_libstdcxx(query: &Query<'_>, file: FileId) -> bool {
     query.library_name(file) == LIBSTDCXX
         || query.facts(file).object().is_some_and(|object| {

@@ -104,7 +104,7 @@ struct Interposed {
     sizes: Option<(u64, u64)>,
 }
 
-/// Loser and winner.
+/// Pairs by loser, whose definition is not used, and winner, whose definition is used.
 type Pairs = BTreeMap<(FileId, FileId), Pair>;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -126,8 +126,8 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let mut out = Findings::new();
-    // Here, too, the program decides: Firefox opens libraries with stubs of libraries that may be
-    // absent.
+    // The program chose the order of the libraries that it opens: Firefox, for example, opens
+    // libraries with stubs of libraries that may be absent.
     pairs.retain(|(loser, winner), _| !opened.contains(loser) && !opened.contains(winner));
     for ((loser, winner), pair) in pairs {
         out.extend(findings(query, (loser, winner), &pair));
@@ -147,7 +147,8 @@ fn opened(query: &Query<'_>) -> FastSet<FileId> {
     out
 }
 
-/// The search order of each object that is loaded alone, within one closure.
+/// For each object of one closure, the order in which the loader would search if it loaded the
+/// object alone.
 struct Alone<'a, 'q> {
     closure: &'a Closure,
     order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
@@ -166,7 +167,8 @@ impl Alone<'_, '_> {
     }
 }
 
-/// The breadth-first order of modules below `start`. Filtees precede the object that names them.
+/// The breadth-first order of `start` and the modules below it. Filtees precede the object that
+/// names them.
 fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize> {
     let mut order: FastMap<ModuleId, usize> = FastMap::default();
     let mut seen: FastSet<ModuleId> = [start].into_iter().collect();
@@ -317,7 +319,7 @@ fn kinds(symbols: &Symbols<'_>) -> BTreeMap<&'static str, usize> {
     kinds
 }
 
-/// `30 functions, 2 data symbols`.
+/// The number of symbols of each kind, in words: `30 functions, 2 data symbols`.
 fn counts(symbols: &Symbols<'_>) -> String {
     let words = |(kind, count): (&'static str, usize)| match (kind, count) {
         ("function", 1) => "1 function".to_owned(),

@@ -63,13 +63,13 @@ DT_HASH alone are compared by name only. `mixed-runtime` reports C libraries and
 const MANY: usize = 1000;
 /// Minimum number of common symbols, for two versions of one library.
 const SOME: usize = 20;
-/// One in this many names is compared first. Only pairs that share enough of them are compared in
-/// full.
+/// One name in this many belongs to the samples, which are compared first. Libraries whose sonames
+/// differ by more than the version are compared in full only if their samples share enough names.
 const SAMPLED: u32 = 64;
 /// Minimum number of names that two samples share: half of the number that [`MANY`] common symbols
 /// give.
 const SHARED: usize = MANY / SAMPLED as usize / 2;
-/// A name that more libraries define is ignored in samples.
+/// A name that more libraries than this define is ignored when samples are compared.
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,7 +179,7 @@ impl Candidates {
         out
     }
 
-    /// True for two files of one process that must be compared.
+    /// True if two files of one process must be compared in full.
     fn hold(&self, two: Two) -> bool {
         let stems = [two.0, two.1].map(|file| self.stems.get(&file));
         stems[0].is_some() && stems[0] == stems[1] || self.alike.contains(&two)
@@ -228,7 +228,7 @@ fn compare(query: &Query<'_>, two: Two) -> Option<Kind> {
     (common.count >= MANY && common.count >= smaller / 10).then_some(Kind::Symbols(common))
 }
 
-/// `libfoo` of `libfoo.so.1` and of `libfoo-1.2.so.0`.
+/// A soname without its version: `libfoo` for `libfoo.so.1` and for `libfoo-1.2.so.0`.
 pub(crate) fn stem(soname: &[u8]) -> &[u8] {
     let end = memchr::memmem::find(soname, b".so").unwrap_or(soname.len());
     let name = &soname[..end];
@@ -268,7 +268,7 @@ fn common((a, b): (&Object, &Object)) -> Common {
 /// An exported function or variable.
 struct Strong<'o> {
     version: Option<&'o [u8]>,
-    /// The size of a function.
+    /// The size, if it is a function.
     function: Option<u64>,
 }
 

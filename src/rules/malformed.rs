@@ -1,4 +1,4 @@
-//! `malformed`: defects found while reading.
+//! `malformed`: a file is damaged, or changed while it was read.
 
 use super::{Query, Rule};
 use crate::catalogue::INPUT;
@@ -108,7 +108,8 @@ fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
     Some((message, format!("truncated at {len} of {end} bytes: {}", all.join("; "))))
 }
 
-/// Damaged members of archives, each with its name and the offset of its header.
+/// Damage in archives: in a member, with its name and the offset of its header, or in the archive
+/// itself.
 fn members(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (_, entry) in query.library().entries() {

@@ -2,12 +2,12 @@
 //! names that differ only in parameters or `[abi:…]` tags. This is not a demangler: a name with an
 //! unsupported construct has no parts.
 
-/// A function or variable of a class or namespace.
+/// The parts of the name of a function, a variable or a vtable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Parts<'n> {
     /// The enclosing classes and namespaces, without tags; empty for a global name.
     pub(super) scope: Vec<u8>,
-    /// Its own component, with template arguments and without tags.
+    /// The last component, with template arguments and without tags; `TV` for a vtable.
     pub(super) member: Vec<u8>,
     /// True if there are tags anywhere before the parameters.
     pub(super) is_tagged: bool,
@@ -18,8 +18,8 @@ pub(super) struct Parts<'n> {
 }
 
 impl Parts<'_> {
-    /// True if the name has a class or namespace below `std`, so that other members of its scope
-    /// are related.
+    /// True if the name is in a class or namespace other than `std` itself: other members of its
+    /// scope are then related.
     pub(super) fn has_class(&self) -> bool {
         !self.scope.is_empty() && self.scope != b"St"
     }
@@ -44,7 +44,7 @@ pub(super) fn leading_name(text: &[u8]) -> Option<&[u8]> {
     text.get(..source_name(text)?)
 }
 
-/// The parts of `name`.
+/// The parts of `name`; `None` if it has an unsupported construct.
 pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
     if let Some(rest) = name.strip_prefix(b"_ZTV") {
         // An undefined vtable means that its class's key function is missing: the members of the
@@ -77,7 +77,8 @@ pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
-/// The text after `_Z`, or after `_ZN` and its qualifiers.
+/// The text after `_Z`, and false; for a nested name, the text after `_ZN` and its qualifiers, and
+/// true.
 fn nested(name: &[u8]) -> Option<(&[u8], bool)> {
     let rest = name.strip_prefix(b"_Z")?;
     let Some(rest) = rest.strip_prefix(b"N") else { return Some((rest, false)) };

@@ -1,7 +1,7 @@
 //! Libraries that the files of a process may load later: evidence for `library-twice` and
-//! `mixed-runtime`. A file may load a library if it refers to dlopen and has the library's name among
-//! its strings. Nothing shows when the call happens, so this is never a finding. The files are read after
-//! the rules, and only if there is such a finding.
+//! `mixed-runtime`. A file may load a library if it refers to dlopen and has the library's name in
+//! its dlopen notes or among its strings. The file does not show whether the call happens, so this
+//! is never a finding. The files are read after the rules, and only if there is such a finding.
 
 use super::library_twice::stem;
 use crate::audit::Audit;
@@ -14,10 +14,10 @@ use crate::tree::{Opened, Tree};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most names that one finding lists.
+/// Maximum number of names that one finding lists.
 const MOST: usize = 20;
 
-/// Adds the names to findings about copies of these libraries.
+/// Adds evidence to findings about copies: files that may load one more copy.
 pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     let is_about_copies =
         |finding: &Finding| finding.rule == *"library-twice" || finding.rule == *"mixed-runtime";
@@ -54,8 +54,8 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     }
 }
 
-/// The libraries that the notes of a file require for dlopen, and those among its strings, except the
-/// names in its dynamic section. None if the file cannot be read again.
+/// The libraries that the notes of a file require for dlopen, and those among its strings, except
+/// the names in its dynamic section. Empty if the file changed or cannot be read again.
 fn names(tree: &dyn Tree, facts: &FileFacts, object: &Object) -> Vec<Vec<u8>> {
     let Ok(Opened::File(file)) = tree.open(&facts.path) else { return Vec::new() };
     if file.stat() != facts.stat {

@@ -226,7 +226,7 @@ pub(super) fn with_reasons(
 }
 
 fn interpreters(query: &Query<'_>) -> Findings {
-    // With a whitelist, `outside-closure` reports it.
+    // With a whitelist, `outside-closure` reports a missing interpreter.
     let is_open = !query.policy().is_closed();
     interpreters_with(query, RULE.id, |fault| {
         (fault == InterpreterDefect::Absent && is_open).then(|| "not found".to_owned())

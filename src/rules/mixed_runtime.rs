@@ -61,10 +61,10 @@ const KINDS: [(&str, &[&[u8]]); 2] = [
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
 ];
 
-/// The files of one fact.
+/// The files that one finding is about.
 type Files = Vec<FileId>;
 
-/// One fact with the entry points under which it holds.
+/// The files of one finding, and the entry points that load them.
 struct Fact {
     copies: Vec<Loaded>,
     roots: Vec<RootId>,
@@ -82,7 +82,7 @@ enum Kind {
 
 fn check(query: &Query<'_>) -> Findings {
     let mut facts: BTreeMap<(Kind, Files), Fact> = BTreeMap::new();
-    // Closures with the same libraries differ only in the entry point.
+    // Results by link map: closures that share one differ only in the entry point.
     let mut known: FastMap<usize, Vec<(Kind, Vec<ModuleId>)>> = FastMap::default();
     for (root, closure) in query.entry_points() {
         let is_runtime = closure.root.host.is_some() || query.is_runtime(closure.root.file);
@@ -125,7 +125,7 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> 
         for (at, (_, names)) in KINDS.iter().enumerate() {
             let is = |name: &&&[u8]| is_of(soname, name);
             if let Some(which) = names.iter().position(|name| is(&name))
-                // Two files of libstdc++.so.6 are another fact, `Twice`.
+                // Two files of libstdc++.so.6 are reported as `Twice`.
                 && (at == 0 || kinds[at].iter().all(|(known, _)| *known != which))
             {
                 kinds[at].push((which, module));

@@ -2,8 +2,8 @@
 //! [`Rule`] row, and one entry of [`RULES`]. The rows generate the catalogue of rules, `explain`,
 //! the pages under `docs/rules/`, the README's table and the wants of a run.
 //!
-//! A rule asks a [`Query`] and returns findings without levels; `triage` sets the levels. It opens
-//! no file and models no loader behaviour. Only rules make findings.
+//! A rule reads a [`Query`] and returns findings without levels; `triage` sets the levels. A rule
+//! opens no file and models no loader behaviour. Only rules make findings.
 
 mod added_need;
 mod bad_library_file;
@@ -191,7 +191,7 @@ pub fn wants(plan: &Plan) -> Wants {
     RULES.iter().map(|rule| rule.wanted(plan)).collect()
 }
 
-/// Input of rules besides the facts: answers that several rules share.
+/// Input of rules besides the facts: results that several rules share.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
     /// Explanations of missing libraries and undefined symbols.

@@ -1,8 +1,9 @@
-//! Definitions that nearly fit undefined symbols: in the scope of an entry point, the same name
-//! with another version, tag or parameter list, else other members of its class or namespace. One
-//! pass over the tables of the scopes serves all symbols; without undefined symbols there is no
-//! pass. `undefined-symbol` adds them as evidence, and `why` shows them. The view `archive` and its
-//! rules look up members of archives in the same way.
+//! Near misses: definitions in the scope of an entry point that nearly fit an undefined symbol.
+//! They have the same name with another version, tag or parameter list. If there are none, other
+//! members of its class or namespace are listed. One pass over the tables of the scopes serves all
+//! symbols; without undefined symbols there is no pass. `undefined-symbol` adds near misses as
+//! evidence, and `why` shows them. The view `archive` and its rules look up members of archives in
+//! the same way.
 
 use super::mangled::{Parts, first_component, leading_name, parts, vtable_component};
 use crate::audit::Audit;
@@ -21,7 +22,7 @@ const MOST: usize = 3;
 /// Maximum number of other class members that are listed for one symbol.
 const MOST_MEMBERS: usize = 2;
 
-/// The difference of a definition, the nearest first.
+/// The way in which a definition differs from the undefined symbol, the nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
     Machine,
@@ -48,7 +49,7 @@ impl Miss {
 /// A definition that nearly fits.
 #[derive(Clone, Copy)]
 pub(crate) struct NearMiss<'a> {
-    /// The file of the scope.
+    /// The file that has the definition.
     pub(crate) file: FileId,
     /// The raw name.
     pub(crate) symbol: &'a [u8],
@@ -95,17 +96,17 @@ pub(crate) struct Wanted {
     first_components: FastMap<Vec<u8>, Seconds>,
 }
 
-/// The second components of wanted names with one first component.
+/// The second components of the wanted names that share one first component.
 #[derive(Default)]
 struct Seconds {
     names: FastSet<Vec<u8>>,
-    /// True if all are wanted.
+    /// True if every second component is wanted.
     all: bool,
 }
 
 impl Seconds {
-    /// Adds a wanted name, by its first component and the text after it. All names of its scope have
-    /// the same second component if the scope has it.
+    /// Adds a wanted name, given its first component and the text after it. If its second component
+    /// belongs to the scope, all names of the scope have it; else every second component is wanted.
     fn add(&mut self, (first, rest): (&[u8], &[u8]), parts: Option<&Parts<'_>>) {
         let is_shared = |second: &&[u8]| {
             parts.is_none_or(|parts| {
@@ -145,7 +146,7 @@ impl Wanted {
         out
     }
 
-    /// True if a definition has a wanted key.
+    /// True if a definition with this name has a wanted key.
     pub(crate) fn is_near(&self, name: &[u8]) -> bool {
         let name = split(name).0;
         match first_component(name) {
@@ -154,7 +155,7 @@ impl Wanted {
         }
     }
 
-    /// False for most names of other scopes, without splitting them.
+    /// A quick test before a name is split into parts: false for most names of other scopes.
     fn may_share_scope(&self, (first, rest): (&[u8], &[u8])) -> bool {
         self.first_components.get(first).is_some_and(|seconds| {
             // A tag may precede the second component.
@@ -310,7 +311,7 @@ fn gathered(of_files: Vec<Vec<(Key, Definition<'_>)>>) -> FastMap<Key, Vec<Defin
     found
 }
 
-/// The difference of a member with the same name.
+/// The way in which a member of the same name differs from `own`; `None` if `other` has no parts.
 fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
     let other = parts(other)?;
     Some(if other.parameters != own.parameters {
@@ -339,7 +340,7 @@ fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Defi
         }
     };
     if let Some(tables) = &object.tables {
-        // Without a wanted class, only exports with a wanted name are near.
+        // Without a wanted member or class, only exports with a wanted name are near.
         if wanted.keys.is_empty() {
             let names = wanted.names.iter().map(Vec::as_slice);
             tables.exports_of(names).into_iter().for_each(visit);

@@ -68,7 +68,7 @@ impl<'a> Query<'a> {
         self.audit.corpus.files.entries()
     }
 
-    /// Audited ELF files that a loader of this system may load.
+    /// Audited ELF files, without those of foreign systems.
     pub(super) fn audited_objects(&self) -> impl Iterator<Item = (FileId, &'a Object)> {
         let is_ours = |facts: &FileFacts| facts.audited && facts.foreign().is_none();
         let audited = self.files().filter(move |(_, facts)| is_ours(facts));
@@ -191,12 +191,12 @@ impl<'a> Query<'a> {
         faults
     }
 
-    /// Programs whose PT_INTERP is not a loader.
+    /// Programs whose PT_INTERP cannot be used, with the reason.
     pub(super) fn bad_interpreters(&self) -> &'a [(FileId, InterpreterDefect)] {
         &self.audit.closures.bad_interps
     }
 
-    /// Objects without a known loader.
+    /// Files for which no loader was chosen, with the reason.
     pub(super) fn without_loader(&self) -> &'a [(FileId, NoLoader)] {
         &self.audit.closures.no_loader
     }
@@ -211,7 +211,7 @@ impl<'a> Query<'a> {
         &self.audit.closures.foreign
     }
 
-    /// Host programs and plugins that could not be combined as the options say.
+    /// Host programs and plugins that could not be combined as requested.
     pub(super) fn unhosted(&self) -> &'a Unhosted {
         &self.audit.closures.unhosted
     }
@@ -277,9 +277,9 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names that two libraries in the scope of an entry point define differently, and the
-    /// definition to which each reference of a library binds. For rules that declare
-    /// `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names with definitions in several libraries in the scope of an entry point that are not
+    /// interchangeable, and the definition to which each reference of a library binds. For rules
+    /// that declare `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }
@@ -334,7 +334,8 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The contents of text files of packages, for rules that want their classes.
+    /// CMake and pkg-config packages, headers and other text files, with their defects. For rules
+    /// that declare `Wants` of a kind of text file.
     pub(super) fn package_text(&self) -> &'a PackageText {
         &self.audit.package_text
     }
@@ -379,8 +380,8 @@ impl<'a> Query<'a> {
         &self.audit.dangling
     }
 
-    /// Those of `names` that are probably in a directory that the walk listed. For rules that
-    /// declare `Wants::NAMES_MET`.
+    /// Those of `names` that are in a directory that the walk listed. Hashes are compared, so a
+    /// result may, rarely, be wrong. For rules that declare `Wants::NAMES_MET`.
     pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
         self.audit.names_met(names.collect())
     }

@@ -1,4 +1,4 @@
-//! `removed-symbol`: a symbol that a library exported is gone. `crate::diff` finds it.
+//! `removed-symbol`: a symbol that a library or program exported is gone. `crate::diff` finds it.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;

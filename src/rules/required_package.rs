@@ -50,7 +50,7 @@ The answer is `undecided` if the evaluation depends on the project of the user, 
 prefix were given and the package is not among them.
 ";
 
-/// The required packages; none if the rule is allowed.
+/// The required packages; none if the level of the rule is `allow`.
 pub(super) fn asked(policy: &Policy) -> &[RequiredPackage] {
     let is_asked = policy.level_of(&RULE.known()) != Level::Allow;
     if is_asked { &policy.required_packages } else { &[] }
@@ -61,7 +61,7 @@ pub(super) fn pattern(required: &RequiredPackage) -> Option<Pattern> {
     Pattern::path(&format!("**/{}Config.cmake", required.name)).ok()
 }
 
-/// Packages of that name below the given directory, or anywhere if there is none.
+/// Packages with the required name below the given directory, or anywhere if there is none.
 fn packages<'a>(
     query: &Query<'a>,
     required: &RequiredPackage,
@@ -74,7 +74,8 @@ fn packages<'a>(
     query.package_text().cmake.iter().filter(is_it).collect()
 }
 
-/// True if a package of that name exists.
+/// True if a package with the required name exists below the given directory, or anywhere if there
+/// is none.
 pub(super) fn is_met(
     query: &Query<'_>,
     required: &RequiredPackage,
@@ -172,7 +173,8 @@ fn undecided(
     finding
 }
 
-/// Completes a finding about an entry.
+/// Completes a finding about a required package: sets the detail, and adds the policy entry to the
+/// message and the evidence.
 fn finding(
     required: &RequiredPackage,
     mut finding: Box<Finding>,

@@ -25,7 +25,7 @@ pub struct Rule {
     /// The files that it checks.
     pub checked_files: CheckedFiles,
     /// True if its findings cover references that a missing library explains. Such a rule runs even
-    /// if it is allowed, so that the report can count the assumed references.
+    /// if its level is `allow`, so that the report can count the assumed references.
     pub explains: bool,
     leaves_open: bool,
     keys: Option<&'static [&'static str]>,
@@ -43,7 +43,7 @@ pub enum CheckedFiles {
     Loaded,
 }
 
-/// The subject of a rule.
+/// The input that a rule checks.
 pub(super) enum Check {
     /// The facts of the audit.
     Facts(fn(&Query<'_>) -> Findings),
@@ -67,7 +67,7 @@ pub enum WaiverState {
 }
 
 impl Rule {
-    /// A rule about audited files, which always runs, at its group's level.
+    /// A rule about audited files at its group's level. It has something to check in every run.
     pub(super) const fn new(
         id: &'static str,
         group: Group,
@@ -89,7 +89,7 @@ impl Rule {
         Self::with(id, group, summary, docs, Check::Waiver(check))
     }
 
-    /// A rule about the difference of two reports. It does not run in an audit.
+    /// A rule about the differences between two reports. It does not run in an audit.
     pub(super) const fn of_diff(
         id: &'static str,
         group: Group,
@@ -122,8 +122,8 @@ impl Rule {
         }
     }
 
-    /// The keys besides the path that its findings can have, by the names that waivers use. A
-    /// waiver that selects by another key is an error.
+    /// Sets the keys, besides the path, that findings of the rule can have, by the names that
+    /// waivers use. A waiver that selects by another key is an error.
     pub(super) const fn keys(self, keys: &'static [&'static str]) -> Self {
         Self { keys: Some(keys), ..self }
     }
@@ -133,12 +133,12 @@ impl Rule {
         Self { level, ..self }
     }
 
-    /// The optional facts and queries that it needs.
+    /// Sets the optional facts and queries that the rule needs.
     pub(super) const fn wants(self, wants: Wants) -> Self {
         Self { wants, ..self }
     }
 
-    /// Its findings make a run incomplete although they have a level: their subject was not read.
+    /// Declares that findings of the rule also make a run incomplete: their subject was not read.
     pub(super) const fn leaves_open(self) -> Self {
         Self { leaves_open: true, ..self }
     }
@@ -153,12 +153,12 @@ impl Rule {
         Self { asked, ..self }
     }
 
-    /// Checks also the dependencies outside of the audited files.
+    /// Lets the rule check dependencies outside of the audited files too.
     pub(super) const fn of_all_loaded(self) -> Self {
         Self { checked_files: CheckedFiles::Loaded, ..self }
     }
 
-    /// Its findings cover references that missing libraries explain.
+    /// Declares that findings of the rule cover references that missing libraries explain.
     pub(super) const fn explaining(self) -> Self {
         Self { explains: true, ..self }
     }
@@ -169,22 +169,23 @@ impl Rule {
         Known { id: id.as_str(), group, level, keys, is_built: true }
     }
 
-    /// Its effect on a run, for pages and tables: a level, or `incomplete`.
+    /// The default level of the rule, or `incomplete` for rules about input, for pages and tables.
     pub fn default_name(&self) -> &'static str {
         if self.group.is_input { "incomplete" } else { self.level.name() }
     }
 
-    /// True if it has something to check, and its findings are enabled or needed.
+    /// True if the rule runs in an audit: it has something to check, and its findings are enabled
+    /// or explain references.
     pub fn runs(&self, plan: &Plan) -> bool {
         !self.is_of_diff() && (self.asked)(plan) && (self.explains || self.counts(plan))
     }
 
-    /// True if it is about the difference of two reports.
+    /// True if it is about the differences between two reports.
     pub fn is_of_diff(&self) -> bool {
         matches!(self.check, Check::Diff)
     }
 
-    /// The facts that it wants, if its findings count.
+    /// The optional facts that the rule needs in this run; none if it is not enabled.
     pub(super) fn wanted(&self, plan: &Plan) -> Wants {
         if (self.asked)(plan) && self.counts(plan) { self.wants } else { Wants::NONE }
     }

@@ -58,7 +58,7 @@ impl Query<'_> {
         }
     }
 
-    /// The entry in words: the tag, the text, and the directory if it differs.
+    /// The entry in words: the tag, the text, and the directory if it differs from the text.
     pub(super) fn entry_text(&self, file: FileId, entry: &SearchEntry) -> String {
         let object = self.facts(file).object();
         let is_runpath = object.is_some_and(|object| object.runpath.is_some());
@@ -120,7 +120,8 @@ impl Query<'_> {
         (!is_inside && !is_own(cwd)).then(|| "below the current directory".to_owned())
     }
 
-    /// The current directory, if it may be a build directory: packages are audited from there.
+    /// The current directory, if it may be a build directory: users often audit a package from
+    /// there.
     fn build_directory(&self) -> Option<&Path> {
         let plan = self.plan();
         let cwd = Some(&*plan.cwd).filter(|_| !plan.has_root && !plan.cwd_stated)?;

@@ -1,4 +1,4 @@
-//! `soname-mismatch`: a library has a soname that no search can find.
+//! `soname-mismatch`: no file or link beside a library has the soname of the library as its name.
 
 use super::query::last_part;
 use super::{Query, Rule};
@@ -58,7 +58,8 @@ fn check(query: &Query<'_>) -> Findings {
         let path = query.path(file);
         let is_library =
             |name: &[u8]| name.starts_with(b"lib") && memchr::memmem::find(name, b".so").is_some();
-        // A link led to this file outside: the files beside it were not listed.
+        // If only a link leads to the file, from outside of its directory, the files beside it were
+        // not listed.
         let is_here = query.facts(file).real == query.facts(file).path && !given.contains(&file);
         let is_named = last_part(path) == soname;
         let directory = path.parent().unwrap_or(path);
@@ -85,7 +86,7 @@ fn is_private(directory: &Path) -> bool {
     }
 }
 
-/// A library and the name that its directory must have.
+/// A library, and the name that a file or link in its directory must have.
 struct ExpectedName<'q> {
     file: FileId,
     directory: &'q Path,

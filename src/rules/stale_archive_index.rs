@@ -48,7 +48,7 @@ beside a library with undefined symbols. It checks the others only with `--facts
 defines an undefined symbol.
 ";
 
-/// A symbol name with the offset of the member that has it.
+/// Symbol names, each with the offset of the member that defines it.
 type Pairs<'a> = BTreeSet<(&'a [u8], u64)>;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -87,7 +87,7 @@ fn readable(entry: &ArchiveEntry) -> FastSet<u64> {
     list.filter(|member| member.kind == MemberKind::Object).map(|member| member.offset).collect()
 }
 
-/// The entries of the index for readable members, and for offsets where no member is.
+/// The entries of the index for readable members, and for offsets at which no member begins.
 fn said<'a>(entry: &'a ArchiveEntry, index: &'a Index) -> Pairs<'a> {
     let readable = readable(entry);
     let all: FastSet<u64> = entry.members.list.iter().map(|member| member.offset).collect();

@@ -52,10 +52,10 @@ cannot be compared: it is `undecided`.
 /// The relation of a needed version to a limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// Its family is another one, or it is old enough.
+    /// The version is of another family, or the limit allows it.
     Fine,
     TooNew,
-    /// It has no number.
+    /// The version has no number, so it cannot be compared.
     Unknown,
 }
 
@@ -100,7 +100,8 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
 /// A library, and one of the versions that an object needs from it.
 type Need<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
-/// Calls `visit` for each needed version with the first limit that gives `answer`.
+/// Calls `visit` for each needed version for which a limit gives `answer`, with the first such
+/// limit.
 fn each<'a>(
     query: &Query<'a>,
     answer: Answer,
@@ -133,7 +134,7 @@ fn held(version: &[u8], limit: &VersionLimit) -> Answer {
         return if is_listed { Answer::Fine } else { Answer::TooNew };
     }
     let parts: Option<Vec<u32>> = match version {
-        // elf/dl-version.c handles this version since 2.36.
+        // elf/dl-version.c has handled this version since glibc 2.36.
         b"GLIBC_ABI_DT_RELR" => Some(vec![2, 36]),
         b"GLIBC_PRIVATE" => return Answer::TooNew,
         _ => number.split(|b| matches!(b, b'.' | b'_')).map(digits).collect(),

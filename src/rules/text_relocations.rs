@@ -1,4 +1,4 @@
-//! `text-relocations`: the loader must write into code to relocate it.
+//! `text-relocations`: the loader must write to read-only segments to relocate a file.
 
 use super::{Query, Rule};
 use crate::catalogue::HARDENING;

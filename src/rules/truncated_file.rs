@@ -1,4 +1,5 @@
-//! `truncated-file`: a file ends before its section headers. The rule needs no section header.
+//! `truncated-file`: a file ends before its section headers. The section headers themselves are not
+//! read.
 
 use super::{Query, Rule};
 use crate::catalogue::INTEGRITY;

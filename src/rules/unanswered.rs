@@ -1,5 +1,5 @@
-//! Demands of policies that could not be checked, because the given directory is only a part of the
-//! prefix or an archive was not read. `undecided` reports them.
+//! Requirements of policies that could not be checked: for example, only a part of the prefix was
+//! given, or a file has no dynamic symbols. `undecided` reports them.
 
 use super::demand::{arch, by_policy, has_symbols, place, policy_file};
 use super::{
@@ -15,7 +15,7 @@ use crate::policy::{Origin, Pattern, SymbolAt};
 use crate::text::show;
 use std::sync::Arc;
 
-/// Demands of policies that could not be checked, as findings of `rule`.
+/// Requirements of policies that could not be checked, as findings of `rule`.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let policy = &query.policy();
     let is_asked = |rule: &Rule| policy.level_of(&rule.known()) != Level::Allow;

@@ -1,4 +1,5 @@
-//! `uncovered-symbol`: an archive refers to a symbol that a policy requires it to define.
+//! `uncovered-symbol`: an archive refers to a symbol and does not define it, although a policy
+//! requires it to.
 
 use super::{Query, Rule};
 use crate::audit::archives::is_about;
@@ -81,8 +82,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Matching names that the archive refers to and does not define, with the members that refer to
-/// them.
+/// Names that match `covers` and that the archive refers to and does not define, with the members
+/// that refer to them.
 fn uncovered<'a>(
     query: &'a Query<'_>,
     archive: ArchiveId,

@@ -99,7 +99,7 @@ fn check(query: &Query<'_>) -> Findings {
     for (_, closure) in query.entry_points() {
         let loader = query.loader(closure);
         let by_cpu = closure.by_cpu() && !query.plan().cpu_stated;
-        // A host program reports it for all plugins that it loads.
+        // The finding about a host program covers all plugins that it loads.
         let by_cwd = closure.by_cwd() && !closure.host().is_some_and(|host| host.by_cwd());
         let by_cwd = by_cwd && !query.plan().cwd_stated;
         let by_process =
@@ -144,7 +144,7 @@ fn objects_of(machine: &str, family: Family) -> String {
 }
 
 /// Entry points whose loader this system lacks, if they need a library that no policy provides. All
-/// of one machine have one cause.
+/// findings about one machine and loader family have one cause.
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
     let closures = || query.entry_points().map(|(_, closure)| closure);
     // A sysroot without any loader may not be a complete system.

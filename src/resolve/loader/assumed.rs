@@ -1,5 +1,6 @@
-//! The loader of a policy's platform, made without a binary: under a whitelist, the files of this
-//! machine say nothing about the target system. Only [`super::Loaders`] uses it.
+//! Loaders that are made without a binary: under a whitelist, because the files of this machine say
+//! nothing about the target system; else for objects for which the system has no loader. Only
+//! [`super::Loaders`] uses this module.
 
 use super::rules::{Family, Loader};
 use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
@@ -14,7 +15,8 @@ use crate::text::last_part;
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library that an object was linked for, judged by the object and the policy.
+/// The C library that an object was linked for: PT_INTERP, the needs or the policy's platforms
+/// tell.
 pub(super) fn libc(plan: &Plan, object: &Object, needs_musl: bool) -> Libc {
     let interp = object.interp().unwrap_or_default();
     let base = last_part(interp);
@@ -40,8 +42,8 @@ pub(super) fn loader(
         Libc::Glibc => (Family::Glibc, machine.dirs),
         Libc::Musl => (Family::Musl(MUSL), &["/lib", "/usr/local/lib", "/usr/lib"]),
     };
-    // Without a stated processor the oldest is assumed: the target's may differ from this
-    // machine's.
+    // Unless the plan states a processor, the oldest is assumed: the target's processor may differ
+    // from this machine's.
     let cpu = if plan.cpu_stated { &plan.cpu } else { &Cpu::BASELINE };
     Loader {
         family,

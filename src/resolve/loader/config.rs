@@ -1,6 +1,6 @@
 //! The configuration files of a loader, ld.so.cache and ld.so.preload, and their defects. Like the
-//! loader, the audit continues without such a file. Called by `read`, and by link maps under Guix's
-//! loader, which reads a cache of the program's package.
+//! loader, the audit continues without a file that it cannot use. `read` calls this module. Link
+//! maps call it for Guix's loader, which reads a cache of the program's package.
 
 use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;
@@ -17,7 +17,7 @@ pub struct ConfigDefect {
     pub is_damage: bool,
 }
 
-/// The content of the file at `path`, if it can be read. An absent file is normal.
+/// The content of the file at `path`, if it can be read. An absent file is not a defect.
 pub(super) fn bytes<'s>(
     store: &'s dyn FactStore,
     path: &[u8],

@@ -35,7 +35,8 @@ pub enum InterpreterDefect {
 pub struct Choice {
     /// The loader.
     pub loader: Result<LoaderId, NoLoader>,
-    /// The defect of the program's PT_INTERP. The audit then uses the system's loader.
+    /// The defect of the program's PT_INTERP, if any: `loader` is then the system's or an assumed
+    /// one.
     pub interp: Option<InterpreterDefect>,
 }
 
@@ -46,9 +47,9 @@ pub struct Loaders {
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
     /// Choices by PT_INTERP: most programs share one.
     by_interp: FastMap<(StrId, Target), Choice>,
-    /// Loaders of policies' platforms.
+    /// Loaders that were made without a binary.
     assumed: FastMap<(StrId, Target), LoaderId>,
-    /// The loaders of the system in the sysroot.
+    /// The system's loader for each target.
     of_system: FastMap<Target, Result<LoaderId, NoLoader>>,
 }
 
@@ -65,8 +66,9 @@ impl Loaders {
 
     /// The loader of `object`. `run_path` holds the directories of the object's own RPATH or
     /// RUNPATH. Under a whitelist, an object without a loader in its prefix gets the loader of its
-    /// platform. Where the system has no loader, an assumed one decides the needs that depend on
-    /// the object alone. For `ldd`, which runs the loader, none is assumed there.
+    /// platform. Without a whitelist, an object for which the system has no loader gets an assumed
+    /// one, which resolves the needs that depend on the object alone. `ldd` runs the loader, so
+    /// none is assumed for it.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -297,8 +299,8 @@ impl Loaders {
     }
 }
 
-/// True for a library that was linked against musl: its libc is `libc.so`, or Alpine's
-/// `libc.musl-ARCH.so.1`. Android's is also `libc.so`.
+/// True for an object that needs musl's libc: `libc.so`, or Alpine's `libc.musl-ARCH.so.1`.
+/// Android's libc is also `libc.so`, so objects of foreign systems do not count.
 fn needs_musl(object: &Object) -> bool {
     object.foreign.is_none()
         && object.needs.iter().any(|need| {

@@ -1,5 +1,5 @@
-//! Reads the rules of one loader from its binary, its cache and its lists. [`super::Loaders`] calls
-//! it once for each loader.
+//! Reads the rules of one loader from its binary and its configuration files. [`super::Loaders`]
+//! calls it once for each loader.
 
 use super::config;
 use super::rules::{Family, Loader, NoLoader, file_for};
@@ -13,7 +13,7 @@ use crate::tree::Errno;
 /// The release assumed for a glibc whose binary does not contain it.
 const ASSUMED_RELEASE: GlibcVersion = GlibcVersion::new(2, 36);
 
-/// Reads the loader at `path`.
+/// Reads the loader at `path`. The inner error is the reason why the file cannot be used.
 pub(super) fn read(
     store: &dyn FactStore,
     plan: &Plan,

@@ -1,5 +1,5 @@
-//! The rules of one loader: its directories, cache, preload list and release. `read` extracts them
-//! from its binary; searches and bindings follow them.
+//! The rules of one loader: its directories, cache, preload list and release. `read` gets them from
+//! its binary and its configuration files; searches and bindings follow them.
 
 use super::config::ConfigDefect;
 use crate::facts::{FactStore, Need, PathState};
@@ -15,9 +15,9 @@ const NO_LEGACY_CACHE: GlibcVersion = GlibcVersion::new(2, 40);
 /// The loader family whose rules apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// The GNU C library's.
+    /// The loader of the GNU C library.
     Glibc,
-    /// musl's, with its release.
+    /// The loader of musl, with musl's release.
     Musl(MuslVersion),
 }
 
@@ -25,15 +25,16 @@ pub enum Family {
 pub struct Loader {
     /// The loader's family.
     pub family: Family,
-    /// The path that starts it: PT_INTERP, or the system's usual path.
+    /// The path of the loader: PT_INTERP, the path at which it was found, or the usual path of an
+    /// assumed loader.
     pub path: StrId,
     /// Its binary, if there is one.
     pub file: Option<FileId>,
-    /// The objects that it accepts.
+    /// The class, byte order, machine and flags of the objects that it accepts.
     pub target: Target,
     /// The machine's row in the table.
     pub machine: Machine,
-    /// glibc's release.
+    /// The glibc release; for musl, the default value.
     pub release: GlibcVersion,
     /// Default directories, each with a trailing slash.
     pub system_dirs: Vec<StrId>,
@@ -49,10 +50,11 @@ pub struct Loader {
     pub cache: Option<Cache>,
     /// Entries of ld.so.preload.
     pub preload: Vec<StrId>,
-    /// Guix only: it uses the cache of the program's package, before RUNPATH.
+    /// True for Guix's loader, which uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
-    /// The system has no such loader. These are its rules without directories or cache: needs are
-    /// searched along the objects' own paths, and all other needs count as provided.
+    /// True if the system has no such loader. Its default directories and its cache are then
+    /// unknown: needs are searched for only along the search paths of the objects, and a need that
+    /// is not found there counts as provided.
     pub is_absent: bool,
     /// Configuration files that could not be used.
     pub config_faults: Vec<ConfigDefect>,
@@ -63,7 +65,7 @@ pub struct Loader {
 /// Reasons why an entry point has no loader rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLoader {
-    /// PT_INTERP names a loader whose rules are not built in.
+    /// The rules of the loader are not built in, or a library needs musl's and the system has none.
     UnknownFamily,
     /// The machine's loader rules are not built in.
     UnknownMachine,

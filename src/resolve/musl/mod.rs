@@ -1,8 +1,9 @@
 //! The link map of one entry point under musl's loader (`ldso/dynlink.c`). musl has its own search
 //! order, built-in names and rule for a library that is already loaded. It never reads DT_SONAME,
-//! inherits every search path, and takes the first file that opens.
+//! searches along the paths of all requesters, and takes the first file that opens.
 //!
-//! `resolver` calls it for entry points whose loader is musl's; `bind::musl` binds by musl's rules.
+//! `resolver` uses this module for entry points whose loader is musl's; `bind::musl` binds by
+//! musl's rules.
 
 pub(super) mod names;
 
@@ -23,13 +24,13 @@ use crate::tree::Errno;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// Longest file name (`limits.h`).
+/// Maximum length of a file name in bytes (`limits.h`).
 const NAME_MAX: usize = 255;
 
-/// Maximum number of needs that one round requests: each may be hundreds of paths.
+/// Maximum number of requests in one round. One request may have hundreds of paths.
 const MOST_ASKED: usize = 512;
 
-/// The state of one load.
+/// The state while one entry point is loaded.
 pub(super) struct Load<'a> {
     search: Search<'a>,
     table: &'a mut NameTable,
@@ -129,7 +130,7 @@ impl<'a> Load<'a> {
     }
 
     /// `load_deps`: resolves the needs of the listed objects from `at` on, and of the objects that
-    /// they load.
+    /// they load. False if a fact is missing.
     fn visit_from(&mut self, mut at: usize) -> bool {
         let mut complete = true;
         while at < self.chain.len() {
@@ -166,7 +167,8 @@ impl<'a> Load<'a> {
         self.trace.map_or_else(Vec::new, |trace| trace.kept)
     }
 
-    /// `load_preload`: the loader silently skips a library that it cannot load.
+    /// `load_preload`: the loader silently skips a library that it cannot load. False if a fact is
+    /// missing.
     fn preload(&mut self) -> bool {
         let plan = self.search.plan;
         let names = plan.ld_preload.split(|b| b.is_ascii_whitespace() || *b == b':');
@@ -180,7 +182,7 @@ impl<'a> Load<'a> {
         complete
     }
 
-    /// `load_direct_deps`
+    /// `load_direct_deps`: resolves the needs of one module; false if a fact is missing.
     fn visit(&mut self, module: ModuleId) -> bool {
         let Some(file) = self.modules[module.index()].file else { return true };
         let Search { store, strings, .. } = &mut self.search;
@@ -209,7 +211,8 @@ impl<'a> Load<'a> {
         complete
     }
 
-    /// `load_library`. If the loader is assumed, a library that was not found counts as provided.
+    /// `load_library`. If the system has no such loader, a library that was not found counts as
+    /// provided.
     fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
         match self.load_library(name, requester) {
             Loaded::Failed(None, _) if self.search.loader.is_absent => {
@@ -346,10 +349,10 @@ impl<'a> Load<'a> {
 /// How `load_library` treats a file.
 enum Mapped {
     Library,
-    /// Another libc: musl's own takes its place.
+    /// A libc other than musl's: musl's own libc takes its place.
     OtherLibc,
     /// Same class and byte order, another machine. musl does not check the machine and fails at the
-    /// first relocation. `--list` shows the file as loaded; the audit reports the error here.
+    /// first relocation. musl's `--list` shows the file as loaded; the audit reports an error.
     OtherMachine,
     Refused,
 }
@@ -371,8 +374,8 @@ impl Load<'_> {
                 ROOT
             }
         };
-        // The host program may open the plugin by another path, so the properties of this path are
-        // dropped.
+        // The host program may open the plugin by another path, so `by_cwd` and `by_process` of
+        // this path are dropped.
         (self.by_cwd, self.by_process) = (false, false);
         if start.index() >= before {
             self.modules[start.index()].how = FoundBy::Dlopen;
@@ -429,7 +432,8 @@ impl Load<'_> {
 /// The search (`load_library`, `path_open`, `fixup_rpath`): LD_LIBRARY_PATH, the search paths of
 /// the requester and of its requesters, the system's directories.
 impl Load<'_> {
-    /// The first file that opens in these directories. A name with a slash is opened as a path.
+    /// The first entry of this name that opens in the searched directories. A name with a slash is
+    /// opened as a path.
     fn find(
         &mut self,
         name: StrId,
@@ -469,7 +473,7 @@ impl Load<'_> {
             list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty()).collect();
         let number = (dirs.len() > probe_batch::FIRST).then(|| self.number(list));
         let key = number.map(|number| (number, name));
-        // A trace starts from the beginning.
+        // A search with a trace starts at the first directory.
         let known = key.filter(|_| self.trace.is_none());
         let known = known.and_then(|key| self.search.cache.passed.get(&key).copied());
         let mut passed = known.unwrap_or_default();
@@ -495,7 +499,7 @@ impl Load<'_> {
                 }
                 None => {
                     self.search.cache.passed.extend(key.map(|key| (key, passed)));
-                    // One round requests them all, up to the point where the loader would stop.
+                    // One request covers the rest of the batch.
                     let end = probe_batch::end_of(at).min(dirs.len());
                     let batch = key.and_then(|(list, name)| batch(list, name, at));
                     if self.search.needs.len() < MOST_ASKED {
@@ -549,7 +553,8 @@ impl Load<'_> {
         }
     }
 
-    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; `None` if it has any token but `$ORIGIN`.
+    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; `None` if there is neither, or if it has a token
+    /// other than `$ORIGIN`.
     fn rpath(&self, module: ModuleId) -> Option<Vec<u8>> {
         let m = &self.modules[module.index()];
         let object = self.search.store.object(m.file?)?;
