@@ -69,7 +69,7 @@ pub struct Triage {
     pub findings: Vec<Triaged>,
     /// Waived findings, in the same order.
     pub waived: Vec<Waived>,
-    /// True if no finding is about unreadable or undecided input.
+    /// True if no finding in `findings` is about unreadable or undecided input.
     pub complete: bool,
     /// Number of unversioned references that only an allowed or waived missing library could
     /// define. They count as assumed.
