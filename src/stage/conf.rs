@@ -56,7 +56,7 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
 
 /// Adds the directories of one configuration file and of those that it includes.
 fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec<PathBuf>) {
-    // Reading a file again would add nothing: of equal directories the first counts.
+    // Reading a file again would add no directory: ldconfig reads each directory once.
     if read.len() == MOST_FILES || !read.insert(path.to_path_buf()) {
         return;
     }

@@ -57,7 +57,7 @@ pub(super) fn may_be_library(name: &OsStr) -> bool {
 /// byte order of the sonames.
 pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
     let mut names: Vec<(OsString, bool)> = Vec::new();
-    // After an error the names listed before it still count.
+    // After an error, the names listed before it still count.
     let _ = tree.list(dir, &mut |name, node| {
         let may = matches!(node, Node::Link | Node::Kind(Kind::File));
         if may && may_be_library(name) {
@@ -105,7 +105,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Op
     }
     let flags = machine::of(target)?.cache_flags.first().copied()?;
     let soname = object.soname().unwrap_or(name.as_bytes());
-    // A link counts as a file unless its name is the soname or the linker's name for it.
+    // A link counts as a file unless its name is the soname or the linker's name of the library.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
     Some(Library { soname, name: name.to_owned(), flags, is_link })

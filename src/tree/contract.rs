@@ -125,7 +125,7 @@ pub trait Tree: Sync {
 }
 
 /// True for an error that describes the entry at a path, or says that none exists. Other errors,
-/// such as EIO, leave the question open. EACCES says only that this process may not see the entry.
+/// such as EIO, do not decide this. EACCES says only that this process may not see the entry.
 pub(crate) fn is_answer(errno: Errno) -> bool {
     matches!(
         errno,

@@ -147,7 +147,7 @@ impl Tree for DiskTree {
                 self.opened(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
             }
             Kind::Directory => {
-                // The loader's open(2) may fail here with a permission error.
+                // The loader's open(2) fails for a directory that the user may not read.
                 rustix::fs::accessat(
                     far.dir(),
                     far.name(),
@@ -306,7 +306,7 @@ fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Err
     Ok(())
 }
 
-/// An open file of the disk.
+/// An open file on disk.
 #[derive(Debug)]
 struct DiskFile {
     file: File,

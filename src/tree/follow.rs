@@ -68,8 +68,8 @@ impl Reached {
                 todo.extend(parts(&target));
                 continue;
             }
-            // A lookup below a file fails by itself. `.` and `..` are not looked up, so the check
-            // is here.
+            // Looking up a name in a file fails. `.` and `..` are not looked up, so they need this
+            // check.
             let stays = todo.last().is_some_and(|next| next == "." || next == "..");
             if stays && !tree.is_directory(&here)? {
                 return Err(Errno::NOTDIR);

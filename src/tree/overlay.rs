@@ -42,7 +42,7 @@ pub struct OverlayTree {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {errno}", path.display())]
 pub struct MountError {
-    /// Its path in the merged tree or, for a directory that could not be listed, in the upper tree.
+    /// Its path in the upper tree or in the merged tree.
     pub path: PathBuf,
     /// The error.
     pub errno: Errno,
@@ -53,8 +53,7 @@ pub struct MountError {
 struct Moved {
     /// The path of each directory in the merged tree, by its path in the upper tree.
     to: FastMap<PathBuf, PathBuf>,
-    /// The reverse: by path in the merged tree, the upper directories that moved there, in byte
-    /// order.
+    /// By path in the merged tree: the upper directories that moved to that path, in byte order.
     at: FastMap<PathBuf, Vec<PathBuf>>,
 }
 

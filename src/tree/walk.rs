@@ -2,9 +2,9 @@
 //! every regular file, and passes the relevant ones, still open, to a reader. Workers run in
 //! parallel.
 //!
-//! It classifies and counts entries, and knows no format beyond [`Classes`]. `consume` makes the
-//! facts on the worker that opened the file, so that no open descriptor waits. The result is sorted
-//! by path and does not depend on timing. `audit` calls it.
+//! The walk classifies and counts entries, and knows no format beyond [`Classes`]. `consume` makes
+//! the facts on the worker that opened the file, so that no open descriptor waits. The result is
+//! sorted by path and does not depend on timing. `audit` calls it.
 
 use super::contract::{Tree, errno, is_answer};
 use super::file::Handle;

@@ -46,8 +46,8 @@ pub struct WalkedText {
     pub is_link: bool,
 }
 
-/// Hashes of the names in the listed directories, except names of directories. A name that is
-/// absent here needs no further search.
+/// Hashes of the names in the listed directories, except names of directories. If the hash of a
+/// name is absent, no listed directory contains the name.
 #[derive(Default)]
 pub struct ListedNames(Vec<u32>);
 

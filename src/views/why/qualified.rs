@@ -21,7 +21,7 @@ const SPECIAL: &[&str] = &[
     "TLS wrapper function for ",
 ];
 
-/// Operators. Each one precedes its own prefixes.
+/// Operators. Each comes before the operators that are prefixes of it.
 const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
     "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
@@ -65,7 +65,7 @@ const NUMBERS: &[(&str, &str)] = &[
     ("(unsigned long long)", "ull"),
 ];
 
-/// `text` with the kept spelling where demanglers differ.
+/// `text` with one spelling for each part that demanglers spell in two ways.
 pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     for (other, kept) in SPELLINGS {
