@@ -15,25 +15,26 @@ pub enum Class {
     Script,
     /// A separate container of device code, such as a bundle.
     Device,
-    /// LLVM bitcode on its own, an object of a link with LTO.
+    /// LLVM bitcode outside of an ELF file, such as an object for LTO.
     Bitcode,
     /// `*.cmake`
     CMake,
     /// `*.pc`
     PkgConfig,
-    /// Other text files with paths: of compilers, drivers, loaders, units, desktops, Python and
+    /// Other text files that contain paths: configuration of compilers and wrappers, driver
+    /// manifests, `ld.so.conf`, systemd units, desktop entries, `*.pth` of Python and `*.la` of
     /// libtool.
     Loose,
     /// Files that C and C++ code includes.
     Header,
-    /// A text with the name of a library or archive, which may be a linker script.
+    /// A file named `*.so` or `*.a` that is neither ELF nor an archive. It may be a linker script.
     LinkerScript,
     /// Any other file, or a file of a class that is not enabled.
     Other,
 }
 
 impl Class {
-    /// True for files that the walk only lists: `audit` reads them by name.
+    /// True for text files: the walk lists their paths, and `audit` reads them afterwards.
     pub const fn is_text(self) -> bool {
         matches!(
             self,
@@ -47,7 +48,7 @@ impl Class {
     }
 }
 
-/// The mark of a class other than ELF files and archives.
+/// The property by which a class other than ELF files and archives is recognised.
 enum Mark {
     /// By its first bytes.
     Head(&'static [u8]),
@@ -55,7 +56,7 @@ enum Mark {
     Suffix(&'static [u8]),
     /// By the name of its directory.
     Inside(&'static [u8]),
-    /// By the name of any directory above, with its slashes.
+    /// By any directory in its path, written with slashes (`/include/`).
     Below(&'static [u8]),
 }
 

@@ -1,5 +1,5 @@
-//! The names under which files are started, in the order given. They decide the entry points, and
-//! the order in which `ldd` would list files. `audit` makes them from the walk.
+//! The names under which files are started, in the order of the given paths. They decide the entry
+//! points, and the order in which `ldd` would list files. `audit` makes them from the walk.
 
 use crate::facts::Corpus;
 use crate::facts::read::Read;
@@ -13,7 +13,7 @@ use crate::tree::walk::{Given, WalkedName};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The names under which files are started, in the order given.
+/// The names under which files are started, in the order of the given paths.
 pub(crate) struct StartNames {
     /// Each name, and true if the walk found it in a given directory.
     names: Vec<(PathBuf, bool)>,
@@ -37,8 +37,8 @@ impl StartNames {
         Self { names }
     }
 
-    /// The given and the walked files, each with the name that starts it. A walked file has one
-    /// name, unless every file is an entry point.
+    /// The given and the walked files, each with the name under which it is started. A walked file
+    /// has one name, unless every file is an entry point.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
         let mut seen = FastSet::default();

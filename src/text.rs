@@ -202,7 +202,7 @@ pub(crate) fn json(out: &mut dyn io::Write, value: &impl Serialize) -> serde_jso
     value.serialize(&mut serde_json::Serializer::with_formatter(out, Plain))
 }
 
-/// Compact JSON with escapes for all characters that are not plainly visible.
+/// Compact JSON with escapes for control characters and characters that `is_deceptive` accepts.
 struct Plain;
 
 impl Formatter for Plain {

@@ -58,7 +58,7 @@ impl Wants {
         Self(self.0 | other.0)
     }
 
-    /// True if all of `other` is in the set.
+    /// True if the set contains all of `other`.
     pub const fn holds(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

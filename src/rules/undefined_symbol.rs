@@ -1,4 +1,4 @@
-//! `undefined-symbol`: a reference that no object of the process defines.
+//! `undefined-symbol`: a reference to a symbol that no object of the process defines.
 
 use super::near::NearMiss;
 use super::words::typeable;
@@ -113,7 +113,7 @@ fn check(query: &Query<'_>) -> Findings {
             let root = undefined.roots.first();
             let near = root.map(|root| near.of(&undefined.symbol, *root)).unwrap_or_default();
             let near: Vec<Evidence> = near.into_iter().map(|miss| near_miss(query, miss)).collect();
-            // A file of the scope was searched and rejected, so it is not a candidate.
+            // The lookup rejected the definition of a near miss, so it is not also a candidate.
             let is_searched = |candidate: &Evidence| {
                 near.iter()
                     .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)

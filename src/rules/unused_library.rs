@@ -90,8 +90,8 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// True if an object defines a symbol other than the names of its versions and the placeholders in
-/// glibc's empty libraries (`__libpthread_version_placeholder`).
+/// True if an object exports a symbol that is neither the name of one of its versions nor a
+/// placeholder of glibc's empty libraries (`__libpthread_version_placeholder`).
 fn defines_any(object: &Object) -> bool {
     let Some(tables) = &object.tables else { return false };
     let versions: FastSet<&[u8]> =

@@ -1,4 +1,4 @@
-//! Evidence and words that several rules share. This module makes no findings of its own.
+//! Evidence, findings and message parts that several rules share. This module is not a rule.
 
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
@@ -22,24 +22,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of candidates that are listed for one finding; more would not help.
+/// Maximum number of candidates for one finding, without installed files; more would not help.
 const MOST_CANDIDATES: usize = 5;
 
-/// `how` of a host program in the evidence about its plugins.
+/// The value of `how` for a host program, in evidence about its plugins.
 const HOST: &str = "host";
 
 impl Query<'_> {
-    /// The path of an entry point, shared.
+    /// The path of the file of an entry point.
     fn shared_root(&self, root: RootId) -> Arc<Path> {
         self.shared_path(self.closure(root).root.file)
     }
 
-    /// The path of a file for a command line; `None` if it cannot be typed.
+    /// The path of a file, quoted for a shell; `None` if it has characters that [`show`] escapes.
     pub(super) fn quoted(&self, file: FileId) -> Option<String> {
         typeable(self.path(file).as_os_str().as_bytes())
     }
 
-    /// Other names of a file: hard links found by the walk.
+    /// Other names of a file that the walk found, without symbolic links, as evidence.
     fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
         let facts = &self.facts(file);
         let others = facts.names.iter().filter(|name| !name.is_link);
@@ -53,7 +53,8 @@ impl Query<'_> {
         finding
     }
 
-    /// The entry points of a fact, and the chain of needs from the first one to its module.
+    /// The entry points `roots` with their host programs, and the chain of needs that leads to
+    /// `site`.
     pub(super) fn roots(&self, roots: &[RootId], site: Option<Site>) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = roots
             .iter()
@@ -87,18 +88,18 @@ impl Query<'_> {
         out
     }
 
-    /// A program that loads a plugin.
+    /// A host program as evidence.
     pub(super) fn host(&self, file: FileId) -> Evidence {
         let path = self.shared_path(file);
         Evidence { how: Some(Cow::Borrowed(HOST)), ..Evidence::at(EvidenceKind::Root, path) }
     }
 
-    /// The path of the first entry point.
+    /// The path of the first of `roots`; `None` if there are none.
     pub(super) fn first_root(&self, roots: &[RootId]) -> Option<Arc<Path>> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Candidates that define a symbol, libraries first.
+    /// Candidates that define the symbol `name`, libraries first, without the file `not`.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -112,7 +113,7 @@ impl Query<'_> {
         };
         let Some(object) = self.view().object(not) else { return Vec::new() };
         let found = self.definers(name, not, object.header.target());
-        // A program cannot be linked.
+        // Linkers do not link with programs.
         let (programs, libraries): (Vec<_>, Vec<_>) =
             found.map(|provider| (provider, is_program(provider))).partition(|(_, is)| *is);
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
@@ -145,8 +146,8 @@ impl Query<'_> {
         })
     }
 
-    /// Files of installed packages with the name of a library, for an object of `target`. Some may
-    /// no longer exist.
+    /// Files of installed packages that are named `name`, for an object of `target`. Files that no
+    /// longer exist are listed too.
     pub(super) fn installed_libraries(&self, name: &[u8], target: Target) -> Vec<Evidence> {
         let evidence = |library: &InstalledLibrary| Evidence {
             how: Some(Cow::Borrowed(if library.target.is_some() { INSTALLED } else { REMOVED })),
@@ -179,7 +180,8 @@ impl Query<'_> {
         out
     }
 
-    /// Marks candidates that are not on the list from which the object's archive is merged.
+    /// Marks candidates that are not on the deps list of the archive that the object was linked
+    /// from.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.trace(file, symbol) else { return };
         for (merged, archives) in self.merged() {
@@ -213,7 +215,8 @@ impl Query<'_> {
             .collect()
     }
 
-    /// The path of a file, or of the first link to it that has this name.
+    /// The path of a file; if its last part is not `name`, the first other path that ends in
+    /// `name`, if any.
     fn path_named(&self, file: FileId, name: &[u8]) -> Arc<Path> {
         let path = self.shared_path(file);
         if last_part(&path) == name {
@@ -225,7 +228,8 @@ impl Query<'_> {
     }
 }
 
-/// `bytes` as a word of a command line; `None` if they cannot be shown unchanged.
+/// `bytes` as a word of a shell command, quoted if necessary; `None` if they contain characters
+/// that [`show`] escapes.
 pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {
     let text = show(bytes);
     (text.as_bytes() == bytes).then(|| shell(&text))
@@ -259,7 +263,7 @@ pub(crate) fn outcome(outcome: Outcome) -> String {
     }
 }
 
-/// True if the search skipped a file for its class or machine.
+/// True if the search skipped a file because of its ELF class or machine.
 pub(super) fn passed_over(tried: &[Tried]) -> bool {
     tried.iter().any(|t| matches!(t.outcome, Outcome::WrongClass | Outcome::WrongMachine))
 }

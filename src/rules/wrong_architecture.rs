@@ -1,4 +1,4 @@
-//! `wrong-architecture`: a needed library that was found only for another class or machine.
+//! `wrong-architecture`: a needed library, a loader or a plugin for another ELF class or machine.
 
 use super::words::passed_over;
 use super::{Query, Rule, missing_library};
@@ -71,7 +71,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Plugins of `--host` whose host program cannot load them.
+/// Plugins that `--host` assigns to a program for another machine.
 fn plugins(query: &Query<'_>) -> Findings {
     let foreign = &query.unhosted().foreign;
     let machine =

@@ -1,4 +1,4 @@
-//! `wrong-resource-dir`: a text file names a resource directory of clang of another version.
+//! `wrong-resource-dir`: a text file names a resource directory of clang with the wrong version.
 
 use super::{Query, Rule};
 use crate::audit::TextPathKind;

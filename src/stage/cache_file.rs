@@ -10,19 +10,19 @@ use std::cmp::Ordering;
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
-/// The hwcap field of an entry. The order of the variants is that of entries with the same name and
-/// flags.
+/// The hwcap field of an entry. Entries with the same name and flags are sorted in the order of
+/// these variants.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Hwcap {
     /// A glibc-hwcaps subdirectory, with the ISA level that the library needs.
     Named(Vec<u8>, u32),
-    /// Bits of the old scheme.
+    /// Bits of the legacy hwcap scheme.
     Old(std::cmp::Reverse<u64>),
-    /// None.
+    /// No hwcap.
     None,
 }
 
-/// One entry.
+/// An entry of the new cache.
 #[derive(Clone, Debug)]
 pub(super) struct NewCacheEntry {
     pub(super) flags: i32,
@@ -43,7 +43,7 @@ fn order(a: &NewCacheEntry, b: &NewCacheEntry) -> Ordering {
         .then_with(|| named(&a.hwcap).cmp(&named(&b.hwcap)))
 }
 
-/// The bytes of a cache with these entries. `big` is the system's byte order.
+/// The bytes of a cache with these entries. `big` is true for a big-endian system.
 pub(super) fn bytes(mut entries: Vec<NewCacheEntry>, big: bool) -> Vec<u8> {
     entries.arrange_by(order);
     let mut names: Vec<Vec<u8>> = Vec::new();
@@ -88,7 +88,7 @@ pub(super) fn bytes(mut entries: Vec<NewCacheEntry>, big: bool) -> Vec<u8> {
     out.bytes.append(&mut body.bytes);
     out.bytes.append(&mut strings.bytes);
     out.bytes.resize(end, 0);
-    // One section, followed by the offsets of the names.
+    // The extension: one section that contains the offsets of the hwcap names.
     out.u32(EXTENSION_MAGIC);
     out.u32(1);
     out.u32(TAG_HWCAPS);
@@ -109,7 +109,7 @@ struct Strings {
 }
 
 impl Strings {
-    /// The offset of a string in the file.
+    /// Adds a string if it is new; returns its offset in the file.
     fn add(&mut self, text: &[u8]) -> usize {
         if let Some(at) = self.known.get(text) {
             return *at;

@@ -1,5 +1,5 @@
-//! The directories of ldconfig, in its order: those of `/etc/ld.so.conf` and the files that it
-//! includes, then the built-in ones (`elf/ldconfig.c`, `parse_conf` and `main`).
+//! The directories that ldconfig reads, in its order: those of `/etc/ld.so.conf` and the files that
+//! it includes, then the built-in ones (`elf/ldconfig.c`, `parse_conf` and `main`).
 
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::ld_so_conf::{self, Line};
@@ -56,7 +56,7 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
 
 /// Adds the directories of one configuration file and of those that it includes.
 fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec<PathBuf>) {
-    // Reading a file again would add nothing: of equal directories the first counts.
+    // Reading a file again would add no directory: ldconfig reads each directory once.
     if read.len() == MOST_FILES || !read.insert(path.to_path_buf()) {
         return;
     }
@@ -76,8 +76,8 @@ fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec
     }
 }
 
-/// The pattern of an `include` line in the file at `path`. A relative one starts at that file's
-/// directory.
+/// The pattern of an `include` line in the file at `path`. A relative pattern is taken from that
+/// file's directory.
 fn beside(path: &Path, pattern: &[u8]) -> PathBuf {
     let pattern = Path::new(OsStr::from_bytes(pattern));
     path.parent().map_or_else(|| pattern.to_path_buf(), |dir| dir.join(pattern))
@@ -103,7 +103,7 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
         let mut names: Vec<PathBuf> = Vec::new();
         for dir in &found {
             let mut here: FastSet<OsString> = FastSet::default();
-            // After an error the names listed before it still count.
+            // After an error, the names listed before it still count.
             let _ = tree.list(dir, &mut |name, _| {
                 let hidden =
                     name.as_bytes().starts_with(b".") && !part.as_bytes().starts_with(b".");

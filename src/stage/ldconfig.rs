@@ -1,6 +1,6 @@
-//! The cache and the links that ldconfig will make after an installation. It reads new directories,
-//! and those in which the installation changes libraries, as ldconfig does. For all others the
-//! entries of the present cache stay.
+//! The cache and the links that ldconfig will make after an installation. Like ldconfig, this
+//! module reads new directories, and directories in which the installation changes libraries. For
+//! all others the entries of the present cache stay.
 
 use super::cache_file::{Hwcap, NewCacheEntry, bytes};
 use super::{conf, scan};
@@ -31,9 +31,9 @@ pub(super) struct Made {
     pub(super) cache: Vec<u8>,
 }
 
-/// The result of ldconfig in `after`. `None` if the system `before` the installation has no cache,
-/// because then it is unknown when ldconfig runs. `changed` are the paths that the installation
-/// adds or removes.
+/// The result of ldconfig in `after`. `None` if the system `before` the installation has no glibc
+/// loader or no cache, because then it is unknown when ldconfig runs. `changed` are the paths that
+/// the installation adds or removes.
 pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf>) -> Option<Made> {
     let (of, loader) = loader(before)?;
     let cache_path = Path::new(OsStr::from_bytes(loader.cache.as_deref().unwrap_or(CACHE)));
@@ -56,8 +56,8 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
     for dir in conf::directories(after, &loader) {
         run.directory(&dir, &known, &touched);
     }
-    // Directories that only the present cache has were arguments of an ldconfig call. Those that
-    // the configuration has lost are not read again.
+    // Directories that are only in the present cache were arguments of an ldconfig call.
+    // Directories that the installation removes from the configuration are not read again.
     let lost = known.iter().filter_map(|dir| after.real_path(dir).ok());
     let done: FastSet<PathBuf> = lost.chain(run.seen.iter().cloned()).collect();
     for dir in run.kept.rest(&done) {
@@ -72,7 +72,8 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
 /// Usual paths of ldconfig.
 const LDCONFIG: [&str; 2] = ["/sbin/ldconfig", "/usr/sbin/ldconfig"];
 
-/// The machine of the system's own programs, and the strings of its glibc loader.
+/// The machine family of the system's programs, and the built-in strings of its glibc loader.
+/// `None` if no such loader was found.
 fn loader(tree: &dyn Tree) -> Option<(u16, Interpreter)> {
     let open = |path: &str| match tree.open(Path::new(path)) {
         Ok(Opened::File(handle)) => Some(handle),
@@ -91,7 +92,7 @@ fn loader(tree: &dyn Tree) -> Option<(u16, Interpreter)> {
     found.next()
 }
 
-/// The cache, and true if it is big-endian.
+/// The cache, and true if it is big-endian. `None` if it has no entries in either byte order.
 fn parse(bytes: &[u8]) -> Option<(Cache, bool)> {
     let of = |big| Cache::parse(bytes.into(), big).filter(|cache| cache.entries().next().is_some());
     of(false).map(|cache| (cache, false)).or_else(|| of(true).map(|cache| (cache, true)))

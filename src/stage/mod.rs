@@ -1,7 +1,7 @@
 //! Staging directories: the system as it will be after their files are installed. The stages are
 //! laid over the sysroot, replaced files are removed, and the links and the cache that ldconfig
-//! will make are added. `cli::place` calls it before the audit; later stages of the pipeline see
-//! one [`Tree`].
+//! will make are added. `cli::place` calls [`lay`] before the audit; all other modules see one
+//! [`Tree`].
 
 mod cache_file;
 mod conf;
@@ -29,7 +29,7 @@ pub struct Stage {
     pub typed: PathBuf,
     /// The absolute path, links resolved.
     pub dir: PathBuf,
-    /// Its path in the sysroot, if it is inside.
+    /// Its path in the sysroot, if the stage is inside the sysroot.
     pub in_sysroot: Option<PathBuf>,
 }
 
@@ -51,7 +51,7 @@ pub enum StageError {
         /// The second stage as typed.
         second: PathBuf,
     },
-    /// A part of the sysroot cannot be read, and it decides how the stages are laid over it.
+    /// An entry of the sysroot that decides how the stages are laid over it cannot be read.
     #[error("cannot read {} of the system below the stages: {errno}", show_path(path))]
     Sysroot {
         /// The path in the sysroot.
@@ -72,14 +72,15 @@ pub enum StageError {
 }
 
 /// The system after the installation. A directory lists only the entries of stages, unless it is
-/// below one of `whole`.
+/// one of `whole` or below one of them.
 pub struct StagedTree {
     merged: Box<dyn Tree>,
     whole: Vec<PathBuf>,
 }
 
 impl StagedTree {
-    /// The same tree, but the directories in `dirs` also list the sysroot's entries.
+    /// This tree, but the directories in `dirs`, and those below them, also list the sysroot's
+    /// entries.
     #[must_use]
     pub fn listing(mut self, dirs: Vec<PathBuf>) -> Self {
         let real = dirs.iter().filter_map(|dir| self.merged.real_path(dir).ok());
@@ -90,7 +91,7 @@ impl StagedTree {
 }
 
 /// Lays stages over a sysroot, which `sysroot` opens as a tree. `replaced` are the installed paths
-/// of files that the installation removes; relative paths start at `cwd`.
+/// of files that the installation removes. The result takes relative paths from `cwd`.
 pub fn lay(
     stages: &[Stage],
     sysroot: impl Fn() -> Result<DiskTree, Errno>,
@@ -153,7 +154,7 @@ struct Brought(FastMap<PathBuf, usize>);
 
 impl Brought {
     /// Adds the files of the upper tree of `overlay` below `dirs`. Returns the first path that
-    /// another stage also contains, with that stage.
+    /// another stage also contains, with the index of that stage.
     fn add(
         &mut self,
         overlay: &OverlayTree,
@@ -183,21 +184,21 @@ impl Brought {
         Ok(shared)
     }
 
-    /// The stage that contains a file below the directory `dir`.
+    /// The index of the first stage that contains a file below the directory `dir`.
     fn below(&self, dir: &Path) -> usize {
         let files = self.0.iter().filter(|(path, _)| path.starts_with(dir));
         files.map(|(_, at)| *at).min().unwrap_or_default()
     }
 }
 
-/// True if another stage has a directory at `path`.
+/// True if an earlier stage has a directory at `path`.
 fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
     lower.node(path) == Ok(Node::Kind(Kind::Directory))
         && lower.origin(path) == Ok(Some(Origin::Stage))
 }
 
-/// The files at the installed paths, as paths without links in their directories. Directories stay:
-/// an empty one does not affect any loader.
+/// The replaced files, with links resolved in their directories but not in the last component.
+/// Replaced directories stay: an empty one does not affect any loader.
 fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
     let mut out = FastSet::default();
     for path in replaced {

@@ -1,5 +1,5 @@
 //! One directory as ldconfig reads it (`elf/ldconfig.c`, `search_dir` and `create_links`): for
-//! every soname, the file that the link of this name points to.
+//! every soname, the file to which the link with that name points.
 
 use crate::facts::read;
 use crate::format::Reading;
@@ -23,11 +23,13 @@ pub(super) struct Library {
     pub(super) name: OsString,
     /// The flags of its cache entry.
     pub(super) flags: i32,
-    /// True if it is a link, so that ldconfig makes no other link for it.
+    /// True for a link named like the soname, or like the linker's name `libfoo.so`. ldconfig makes
+    /// no other link for it.
     is_link: bool,
 }
 
-/// The machine family that one ldconfig accepts (`process_elf_file` of each system).
+/// The family of `machine`: one ldconfig accepts all machines of a family (`process_elf_file` of
+/// each system).
 pub(super) fn family(machine: u16) -> u16 {
     match elf::Machine(machine) {
         elf::EM_386 => elf::EM_X86_64.0,
@@ -51,10 +53,11 @@ pub(super) fn may_be_library(name: &OsStr) -> bool {
     (is_library || begins(b"ld.so.") || begins(b"ld64.so.")) && !is_temporary
 }
 
-/// The libraries of the directory at `dir`, one for each soname, in byte order of the sonames.
+/// The libraries of the directory at `dir` for the machine family `of`, one for each soname, in
+/// byte order of the sonames.
 pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
     let mut names: Vec<(OsString, bool)> = Vec::new();
-    // After an error the names listed before it still count.
+    // After an error, the names listed before it still count.
     let _ = tree.list(dir, &mut |name, node| {
         let may = matches!(node, Node::Link | Node::Kind(Kind::File));
         if may && may_be_library(name) {
@@ -102,7 +105,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Op
     }
     let flags = machine::of(target)?.cache_flags.first().copied()?;
     let soname = object.soname().unwrap_or(name.as_bytes());
-    // A link counts as a file unless its name is the soname or the linker's name for it.
+    // A link counts as a file unless its name is the soname or the linker's name of the library.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
     Some(Library { soname, name: name.to_owned(), flags, is_link })
@@ -135,7 +138,7 @@ pub(super) fn link(tree: &dyn Tree, dir: &Path, library: &Library) -> Option<(Pa
     is_made.then(|| (link, PathBuf::from(&library.name)))
 }
 
-/// The EM_ constant of an ELF file.
+/// The EM_ constant of an ELF file; `None` for other files.
 pub(super) fn machine_of(file: &Handle) -> Option<u16> {
     let read = read::read(file, Reading { lean: true, ..Reading::default() });
     Some(read.object()?.header.machine)

@@ -3,9 +3,9 @@
 //! id of a name depends on the order of threads, so ids must never decide an order.
 //!
 //! Nine of ten names in archives are defined but never referred to, and they make up nearly all of
-//! the text. Unless the run wants every name ([`Growing::is_whole`]), [`Batch::push`] searches for
-//! them and does not store them. Keyed hashes then show if two members define the same names; the
-//! key is random in each run. All other questions compare text.
+//! the text. Unless the run wants every name ([`Growing::is_whole`]), the table looks them up but
+//! does not store them. Keyed hashes then show if two members define the same names; the key is
+//! random in each run. All other comparisons use the text.
 //!
 //! `facts::members` owns the table, `format::archive` fills it, `cover::ArchiveSet` and rules read
 //! it.
@@ -28,15 +28,15 @@ const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
 /// Bits of a hash that distinguish the names of a shard.
 const TAG: u64 = 0xffff_ffff;
-/// Size in bytes of a piece of text; a longer name gets its own piece. A single growing text would
-/// be copied, and exist twice meanwhile.
+/// Size in bytes of a piece of text; a longer name gets its own piece. A single text that grows
+/// would be copied, and exist twice meanwhile.
 const PIECE: usize = 1 << PIECE_BITS;
 const PIECE_BITS: u32 = 16;
 /// Size in bytes of the record before a name: its number in the shard, and its length.
 const HEADER: usize = 8;
 
-/// Number of words in the filter: few enough for a cache, and twenty times as many bits as a run
-/// has names.
+/// Number of 64-bit words in the filter. Its 128 KiB fit into a processor cache, and it has about
+/// twenty bits for each name of a run.
 const WORDS: usize = 1 << 14;
 
 /// Names by id.
@@ -60,11 +60,11 @@ pub struct Growing {
 /// The result of adding a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It has an id.
+    /// The name has this id.
     Known(NameId),
-    /// It was only searched for, and is not stored.
+    /// The name was only searched for, and is not stored.
     Unknown,
-    /// The table is full.
+    /// The table is full: the name is not stored.
     Lost,
 }
 
@@ -105,7 +105,7 @@ fn id(shard: usize, number: u32) -> NameId {
 }
 
 impl SymbolNames {
-    /// The text of a name.
+    /// The text of a name; empty for an unknown id.
     pub fn text(&self, name: NameId) -> &[u8] {
         let shard = self.shards.get(name.index() % SHARDS);
         let found = shard.and_then(|shard| {
@@ -121,7 +121,7 @@ impl SymbolNames {
         Some(id(at, self.shards.get(at)?.find(tag, name)?))
     }
 
-    /// The hash of a name; it differs from run to run.
+    /// The hash of a name; it is different in each run.
     pub fn hash(&self, name: &[u8]) -> u64 {
         self.key.hash_one(name)
     }
@@ -137,13 +137,13 @@ impl SymbolNames {
         self.shards.get(at).is_some_and(|shard| shard.table.find(Slot::hash(tag), same).is_some())
     }
 
-    /// Upper bound of all ids.
+    /// Exclusive upper bound of the indices of all ids.
     pub fn bound(&self) -> usize {
         self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
     }
 
     /// Opens the table for threads that add about `expected` names. If `whole` is false, it stores
-    /// only names that members refer to or stages ask for.
+    /// only names that members refer to or that callers add.
     pub fn open(mut self, expected: usize, whole: bool) -> Growing {
         self.shards.resize_with(SHARDS, Shard::default);
         for shard in &mut self.shards {
@@ -159,7 +159,7 @@ impl SymbolNames {
 }
 
 impl Default for Growing {
-    /// Stores every name.
+    /// An empty table that stores every name.
     fn default() -> Self {
         SymbolNames::default().open(0, true)
     }
@@ -195,8 +195,8 @@ impl Growing {
         for at in shards.filter(|at| starts[*at] < starts[at + 1]) {
             match self.shards[at].try_lock() {
                 Ok(mut shard) => batch.fill(at, &mut shard, &starts, &mut take),
-                // Another thread holds it; it will be free once this thread has filled the other
-                // shards.
+                // Another thread holds this shard. It is probably free once the other shards are
+                // filled.
                 Err(_) => held.push(at),
             }
         }
@@ -212,7 +212,7 @@ impl Growing {
         self.key.hash_one(name)
     }
 
-    /// Adds one name.
+    /// Adds one name if it is new; returns its id, or `None` if the table is full.
     pub fn add_one(&self, name: &[u8]) -> Option<NameId> {
         let hash = self.hash(name);
         self.note(hash);
@@ -236,7 +236,7 @@ impl Shard {
         number(&self.pieces, self.table.find(Slot::hash(tag), same)?.place)
     }
 
-    /// The number of a name, which is added if it is new.
+    /// The number of a name, which is added if it is new; `None` if the shard is full.
     fn add(&mut self, tag: u32, name: &[u8]) -> Option<u32> {
         let Self { pieces, places, table } = self;
         let same = |slot: &Slot| slot.tag == tag && is(pieces, slot.place, name);

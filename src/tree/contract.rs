@@ -37,8 +37,9 @@ pub trait Tree: Sync {
     /// `path` with every link resolved.
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno>;
 
-    /// Calls `visit` with each entry of the directory at `path`, links followed, without `.` and
-    /// `..`. The tree chooses the order. After an error, entries may be missing.
+    /// Calls `visit` with each entry of the directory at `path`, without `.` and `..`. Links in
+    /// `path` are followed; entries that are links are not. The tree chooses the order. After an
+    /// error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
 
     /// Like [`Tree::list`], but visits all entries, even if `list` shows only some of them.
@@ -46,8 +47,8 @@ pub trait Tree: Sync {
         self.list(path, visit)
     }
 
-    /// The package of the file at `path`, links resolved, if the tree was mounted as a package.
-    /// Store items need none: their path identifies them.
+    /// The package of the file at `path`, if the tree was mounted as a package; `path` must contain
+    /// no links. Store items need none: their path identifies them.
     fn package(&self, _path: &Path) -> Option<Arc<PackageId>> {
         None
     }
@@ -64,8 +65,8 @@ pub trait Tree: Sync {
         Ok(())
     }
 
-    /// True if `path` differs in each process: it leads to `/proc/self`, to descriptors, or
-    /// elsewhere into procfs. Trees without processes have no such paths.
+    /// True if `path` may lead to a different file in each process: to `/proc/self`, to
+    /// descriptors, or elsewhere into procfs. Trees without processes have no such paths.
     fn is_of_process(&self, _path: &Path) -> bool {
         false
     }
@@ -75,7 +76,7 @@ pub trait Tree: Sync {
         false
     }
 
-    /// The permission bits of the entry at `path`, links followed; `None` if the tree has none.
+    /// The permission bits of the entry at `path`, links followed; `None` if they are unknown.
     fn mode(&self, _path: &Path) -> Option<u32> {
         None
     }
@@ -109,8 +110,8 @@ pub trait Tree: Sync {
         }
     }
 
-    /// The same as [`Tree::open_regular`], for one file of many: reads its first bytes into `head`,
-    /// and makes a handle only if `wanted` accepts them.
+    /// Like [`Tree::open_regular`], but first reads the start of the file into `head`, and returns
+    /// a handle only if `wanted` accepts these bytes.
     fn open_if(
         &self,
         path: &Path,
@@ -124,7 +125,7 @@ pub trait Tree: Sync {
 }
 
 /// True for an error that describes the entry at a path, or says that none exists. Other errors,
-/// such as EIO, leave the question open. EACCES says only that this process may not see the entry.
+/// such as EIO, do not decide this. EACCES says only that this process may not see the entry.
 pub(crate) fn is_answer(errno: Errno) -> bool {
     matches!(
         errno,

@@ -1,5 +1,5 @@
-//! The machine's file system, or a sysroot in it. Every stage that reads files gets it as a
-//! [`Tree`]; the walk is in `walk.rs`.
+//! The machine's file system, or a sysroot in it. Every module that reads audited files gets it as
+//! a [`Tree`]; the walk is in `walk.rs`.
 
 use super::contract::{Opened, Tree, errno};
 use super::far::{Anchor, PATH_MAX};
@@ -37,7 +37,8 @@ impl DiskTree {
         Self::default()
     }
 
-    /// The sysroot at `dir`, an absolute path with links resolved: `/` is that directory.
+    /// The sysroot at `dir`, an absolute path with links resolved. In this tree, `/` is that
+    /// directory.
     pub fn within(dir: &Path) -> Result<Self, Errno> {
         let root = Some(Root::open(dir)?);
         Ok(Self { root, cwd: Some("/".into()), ..Self::default() })
@@ -55,7 +56,8 @@ impl DiskTree {
         Self { package: Some(Arc::new(package)), ..self }
     }
 
-    /// True if the sysroot has `usr/lib` and no `lib`; it is then read as if the links existed.
+    /// True if the sysroot has `usr/lib` and no `lib`. It is then read as if `/lib` and similar
+    /// names were links into `usr`.
     pub fn is_merged(&self) -> bool {
         self.root.as_ref().is_some_and(Root::is_merged)
     }
@@ -145,7 +147,7 @@ impl Tree for DiskTree {
                 self.opened(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
             }
             Kind::Directory => {
-                // The loader's open(2) may fail here with a permission error.
+                // The loader's open(2) fails for a directory that the user may not read.
                 rustix::fs::accessat(
                     far.dir(),
                     far.name(),
@@ -304,7 +306,7 @@ fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Err
     Ok(())
 }
 
-/// An open file of the disk.
+/// An open file on disk.
 #[derive(Debug)]
 struct DiskFile {
     file: File,

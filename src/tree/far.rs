@@ -1,5 +1,5 @@
 //! Paths on disk that are too long for one system call. Their directories are opened in steps, each
-//! as long as one call takes.
+//! as long as one call allows.
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;

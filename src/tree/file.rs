@@ -55,27 +55,27 @@ impl Handle {
     }
 
     /// Fills a new buffer of `len` bytes from `offset`, up to the end of the file. The buffer is
-    /// not zeroed first: only the kernel writes to it.
+    /// not zeroed first.
     pub fn read_new(&self, len: usize, offset: u64) -> io::Result<Vec<u8>> {
         let mut buffer = Vec::with_capacity(len);
         self.read_on(&mut buffer, offset)?;
         Ok(buffer)
     }
 
-    /// Fills the spare capacity of `buffer` in the same way.
+    /// Appends the bytes from `offset` on until `buffer` has reached its capacity or the file ends.
     pub fn read_on(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<()> {
         self.file.append_at(buffer, offset)
     }
 
-    /// True if the content was modified since the file was opened. A new name, owner or mode does
-    /// not count.
+    /// True if the content was modified since the file was opened, or if this cannot be decided. A
+    /// new name, owner or mode does not count.
     pub fn rewritten(&self) -> bool {
         let content = |stat: Stat| (stat.len, stat.mtime);
         self.file.stat().map_or(true, |now| content(now) != content(self.stat))
     }
 
-    /// True if size or times differ from those at opening: the bytes read may mix two versions of
-    /// the file.
+    /// True if size or times differ from those at opening, or cannot be read: the bytes read may
+    /// mix two versions of the file.
     pub fn changed(&self) -> bool {
         self.file.stat() != Ok(self.stat)
     }
@@ -97,7 +97,7 @@ impl Deref for KeptOpen {
 }
 
 /// Limits for the files that one tree holds open: this number, and the process's descriptor limit
-/// divided by `SHARE_HELD`.
+/// divided by `SHARE_HELD`. The smaller limit applies.
 const MOST_HELD: usize = 32;
 const SHARE_HELD: u64 = 8;
 

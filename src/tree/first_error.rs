@@ -1,5 +1,6 @@
-//! A tree that records the first error that leaves a question open. A caller with many questions,
-//! such as laying a stage, then need not return the error of each.
+//! A tree that records the first error, such as EIO, that leaves it unknown whether an entry
+//! exists. Code that reads many paths, such as the laying of stages, then need not return the error
+//! of each.
 
 use super::contract::{Opened, Tree, is_answer};
 use super::file::Handle;
@@ -10,22 +11,22 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The first error that left a question open, with its path.
+/// The first error for which `is_answer` is false, with its path.
 pub type FirstError = Arc<OnceLock<(PathBuf, Errno)>>;
 
-/// A tree that records its first error.
+/// A tree that records its first error for which `is_answer` is false.
 pub struct FirstErrorTree<T> {
     tree: T,
     first_error: FirstError,
 }
 
 impl<T: Tree> FirstErrorTree<T> {
-    /// `tree`; its errors are recorded in `first_error`.
+    /// Wraps `tree`; the error is recorded in `first_error`.
     pub fn new(tree: T, first_error: FirstError) -> Self {
         Self { tree, first_error }
     }
 
-    /// Records `result` if it is an error that leaves the question open.
+    /// Records `result` if it is an error for which `is_answer` is false.
     fn note<R>(&self, path: &Path, result: Result<R, Errno>) -> Result<R, Errno> {
         if let Err(errno) = &result
             && !is_answer(*errno)

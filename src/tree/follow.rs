@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Links that the kernel follows in one path before it fails with ELOOP.
 const MOST_LINKS: usize = 40;
 
-/// A tree that looks up one entry at a time. The directories in its paths are never links.
+/// A tree that looks up one entry at a time. In the paths that it gets, no directory is a link.
 pub(super) trait Lookup {
     /// The target of the link at `path`; `None` if the entry is not a link.
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno>;
@@ -20,16 +20,16 @@ pub(super) trait Lookup {
     fn is_directory(&self, path: &Path) -> Result<bool, Errno>;
 }
 
-/// The links of a path that are followed.
+/// The links of a path to follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
-    /// All.
+    /// All links.
     All,
-    /// All except the last component, which need not exist.
+    /// All links except one in the last component, which need not exist.
     NotLast,
 }
 
-/// The directory reached so far, and the links followed.
+/// The path resolved so far, and the number of links followed.
 #[derive(Clone)]
 struct Reached {
     real: PathBuf,
@@ -68,8 +68,8 @@ impl Reached {
                 todo.extend(parts(&target));
                 continue;
             }
-            // A lookup below a file fails by itself. `.` and `..` are not looked up, so the check
-            // is here.
+            // Looking up a name in a file fails. `.` and `..` are not looked up, so they need this
+            // check.
             let stays = todo.last().is_some_and(|next| next == "." || next == "..");
             if stays && !tree.is_directory(&here)? {
                 return Err(Errno::NOTDIR);
@@ -127,7 +127,7 @@ impl Ways {
         let known = self.lock().get(dir).cloned();
         let reached = known.unwrap_or_else(|| {
             let reached = Reached::top().go(tree, dir, Links::All);
-            // Other errors, such as EIO, may be over when the next path is followed.
+            // Other errors, such as EIO, may not occur again when the next path is followed.
             let lasts = |errno| is_answer(errno) || errno == Errno::ACCESS;
             if reached.as_ref().map_or_else(|errno| lasts(*errno), |_| true) {
                 self.lock().insert(dir.to_path_buf(), reached.clone());

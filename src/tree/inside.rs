@@ -1,5 +1,5 @@
 //! A tree that shows only a part of another: the prefixes of a run, and files that options name. In
-//! an audit of stages, files of the sysroot are outside too. Under a policy with a whitelist, the
+//! an audit of stages, it does not show files of the sysroot. Under a policy with a whitelist, the
 //! audit opens only files of this part, so that the result is the same on every machine.
 
 use super::{Errno, Kind, Node, Opened, Origin, Stat, Tree};
@@ -20,7 +20,8 @@ impl<'t> InsideTree<'t> {
         Self { tree, prefixes }
     }
 
-    /// ENOENT for an entry outside. An entry is inside if its path or its real path is.
+    /// ENOENT for an entry outside, and for a file of the sysroot in an audit of stages. An entry
+    /// is inside if its path or its real path is in a prefix.
     fn check(&self, path: &Path) -> Result<(), Errno> {
         let is_inside = self.prefixes.contain(&without_dots(path))
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));

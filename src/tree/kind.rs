@@ -1,4 +1,4 @@
-//! Identity and kind of a path, known without opening the file.
+//! Identity and kind of the entry at a path, known without opening the file.
 
 /// The identity of a file and of its version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,7 +37,7 @@ impl Special {
     }
 }
 
-/// The kind of a path, links followed, without opening the file.
+/// The kind of the entry at a path, links followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A regular file.

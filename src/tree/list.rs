@@ -39,7 +39,8 @@ impl<'t> Lister<'t> {
         Self { tree, walked, given, is_linked: false, keeps_met }
     }
 
-    /// Those of the `linked` directories that are outside all walked directories, each once.
+    /// The directories of `linked` that are outside of all walked directories, each once. A link to
+    /// a directory above a given one is dropped.
     pub(super) fn outside<T>(
         &mut self,
         mut linked: Vec<PathBuf>,
@@ -90,7 +91,8 @@ impl<'t> Lister<'t> {
             walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
         };
         let mut todo = vec![top.to_path_buf()];
-        // The user did not ask for procfs behind a link, or mounted below a given directory.
+        // procfs is listed only if the given directory is in it, not behind a link or mounted
+        // below.
         let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
             if !all && self.tree.is_of_kernel(&dir) {
@@ -117,7 +119,7 @@ impl<'t> Lister<'t> {
     }
 
     /// The parts of a linked directory that are walked under other names, as paths relative to it.
-    /// A link upwards leads back to such parts.
+    /// Such parts exist if the link leads upwards.
     fn walked_below(&self, top: &Path) -> FastSet<&Path> {
         let Some(real) = self.is_linked.then(|| self.tree.real_path(top).ok()).flatten() else {
             return FastSet::default();
@@ -127,7 +129,7 @@ impl<'t> Lister<'t> {
     }
 }
 
-/// True if an earlier directory of `given` is the same, or another one is above this one.
+/// True if an earlier directory of `given` is the same, or if another one is above this one.
 fn is_below(path: &Path, at: usize, given: &[Given]) -> bool {
     given.iter().enumerate().any(|(other_at, other)| {
         let other_dir = other.kind == Ok(Kind::Directory) && other_at != at;

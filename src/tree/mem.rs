@@ -1,5 +1,6 @@
-//! A file system in memory, for tests and fuzzing: files, links, directories and special files by
-//! absolute path. It follows links as the kernel does and ignores permissions.
+//! A file system in memory, for the files that `stage` makes, for tests and for fuzzing. It holds
+//! files, links, directories and special files by absolute path. It follows links as the kernel
+//! does and ignores permissions.
 
 use super::contract::{Opened, Tree};
 use super::file::{Handle, Permit, ReadAt};

@@ -1,4 +1,4 @@
-//! Reading: the only folder that opens, lists or probes files.
+//! Reading: the only folder that opens, lists or probes audited files.
 //!
 //! A [`Tree`] is a file system as the audit sees it. The audit treats all of these alike:
 //!
@@ -6,7 +6,7 @@
 //! - [`OverlayTree`]: one tree laid over another
 //! - [`InsideTree`]: the part of a tree in prefixes
 //! - [`WithoutTree`]: a tree without some entries
-//! - [`MemTree`]: files in memory, for tests and fuzzing
+//! - [`MemTree`]: files in memory, for `stage`, tests and fuzzing
 //!
 //! A tree resolves paths as `open` in the loader would. It recognises special files before opening
 //! them, lists directories, and returns [`Handle`]s for bounded reads at offsets. It caches no

@@ -5,7 +5,8 @@
 //! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
 //! leaves it. If the lower tree has a link to a directory where the upper one has a directory, the
 //! link stays. The entries of the upper directory then move to the link's target, as dpkg unpacks
-//! them. A directory of the lower tree also stays where a stage has a link, as with dpkg.
+//! them. With [`OverlayTree::keeping_directories`], a directory of the lower tree also stays where
+//! the upper one has a link, as with dpkg.
 //!
 //! `stage` lays the overlays of a run. Tests compare an overlay with the same files merged on disk.
 
@@ -37,23 +38,22 @@ pub struct OverlayTree {
     merged: Mutex<FastMap<PathBuf, Arc<Merged>>>,
 }
 
-/// A directory of the upper tree that could not be listed.
+/// An entry of either tree that could not be read when the trees were merged.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {errno}", path.display())]
 pub struct MountError {
-    /// Its path in the upper tree.
+    /// Its path in the upper tree or in the merged tree.
     pub path: PathBuf,
     /// The error.
     pub errno: Errno,
 }
 
-/// Directories of the upper tree that cover links of the lower one.
+/// Directories of the upper tree whose path is a link to a directory in the lower one.
 #[derive(Default)]
 struct Moved {
     /// The path of each directory in the merged tree, by its path in the upper tree.
     to: FastMap<PathBuf, PathBuf>,
-    /// The reverse: by path in the merged tree, the upper directories that moved there, in byte
-    /// order.
+    /// By path in the merged tree: the upper directories that moved to that path, in byte order.
     at: FastMap<PathBuf, Vec<PathBuf>>,
 }
 
@@ -97,13 +97,13 @@ impl Staged {
 
 /// The directories that make up a directory of the merged tree.
 struct Merged {
-    /// Directories of the upper tree, the one of the same path first.
+    /// Directories of the upper tree; the one of the same path, if any, is first.
     upper: Vec<PathBuf>,
     /// True if the lower tree has a directory of the same path.
     lower: bool,
 }
 
-/// An entry of the merged tree, with its layer and its path there.
+/// An entry of the merged tree, with its layer and its path in that layer.
 struct Found {
     node: Node,
     layer: Layer,
@@ -176,8 +176,9 @@ impl OverlayTree {
         Self { cwd, ..self }
     }
 
-    /// Visits the directories of the upper tree from `top` on that cover an entry of the lower one.
-    /// `dangling` receives those over links without a directory as target.
+    /// Records where the upper directory `top` and the directories below it are in the merged tree.
+    /// Descends only where the lower tree has a directory or a link to one. `dangling` receives the
+    /// directories whose path is any other link in the lower tree.
     fn find_moved(&mut self, top: Staged, dangling: &mut Vec<Staged>) -> Result<(), MountError> {
         let mut todo = vec![top];
         while let Some(Staged { path, place }) = todo.pop() {
@@ -204,7 +205,8 @@ impl OverlayTree {
         Ok(())
     }
 
-    /// The directory of the merged tree that the lower tree's link at `place` points to.
+    /// The directory of the merged tree that the lower tree's link at `place` points to. `None` if
+    /// there is none, or if it is below `place`.
     fn leads(&self, place: &Path) -> Option<PathBuf> {
         let target = place.parent()?.join(self.lower.read_link(place).ok()?);
         let real = self.resolve(&target, Links::All).ok()?;
@@ -452,7 +454,7 @@ impl Tree for OverlayTree {
     fn is_of_process(&self, path: &Path) -> bool {
         match present(self.find(path, Links::All)) {
             Ok(Some(found)) => self.tree(found.layer).is_of_process(&found.path),
-            // Such a path may not exist in this process.
+            // A path that differs in each process may not exist in this one.
             Ok(None) => self.lower.is_of_process(path),
             // Opening the path meets the error again, and reports it.
             Err(_) => false,

@@ -1,6 +1,6 @@
-//! Paths that differ in each process: `/proc/self`, `/dev/fd` and the like. A loader would find
-//! another file there than linkaudit would read. This module also recognises the kernel's virtual
-//! file systems. [`super::DiskTree`] uses it.
+//! Paths that lead to a different file in each process: `/proc/self`, `/dev/fd` and the like. The
+//! loader would find another file at such a path than linkaudit. This module also recognises the
+//! kernel's virtual file systems. [`super::DiskTree`] uses it.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatFs};
 use rustix::io::Errno;

@@ -2,7 +2,7 @@
 //! component by component and never leave it.
 //!
 //! This module resolves a path; `disk` then opens the result without following links, so that a
-//! link that was inserted meanwhile is not followed. It holds one descriptor.
+//! link that was inserted meanwhile is not followed. A [`Root`] holds one descriptor.
 
 use super::follow::{Links, Lookup, Ways};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// Directories of a merged `/usr` to which the root has links.
+/// Directories in `usr` to which `/` has links on a system with a merged `/usr`.
 const MERGED: [&str; 6] = ["lib", "lib32", "lib64", "libx32", "bin", "sbin"];
 
 /// A directory that serves as `/`.
@@ -61,7 +61,7 @@ impl Root {
         }
     }
 
-    /// The path to read instead of a top-level name that is a link on a merged system.
+    /// The target of a top-level name that is a link on a system with a merged `/usr`.
     fn merged_away(&self, path: &Path) -> Option<PathBuf> {
         let name = path.strip_prefix("/").ok().filter(|_| self.merged)?;
         MERGED.iter().any(|merged| name == Path::new(merged)).then(|| Path::new("usr").join(name))

@@ -2,9 +2,9 @@
 //! every regular file, and passes the relevant ones, still open, to a reader. Workers run in
 //! parallel.
 //!
-//! It classifies and counts entries, and knows no format beyond [`Classes`]. `consume` makes the
-//! facts on the worker that opened the file, so that no open descriptor waits. The result is sorted
-//! by path and does not depend on timing. `audit` calls it.
+//! The walk classifies and counts entries, and knows no format beyond [`Classes`]. `consume` makes
+//! the facts on the worker that opened the file, so that no open descriptor waits. The result is
+//! sorted by path and does not depend on timing. `audit` calls it.
 
 use super::contract::{Tree, errno, is_answer};
 use super::file::Handle;
@@ -28,7 +28,7 @@ pub use super::walked::{
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.
 pub const HEAD: usize = 4096;
 
-/// A relevant file.
+/// A file of an enabled class that is not a text class.
 pub struct Candidate<'a> {
     /// Its class, by first bytes and name.
     pub class: Class,
@@ -41,11 +41,11 @@ pub struct Candidate<'a> {
 
 /// Options of a walk.
 pub struct Visit<'a, C> {
-    /// Files of these classes are read.
+    /// The enabled classes. Files of text classes are listed, all others are passed to `consume`.
     pub classes: Classes,
-    /// Reads a relevant file.
+    /// Reads a file.
     pub consume: &'a C,
-    /// True for a file whose name is kept whatever its content.
+    /// True for a file whose name is kept, regardless of its content.
     pub is_named: &'a (dyn Fn(&Path) -> bool + Sync),
     /// True if the names in listed directories are kept.
     pub keeps_met: bool,
@@ -289,7 +289,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         self.out.texts.push(WalkedText { path: path.to_path_buf(), class, is_link });
     }
 
-    /// Passes a relevant file on, with the part of its head that was read.
+    /// Passes a relevant file to `consume`, unless another name of the same inode came first.
     fn take(&mut self, mut entry: WalkedName<T>, class: Class, handle: &Handle, n: Option<usize>) {
         entry.stat = handle.stat();
         let inode = (entry.stat.dev, entry.stat.ino);

@@ -28,7 +28,7 @@ pub struct WalkedName<T> {
 }
 
 impl<T> WalkedName<T> {
-    /// A given name, before it is read.
+    /// A name before its file is read.
     pub(super) fn new(path: &Path) -> Self {
         let (path, stat) = (path.to_path_buf(), Stat::default());
         Self { path, is_link: false, given_link: false, listed: false, stat, item: None }
@@ -46,8 +46,8 @@ pub struct WalkedText {
     pub is_link: bool,
 }
 
-/// Hashes of the names in the listed directories, except names of directories. A name that is
-/// absent here needs no further search.
+/// Hashes of the names in the listed directories, except names of directories. If the hash of a
+/// name is absent, no listed directory contains the name.
 #[derive(Default)]
 pub struct ListedNames(Vec<u32>);
 
@@ -66,8 +66,8 @@ impl ListedNames {
         self.0.extend(other.0);
     }
 
-    /// Removes from `names` those that no listed directory contains. A collision of hashes may keep
-    /// one.
+    /// Removes from `names` each name that no listed directory contains. A collision of hashes may
+    /// keep such a name.
     pub fn narrow(&self, names: &mut FastSet<OsString>) {
         let wanted: FastSet<u32> = names.iter().map(|name| Self::hash(name)).collect();
         let met: FastSet<u32> =
@@ -85,7 +85,7 @@ pub struct UnreadablePath {
     pub reason: String,
 }
 
-/// Number of entries by kind; `entries` is the sum of the others.
+/// Numbers of entries by kind; [`Totals::entries`] returns their sum.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// ELF files.
@@ -102,12 +102,12 @@ pub struct Totals {
     pub partial: usize,
     /// ELF files of other systems, by kind; set once facts are known.
     pub foreign: BTreeMap<&'static str, usize>,
-    /// Entries that could not be opened, by reason.
+    /// Entries that were not read, by reason.
     pub skipped: BTreeMap<String, usize>,
 }
 
 impl Totals {
-    /// All entries.
+    /// Number of all entries.
     pub fn entries(&self) -> usize {
         let read = self.elf + self.archives + self.other + self.partial;
         let foreign: usize = self.foreign.values().sum();
@@ -159,11 +159,11 @@ pub struct Given {
     pub is_link: bool,
 }
 
-/// The result of a walk, sorted by path.
+/// The result of a walk. Its lists are sorted by path, except `given` and `met`.
 pub struct Walked<T> {
     /// The given paths, in their order.
     pub given: Vec<Given>,
-    /// Names of ELF files and archives.
+    /// Names of files of all enabled classes, except text classes.
     pub entries: Vec<WalkedName<T>>,
     /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,

@@ -18,8 +18,8 @@ pub struct WithoutTree<T> {
 }
 
 impl<T: Tree> WithoutTree<T> {
-    /// `tree` without `files` and without everything below `dirs`. The paths are absolute, without
-    /// links in their directories.
+    /// `tree` without `files`, and without `dirs` and everything below them. The paths are
+    /// absolute, without links in their directories.
     pub fn new(tree: T, files: FastSet<PathBuf>, dirs: Vec<PathBuf>) -> Self {
         Self { tree, files, dirs }
     }

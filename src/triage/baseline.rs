@@ -5,9 +5,10 @@
 //! A line matches by fingerprint and rule, and waives one finding, so equal lines are valid. The
 //! path is the path of the file below its prefix, with the full file name; the fingerprint uses the
 //! name shortened to the soname. The path decides between several findings with the same
-//! fingerprint. A new version of the library may no longer match it. The name is for people. Empty
-//! fields are `-`. In fields, some bytes are written as `%` and two hexadecimal digits: white
-//! space, `%`, `#`, control and deceptive characters, and text that is not UTF-8.
+//! fingerprint. A new version of the library may have another path; the line still matches. The
+//! name is for people. Empty fields are `-`. In fields, some bytes are written as `%` and two
+//! hexadecimal digits: white space, `%`, `#`, control and deceptive characters, and text that is
+//! not UTF-8.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
@@ -49,7 +50,7 @@ pub struct BaselineLine {
 }
 
 impl BaselineLine {
-    /// The line without its comment, in readable form.
+    /// Rule, path and name of the line, safe to show.
     pub fn words(&self) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };

@@ -1,6 +1,6 @@
 //! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, in another version or
-//! at another path. A fingerprint depends only on its finding. A baseline lists fingerprints,
-//! possibly several times.
+//! at another path. A fingerprint depends only on its finding. A baseline may list a fingerprint
+//! several times.
 //!
 //! The first eight digits depend only on the package. They identify baseline lines of packages that
 //! a run did not audit.
@@ -19,8 +19,8 @@ pub(super) const PACKAGE: usize = 8;
 /// Number of digits of a fingerprint.
 pub(super) const DIGITS: usize = 32;
 
-/// The fingerprints of `findings`, in their order. Each depends only on its own finding: the same
-/// fact has the same fingerprint in every report, and two facts may share one.
+/// The fingerprints of `findings`, in their order. Each depends only on its own finding and the
+/// soname of its file. Different findings may share one.
 pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     // Findings about one file share the part for the file.
     let mut places: FastMap<usize, Place> = FastMap::default();
@@ -96,7 +96,7 @@ fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// The parts of a fingerprint that all facts about one file share: package name and path.
+/// The parts of a fingerprint that all findings about one file share: package name and path.
 struct Place {
     package: String,
     hasher: Sha256,
@@ -118,8 +118,8 @@ impl Place {
         Self { package: package_digits(&name), hasher }
     }
 
-    /// The fingerprint of a finding about this file. It adds the rule and all keys of the finding,
-    /// with store items reduced to package names.
+    /// The fingerprint of a finding about this file. It also covers the rule and all keys of the
+    /// finding, with store items reduced to package names.
     fn fingerprint(&self, finding: &Finding) -> String {
         let mut hasher = self.hasher.clone();
         part(&mut hasher, "rule", finding.rule.as_str().as_bytes());

@@ -1,5 +1,6 @@
 //! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
-//! at most n findings. Findings with exactly the path of a line come first.
+//! at most n findings. Findings that no policy waives or allows come first; among equals, those
+//! with exactly the path of a line.
 
 use super::By;
 use super::baseline::{Baseline, BaselineLine};
@@ -28,7 +29,8 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Assigns the lines of `baseline` to findings, and returns the index of each finding's line.
+    /// Assigns the lines of `baseline` to findings. Also returns, for each finding, the index of
+    /// its line.
     pub(super) fn give(baseline: &'a Baseline, askers: &[Asker<'_>]) -> (Self, Vec<Option<usize>>) {
         let mut of_path: FastMap<(&str, &str, &[u8]), Queue> = FastMap::default();
         let mut of_any: FastMap<(&str, &str), Queue> = FastMap::default();
@@ -69,9 +71,9 @@ impl<'a> Lines<'a> {
         By { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
-    /// Lines without a finding: the indices of stale lines, and the number of others. Of lines with
-    /// one fingerprint, at most `most` count as used or stale: the number of such findings that
-    /// this run could have made.
+    /// Lines without a finding: the indices of stale lines, and the number of all others. `most`
+    /// returns how many findings with the fingerprint of a line this run could have made. Of lines
+    /// with one fingerprint, at most that many count as used or stale.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

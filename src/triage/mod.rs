@@ -1,5 +1,5 @@
-//! Triage: assigns level, waiver and fingerprint to each finding. Levels, waivers and baselines
-//! take effect only here. Rules make findings, triage assesses them, and `report` writes them.
+//! Triage: assigns level, waiver and fingerprint to each finding. Rules make findings, triage
+//! assesses them, and `report` writes them.
 
 mod baseline;
 mod fingerprint;
@@ -67,9 +67,9 @@ pub struct Waived {
 pub struct Triage {
     /// Findings that are neither allowed nor waived, in the order of reports.
     pub findings: Vec<Triaged>,
-    /// Waived findings, in the same order.
+    /// Waived findings, in the order of reports.
     pub waived: Vec<Waived>,
-    /// True if no finding is about unreadable or undecided input.
+    /// True if no finding in `findings` is about unreadable or undecided input.
     pub complete: bool,
     /// Number of unversioned references that only an allowed or waived missing library could
     /// define. They count as assumed.

@@ -14,7 +14,7 @@ pub struct Rewrite {
     pub text: Vec<u8>,
     /// Added lines.
     pub added: Vec<String>,
-    /// Removed lines, without their comments.
+    /// Rule, path and name of each removed line.
     pub removed: Vec<String>,
     /// Number of findings without a line, because no lines may be added.
     pub left_out: usize,
@@ -58,7 +58,7 @@ fn without_line<'a>(
     known: Option<&Baseline>,
     triage: &'a Triage,
 ) -> impl Iterator<Item = &'a Triaged> {
-    // If the baseline waives findings, those keep their lines.
+    // If the baseline waives findings, the waived findings keep their lines.
     let waives = triage.waived.iter().any(|waived| waived.by.baseline);
     let waived = triage.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
     let all = triage.findings.iter().map(|judged| (judged, !waives)).chain(waived);

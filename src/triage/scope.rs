@@ -1,9 +1,9 @@
 //! The scope of a run: decides if an unused waiver or baseline line is stale. An unused line about
 //! a file outside of the run is not stale.
 //!
-//! Some facts about a file depend on the entry points that load it and on candidates beside it. A
-//! run over a part of a prefix may miss such facts although they still hold. Then a line is stale
-//! only if the file no longer names its symbol or library.
+//! Some findings about a file depend on the entry points that load it and on candidates beside it.
+//! A run over a part of a prefix may miss such findings although the defects still exist. Then a
+//! line is stale only if the file no longer names its symbol or library.
 
 use super::baseline::BaselineLine;
 use super::fingerprint::{Sonames, package_digits, package_name};
@@ -31,12 +31,12 @@ type Below = (String, Vec<u8>);
 pub struct Scope<'a> {
     /// The corpus of the run.
     corpus: Option<&'a Corpus>,
-    /// Each name of each audited file, with its files. Versions of one package share names.
+    /// Each name of each audited file, with its files. Several versions of a package share names.
     audited: FastMap<Below, Vec<FileId>>,
     /// Names of dependencies outside of the audited files, with their files. Only some rules check
     /// them.
     dependencies: FastMap<Below, Vec<FileId>>,
-    /// Names that were shortened to the soname.
+    /// File names after they were shortened to the soname.
     cut: FastSet<Below>,
     /// Files that were read only in part: the absence of a finding about them proves nothing.
     partial: FastSet<FileId>,
@@ -83,7 +83,7 @@ fn depends_on_company(rule: &Rule) -> bool {
 }
 
 /// True if `object` may still have the finding with this name, because it still names the symbol or
-/// library. For other rules this cannot be checked.
+/// library. Always true for rules for which this cannot be checked.
 fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
     // The name is `symbol@version` or `library@version`.
     let begins = |text: &[u8]| {
@@ -111,8 +111,8 @@ impl<'s> ScopeNames<'s> {
         Self { scope, sorted: OnceLock::new() }
     }
 
-    /// True if the unused `waiver` could have matched. Its path matches a file that was read, or it
-    /// has no path and directories were given.
+    /// True if the unused `waiver` could have matched: its rule ran, and its path matches a file
+    /// that was read. A waiver without a path needs a given directory instead.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {
@@ -197,8 +197,9 @@ impl<'a> Scope<'a> {
         checks_loaded(rule) || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
     }
 
-    /// The files to which a line about `at` may refer. In a store, the next version of a package is
-    /// another item. The file name of a library may differ from the line after the soname.
+    /// The files to which a line about `at` may refer. In a store, several versions of a package
+    /// may have such a file. In a package, the file name of a library may differ from `at` after
+    /// the soname.
     fn files_at(&self, at: &Below) -> Vec<FileId> {
         let of = |at: &Below| -> Vec<FileId> {
             let all = [&self.audited, &self.dependencies].into_iter();
@@ -215,8 +216,8 @@ impl<'a> Scope<'a> {
         cut.find(|at| self.cut.contains(at)).map(|at| of(&at)).unwrap_or_default()
     }
 
-    /// True if the file of a stale line no longer exists, and no other version of a library with
-    /// the same soname does.
+    /// True if neither the file of a stale line nor another version of the library with the same
+    /// soname exists.
     pub(super) fn lacks_file(&self, entry: &BaselineLine) -> bool {
         let is_of_file = rules::find(&entry.rule)
             .is_some_and(|rule| !rule.group.is_input && !WITHOUT_FILE.contains(&rule.id.as_str()));
@@ -229,7 +230,7 @@ impl<'a> Scope<'a> {
         is_of_file && self.files_at(&at).is_empty() && !(digits && another())
     }
 
-    /// True if a given directory is the whole prefix of `package`.
+    /// True if a given directory is the prefix of `package` or contains a store.
     fn covers(&self, package: &str) -> bool {
         let mut whole = self.dirs.iter().filter(|(_, dir)| dir.is_empty());
         whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))
@@ -242,9 +243,10 @@ impl<'a> Scope<'a> {
         objects.filter(|object| !may_have(object, &entry.rule, &entry.name)).count()
     }
 
-    /// Upper bound for the findings like `entry` that this run could have made: the audited files
-    /// of that name, or the items of that package. It is unlimited if a given directory outside of
-    /// packages contains the path.
+    /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
+    /// have made: the audited files with that name, or the items of that package. It is unlimited
+    /// if a given directory outside of packages contains the path, and 0 if the rule did not run or
+    /// the file was not fully read.
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

@@ -22,7 +22,7 @@ pub(super) struct Waiving<'a> {
     of_rule: FastMap<&'a str, Vec<usize>>,
     /// Indices in the order of origins: the first of several matching waivers applies.
     by_origin: Vec<usize>,
-    /// The rank of each waiver in that order.
+    /// The position of each waiver in `by_origin`.
     ranks: Vec<usize>,
     /// By index: true if it has matched.
     hits: Vec<AtomicBool>,
@@ -45,8 +45,9 @@ impl<'a> Waiving<'a> {
         Self { plan, of_rule, by_origin, ranks, hits }
     }
 
-    /// The waiver of each finding: the first match by name and line of its policy, in any merge
-    /// order. All matching waivers count as used.
+    /// The waiver of each finding. Of several matching waivers, the first by policy name and line
+    /// applies, regardless of the order in which policies were merged. All matching waivers count
+    /// as used. Expired waivers do not apply.
     pub(super) fn take(&self, findings: &[Box<Finding>]) -> Vec<Option<&'a Waiver>> {
         if self.of_rule.is_empty() {
             return vec![None; findings.len()];
@@ -123,8 +124,8 @@ impl<'a> Waiving<'a> {
         }
     }
 
-    /// Findings about stale and expired waivers. `of_waivers` selects waivers of such findings, or
-    /// all others.
+    /// Findings about stale and expired waivers: if `of_waivers` is true, only about waivers of
+    /// such findings, otherwise only about other waivers.
     pub(super) fn findings(&self, names: &ScopeNames<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);

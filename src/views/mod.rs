@@ -1,6 +1,7 @@
 //! Views: each answers one question about a finished audit, for the command of the same name. A
 //! view is one folder: `mod.rs` makes a small typed result from the [`Audit`], and each other file
-//! writes it in one format. A view uses only the results of the stages, and opens no file.
+//! writes it in one format. A view opens no file itself: it calls `audit` for facts that are still
+//! to be read.
 //!
 //! [`Audit`]: crate::audit::Audit
 
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The input of a view.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// The facts.
+    /// The finished audit.
     pub audit: &'a Audit,
     /// The plan of the run.
     pub plan: &'a Plan,
@@ -45,7 +46,8 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The paths of a run for another command line, or `PATH...` if there are too many to type.
+/// The paths of a run for another command line; `PATH...` if they are more than three or cannot be
+/// typed.
 fn typed_paths(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, listed, .. } = subject.plan;

@@ -1,6 +1,6 @@
 //! Hints at the origin of undefined names: archives that a policy names (`[[provider]]`), installed
-//! packages, and definitions that nearly fit. Also the packages of archives in the answer. Hints do
-//! not change the answer.
+//! packages, and definitions that nearly fit. The module also finds the packages of archives in the
+//! answer. Hints do not change the answer.
 
 use super::Archive;
 use crate::audit::{ArchiveOwners, Audit};
@@ -19,7 +19,8 @@ use std::sync::Arc;
 /// Information that supplements the answer.
 #[derive(Default)]
 pub struct Hints {
-    /// The packages of archives that are added, and installed archives by name.
+    /// The packages of needed candidate archives, and installed archives with the names in
+    /// `SymbolHints::archives`.
     pub owners: ArchiveOwners,
     /// Hints by undefined name.
     by_symbol: BTreeMap<Box<[u8]>, SymbolHints>,
@@ -44,14 +45,14 @@ pub struct Near {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// The difference.
+    /// The difference from the undefined name, in words.
     pub reason: &'static str,
 }
 
 /// The parts of the answer that some output shows.
 #[derive(Clone, Copy)]
 pub struct Shown {
-    /// Number of undefined names, and of unknown ones, from the first on.
+    /// Maximum number of undefined names that are shown, and of unknown names.
     pub names: usize,
     /// True if the packages of archives are shown.
     pub owners: bool,
@@ -61,7 +62,7 @@ impl Shown {
     /// Everything.
     pub const ALL: Self = Self { names: usize::MAX, owners: true };
 
-    /// Both parts of two outputs.
+    /// The parts that at least one of two outputs shows.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { names: self.names.max(other.names), owners: self.owners || other.owners }

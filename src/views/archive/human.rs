@@ -117,7 +117,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())
 }
 
-/// The hints about an undefined name.
+/// Writes the hints about an undefined name.
 pub(super) fn hints(
     view: &Archive,
     (name, indent): (&[u8], usize),
@@ -145,7 +145,7 @@ pub(super) fn hints(
     lines.iter().try_for_each(|line| paragraph(line, indent, style, out))
 }
 
-/// Wrapped text; lines after the first are indented further.
+/// Writes wrapped text; lines after the first are indented further.
 pub(super) fn paragraph(
     text: &str,
     indent: usize,
@@ -160,7 +160,7 @@ pub(super) fn paragraph(
     Ok(())
 }
 
-/// Undefined names, each with its referrers.
+/// Writes the undefined names and the unknown names, each with its referrers.
 pub(super) fn undefined(
     view: &Archive,
     library: &ArchiveSet,
@@ -200,7 +200,7 @@ pub(super) fn undefined(
     Ok(())
 }
 
-/// The summary.
+/// Writes the totals, and notes about members that could not be read.
 pub(super) fn summary(
     subject: &Subject<'_>,
     view: &Archive,
@@ -244,7 +244,7 @@ pub(super) fn summary(
 
 type IsKind = fn(MemberKind) -> bool;
 
-/// The parts that could not be examined.
+/// Writes notes about members that could not be read or were skipped.
 pub(super) fn notes(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
     let entries = || view.archives.iter().chain(&view.candidates).map(|(a, _)| library.entry(*a));
     let members = || entries().flat_map(|entry| &entry.members.list);

@@ -40,7 +40,7 @@ pub enum Item {
     Position(Position),
 }
 
-/// A link in order, as typed.
+/// A link whose inputs are in order, as typed.
 #[derive(Clone, Debug, Default)]
 pub struct TypedLink {
     /// `--linker`
@@ -56,7 +56,7 @@ pub struct TypedLink {
 }
 
 impl Item {
-    /// Its file.
+    /// The path of the file; `None` for an option.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) | Self::Added(path) | Self::Root(path) => Some(path),
@@ -66,7 +66,7 @@ impl Item {
 }
 
 impl TypedLink {
-    /// All names that the options mention.
+    /// All names that the options mention, and the default entry symbol `_start`.
     pub fn names(&self) -> Vec<Box<[u8]>> {
         let wraps = self.wraps.iter().flat_map(|wrap| [&wrap.name, &wrap.wrapper, &wrap.real]);
         let defined = self.defined.iter().flat_map(|d| std::iter::once(&d.name).chain(&d.refers));
@@ -98,7 +98,7 @@ pub(super) struct Inputs {
     pub(super) candidates: Vec<(ArchiveId, PathBuf)>,
     /// All archives in the order typed, for lld's tables.
     pub(super) typed: Vec<(ArchiveId, PathBuf)>,
-    /// Objects that are extracted like members.
+    /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     pub(super) lazy: FastSet<ArchiveId>,
     /// The files of `roots`.
     pub(super) files: Vec<FileId>,
@@ -159,7 +159,7 @@ impl Inputs {
         Ok(Input::Root(self.roots.len() - 1))
     }
 
-    /// An input of the link: an archive or an object.
+    /// An input of the link: an archive, an object or a shared object.
     fn file(
         &mut self,
         audit: &Audit,

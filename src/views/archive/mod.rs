@@ -1,6 +1,6 @@
 //! `archive`: the members of static archives that a linked object needs, and the names that stay
-//! undefined. Or, in `installed`, the archives of a prefix that cannot be linked. This module
-//! builds the question from an audit and the command line; `cover` answers it.
+//! undefined. With `--self`, `installed` finds the archives of a prefix that cannot be linked. This
+//! module builds the question from an audit and the command line; `cover` answers it.
 
 mod hints;
 mod human;
@@ -32,7 +32,7 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The formats.
+/// The output formats.
 pub const OUTPUTS: &[Output<Archive>] = &[
     Output { name: "human", render: for_people },
     Output { name: "table", render: as_table },
@@ -68,7 +68,7 @@ fn as_table(
 pub struct ArchiveQuestion {
     /// The archives.
     pub archives: Vec<PathBuf>,
-    /// The link, if its order counts; then it has all files.
+    /// The link with all of its inputs in order; `None` if their order does not count.
     pub link: Option<TypedLink>,
     /// `--root-object`
     pub objects: Vec<PathBuf>,
@@ -104,9 +104,9 @@ pub struct Archive {
     linked: FastSet<ArchiveId>,
     added: FastSet<ArchiveId>,
     origins: RefCell<Origins>,
-    /// The answer.
+    /// The needed members and the undefined names.
     pub coverage: Coverage,
-    /// Names that no archive is known to define, although a member that could not be read may.
+    /// Names without a known definition: a member that could not be read may define them.
     pub unknown: Vec<Undefined>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
@@ -210,8 +210,8 @@ impl Archive {
         self.linked.contains(&archive)
     }
 
-    /// A member that defines a name although the name stays undefined: the linker did not take it
-    /// because of its position, target or visibility.
+    /// A member that defines the undefined name `name`. The linker did not take it because of its
+    /// position, target or visibility. `None` if no given archive defines the name.
     fn untaken(&self, library: &ArchiveSet, name: &[u8]) -> Option<MemberId> {
         let found = library.definitions(library.find(name)?);
         let given = |member: &MemberId| {
@@ -221,7 +221,8 @@ impl Archive {
         found.map(|definition| definition.member).filter(given).min()
     }
 
-    /// The origin of a merged member, in an archive that is part of the link.
+    /// The member of another archive from which `member` was merged, if its archive is part of the
+    /// link.
     pub fn origin(&self, library: &ArchiveSet, member: MemberId) -> Option<MemberId> {
         if !self.is_linked(library.archive_of(member)) {
             return None;
@@ -260,7 +261,7 @@ fn file_name(path: &Path) -> String {
     show_path(path.file_name().map_or(path, Path::new))
 }
 
-/// Members of the archives that cannot be linked with the referring objects.
+/// Archive members for another class or machine than the referring objects.
 fn foreign(question: &Question<'_>) -> Vec<MemberId> {
     let Some(target) = question.target() else { return Vec::new() };
     let library = question.library;
@@ -271,7 +272,7 @@ fn foreign(question: &Question<'_>) -> Vec<MemberId> {
         .collect()
 }
 
-/// Members of the archives in question that could not be read and whose definitions no index lists.
+/// Members of the given archives that could not be read and whose definitions no index lists.
 fn unread(question: &Question<'_>) -> Vec<MemberId> {
     let library = question.library;
     let archives = question.archives.iter().chain(question.candidates);
@@ -280,7 +281,7 @@ fn unread(question: &Question<'_>) -> Vec<MemberId> {
     unknown.filter(|member| library.hashes(*member).is_empty()).collect()
 }
 
-/// The reason why the references of a member are unknown.
+/// The reason why the references of a member are unknown; empty if they are known.
 fn reason(kind: MemberKind) -> &'static str {
     match kind {
         MemberKind::Bitcode => "bitcode without a symbol table",
@@ -299,7 +300,7 @@ fn file(audit: &Audit, path: &Path) -> Result<FileId, String> {
     known.ok_or_else(|| format!("{}: neither an ELF file nor an archive", show_path(path)))
 }
 
-/// The typed archives, each once.
+/// The typed archives, in their order. The error names a path that is not a static archive.
 fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>, String> {
     let mut out: Vec<(ArchiveId, PathBuf)> = Vec::new();
     for path in paths {
@@ -313,7 +314,8 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
     Ok(out)
 }
 
-/// All archives of `--lib-path` except those in `not`, by path.
+/// The archives of `--lib-path` except those in `not`, by path. If the output or a root object is
+/// dynamic, archives of the C library and of compilers are skipped too.
 fn providers(
     audit: &Audit,
     not: &[(ArchiveId, PathBuf)],

@@ -14,11 +14,11 @@ use crate::views::{Subject, count};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// Upper bound for files, and for missing libraries, without `-v`.
+/// Upper bound for the entries of files, and for the findings, without `-v`.
 const MOST: usize = 40;
 /// Maximum number of members of one archive that are shown individually without `-v`.
 const MOST_MEMBERS: usize = 4;
-/// Minimum width of the matrix for one library, and for the name of a target, in columns.
+/// Minimum widths of the column of a library and of the column of target names, in characters.
 const CELL: usize = 4;
 const NAME: usize = 17;
 
@@ -47,12 +47,12 @@ struct Group<'a> {
     /// Number of wrappers that name kpack files, and the paths of the kpack files.
     kpack: usize,
     kpack_paths: BTreeSet<&'a [u8]>,
-    /// Number of members, if the archive has too many to show each.
+    /// Number of members, if the archive has too many to show each; otherwise 0.
     members: usize,
 }
 
-/// Each file with its containers and targets. Code objects in one directory share an entry, and so
-/// do the members of an archive that has many.
+/// Writes each file with its containers and targets. Without `-v`, code objects in one directory
+/// share an entry, and so do the members of an archive that has many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
@@ -97,7 +97,7 @@ fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The databases of each directory: kinds, sizes and targets.
+/// Writes the kinds, sizes and targets of the databases in each directory.
 fn databases(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut dirs: BTreeMap<String, Vec<&Database>> = BTreeMap::new();
     for database in &audit.devices.databases {
@@ -135,7 +135,7 @@ fn databases(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()>
 /// Format, version and compression of a container.
 type Form = (Kind, Option<u16>, Option<Compression>);
 
-/// Containers and targets of files, in lines.
+/// The lines about the containers and targets of an entry.
 fn describe(group: &Group<'_>) -> Vec<String> {
     let containers = &group.containers;
     let mut kinds: BTreeMap<Form, (usize, u64)> = BTreeMap::new();
@@ -221,7 +221,7 @@ fn letter(coverage: Coverage) -> &'static str {
     }
 }
 
-/// The matrix of targets and numbered libraries, in as many blocks as the width needs.
+/// Writes the matrix of targets and numbered libraries, in as many blocks as the width needs.
 fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io::Result<()> {
     for (number, row) in scope.rows.iter().enumerate() {
         writeln!(out, "{:>4}  {}", number + 1, style.fit(&shown(audit, &row.path), 6))?;
@@ -259,7 +259,7 @@ fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io
     writeln!(out)
 }
 
-/// The device code missing for the requested target.
+/// Writes the libraries and data directories without code for the requested target.
 fn answers(audit: &Audit, view: &Gpu, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let Some(target) = &view.target else { return Ok(()) };
     let mut told = BTreeSet::new();
@@ -291,7 +291,7 @@ fn answers(audit: &Audit, view: &Gpu, style: Style, out: &mut dyn Write) -> io::
     writeln!(out)
 }
 
-/// The findings about device code, each in one line.
+/// Writes the findings about device code, each in one line.
 fn findings(subject: &Subject<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let is_gpu = |rule: &str| rule.starts_with("gpu-");
     let found = subject.report.findings.iter().filter(|finding| is_gpu(&finding.rule));

@@ -38,13 +38,13 @@ pub struct Scope {
     pub root: Option<PathBuf>,
     /// The HIP runtime.
     pub runtime: Option<PathBuf>,
-    /// The profile that applies.
+    /// The patches of the HIP runtime that are assumed.
     pub profile: Profile,
-    /// The reason why it applies.
+    /// The reason for `profile`.
     pub reason: String,
     /// The targets that are checked, sorted.
     pub targets: Vec<TargetId>,
-    /// The device code.
+    /// One row for each library or data directory.
     pub rows: Vec<Row>,
 }
 
@@ -55,12 +55,12 @@ pub struct Row {
     pub path: PathBuf,
     /// The coverage of each target of the scope, in the same order.
     pub coverage: Vec<Coverage>,
-    /// Its own targets.
+    /// The targets for which it has code.
     pub offers: Vec<Offer>,
 }
 
 impl Gpu {
-    /// The device code of an audit.
+    /// The coverage of all files of an audit, and of each entry point.
     pub fn new(audit: &Audit, plan: &Plan) -> Self {
         let devices = &audit.devices;
         let target = plan.gpu.as_ref().and_then(|request| request.target.clone());
@@ -124,7 +124,7 @@ impl Scope {
     }
 }
 
-/// The targets that an option or a policy requests.
+/// The targets that an option or a policy requests; `None` if neither does.
 fn asked(plan: &Plan, target: Option<&TargetId>) -> Option<Vec<TargetId>> {
     if let Some(target) = target {
         return Some(vec![target.clone()]);
@@ -142,7 +142,7 @@ fn all_targets(audit: &Audit, units: &[Unit]) -> Vec<TargetId> {
     all.into_iter().collect()
 }
 
-/// The path of a unit.
+/// The path of a library, or of a data directory.
 pub(crate) fn path(audit: &Audit, unit: Unit) -> &Path {
     match unit {
         Unit::File(file) => &audit.corpus.files[file].path,

@@ -1,9 +1,9 @@
 //! `tree` for people: a page for each entry point. Each file is expanded where the loader loads it
-//! first. Needs that are shown elsewhere share one line. Missing libraries and the summary come
-//! last.
+//! first. Needs that find objects loaded earlier share one line. Missing libraries and the summary
+//! come last.
 //!
-//! The number of lines is the number of nodes and edges. A file deeper than [`DEEPEST`] starts
-//! again at the left margin, so that a long chain is not wider than a short one.
+//! The number of lines grows with the number of nodes and edges. A file deeper than [`DEEPEST`]
+//! starts again at the left margin, so that long chains do not make the page wider.
 
 use super::{Edge, Tag, Tree};
 use crate::audit::Audit;
@@ -110,7 +110,8 @@ impl<'t> Page<'_, 't> {
         }
         self.rows.push(Row::Heading(heading));
         self.blocks(file, &mut by_file);
-        // The remaining files were shown under an earlier entry point, but find other files here.
+        // The remaining files were shown under an earlier entry point, but their needs find other
+        // files under this one.
         for file in order.into_iter().filter(|file| *file != root_file(self.audit, root)) {
             if by_file.contains_key(&file) {
                 let path = self.path(file);
@@ -255,7 +256,7 @@ impl<'t> Page<'_, 't> {
         show(self.audit.text(edge.path))
     }
 
-    /// Names, packed into lines.
+    /// Writes names, packed into lines.
     fn loaded(&self, lines: &str, names: &[String], out: &mut dyn Write) -> io::Result<()> {
         let start = format!("{lines}loaded:");
         let indent = start.chars().count();

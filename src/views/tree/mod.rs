@@ -1,6 +1,5 @@
 //! `linkaudit tree`: the files that the entry points load, as one graph. A file is one node and a
-//! need is one edge, for any number of entry points and paths. So the graph is no larger than its
-//! input.
+//! need is one edge, regardless of the number of entry points and chains that lead to the file.
 //!
 //! An edge leads to the file that the need found under the first entry point that loads the needing
 //! file. If the need finds another file under another entry point, that is a further edge.
@@ -34,7 +33,7 @@ pub const OUTPUTS: &[Output<Tree>] = &[
 pub enum Tag {
     /// An entry of its dynamic section.
     Need(NeedKind),
-    /// ld.so.preload lists it, so every program needs it.
+    /// LD_PRELOAD or ld.so.preload names it.
     Preload,
 }
 
@@ -59,13 +58,13 @@ pub struct Edge {
     pub differs: bool,
     /// The file that has the need.
     pub from: FileId,
-    /// The name in the file.
+    /// The needed name, as written in the file.
     pub name: StrId,
-    /// The file that satisfies it; `None` if none was found.
+    /// The file that satisfies the need; `None` if none was found.
     pub to: Option<FileId>,
     /// The path by which the loader opened the file.
     pub path: StrId,
-    /// How it was found.
+    /// How the file was found.
     pub how: FoundBy,
     /// The object whose DT_RPATH found it.
     pub rpath_of: Option<FileId>,
@@ -102,8 +101,8 @@ struct Maker {
     known: FastSet<Key>,
     led: FastSet<(Key, Option<FileId>)>,
     edges: Vec<Edge>,
-    /// By entry point: needs that were searched for, as indices in `edges`, with the resolver's
-    /// edges.
+    /// For each entry point, the needs that were searched for: indices in `edges`, with the
+    /// resolver's edges.
     searched: IdVec<RootId, Vec<(usize, resolve::Edge)>>,
 }
 
@@ -113,7 +112,7 @@ impl Tree {
         Self::under(audit, plan, None)
     }
 
-    /// The graph of some entry points.
+    /// The graph of the entry points in `only`, or of all if it is `None`.
     pub(super) fn under(audit: &mut Audit, plan: &Plan, only: Option<&[RootId]>) -> Self {
         let mut maker = Maker::default();
         for (root, closure) in audit.closures.roots.entries() {
@@ -189,7 +188,7 @@ impl Maker {
         });
     }
 
-    /// Adds the paths that the searches skipped.
+    /// Adds the paths that the searches of the needs skipped.
     fn trace(&mut self, audit: &mut Audit, plan: &Plan) {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {

@@ -30,7 +30,8 @@ pub struct Copy {
     pub needed_by: Option<FileId>,
 }
 
-/// The other files of the libraries in `known` under these entry points, in scope order.
+/// The other files of the libraries in `known` under these entry points, in scope order. Files that
+/// a host program loads are not included.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
     let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();
@@ -52,8 +53,8 @@ pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -
     out
 }
 
-/// Other files with the needed name: the loader would find them if LD_LIBRARY_PATH had their
-/// directory.
+/// At most `MOST` other files with the needed name. The loader would find them if LD_LIBRARY_PATH
+/// had their directory.
 pub(super) fn instead(audit: &Audit, name: &[u8], found: Option<FileId>) -> Vec<FileId> {
     let has_name = |facts: &FileFacts| {
         let mut names = facts.names.iter().map(|other| &*other.path).chain([&*facts.path]);

@@ -81,7 +81,7 @@ impl Page<'_> {
         writeln!(self.out, "{text}")
     }
 
-    /// A sentence, wrapped.
+    /// Writes a sentence, wrapped.
     fn text(&mut self, text: &str) -> io::Result<()> {
         let lines = wrap(text, self.style.columns(), 0, DETAIL);
         lines.iter().enumerate().try_for_each(|(at, line)| {
@@ -90,7 +90,7 @@ impl Page<'_> {
         })
     }
 
-    /// A line below a row, wrapped.
+    /// Writes a line below a row, wrapped.
     pub(super) fn detail(&mut self, label: &str, text: &str) -> io::Result<()> {
         let taken = DETAIL + LABEL + 1;
         let mut shown = label;
@@ -102,7 +102,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A row of cells in columns. A longer row continues on the next line; names are never cut.
+    /// Writes cells in columns. A longer row continues on the next line; names are never cut.
     pub(super) fn row(&mut self, indent: usize, cells: &[Cell]) -> io::Result<()> {
         let columns = self.style.columns();
         let last = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |at| at + 1);
@@ -184,7 +184,7 @@ impl Cell {
         Self { text: text.into(), width, code: None }
     }
 
-    /// Less important text.
+    /// Text that is less important, shown dim.
     pub(super) fn dim(text: impl Into<String>) -> Self {
         Self { code: Some("2"), ..Self::new(text, 0) }
     }
@@ -204,7 +204,7 @@ impl Cell {
     }
 }
 
-/// The width of a column of paths: at most half of the line.
+/// The width of a column of paths: that of the longest path that takes at most half of the line.
 pub(super) fn column(style: Style, paths: impl Iterator<Item = String>) -> usize {
     let most = style.columns() / 2;
     paths.map(|path| path.chars().count()).filter(|width| *width <= most).max().unwrap_or(0)

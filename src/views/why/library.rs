@@ -40,15 +40,15 @@ pub struct Loaded {
 pub struct Requester {
     /// The file that has the need.
     pub file: FileId,
-    /// The name in the file.
+    /// The needed name, as written in the file.
     pub name: StrId,
     /// The reason for the need.
     pub tag: Tag,
-    /// The file that satisfies it.
+    /// The file that satisfies the need; `None` if none was found.
     pub to: Option<FileId>,
     /// The path by which the loader opened that file.
     pub opened: StrId,
-    /// How it was found.
+    /// How the file was found.
     pub how: FoundBy,
     /// The object whose DT_RPATH found it.
     pub rpath_of: Option<FileId>,
@@ -58,8 +58,8 @@ pub struct Requester {
     pub chain: Vec<FileId>,
     /// Paths that the search skipped.
     pub tried: Vec<Tried>,
-    /// With `--under`: the files of this name that a directory in LD_LIBRARY_PATH would bring.
-    /// `None` if such a directory would be searched too late or not at all.
+    /// With `--under`: the files that the need would find if LD_LIBRARY_PATH had their directory.
+    /// `None` without `--under`, or if LD_LIBRARY_PATH does not affect the need.
     pub instead: Option<Vec<FileId>>,
 }
 
@@ -73,19 +73,20 @@ impl Requester {
 /// The answer about a library.
 #[derive(Debug)]
 pub struct Library {
-    /// In byte order of their paths.
+    /// The files with the name, in byte order of their paths.
     pub providers: Vec<Provider>,
-    /// In byte order of their paths.
+    /// The needs, in byte order of the paths of their files.
     pub requesters: Vec<Requester>,
-    /// Programs that have it as interpreter.
+    /// Entry points that have the library as interpreter.
     pub programs: Vec<FileId>,
     /// With `--under`: other files of the library in the process.
     pub copies: Vec<Copy>,
 }
 
 impl Library {
-    /// The answer about the library `name`; `None` if no file and no need has this name. File names
-    /// count only if `by_file` is true. `graph` covers the entry points in `under`.
+    /// The answer about the library `name`; `None` if no file, no need and no interpreter has this
+    /// name. File names count only if `by_file` is true. `graph` covers the entry points in
+    /// `under`.
     pub(super) fn new(
         name: &[u8],
         audit: &Audit,
@@ -127,7 +128,8 @@ impl Library {
     }
 }
 
-/// Files that have this name: by path, file name, or DT_SONAME.
+/// Files that have this name: by path if it contains a slash, else by DT_SONAME, and by file name
+/// if `by_file` is true.
 fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
     let mut out = FastSet::default();
     if name.contains(&b'/') {
@@ -149,7 +151,7 @@ fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
     out
 }
 
-/// Programs whose PT_INTERP has this name or is one of `files`.
+/// Entry points whose PT_INTERP has this name or is one of `files`.
 fn programs(name: &[u8], audit: &Audit, files: &FastSet<FileId>) -> Vec<FileId> {
     let mut out: Vec<FileId> = Vec::new();
     for closure in &audit.closures.roots {

@@ -1,6 +1,6 @@
 //! `linkaudit why NAME`: the objects that need a library or refer to a symbol, the files that
 //! provide it, and the paths that were tried. `library` and `symbol` make the answers. `names`
-//! decides which of the two a name is, and `under` selects the entry point.
+//! finds the symbols that a name means, and `under` selects the entry point.
 
 mod asked;
 mod elsewhere;
@@ -47,7 +47,7 @@ pub struct Why {
     pub answer: Answer,
 }
 
-/// The meaning of a name.
+/// The meaning of a name, with the answer.
 #[derive(Debug)]
 pub enum Answer {
     /// A library: an object needs it by this name, or a file has the name.
@@ -88,7 +88,7 @@ impl Why {
         tree: &dyn tree::Tree,
         under: Option<&[RootId]>,
     ) -> Option<Answer> {
-        // A plain name is a C++ function only if no symbol has it as raw name.
+        // A plain name means a C++ function only if no symbol has it as raw name.
         let readings = [names::raw, names::functions]
             .into_iter()
             .flat_map(|names| TypedName::readings(name).map(move |asked| (names, asked)));
@@ -119,8 +119,8 @@ impl Why {
         Some(symbol)
     }
 
-    /// Known names that are similar. If only the version is unknown: the symbol with each of its
-    /// versions.
+    /// Known names that are similar. If only the version is unknown, these are the versions of the
+    /// symbol, each as `NAME@VERSION`.
     fn near(
         name: &[u8],
         audit: &mut Audit,

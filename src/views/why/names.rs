@@ -28,8 +28,8 @@ fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
     }
 }
 
-/// The raw names that `name` means: the name itself, and those whose demangled form is `name` or
-/// ends with it.
+/// The raw names that `name` means: the name itself and, if it reads like a demangled name, the raw
+/// names with that meaning (`Qualified::means`).
 pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedNames {
     let mut names = RequestedNames::default();
     names.insert(name, hash::gnu(name));
@@ -104,7 +104,7 @@ fn longest_identifier(text: &str) -> &str {
     words.max_by_key(|word| word.len()).unwrap_or_default()
 }
 
-/// Words that mangled names abbreviate.
+/// Words of demangled names that mangled names do not contain as text.
 const WORDS: &[&str] = &[
     "operator",
     "unsigned",
@@ -179,7 +179,8 @@ const WORDS: &[&str] = &[
     "__float128",
 ];
 
-/// Known names similar to `name`: libraries first, then symbols, then names of C++ and Rust.
+/// Known names similar to `name`: libraries first, then names of C++ and Rust, then symbols. If
+/// `name` reads like a demangled name, only names of C++ and Rust.
 pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
     let Ok(text) = std::str::from_utf8(name) else { return Vec::new() };
     if reads_demangled(text) {
@@ -205,8 +206,8 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
     out
 }
 
-/// Names of C++ and Rust that end like `text`. For text without `::`, the members with exactly that
-/// name.
+/// Names of C++ and Rust with an end similar to `text`. For text without `::`, the members with
+/// exactly that name.
 fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let Some(typed) = Qualified::new(text) else { return Vec::new() };
     let Some(own) = typed.end(typed.depth()) else { return Vec::new() };
@@ -229,12 +230,12 @@ fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     found.into_iter().take(MOST_NEAR).map(|(_, name)| name.into_bytes()).collect()
 }
 
-/// The most similar names, closest first.
+/// The names within the number of edits of a typing error, closest first.
 fn closest<'n>(text: &str, all: impl Iterator<Item = &'n [u8]>) -> Vec<Vec<u8>> {
     within(text, most_edits(text), all)
 }
 
-/// The names at a distance of at most `most` edits, closest first.
+/// The names at a distance of at most `most` edits, closest first, up to `MOST_NEAR`.
 pub(super) fn within<'n>(
     text: &str,
     most: usize,

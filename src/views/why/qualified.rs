@@ -21,7 +21,7 @@ const SPECIAL: &[&str] = &[
     "TLS wrapper function for ",
 ];
 
-/// Operators. Each one precedes its own prefixes.
+/// Operators. Each comes before the operators that are prefixes of it.
 const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
     "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
@@ -65,7 +65,7 @@ const NUMBERS: &[(&str, &str)] = &[
     ("(unsigned long long)", "ull"),
 ];
 
-/// `text` with the kept spelling where demanglers differ.
+/// `text` with one spelling for each part that demanglers spell in two ways.
 pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     for (other, kept) in SPELLINGS {
@@ -158,7 +158,8 @@ impl<'t> Qualified<'t> {
             && pairs.all(|(own, other)| is_same(own, other))
     }
 
-    /// Its last `count` components, without parameters, tags and template arguments.
+    /// Its last `count` components, without parameters, tags and template arguments. `None` if
+    /// there are fewer, or for a generated table or helper.
     pub(super) fn end(&self, count: usize) -> Option<String> {
         let first = self.components.len().checked_sub(count)?;
         let bare = |component: &&str| without(&without(component, '['), '<');
@@ -201,7 +202,7 @@ fn without(component: &str, open: char) -> String {
     kept + rest
 }
 
-/// Text with only the blanks that separate words: demanglers differ in all others.
+/// Text without blanks, except those that separate words: demanglers differ in all others.
 fn tight(text: &str) -> String {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut out = String::with_capacity(text.len());
@@ -214,7 +215,8 @@ fn tight(text: &str) -> String {
     out
 }
 
-/// The length of an operator's name at the start of `text`, without template arguments.
+/// The length of an operator's name at the start of `text`, without template arguments; `None` if
+/// there is no operator.
 fn operator(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("operator")?;
     let word = text.len() - rest.len();
@@ -233,7 +235,8 @@ fn operator(text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// The length of the bracketed text at the start of `text`. A `>` closes only a `<`.
+/// The length of the bracketed text at the start of `text`; `None` if a bracket is not closed. A
+/// `>` closes only a `<`.
 fn bracketed(text: &str) -> Option<usize> {
     let mut open: Vec<u8> = Vec::new();
     for (at, byte) in text.bytes().enumerate() {

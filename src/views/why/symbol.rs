@@ -74,7 +74,7 @@ pub struct InScope {
     pub taken: u32,
 }
 
-/// A symbol that a file refers to.
+/// A reference of a file to a symbol.
 #[derive(Debug)]
 pub struct Requester {
     /// The file that has the reference.
@@ -102,11 +102,11 @@ pub struct Near {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// The difference.
+    /// The difference from the reference, in words.
     pub reason: &'static str,
 }
 
-/// The result of a reference under one entry point.
+/// The result of looking up a reference under one entry point.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// The entry point.
@@ -115,10 +115,10 @@ pub struct Bound {
     pub provider: Option<usize>,
     /// True if a relocation uses the reference.
     pub used: bool,
-    /// The state of an undefined reference.
+    /// The state that the diagnosis gives to an undefined reference, if any.
     pub state: Option<ReferenceState>,
     /// The files that were searched, in order, up to the definition. `Some` only if the answer is
-    /// restricted to one entry point.
+    /// restricted to one entry point and a relocation uses the reference.
     pub searched: Option<Vec<FileId>>,
 }
 
@@ -132,9 +132,9 @@ impl Bound {
 /// The answer about a symbol.
 #[derive(Debug)]
 pub struct Symbol {
-    /// In byte order of their paths.
+    /// The definitions, in byte order of the paths of their files.
     pub providers: Vec<Provider>,
-    /// In byte order of their paths.
+    /// The references, in byte order of the paths of their files.
     pub requesters: Vec<Requester>,
     /// The scopes in which undefined references were looked up, each under its first entry point.
     pub searched: Vec<Searched>,
@@ -162,8 +162,8 @@ type Met = (RootId, Option<Key>, bool, Option<Vec<FileId>>);
 /// The part of the answer that was requested.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
-    /// Only references to this version, and definitions that have it or are bound to by such
-    /// references.
+    /// Only references to this version, and definitions that have it or to which such references
+    /// are bound.
     pub(super) version: Option<&'a [u8]>,
     /// Only these entry points.
     pub(super) under: Option<&'a [RootId]>,
@@ -175,7 +175,7 @@ struct Maker<'a> {
     part: Part<'a>,
     providers: BTreeMap<Key, Provider>,
     requesters: BTreeMap<Key, Requester>,
-    /// True for symbols that a relocation uses.
+    /// For each symbol that was checked: true if a relocation uses it.
     used: FastMap<Key, bool>,
     bound: BTreeMap<Key, Vec<Met>>,
 }
@@ -214,7 +214,7 @@ impl Symbol {
         is_known.then_some(symbol)
     }
 
-    /// Its versions, each as `NAME@VERSION`.
+    /// Its versions, each as `NAME@VERSION`; the plain name for symbols without a version.
     pub(super) fn versions(&self) -> Vec<Vec<u8>> {
         let defined = self.providers.iter().map(|one| (&one.symbol, &one.version));
         let asked = self.requesters.iter().map(|one| (&one.symbol, &one.version));
@@ -311,7 +311,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The files that are searched for a reference, up to `provider`.
+    /// The files that are searched for a reference, up to `provider`. `None` if the answer is not
+    /// restricted to one entry point.
     fn searched(
         &self,
         closure: &Closure,
@@ -371,8 +372,7 @@ impl Maker<'_> {
         });
     }
 
-    /// Adds references of files that no entry point loads, including entry points with fatal
-    /// errors.
+    /// Adds references of files that no entry point loads.
     fn lone(&mut self) {
         let loaded = FirstLoader::new(&self.audit.closures);
         let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();

@@ -15,9 +15,9 @@ use std::io;
 /// Upper bound for the groups of entry points shown without `-v`.
 const MOST_GROUPS: usize = 3;
 
-/// Definitions in lookup order, by index, each with true if an object binds to it. `None` stands
-/// for a definition in the entry point itself, so that entry points with the same order share a
-/// group.
+/// Definitions in lookup order, by index, each with true if an object binds to it. The index is
+/// `None` for a definition in the entry point itself, so that entry points with the same order
+/// share a group.
 type Order = Vec<(Option<usize>, bool)>;
 
 impl Page<'_> {
@@ -56,7 +56,7 @@ impl Page<'_> {
         writeln!(self.out, "{}: a symbol; {verdict}; {defined}{under}", show(name))
     }
 
-    /// The raw names, if they differ from the demangled ones.
+    /// Writes the raw names, each with its demangled form.
     fn names(&mut self, symbol: &Symbol) -> io::Result<()> {
         let defined = symbol.providers.iter().map(|provider| &provider.symbol);
         let asked = symbol.requesters.iter().map(|requester| &requester.symbol);
@@ -74,7 +74,7 @@ impl Page<'_> {
         self.more(names.len())
     }
 
-    /// Definitions in lookup order, for each group of entry points with the same order.
+    /// Writes the definitions in lookup order, for each group of entry points with the same order.
     fn scopes(&mut self, symbol: &Symbol) -> io::Result<()> {
         let mut by_root: BTreeMap<RootId, Vec<(u32, usize, u32)>> = BTreeMap::new();
         for (at, provider) in symbol.providers.iter().enumerate() {
@@ -146,7 +146,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Definitions in audited files and files of `--lib-path` that are in no scope.
+    /// Writes definitions in audited files and files of `--lib-path` that are in no scope.
     fn outside(&mut self, providers: &[symbol::Provider]) -> io::Result<()> {
         let facts = |file: FileId| &self.audit.corpus.files[file];
         let at_hand = |provider: &&symbol::Provider| {
@@ -228,7 +228,7 @@ impl Page<'_> {
     }
 }
 
-/// A binding that a reference has under some entry points.
+/// A result of a reference, with the entry points under which the reference has it.
 struct Reached {
     what: Cell,
     state: Option<String>,

@@ -12,7 +12,7 @@ use crate::report::model::Finding;
 use crate::rules::NearMisses;
 use std::collections::BTreeSet;
 
-/// The states of all references.
+/// The states of all undefined references.
 pub(super) fn reference_states(audit: &Audit, plan: &Plan) -> ReferenceStates {
     let key = |one: &ReferenceUnderRoot| (one.root, (one.file, one.symbol));
     audit.reference_states(plan).iter().map(|one| (key(one), one.state)).collect()
@@ -42,7 +42,7 @@ pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
     }
 }
 
-/// The first entry point under which `check` reports a reference.
+/// The first result of a reference that `check` treats as undefined.
 fn reported(requester: &Requester) -> Option<&Bound> {
     requester.bound.iter().find(|bound| bound.state == Some(ReferenceState::Undefined))
 }

@@ -50,7 +50,7 @@ impl Page<'_> {
         }
     }
 
-    /// Definitions that nearly fit a reference.
+    /// Writes the definitions that nearly fit a reference.
     pub(super) fn near_misses(&mut self, requester: &Requester) -> io::Result<()> {
         for near in &requester.near {
             let raw = show(&near.symbol);
@@ -66,7 +66,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The scopes in which undefined references were looked up.
+    /// Writes the scopes in which undefined references were looked up.
     pub(super) fn searched(&mut self, symbol: &Symbol) -> io::Result<()> {
         let shown_above = |r: &Requester| r.bound.iter().any(|bound| bound.searched.is_some());
         if symbol.searched.is_empty() || symbol.requesters.iter().any(shown_above) {
@@ -88,7 +88,7 @@ impl Page<'_> {
         }
     }
 
-    /// The files of a scope in search order.
+    /// Writes the files of a scope in search order.
     pub(super) fn searched_files(&mut self, label: &str, files: &[FileId]) -> io::Result<()> {
         let verbose = self.style.verbose;
         let shown = |file: &FileId| {
@@ -101,7 +101,7 @@ impl Page<'_> {
         self.detail(label, &format!("{number}: {names}"))
     }
 
-    /// The candidates and next steps that `check` reports for these references.
+    /// Writes the candidates and next steps that `check` reports for these references.
     pub(super) fn steps(&mut self, symbol: &Symbol) -> io::Result<()> {
         let audit = self.audit;
         let requesters = || symbol.requesters.iter();

@@ -111,7 +111,7 @@ fn near<'f>(typed: &Path, entries: impl Iterator<Item = &'f FileFacts>) -> Vec<S
     out
 }
 
-/// The index of a module in the scope.
+/// The index of a module in the scope; `None` if it is not in the scope.
 pub(super) fn position(closure: &Closure, module: ModuleId) -> Option<u32> {
     let place = closure.whole_scope().position(|other| other == module)?;
     u32::try_from(place).ok()

@@ -26,7 +26,7 @@ pub(in super::super) fn render(
     summary(subject, (view, installed), style, out)
 }
 
-/// One archive.
+/// Writes the entry of one archive.
 fn entry(
     view: &Archive,
     broken: &Broken,
@@ -68,7 +68,7 @@ fn entry(
     if style.quiet { Ok(()) } else { writeln!(out) }
 }
 
-/// The heading of an archive, wrapped: its path is never split.
+/// Writes the heading of an archive, wrapped: its path is never split.
 fn title(
     path: &str,
     text: &str,
@@ -90,7 +90,7 @@ fn title(
     }
 }
 
-/// Names with the members that refer to them.
+/// Writes names with the members that refer to them.
 fn names(
     view: &Archive,
     list: &[Undefined],
@@ -133,7 +133,7 @@ fn referrers(undefined: &Undefined, library: &ArchiveSet, style: Style) -> Strin
     }
 }
 
-/// Unread members that may define the unknown names.
+/// Writes unread members that may define the unknown names.
 fn unread(
     view: &Archive,
     library: &ArchiveSet,
@@ -149,7 +149,7 @@ fn unread(
     Ok(())
 }
 
-/// The summary, also of the table.
+/// Writes the summary; the table also ends with it.
 pub(super) fn summary(
     subject: &Subject<'_>,
     (view, installed): (&Archive, &Installed),

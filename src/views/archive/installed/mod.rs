@@ -1,5 +1,6 @@
 //! `archive --self`: the archives of a prefix that cannot be linked with the files of the prefix.
-//! [`Archive::coverage`] has all names that stay undefined; here they are by archive.
+//! [`Archive::coverage`] has all names that stay undefined; [`Installed::broken`] has them by
+//! archive.
 
 pub(super) mod human;
 pub(super) mod table;
@@ -17,21 +18,22 @@ use std::path::PathBuf;
 
 /// The part of the answer that only `--self` has.
 pub struct Installed {
-    /// `--self`
+    /// The directories of `--self`.
     pub dirs: Vec<PathBuf>,
     /// Number of shared libraries that were searched for definitions.
     pub libraries: usize,
     /// True if a C library is among the files.
     pub has_libc: bool,
-    /// The archives that cannot be linked, by path, without those that are part of another.
+    /// The archives with undefined or unknown names, by path, without those that are part of
+    /// another.
     pub broken: Vec<Broken>,
 }
 
-/// An archive that cannot be linked.
+/// An archive with undefined names, which cannot be linked, or with unknown names.
 pub struct Broken {
-    /// The archive with the names that stay undefined.
+    /// The archive with its undefined and unknown names.
     pub found: Unlinkable,
-    /// Archives that cannot be linked either, and whose members are all in this archive too.
+    /// Other archives with undefined or unknown names whose members are all in this archive too.
     pub parts: Vec<ArchiveId>,
 }
 
@@ -44,7 +46,7 @@ impl Broken {
 }
 
 impl Archive {
-    /// Answers the question about all archives below `dirs`.
+    /// Finds the archives below `dirs` that cannot be linked.
     pub fn installed(
         audit: &Audit,
         plan: &Plan,
@@ -94,7 +96,8 @@ impl Archive {
     }
 }
 
-/// The archives that cannot be linked. Those that are part of another one become its `parts`.
+/// An entry for each archive of `found`, except those that are part of another one; they are in its
+/// `parts`.
 fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<Broken> {
     let library = &audit.library;
     let archives: Vec<ArchiveId> = found.iter().map(|one| one.archive).collect();
