@@ -32,9 +32,9 @@ impl Libraries<'_> {
     }
 }
 
-/// The references of a shared object, for a link that has it as an input. A name with a version is
-/// spelled `name@version`, as linkers do.
-fn references(object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
+/// The references of a linked object. If `versioned` is set, the object is an input of a link: a name
+/// with a version is spelled `name@version`, as linkers do.
+pub fn link_references(object: &Object, versioned: bool) -> Vec<(Box<[u8]>, SymbolKind)> {
     let references = object.references.iter().filter_map(|reference| {
         let kind = match reference.kind {
             RefKind::Strong | RefKind::Canonical => SymbolKind::Undefined,
@@ -42,7 +42,8 @@ fn references(object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
             RefKind::Copy { .. } | RefKind::Unhashed => return None,
         };
         let mut name = object.reference_name(reference).to_vec();
-        if let Some(entry) = object.versions.entry(reference.version) {
+        let entry = object.versions.entry(reference.version);
+        if let Some(entry) = entry.filter(|_| versioned) {
             name.push(b'@');
             name.extend_from_slice(object.str(entry.name));
         }
@@ -67,7 +68,7 @@ impl Audit {
         let linked = object.filter(|object| object.is_dynamic());
         let (mut hidden, mut lto): (Vec<Box<[u8]>>, _) = (Vec::new(), false);
         let symbols = if let Some(object) = linked {
-            if input { references(object) } else { self.linked_symbols(file, object) }
+            if input { link_references(object, true) } else { self.linked_symbols(file, object) }
         } else {
             let members = self.corpus.members(file).ok()?;
             let only = members.list.first().filter(|_| members.damage.is_empty())?;
@@ -104,6 +105,21 @@ impl Audit {
             }
         }
         undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined)).collect()
+    }
+
+    /// The libraries that `file` needs directly, under the first entry point that loads it.
+    pub fn needed_by(&self, file: FileId) -> Vec<FileId> {
+        let Some(root) = FirstLoader::new(&self.closures).of(file) else { return Vec::new() };
+        let closure = &self.closures.roots[root];
+        let module = closure.found().find(|(_, found)| *found == file);
+        let needs = module.into_iter().flat_map(|(module, _)| closure.needs(module));
+        let mut out: Vec<FileId> = Vec::new();
+        for library in needs.filter_map(|edge| closure.module(edge.to).file) {
+            if !out.contains(&library) {
+                out.push(library);
+            }
+        }
+        out
     }
 
     /// The objects that are loaded together with any of `files`, under the first entry point that

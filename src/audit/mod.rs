@@ -42,7 +42,7 @@ pub use dlopens::MissingDlopen;
 pub use explained::Explained;
 pub use installed::{Installed, InstalledLibrary, Standing};
 pub use left_out::LeftOut;
-pub use linked::{LIBC_NONSHARED, Libraries};
+pub use linked::{LIBC_NONSHARED, Libraries, link_references};
 pub use package_text::{
     CMakePackage, MissingFlag, MissingHeader, PackageText, PkgConfigFile, TextPath, TextPathKind,
     Undecided, Unmet, cmake_package_name,

@@ -7,7 +7,7 @@ use super::{link_order, linkable};
 use crate::audit::Audit;
 use crate::cover::{By, Coverage, Input, Linker};
 use crate::format::elf::Object;
-use crate::id::{ArchiveId, FastSet, MemberId};
+use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::solve::{Solution, SymbolClosure, link_again};
 use crate::order;
 use crate::text::show;
@@ -27,7 +27,8 @@ pub(super) fn refusals(
     let Some(object) = audit.corpus.files[solution.file].object() else { return out };
     let mut left: Vec<&SymbolClosure> = solution.parts();
     left.retain(|part| !doubtful(part));
-    let link = Link { audit, tree, solution, object };
+    let needed = audit.needed_by(solution.file);
+    let link = Link { audit, tree, solution, object, needed };
     while let Some((which, why)) = link.refusal(&left) {
         let before = out.len();
         left.retain(|part| {
@@ -64,6 +65,8 @@ struct Link<'a> {
     tree: &'a dyn Tree,
     solution: &'a Solution,
     object: &'a Object,
+    /// The libraries that it needs.
+    needed: Vec<FileId>,
 }
 
 impl Link<'_> {
@@ -76,7 +79,8 @@ impl Link<'_> {
         }
         let mut clean: FastSet<MemberId> = members.into_iter().collect();
         for (name, linker) in Linker::ALL {
-            let coverage = link_again(self.audit, self.solution.file, *linker, &inputs);
+            let of = (self.solution.file, &*self.needed);
+            let coverage = link_again(self.audit, of, *linker, &inputs);
             if let Some((which, why)) = self.of_linker(parts, &coverage, &mut clean) {
                 return Some((which, format!("{why} ({name})")));
             }

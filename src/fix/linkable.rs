@@ -2,6 +2,7 @@
 //! local-exec TLS model, their strong definitions are duplicates, or they are built for another
 //! ABI. `prove` uses it: a fix with such a member is not verified.
 
+use super::mixed_tls;
 use crate::audit::Audit;
 use crate::cover::{Demand, OutputKind, demand};
 use crate::format::archive::{Global, LinkFacts, SymbolKind, Wanted};
@@ -150,6 +151,9 @@ impl<'a> Check<'a> {
         }
         for (member, why) in self.twice() {
             out.entry(member).or_insert(why);
+        }
+        for (member, why) in mixed_tls::members(self.audit, self.object, &self.facts) {
+            out.entry(member).or_insert_with(|| format!("{} {why}", self.name(member)));
         }
         out
     }

@@ -16,6 +16,7 @@ mod files;
 pub mod known;
 mod libraries;
 mod linkable;
+mod mixed_tls;
 
 pub mod fix_plan;
 mod link_order;

@@ -2,7 +2,7 @@
 //! answer, and this module splits it by symbol. The rule about lists and `fix::propose` share the
 //! result, which [`Solved`] caches.
 
-use crate::audit::{Audit, LIBC_NONSHARED};
+use crate::audit::{Audit, LIBC_NONSHARED, link_references};
 use crate::cover::{
     ArchiveSet, By, Coverage, Input, Link, Linker, LinkerDefined, Output, OutputKind, Question,
     Root, cover, in_order,
@@ -126,30 +126,41 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
 }
 
 /// Repeats the link of `file` by the rules of one linker, with further archives before the shared
-/// libraries.
-pub fn link_again(audit: &Audit, file: FileId, linker: Linker, archives: &[Input]) -> Coverage {
+/// libraries that it needs. An archive may satisfy any reference of the file, and references of
+/// these libraries too.
+pub fn link_again(
+    audit: &Audit,
+    (file, needed): (FileId, &[FileId]),
+    linker: Linker,
+    archives: &[Input],
+) -> Coverage {
     let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
-    let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
-    let symbols: BTreeSet<&[u8]> =
-        order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
-    let root = root(audit, (file, object), &symbols);
+    // The objects that it was linked from refer to names without versions.
+    let symbols = link_references(object, false);
+    let first = Root { symbols, ..root(audit, (file, object), &BTreeSet::new()) };
+    let roots: Vec<Root> = std::iter::once(first)
+        .chain(needed.iter().filter_map(|library| audit.cover_root(*library, true)))
+        .collect();
+    let objects = needed.iter().map(|library| audit.corpus.files[*library].object());
+    let objects: Vec<Option<&Object>> = std::iter::once(Some(object)).chain(objects).collect();
     let libraries = audit.libraries_of(&[file]);
     let added = archives.iter().filter_map(|input| match input {
         Input::Archive(archive) => Some(*archive),
         _ => None,
     });
     let added: Vec<ArchiveId> = added.collect();
-    let inputs = std::iter::once(Input::Root(0)).chain(archives.iter().cloned()).collect();
+    let inputs = std::iter::once(Input::Root(0)).chain(archives.iter().cloned());
+    let inputs = inputs.chain((1..roots.len()).map(Input::Root)).collect();
     let link = Link { linker, inputs, ..Link::default() };
     in_order(
         &Question {
             library: &audit.library,
-            roots: &[root],
+            roots: &roots,
             symbols: &[],
             all_members: false,
             archives: &added,
             candidates: &[],
-            objects: &[Some(object)],
+            objects: &objects,
             provided: &|name| libraries.define(name),
             output: Output { kind: output_kind(object), linker: Some(linker) },
             gc_sections: false,

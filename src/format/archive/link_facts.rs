@@ -374,7 +374,8 @@ fn parse<H: FileHeader<Endian = Endianness>>(
         let section = symbols.symbol_section(e, symbol, index).ok()?;
         let is_strong = symbol.st_bind() != elf::STB_WEAK;
         let is_restricted = symbol.st_visibility() != elf::STV_DEFAULT;
-        let name = if wanted.symbol(symbol.is_undefined(e), is_strong, is_restricted) {
+        let is_special = is_restricted || symbol.st_type() == elf::STT_TLS;
+        let name = if wanted.symbol(symbol.is_undefined(e), is_strong, is_special) {
             let name = plain(symbols.symbol_name(e, symbol).ok()?);
             if wanted.name(name) { out.keep(name)? } else { NAMELESS }
         } else {

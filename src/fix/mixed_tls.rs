@@ -1,0 +1,90 @@
+//! Members that use a name as a thread-local variable where another object of the link uses it as an
+//! ordinary symbol, or the reverse. GNU ld accepts no such mixture, not even with an undefined symbol
+//! (`elf_link_add_object_symbols` in `bfd/elflink.c`). A name that no member refers to has no conflict:
+//! `linkable` reports duplicate definitions.
+
+use crate::audit::Audit;
+use crate::format::archive::LinkFacts;
+use crate::format::elf::Object;
+use crate::id::{FastMap, FastSet, MemberId, NameId};
+use crate::text::show;
+use object::elf;
+
+/// The names that one object of the link uses, by their kind.
+#[derive(Default)]
+struct Used {
+    thread_local: FastSet<NameId>,
+    ordinary: FastSet<NameId>,
+}
+
+/// Members with such a name, each with the reason. `facts` has the thread-local symbols of members
+/// with their names.
+pub(super) fn members(
+    audit: &Audit,
+    object: &Object,
+    facts: &FastMap<MemberId, LinkFacts>,
+) -> Vec<(MemberId, String)> {
+    let library = &audit.library;
+    let thread_local: FastMap<MemberId, FastSet<NameId>> = facts
+        .iter()
+        .map(|(member, facts)| (*member, thread_local(audit, facts)))
+        .filter(|(_, names)| !names.is_empty())
+        .collect();
+    let of_object = of_object(audit, object, &thread_local);
+    let mut all = of_object.thread_local.clone();
+    all.extend(thread_local.values().flatten());
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    let mut members: Vec<MemberId> = facts.keys().copied().collect();
+    members.sort_unstable();
+    for member in members {
+        let own = thread_local.get(&member);
+        let is_own = |name: &NameId| own.is_some_and(|own| own.contains(name));
+        let mut used = library.symbols(member).map(|(name, _)| name);
+        let mixed = used.find(|name| match is_own(name) {
+            true => of_object.ordinary.contains(name),
+            false => all.contains(name),
+        });
+        out.extend(mixed.map(|name| {
+            let name = show(library.text(name));
+            (
+                member,
+                format!(
+                    "uses {name} as a thread-local variable where others do not, or the reverse"
+                ),
+            )
+        }));
+    }
+    out
+}
+
+/// The names of thread-local symbols of a member.
+fn thread_local(audit: &Audit, facts: &LinkFacts) -> FastSet<NameId> {
+    let symbols = facts.globals.iter().filter(|global| is_thread_local(global.kind));
+    symbols.filter_map(|global| audit.library.find(facts.name(global))).collect()
+}
+
+fn is_thread_local(kind: u8) -> bool {
+    elf::SymbolType(kind) == elf::STT_TLS
+}
+
+/// The thread-local names of the object, and those of members that it uses otherwise.
+fn of_object(audit: &Audit, object: &Object, members: &FastMap<MemberId, FastSet<NameId>>) -> Used {
+    let mut out = Used::default();
+    let asked: FastSet<NameId> = members.values().flatten().copied().collect();
+    let symbols = object.tables.as_ref().into_iter().flat_map(|tables| tables.symbols());
+    for symbol in symbols.filter(|symbol| elf::SymbolBind(symbol.bind) != elf::STB_LOCAL) {
+        if !is_thread_local(symbol.kind) && asked.is_empty() {
+            continue;
+        }
+        let Some(name) = audit.library.find(symbol.name) else { continue };
+        if is_thread_local(symbol.kind) {
+            out.thread_local.insert(name);
+        } else if asked.contains(&name) {
+            out.ordinary.insert(name);
+        }
+    }
+    out
+}
