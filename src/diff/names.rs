@@ -9,7 +9,7 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A name that the new side does not have.
+/// A name of an old file that no longer leads to the counterpart of that file.
 pub(super) struct LostName<'a> {
     pub(super) path: &'a Path,
     /// The file that had the name, and its counterpart.
@@ -39,7 +39,7 @@ impl LostName<'_> {
         (before.is_some() || self.is_further()) && is_needed(self.name(), self.new)
     }
 
-    /// True for a link that people and linkers use.
+    /// True for a link that linkers use (`libfoo.so`), and for a link to a program.
     fn is_for_people(&self) -> bool {
         self.is_further() && (self.name().ends_with(b".so") || !is_library(self.old))
     }

@@ -11,7 +11,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     if remedy.add.is_empty() {
         return out;
     }
-    // Members of the archives may refer to each other both ways, which one pass does not follow.
+    // Archives may refer to each other in a cycle. A linker that reads each archive once needs a
+    // group for that.
     out.bytes.extend(b"-Wl,--start-group");
     for archive in remedy.merged.iter().chain(&remedy.add) {
         out.bytes.push(b' ');
