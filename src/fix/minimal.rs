@@ -64,7 +64,8 @@ fn linked_files(audit: &Audit) -> impl Iterator<Item = FileId> {
     linked.map(|(file, _)| file)
 }
 
-/// Strong symbols of the merged archive that audited files contain.
+/// Strong symbols of the merged archive that audited files contain. An error if a file has no
+/// readable symbol table.
 fn taken(audit: &Audit, tree: &dyn Tree, fat: ArchiveId) -> Result<Vec<Box<[u8]>>, String> {
     let library = &audit.library;
     let mut out: BTreeSet<&[u8]> = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! The merged archive that a run repairs, and the position of an archive on its list. `propose`
-//! uses it.
+//! Finds the merged archive that a run repairs, and the position of a new archive on its list.
+//! `propose` uses it.
 
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, ListedArchive, Origin, Set, can_list};
@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// The position of an archive on a list.
 pub(super) struct ListPosition {
-    /// The set, by its index.
+    /// The index of the set; `None` if no set fits.
     pub(super) set: Option<usize>,
     /// The bare name, if it can be written in a list.
     pub(super) name: Option<Vec<u8>>,
@@ -33,7 +33,8 @@ pub(super) struct Listed<'a> {
     pub(super) list: DepsList,
 }
 
-/// The merged archive and its list: those given, or the only ones that fit.
+/// The merged archive and its list: those given, or the only ones that fit. An error if the request
+/// requires them and none or several fit.
 pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,
