@@ -48,8 +48,9 @@ pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> Referenc
     out
 }
 
-/// The link order that a set must keep when the archives in `new` join it, if the set is in link
-/// order now: no archive comes after one that it needs. `new` has the archives by name.
+/// The link order that a set must keep when the archives in `new`, by name, are added to it. Empty
+/// if the set is not in link order now: an archive comes after an archive that it needs. If
+/// `is_linked` is false, also empty if no archive in the set needs another one.
 pub(super) fn of_set(
     library: &ArchiveSet,
     (list, set): (&DepsList, usize),
