@@ -45,7 +45,8 @@ pub enum EvidenceKind {
     Change,
     /// One of several files of a process that have the same library or symbols, in scope order.
     Copy,
-    /// A reference that binds to a definition of a library other than its own.
+    /// A reference that binds to a definition in another library than the expected one, or in a
+    /// library that the file does not need itself.
     Bound,
     /// A file of the process that may load a library by this name with dlopen.
     MayLoad,

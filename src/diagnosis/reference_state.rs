@@ -58,7 +58,8 @@ pub struct Undefined(Vec<(RootId, Vec<Open>)>);
 /// The state of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReferenceState {
-    /// The program of the `[[host]]` entry with this index in the policy is assumed to define it.
+    /// The program of the `[[host]]` entry with this index in the policy is assumed to define it,
+    /// or to load the missing library that explains it.
     Assumed(usize),
     /// This program is assumed to define it, because it is inferred to load the entry point.
     Inferred(FileId),

@@ -60,7 +60,7 @@ pub(super) fn lost<'a>(
         let lost = all_names(old).filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());
-            // Loaders take the file that a link with the soname leads to.
+            // A loader that searches for the soname opens the file that the link leads to.
             let is_other = |file: &&File| {
                 old.soname.as_deref() == Some(last)
                     && file.path != new.path
@@ -113,7 +113,7 @@ pub(super) fn lost_links<'s, 'a>(
     old.links().iter().filter(is_lost).collect()
 }
 
-/// The paths of one side, below the prefix.
+/// The paths of one side, relative to the prefix and without store hashes.
 pub(super) struct Paths<'s, 'a> {
     /// Paths of files and of links to files.
     files: FastMap<Vec<u8>, &'a File>,

@@ -27,7 +27,7 @@ const ENOUGH: usize = 5;
 /// The property that two files of a pair have in common; `None` for files that it cannot pair.
 type Key<'k> = dyn Fn(&File) -> Option<Vec<u8>> + 'k;
 
-/// The files of two sides, and the counterparts of the old ones.
+/// The files of two sides: pairs of an old file and its counterpart, and files without counterpart.
 pub(super) struct Pairs<'a> {
     pub(super) both: Vec<(&'a File, &'a File)>,
     /// Old files without counterpart.

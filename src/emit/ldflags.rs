@@ -22,7 +22,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// Writes a word as shells and response files read it.
+/// Writes a word, quoted for shells and response files.
 pub(super) fn quote(word: &[u8], out: &mut Vec<u8>) {
     for b in word {
         match b {

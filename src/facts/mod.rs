@@ -37,10 +37,10 @@ pub struct FileFacts {
     pub path: Arc<Path>,
     /// `path`, or the target of the link at `path`. For a program, its directory is `$ORIGIN`.
     pub real: Arc<Path>,
-    /// The name that the file is started by: the first that the walk met, or the path of a
+    /// The path by which the file is started: the first name that the walk found, or the path of a
     /// dependency.
     pub typed: Arc<Path>,
-    /// Other names that the walk met.
+    /// Other names that the walk found.
     pub names: Vec<Name>,
     /// Identity, size and times.
     pub stat: Stat,

@@ -277,7 +277,7 @@ fn find<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// Section header `at` of those in `bytes`.
+/// The section header with the index `at` in `bytes`.
 pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     at: u64,

@@ -1,6 +1,6 @@
 //! Members of an archive that define given names, found through the GNU index alone if there is
-//! one. Also the names of all members, for the cross-check. `facts::answer` and
-//! `format::cross_check` call it.
+//! one. Also the names of all members, for the cross-check. `facts::answer`, `audit::definitions`
+//! and `format::cross_check` call it.
 
 use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, Special};
 use super::members::Members;

@@ -46,7 +46,7 @@ impl MemberHeader {
         })
     }
 
-    /// Reads the header at `at`.
+    /// Reads the header at `at`; `None` if no header is there.
     pub(super) fn read(file: &Handle, at: u64) -> Result<Option<Self>, ReadError> {
         Ok(Self::parse(&read_range(file, at, HEADER)?, at))
     }
