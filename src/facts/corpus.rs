@@ -142,7 +142,8 @@ impl Corpus {
         self.by_inode.get(&(stat.dev, stat.ino)).copied()
     }
 
-    /// The file to which `path` leads, if `path` is its real path or was probed.
+    /// The file to which `path` leads, if `path` is its [`FileFacts::path`], or was found by a walk
+    /// or probed.
     pub fn file_at(&self, path: &Path) -> Option<FileId> {
         use std::os::unix::ffi::OsStrExt as _;
         match self.places.get(path.as_os_str().as_bytes()) {
