@@ -30,7 +30,7 @@ pub enum EvidenceKind {
     Chain,
     /// A path that was tried.
     Tried,
-    /// A file that could satisfy it.
+    /// A file that could satisfy the need or the reference.
     Candidate,
     /// A file that refers to the symbol.
     Reference,
@@ -40,11 +40,13 @@ pub enum EvidenceKind {
     Explained,
     /// A definition in the scope that nearly fits.
     NearMiss,
-    /// A symbol that changed or is gone, in a comparison of two reports.
+    /// In a comparison of two reports: a symbol or name that changed or is gone, or a file that the
+    /// change breaks.
     Change,
     /// One of several files of a process that have the same library or symbols, in scope order.
     Copy,
-    /// A reference that binds to a definition of a library other than its own.
+    /// A reference that binds to a definition in another library than the expected one, or in a
+    /// library that the file does not need itself.
     Bound,
     /// A file of the process that may load a library by this name with dlopen.
     MayLoad,
@@ -145,8 +147,9 @@ impl Evidence {
         Self { path: Some(path), ..Self::new(kind) }
     }
 
-    /// True for a candidate that belongs to this system and not to the audited files. It depends on
-    /// the machine of the audit, so causes, levels and fixes ignore it.
+    /// True for a candidate that belongs to this system and not to the audited files. Such
+    /// candidates depend on the machine that runs the audit, so causes, levels and fixes ignore
+    /// them.
     pub fn is_of_system(&self) -> bool {
         let system = [INSTALLED, SHADOWED, REMOVED, INSTALLED_PROGRAM];
         self.how.as_deref().is_some_and(|how| system.contains(&how))
@@ -164,17 +167,18 @@ impl Evidence {
     }
 }
 
-/// `detail` of device code for a target that the policy does not list.
+/// `detail` of a finding about device code for a target that the policy does not list.
 pub const NOT_LISTED: &str = "not-listed";
 /// `how` of the largest sections or segments of a large image.
 pub const LARGEST: &str = "largest";
 /// `how` of a candidate that is a program: it may load the object, but cannot be linked.
 pub const PROGRAM: &str = "program";
-/// `how` of such a program outside of the audited files.
+/// `how` of a candidate that is a program outside of the audited files.
 pub const INSTALLED_PROGRAM: &str = "installed-program";
-/// `how` of a candidate outside of the audited files: a library of the system.
+/// `how` of a candidate that is a library or archive outside of the audited files.
 pub const INSTALLED: &str = "installed";
-/// `how` of a library of the system with a soname for which the process loads another file.
+/// `how` of a library outside of the audited files, if the process loads another file for its
+/// soname.
 pub const SHADOWED: &str = "shadowed";
 /// `how` of a file that an installed package lists and that does not exist.
 pub const REMOVED: &str = "removed";
@@ -220,11 +224,12 @@ pub enum Proof {
 pub struct Fix {
     /// Its kind.
     pub intent: FixKind,
-    /// The list to change.
+    /// The list of archives to change.
     pub list: Option<Arc<Path>>,
     /// The set within that list.
     pub set: Option<Vec<u8>>,
-    /// The new name on the list, or the archive's path.
+    /// The subject of the change: the name to add to the list, or an archive, library, entry of a
+    /// search path, needed name, file or component.
     pub entry: Option<Vec<u8>>,
     /// A file of the same name that exists elsewhere, for `InstallFile`.
     pub from: Option<Arc<Path>>,
@@ -308,7 +313,7 @@ pub enum CauseHint {
         /// The location of the entry.
         origin: Origin,
     },
-    /// An option would decide it, for this and other files.
+    /// The audit could decide the question with this option, for this and other files.
     MissingOption {
         /// The option.
         option: &'static str,
@@ -386,7 +391,7 @@ impl Finding {
         })
     }
 
-    /// Evidence of one kind.
+    /// The evidence of one kind.
     pub fn evidence_of(&self, kind: EvidenceKind) -> impl Iterator<Item = &Evidence> {
         self.evidence.iter().filter(move |evidence| evidence.kind == kind)
     }

@@ -1,7 +1,7 @@
-//! Decides the state of each undefined reference under each entry point: assumed, explained by a
-//! missing library, or undefined. Names that host programs define are found for all entry points in
-//! parallel. The other states need the candidate files that define a name, which the collector
-//! reads in between. [`super::builder`] merges equal facts.
+//! Decides the state of each undefined reference under each entry point: assumed to be defined by a
+//! host program, explained by a missing library, provided by the system, or undefined. The assumed
+//! references are found first, for all entry points in parallel. The other states need candidate
+//! files, which the collector reads after that. [`super::builder`] merges equal facts.
 
 use super::candidates::CandidateAnswer;
 use super::hosts::{Hosts, Patterns};
@@ -58,13 +58,15 @@ pub struct Undefined(Vec<(RootId, Vec<Open>)>);
 /// The state of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReferenceState {
-    /// The program of the `[[host]]` entry with this index in the policy defines it.
+    /// The program of the `[[host]]` entry with this index in the policy is assumed to define it,
+    /// or to load the missing library that explains it.
     Assumed(usize),
-    /// This program defines it; it is inferred to load the entry point.
+    /// This program is assumed to define it, because it is inferred to load the entry point.
     Inferred(FileId),
-    /// A missing library would define it: the object that needs the library, and its name.
+    /// A missing library explains it. The fields are the object that needs the library, and the
+    /// name of the library.
     Explained(FileId, StrId),
-    /// A library that the system provides defines it.
+    /// The system provides a library with this name, which may define it.
     Provided(StrId),
     /// Undefined.
     Undefined,
@@ -83,7 +85,8 @@ pub struct ReferenceUnderRoot {
     pub state: ReferenceState,
 }
 
-/// The states of all undefined references, in the order of the entry points.
+/// The states of the undefined references, in the order of the entry points. A reference is omitted
+/// if the system provides the library that should define its version.
 pub fn reference_states(
     source: DiagnosisInput<'_>,
     open: &Undefined,
@@ -135,7 +138,8 @@ impl Undefined {
         self.0.iter().map(|(root, list)| (*root, list.as_slice()))
     }
 
-    /// The names that no program is assumed to define. The audit searches candidate files for them.
+    /// The names of the references that no host program is assumed to define. The audit searches
+    /// candidate files for them.
     pub fn names(&self, source: DiagnosisInput<'_>) -> RequestedNames {
         let mut symbols: Vec<(FileId, SymbolIndex)> = Vec::new();
         for (root, list) in &self.0 {
@@ -157,7 +161,8 @@ impl Undefined {
         names
     }
 
-    /// Passes the state of each reference to `take`, in order.
+    /// Passes the state of each reference to `take`, in the order of the entry points. A reference
+    /// is omitted if the system provides the library that should define its version.
     pub(super) fn reference_states<'a>(
         &self,
         source: DiagnosisInput<'a>,
@@ -199,7 +204,8 @@ impl Undefined {
         }
     }
 
-    /// True if some unversioned reference is undefined under an entry point with missing libraries.
+    /// True if an entry point has missing or provided libraries, and an unversioned reference that
+    /// no host program is assumed to define.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &Open| {
             let closure = &source.closures.roots[root];
@@ -231,7 +237,8 @@ fn open<'a>(
         let Some(file) = closure.module(*module).file else { continue };
         for report in reports {
             let Report::Undefined { symbol, version, at_load, .. } = *report else { continue };
-            // A version names the library that should define the symbol; a program has no versions.
+            // A reference with a version names the library that should define it, so a host program
+            // does not.
             let host = match object.versions.entry(version) {
                 None => hosts.provider(closure, file, object.symbol_name(symbol)),
                 Some(_) => None,
@@ -273,10 +280,10 @@ impl Explainer<'_, '_> {
         }
     }
 
-    /// The library that explains an unversioned reference. A missing library whose candidate
-    /// defines the symbol comes first, then the first missing library without candidates, then a
-    /// provided one. If an archive defines the symbol, or a policy says that one should, the link
-    /// lost it: only a candidate explains it then.
+    /// The library that explains an unversioned reference. First comes a missing library with a
+    /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
+    /// then a provided library. If another archive defines the symbol, or a policy says that one
+    /// should, the link omitted the archive: then only a candidate explains the reference.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {

@@ -28,9 +28,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of symbols in the evidence of one finding.
+/// Maximum number of gone symbols, and of changed symbols, in the evidence of one finding.
 const MOST: usize = 10_000;
-/// Maximum number of pairs of symbol and user in the evidence of one finding.
+/// Maximum number of pieces of evidence about symbols in one finding, with one piece for each
+/// symbol and user.
 const MOST_PIECES: usize = 50_000;
 
 /// Compares two sides. Files of `against` count as users of the old side.
@@ -146,8 +147,8 @@ impl<'a> Comparison<'a, '_> {
         differs && (old.soname.is_some() || self.is_needed(soname(old), &new.path))
     }
 
-    /// The differences of the exports, without symbols that moved to a library that the new file
-    /// loads.
+    /// The differences between the exports of two files. A symbol that moved to a library that the
+    /// new file loads is not one. Empty if the exports of a side are unknown.
     fn changes(&self, old: &'a File, new: &'a File) -> Changes {
         if !self.old.has_exports() || !self.new.has_exports() {
             return Changes::default();
@@ -166,9 +167,9 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// The changes that count: all of a library, but only those of a program that break a plugin.
-    /// Programs also export symbols that they copy from libraries, or that are not meant for
-    /// plugins.
+    /// The changes to report. For a library, these are all; for a program, only those that break a
+    /// plugin. Programs also export symbols that they copy from libraries, or that are not meant
+    /// for plugins.
     fn that_count(&self, pair: [&File; 2], mut changes: Changes) -> Changes {
         if !is_library(pair[0]) {
             let is_used = |change: &Change| !self.users.of(change, pair).is_empty();
@@ -178,7 +179,8 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// Finds libraries that users loaded through another library, which no longer loads them.
+    /// Adds a finding for each library that an old library loaded and its counterpart does not
+    /// load, if files of `against` found symbols through it.
     fn dropped(&mut self, pairs: &Pairs<'a>) {
         let mut dropped: Vec<(&'a File, &'a File)> = Vec::new();
         for (old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
@@ -239,12 +241,12 @@ impl<'a> Comparison<'a, '_> {
         self.users = Users::new(self.against, (self.old, self.new), &names);
     }
 
-    /// True if a file besides `but` needs a library by name.
+    /// True if a file other than `but` needs a library by this name.
     fn is_needed(&self, library: &[u8], but: &Path) -> bool {
         self.needers.get(library).is_some_and(|all| all.iter().any(|path| *path != but))
     }
 
-    /// Files besides `but` that need a library by name.
+    /// Files other than `but` that need a library by this name.
     fn needed_by(&self, library: &[u8], but: &Path) -> BTreeSet<PathBuf> {
         let all = self.needers.get(library).into_iter().flatten();
         all.filter(|path| **path != but).map(|path| path.to_path_buf()).collect()
@@ -296,8 +298,8 @@ impl<'a> Comparison<'a, '_> {
         self.is_any_gone = true;
     }
 
-    /// Adds a finding for a changed soname. All symbols that are gone or changed are evidence:
-    /// users must be rebuilt anyway.
+    /// Adds a finding for a changed soname. Symbols that are gone or changed are evidence of this
+    /// finding and get no finding of their own: users must be rebuilt anyway.
     fn soname(&mut self, old: &File, new: &File, changes: &Changes) {
         let (before, now) = (soname(old).to_vec(), soname(new).to_vec());
         let users = self.needed_by(&before, &new.path);
@@ -321,8 +323,8 @@ impl<'a> Comparison<'a, '_> {
         self.findings.push(finding);
     }
 
-    /// Adds one finding for the changed symbols of a file. It is at most a warning if no file of
-    /// the new side or of `against` breaks.
+    /// Adds one finding for the gone or changed symbols of a file. It is at most a warning if no
+    /// file of the new side or of `against` breaks.
     fn symbols(
         &mut self,
         rule: &'static str,

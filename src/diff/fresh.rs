@@ -78,8 +78,9 @@ fn facts(finding: &Finding, path: PathBuf) -> Facts<'_> {
     (path, rule, keys)
 }
 
-/// Removes new findings that only follow from a lost library or symbol: a finding in `gone` names
-/// the same file and has at least the same level.
+/// Removes a new finding about a missing library or an undefined symbol if a finding in `gone`
+/// explains it: one that names the same file and the same library or symbol, and has at least the
+/// same level.
 pub(super) fn consequences_apart(fresh: Vec<Finding>, gone: &[Finding]) -> Vec<Finding> {
     let mut named: FastMap<(&Path, &[u8]), Level> = FastMap::default();
     for finding in gone {

@@ -1,10 +1,10 @@
 //! The difference of two reports: the findings that a new version of a prefix adds, fixes and
-//! keeps. `sides` holds the reports, and `pairs` finds the counterpart of each file. `names` and
-//! `search_paths` find lost names and entries, `symbols` compares exports, and `users` finds the
-//! files that a change breaks. `fresh` compares the findings of the audits. `compare` makes
-//! findings in the `words` of people, and `undecided` lists the comparisons that could not be made.
-//! `worse` makes a report of them, so that every output can write it; `human` and `json` add the
-//! improvements. No file is opened here.
+//! keeps. `sides` holds the reports, and `pairs` finds the counterpart of each file. `names` finds
+//! lost file names, `search_paths` finds lost entries of search paths, `symbols` compares exports,
+//! and `users` finds the files that a change breaks. `fresh` compares the findings of the audits.
+//! `compare` makes the findings, with texts from `words`, and `undecided` lists the comparisons
+//! that could not be made. `worse` makes a report of the new findings, so that every output can
+//! write it; `human` and `json` add the fixed findings and the added files. No file is opened here.
 
 mod compare;
 mod fresh;
@@ -40,7 +40,8 @@ pub struct Difference {
     pub added: Vec<String>,
     /// Number of findings that both sides have.
     pub unchanged: usize,
-    /// Number of files with a counterpart and without any difference that is compared.
+    /// Number of files with a counterpart and without a new finding. Findings about lost names, and
+    /// about libraries that a file no longer loads, do not count.
     pub same_files: usize,
     /// True if a new finding is about a file, an exported symbol, one of its versions or a GPU
     /// target that is gone.

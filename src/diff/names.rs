@@ -9,7 +9,7 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A name that the new side does not have.
+/// A name of an old file that no longer leads to the counterpart of that file.
 pub(super) struct LostName<'a> {
     pub(super) path: &'a Path,
     /// The file that had the name, and its counterpart.
@@ -39,7 +39,7 @@ impl LostName<'_> {
         (before.is_some() || self.is_further()) && is_needed(self.name(), self.new)
     }
 
-    /// True for a link that people and linkers use.
+    /// True for a link that linkers use (`libfoo.so`), and for a link to a program.
     fn is_for_people(&self) -> bool {
         self.is_further() && (self.name().ends_with(b".so") || !is_library(self.old))
     }
@@ -60,7 +60,7 @@ pub(super) fn lost<'a>(
         let lost = all_names(old).filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());
-            // Loaders take the file that a link with the soname leads to.
+            // A loader that searches for the soname opens the file that the link leads to.
             let is_other = |file: &&File| {
                 old.soname.as_deref() == Some(last)
                     && file.path != new.path
@@ -113,7 +113,7 @@ pub(super) fn lost_links<'s, 'a>(
     old.links().iter().filter(is_lost).collect()
 }
 
-/// The paths of one side, below the prefix.
+/// The paths of one side, relative to the prefix and without store hashes.
 pub(super) struct Paths<'s, 'a> {
     /// Paths of files and of links to files.
     files: FastMap<Vec<u8>, &'a File>,

@@ -4,10 +4,10 @@
 //!    directory of the same name
 //! 2. the file at the same path, or the file that a link at this path leads to
 //! 3. a library in the same directory with the same stem of the soname, or a program of the same
-//!    name
-//! 4. the file at the path of another release
+//!    name in any directory
+//! 4. the file at the same path if version numbers are ignored
 //! 5. the library with the same stem of the soname
-//! 6. the library that shares most symbols
+//! 6. the library that shares most exports
 //!
 //! In the second case, a new file may be the counterpart of several old ones.
 
@@ -18,7 +18,8 @@ use crate::report::model::File;
 use crate::text::last_part;
 use std::path::Path;
 
-/// The share of symbols that two libraries must have in common to be a pair, in percent.
+/// Libraries are paired by shared symbols only if the new library has at least this share of the
+/// exports of the old one, in percent.
 const SHARED: usize = 60;
 /// Libraries with fewer exports are not paired by shared symbols: two of them share many by chance.
 const ENOUGH: usize = 5;
@@ -26,7 +27,7 @@ const ENOUGH: usize = 5;
 /// The property that two files of a pair have in common; `None` for files that it cannot pair.
 type Key<'k> = dyn Fn(&File) -> Option<Vec<u8>> + 'k;
 
-/// The files of two sides, and the counterparts of the old ones.
+/// The files of two sides: pairs of an old file and its counterpart, and files without counterpart.
 pub(super) struct Pairs<'a> {
     pub(super) both: Vec<(&'a File, &'a File)>,
     /// Old files without counterpart.
@@ -64,14 +65,15 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
     Pairs { both, gone: left, added: right }
 }
 
-/// True for a digit of a number that a letter follows: `sha1sum` and `sha256sum` are not releases
-/// of one program.
+/// True if a letter follows the number that the digit at `at` belongs to: `sha1sum` and `sha256sum`
+/// are not releases of one program.
 fn is_of_word(path: &[u8], at: usize) -> bool {
     let rest = path[at..].iter().find(|byte| !byte.is_ascii_digit());
     rest.is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// A path with `0` in place of each number, as in `lib/python3.11` and `bin/app-1.0`.
+/// A path with `0` in place of each version number: `lib/python0` for `lib/python3.11`. A number
+/// stays if a letter follows it.
 pub(super) fn without_numbers(path: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(path.len());
     for (at, byte) in path.iter().enumerate() {
@@ -94,7 +96,7 @@ fn dir(file: &File) -> Vec<u8> {
     path[..end].to_vec()
 }
 
-/// Pairs two files with the same key, if no other file of either side has that key.
+/// Pairs two files with the same key, if no other unpaired file of either side has that key.
 fn take<'a>(
     left: &mut Vec<&'a File>,
     right: &mut Vec<&'a File>,
@@ -154,7 +156,7 @@ fn by_links<'a>(
     right.retain(|file| !taken.contains(&*file.path));
 }
 
-/// Pairs each remaining library with the one that shares most of its symbols.
+/// Pairs each remaining old library with the remaining new library that shares most of its exports.
 fn by_symbols<'a>(
     (old, left): (&Side<'_>, &mut Vec<&'a File>),
     (new, right): (&Side<'_>, &mut Vec<&'a File>),

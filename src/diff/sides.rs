@@ -23,12 +23,13 @@ pub struct Judge<'a> {
     pub waived: &'a (dyn Fn(&Fact) -> bool + Sync),
 }
 
-/// The symbols of the files of a report, by index in [`Report::files`]. Those of an audit are
-/// computed when they are compared, because all of them together can be larger than the rest.
+/// The exports and imports of the files of a report, by index in [`Report::files`]. Those of an
+/// audit are computed when they are compared, because all of them together can be larger than the
+/// rest of the report.
 pub enum Symbols<'a> {
-    /// Those of an audit.
+    /// Computed from the facts of an audit.
     Audit(AuditFacts<'a>),
-    /// Those that a report holds.
+    /// Read from a report.
     Report(&'a Report),
 }
 
@@ -51,8 +52,8 @@ impl Symbols<'_> {
         }
     }
 
-    /// True if two files have the same exports, as nearly all files of two releases have. It is
-    /// false if only the order of the symbol tables differs.
+    /// A fast test that nearly all files of two releases pass: true if two files have the same
+    /// exports in the same order. False also if one side is an audit and the other is a report.
     fn same_exports(&self, file: usize, other: &Symbols<'_>, of_other: usize) -> bool {
         match (self, other) {
             (Self::Audit(old), Symbols::Audit(new)) => {
@@ -75,7 +76,7 @@ pub struct Side<'a> {
     symbols: Symbols<'a>,
     /// The indices of the files in the report.
     indices: FastMap<&'a Path, usize>,
-    /// The first file of the prefix with each soname.
+    /// The first file of the prefix with each soname, or with this file name if it has no soname.
     by_soname: FastMap<&'a [u8], &'a File>,
     links: Vec<Link<'a>>,
 }
@@ -135,7 +136,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// True if a file has the same exports as one of another side.
+    /// True if a file and a file of another side have the same exports in the same order.
     pub(super) fn same_exports(&self, file: &File, other: &Side<'_>, of_other: &File) -> bool {
         let at = |side: &Side<'_>, file: &File| side.indices.get(&*file.path).copied();
         match (at(self, file), at(other, of_other)) {
@@ -168,8 +169,9 @@ impl<'a> Side<'a> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
 
-    /// The audited libraries that a file loads, directly or not. They are found by soname: if a
-    /// package is unpacked separately, its needs lead to files of the system or are not found.
+    /// The audited libraries that a file loads, directly or not. They are found by soname, not by
+    /// the resolved needs: if a package is unpacked separately, its needs lead to files of the
+    /// system or are not found.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);
@@ -252,7 +254,7 @@ pub(super) fn is_library(file: &File) -> bool {
     file.soname.is_some() || name.ends_with(b".so") || memchr::memmem::find(name, b".so.").is_some()
 }
 
-/// The soname, or the file name of a library without one.
+/// The soname, or the file name if the file has none.
 pub(super) fn soname(file: &File) -> &[u8] {
     file.soname.as_deref().unwrap_or_else(|| name(file))
 }

@@ -1,5 +1,5 @@
-//! Compares the exports of a library and its counterpart: finds the symbols that are gone, and
-//! those whose version, type, size, binding or visibility changed.
+//! Compares the exports of a file and its counterpart: finds the symbols that are gone, and those
+//! whose version, type, size, binding or visibility changed.
 
 use crate::demangle::demangle;
 use crate::id::{FastMap, FastSet};
@@ -8,7 +8,7 @@ use crate::report::model::{Export, ExportKind};
 use crate::text::show;
 use std::collections::BTreeMap;
 
-/// A symbol with the difference in words.
+/// A symbol that is gone or changed, with the difference in words.
 pub(super) struct Change {
     pub(super) name: Vec<u8>,
     pub(super) version: Option<Vec<u8>>,
@@ -23,9 +23,11 @@ enum Kind {
     Gone,
     /// The symbol has only other versions.
     Version,
-    /// It has no version any more. Loaders accept that if the library still defines the version.
+    /// The symbol has no version any more. Loaders still bind a reference with the old version if
+    /// the library defines that version.
     Unversioned { defined: bool },
-    /// Its version is not the default any more: references without a version do not find it.
+    /// The version of the symbol is not the default any more: references without a version do not
+    /// find it.
     Hidden,
     /// The type or size changed.
     Data,
@@ -65,7 +67,7 @@ impl Change {
     }
 }
 
-/// The differences of the exports of two libraries.
+/// The differences between the exports of two files.
 #[derive(Default)]
 pub(super) struct Changes {
     pub(super) gone: Vec<Change>,
@@ -126,9 +128,10 @@ impl<'a> Versions<'a> {
 }
 
 impl Changes {
-    /// Removes lost symbols that `beside` defines, the exports of the libraries that the new one
-    /// loads. A reference with a version also names its library, which must still define that
-    /// version, or no version at all.
+    /// `beside` holds the exports of the libraries that the new library loads. Removes a lost
+    /// symbol that one of them defines; if its type or size differs, it counts as changed. A
+    /// reference with a version also names the new library, which must still define that version,
+    /// or no versions at all.
     pub(super) fn take_moved(
         &mut self,
         old: &[Export<'_>],
@@ -177,7 +180,7 @@ pub(super) fn is_marker(export: &Export<'_>) -> bool {
         && export.size.unwrap_or_default() == 0
 }
 
-/// The difference of type or size.
+/// The difference of type or size in words, if there is one.
 fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     if old.kind != new.kind && old.kind != ExportKind::Other && new.kind != ExportKind::Other {
         return Some(format!("{} before, {} now", old.kind.words(), new.kind.words()));
@@ -194,7 +197,7 @@ fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<String> {
     is_lost.then(|| "default version before, not now".to_owned())
 }
 
-/// The difference of binding or visibility.
+/// The difference of binding or visibility in words, if there is one.
 fn binding(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     if old.binding != new.binding {
         return Some(format!("{} before, {} now", old.binding.word(), new.binding.word()));
@@ -212,7 +215,7 @@ fn versions(old: &Export<'_>, new: &[&Export<'_>]) -> String {
     format!("{} before, {} now", word(old.version.as_deref()), now.join(" and "))
 }
 
-/// The C++ class or namespace; empty for a plain name.
+/// The C++ class or namespace of a symbol; empty if it has none.
 fn class(name: &[u8]) -> String {
     let Some(text) = demangle(name) else { return String::new() };
     let text = text.split_once(" for ").map_or(&*text, |(_, rest)| rest);

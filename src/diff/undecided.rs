@@ -23,8 +23,8 @@ impl Question {
         Self { subject: subject.into(), why: why.into() }
     }
 
-    /// The reason as a report words it. `detail` is part of the fingerprint, so its text never
-    /// changes.
+    /// The reason as the message of a finding. The `detail` of the finding is the unchanged reason,
+    /// because it is part of the fingerprint.
     fn message(&self) -> String {
         match self.why.strip_suffix(" (--facts)") {
             Some(why) => format!("{why}: write the report with --facts"),
@@ -32,12 +32,12 @@ impl Question {
         }
     }
 
-    /// As one line.
+    /// One line with the subject and the reason.
     pub(super) fn line(&self) -> String {
         format!("{}: {}", show_path(&self.subject), self.message())
     }
 
-    /// The finding, which every output shows.
+    /// The question as a finding of the rule `undecided`, so that every output shows it.
     pub(super) fn finding(&self) -> Option<Finding> {
         let rule = rules::find("undecided")?;
         let subject = Located { prefix: None, path: self.subject.clone() };
@@ -49,8 +49,9 @@ impl Question {
     }
 }
 
-/// All questions: sides without symbols, incomplete ones, rules that only one side ran (`apart`:
-/// those of the old and of the new side), and damaged files.
+/// All questions: sides without symbols, incomplete sides, damaged files, and rules that only one
+/// side ran. `apart` has the rules that only the old side ran, then those that only the new side
+/// ran.
 pub(super) fn questions(
     [old, new]: [&Side<'_>; 2],
     against: &[Side<'_>],

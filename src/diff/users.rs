@@ -10,11 +10,12 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The references to some symbols.
+/// The files that refer to some symbols, by side.
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
-    /// The environments of the same files, with the new side in place of the old one.
+    /// The environments of the same files with the libraries of the new side, if
+    /// [`Self::of_dropped`] made them.
     after: Vec<Environment<'a>>,
 }
 
@@ -35,8 +36,8 @@ impl<'a> Users<'a> {
         Self { environments, after: Vec::new() }
     }
 
-    /// The users of `names` in `against`, with the libraries of the old side and with those of the
-    /// new one.
+    /// The users of `names` in `against`, once with the libraries of the old side and once with
+    /// those of the new side.
     pub(super) fn of_dropped(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -49,8 +50,8 @@ impl<'a> Users<'a> {
         Self { environments: before, after }
     }
 
-    /// The files that used a symbol of `library`, and no longer load that library or another
-    /// definition.
+    /// The files of `against` that found the symbol in `library`, and that load neither `library`
+    /// nor another definition with the new side.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
         let all = pairs.flat_map(|(before, after)| {
@@ -63,8 +64,8 @@ impl<'a> Users<'a> {
         all.into_iter().collect()
     }
 
-    /// The files that a change in a library or program breaks, without the file itself. `pair` is
-    /// the old file and the new one.
+    /// The files that a change in a library or program breaks. `pair` has the old and the new
+    /// version of that library or program; these do not count.
     pub(super) fn of(&self, change: &Change, pair: [&File; 2]) -> Vec<PathBuf> {
         let all: BTreeSet<&Path> = if is_library(pair[0]) {
             let library = soname(pair[0]);
@@ -76,8 +77,8 @@ impl<'a> Users<'a> {
         all.into_iter().filter(is_other).map(Path::to_path_buf).collect()
     }
 
-    /// The plugins that use a symbol of a program: the shared objects that refer to it. There are
-    /// none if another program, or a library that a file needs, defines the symbol.
+    /// The plugins that use a symbol of a program: the shared objects that refer to it. Empty if
+    /// another program, or a library that a file needs, also defines the symbol.
     fn plugins(&self, change: &Change, pair: [&File; 2]) -> BTreeSet<&Path> {
         if self.environments.iter().any(|own| own.is_defined_elsewhere(change, pair)) {
             return BTreeSet::new();
@@ -88,7 +89,7 @@ impl<'a> Users<'a> {
 
 /// A reference of a file to a symbol.
 struct Reference {
-    /// The index of the file.
+    /// The index of the file in the environment.
     file: usize,
     version: Option<Vec<u8>>,
     /// The library that must define the version.
@@ -100,20 +101,20 @@ struct Reference {
 struct Loaded<'a> {
     names: FastSet<&'a [u8]>,
     files: FastSet<usize>,
-    /// True if the files of all their names are known.
+    /// True if a file is known for each of these names.
     is_whole: bool,
 }
 
-/// The files of one side, their references to some symbols, and the definitions of these.
+/// The files of one side, their references to some symbols, and the definitions of these symbols.
 struct Environment<'a> {
     /// The files of the side, then those of another side, which satisfy needs that the side itself
     /// does not.
     files: Vec<&'a File>,
     references: FastMap<Vec<u8>, Vec<Reference>>,
     definers: FastMap<Vec<u8>, Vec<usize>>,
-    /// By file with references: the libraries that it loads.
+    /// The libraries that each file with references loads.
     loaded: FastMap<usize, Loaded<'a>>,
-    /// All names that files need.
+    /// The names of all libraries that the files need.
     needed: FastSet<&'a [u8]>,
 }
 
@@ -165,7 +166,8 @@ impl<'a> Environment<'a> {
         self.broken(change, library).map(|reference| &*self.files[reference.file].path)
     }
 
-    /// True if a program, or a library that some file needs, defines the symbol besides this pair.
+    /// True if a program, or a library that some file needs, defines the symbol. The files of
+    /// `pair` do not count.
     fn is_defined_elsewhere(&self, change: &Change, pair: [&File; 2]) -> bool {
         let mut definers = self.definers.get(&change.name).into_iter().flatten();
         definers.any(|at| {
@@ -178,8 +180,8 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// Shared objects with a reference that a change breaks. All libraries that they load must be
-    /// known.
+    /// Shared objects with a reference that a change breaks. An object is omitted if a library that
+    /// it loads is unknown, because that library may define the symbol.
     fn plugins(&self, change: &Change) -> impl Iterator<Item = &Path> {
         let all = self.references.get(&change.name).into_iter().flatten();
         let broken = all.filter(|reference| {
@@ -222,7 +224,7 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// The references of a file to `names` that must be bound.
+/// The references of a file to `names`, without weak ones.
 fn references(side: &Side<'_>, at: usize, names: &FastSet<&[u8]>) -> Vec<(Vec<u8>, Reference)> {
     let mut out = Vec::new();
     for imports in side.imports(&side.report.files[at]).iter().filter(|imports| !imports.weak) {
@@ -238,7 +240,7 @@ fn references(side: &Side<'_>, at: usize, names: &FastSet<&[u8]>) -> Vec<(Vec<u8
     out
 }
 
-/// The indices of files by soname and by file name; the first has the index `first`.
+/// The indices of files by soname and by file name. The first file has the index `first`.
 fn by_name<'a>(files: &[&'a File], first: usize) -> FastMap<&'a [u8], Vec<usize>> {
     let mut out: FastMap<&[u8], Vec<usize>> = FastMap::default();
     for (at, file) in files.iter().enumerate() {

@@ -58,7 +58,7 @@ pub(super) fn directory(below: &[u8]) -> String {
     }
 }
 
-/// The first symbols in words, those with users first, for outputs that show no evidence.
+/// Up to [`MOST_NAMED`] symbols as text, those with users first, for outputs that show no evidence.
 pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.arrange_by_key(|at| users[*at].is_empty());
@@ -79,7 +79,7 @@ pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
 }
 
 /// Removes the symbols that [`symbols_of`] put at the end of a message: the output for people lists
-/// them below it.
+/// the symbols below the message.
 pub(super) fn without_symbols(finding: &mut Finding) {
     let names_symbols =
         matches!(&*finding.rule, "removed-symbol" | "changed-symbol") && finding.detail.is_none();
@@ -93,7 +93,8 @@ pub(super) fn user(path: PathBuf) -> Evidence {
     Evidence::at(EvidenceKind::Change, Arc::from(path))
 }
 
-/// Evidence for a symbol: one piece for each user, or one without.
+/// Evidence for a symbol: one piece for each of the first [`MOST_USERS`] users, or one piece
+/// without a user.
 pub(super) fn evidence(change: &Change, users: &[PathBuf]) -> Vec<Evidence> {
     let piece = |user: Option<&PathBuf>| Evidence {
         symbol: Some(change.name.clone()),

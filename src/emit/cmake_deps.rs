@@ -1,4 +1,4 @@
-//! `cmake-deps`: the list of archives in CMake with the missing names inserted.
+//! `cmake-deps`: the CMake list of archives, with the missing archives inserted.
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;

@@ -54,18 +54,20 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
 }
 
 /// The directory below the prefix where a file belongs, the file that was found, and its new name.
+/// `None` if no file was found, or if the place is not below the prefix.
 fn placed(fix: &Fix) -> Option<(&Path, Source<'_>)> {
     let entry = Path::new(std::ffi::OsStr::from_bytes(fix.entry.as_deref()?));
     let from = fix.from.as_deref()?;
-    // `install` writes to an absolute destination outside of the prefix.
+    // With an absolute destination, `install` would write outside of the prefix.
     let is_below = entry.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let name = Path::new(entry.file_name()?);
     let directory = entry.parent().filter(|dir| !dir.as_os_str().is_empty());
     is_below.then(|| (directory.unwrap_or(Path::new(".")), (from, name)))
 }
 
-/// The reason why a name cannot be written in `install()`; `None` if it can. A semicolon divides
-/// lists in the generated script, and `$<` begins a generator expression even if it is escaped.
+/// The reason why a name cannot be written in `install()`; `None` if it can. A semicolon separates
+/// list items in the generated script, and `$<` begins a generator expression even if it is
+/// escaped.
 fn refusal(name: &[u8]) -> Option<&'static str> {
     if name.contains(&b';') {
         Some("has a semicolon, which divides lists of CMake")

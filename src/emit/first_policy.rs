@@ -1,6 +1,6 @@
-//! A first policy for a prefix that has findings: it accepts all of them, in few entries. An entry
-//! covers the findings of one rule and one cause. Its reason is a placeholder that a person must
-//! replace.
+//! A first policy for a prefix that has findings. It accepts all of them in few entries, except
+//! findings about unread files. An entry covers findings of one rule and one cause. Its reason is a
+//! placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -35,7 +35,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
         let title = title.map(|cause| cause.title.replace(['\n', '\r'], " ")).unwrap_or_default();
         match entries(rule, &findings, day) {
             Ok(mut entries) => {
-                // Two causes may have the same glob.
+                // Two causes may lead to the same entry.
                 entries.retain(|entry| seen.insert(entry.clone()));
                 if !entries.is_empty() {
                     let _ = write!(text, "\n# {}: {title}\n{}", findings.len(), entries.concat());
@@ -78,8 +78,8 @@ fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, 
     Ok(all)
 }
 
-/// The glob for the symbols of the findings; `None` if a finding has no symbol, or there are too
-/// many to name.
+/// The glob for the symbols of the findings; `None` if a finding has no symbol, or if one glob
+/// cannot name the symbols: too many, or several and one with a comma.
 fn symbols(findings: &[&Finding]) -> Result<Option<String>, Vec<u8>> {
     let names: Option<BTreeSet<&[u8]>> =
         findings.iter().map(|finding| finding.symbol.as_deref()).collect();
@@ -88,13 +88,13 @@ fn symbols(findings: &[&Finding]) -> Result<Option<String>, Vec<u8>> {
     let names = names.into_iter().map(glob).collect::<Result<Vec<String>, _>>()?;
     Ok(match &names[..] {
         [one] => Some(one.clone()),
-        // A comma would end a branch.
+        // A comma in a name would separate alternatives.
         names if names.iter().any(|name| name.contains(',')) => None,
         names => Some(format!("{{{}}}", names.join(","))),
     })
 }
 
-/// The value that all findings have in common.
+/// The value that all findings have in common; `None` if there is none.
 fn common<'f>(
     findings: &[&'f Finding],
     key: impl Fn(&'f Finding) -> Option<&'f [u8]>,
@@ -118,7 +118,7 @@ fn around(paths: &[&Path]) -> Result<String, Vec<u8>> {
     })
 }
 
-/// A name as text, if a policy can hold it; else the name is the error.
+/// A name as text. If a policy cannot hold it, the name is the error.
 fn utf8(bytes: &[u8]) -> Result<&str, Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok();
     text.filter(|text| !text.contains(char::is_control)).ok_or_else(|| bytes.to_vec())

@@ -1,5 +1,5 @@
-//! `gpu-cmake`: the option of ROCm's CMake projects for their targets. The semicolon is quoted for
-//! a shell.
+//! `gpu-cmake`: the CMake option that sets the targets of ROCm projects. The semicolon is quoted
+//! for a shell.
 
 use super::{Emission, Emitted, gpu_packages};
 

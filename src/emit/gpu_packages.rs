@@ -1,6 +1,6 @@
-//! Packages whose device code lacks targets, with the targets that they must be built for: those
-//! that they have and those that findings report as missing, without those that a policy excludes.
-//! The emitters for build systems and `rebuild-order` use it.
+//! Packages that must be built for other targets, with these targets: those that the package has
+//! and those that findings report as missing, without those that a policy excludes. The emitters
+//! for build systems and `rebuild-order` use this module.
 
 use super::{Emission, Emitted};
 use crate::finding::NOT_LISTED;
@@ -9,18 +9,20 @@ use crate::text::show_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The rule that names targets too many, too, if a policy wants exactly its list.
+/// Reports missing targets. It also reports extra targets, if a policy allows only the targets that
+/// it lists.
 const LISTED: &str = "gpu-target-missing";
-/// The rules whose findings go away if a package is built for more targets.
+/// The rules whose findings go away if a package is built for other targets.
 const RULES: [&str; 2] = [LISTED, "gpu-target-incoherent"];
 
 /// A package that must be built again.
 pub(super) struct Package<'a> {
     /// Its prefix.
     pub(super) prefix: &'a Path,
-    /// Processors by length and name: the order of their age.
+    /// Processors with the lengths of their names. Sorted by length and name, older processors come
+    /// first.
     targets: BTreeSet<(usize, String)>,
-    /// Processors that the policy does not want.
+    /// Processors that the policy excludes.
     extra: BTreeSet<String>,
     /// The files with device code that the findings are about.
     pub(super) files: BTreeSet<PathBuf>,
@@ -80,7 +82,7 @@ pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     out.into_values().collect()
 }
 
-/// A comment with the package, and a line with its targets.
+/// For each package, a comment with its prefix and a line with its targets.
 pub(super) fn lines(emission: &Emission<'_>, line: impl Fn(&[&str]) -> String) -> Emitted {
     let mut out = Emitted::default();
     for package in packages(emission) {

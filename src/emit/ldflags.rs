@@ -11,7 +11,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     if remedy.add.is_empty() {
         return out;
     }
-    // Members of the archives may refer to each other both ways, which one pass does not follow.
+    // Archives may refer to each other in a cycle. A linker that reads each archive once needs a
+    // group for that.
     out.bytes.extend(b"-Wl,--start-group");
     for archive in remedy.merged.iter().chain(&remedy.add) {
         out.bytes.push(b' ');
@@ -21,7 +22,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// Writes a word as shells and response files read it.
+/// Writes a word, quoted for shells and response files.
 pub(super) fn quote(word: &[u8], out: &mut Vec<u8>) {
     for b in word {
         match b {

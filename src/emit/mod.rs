@@ -46,7 +46,7 @@ pub struct Refused {
 pub struct Emitted {
     /// The content of the file.
     pub bytes: Vec<u8>,
-    /// Names that it does not contain.
+    /// Names that were skipped.
     pub refused: Vec<Refused>,
 }
 

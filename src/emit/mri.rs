@@ -37,7 +37,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         out.bytes.push(b'\n');
     };
     line(&[b"* makes ", &name, b" out of ", old, b", which stays as it is"]);
-    // A name alone could be a word of the language.
+    // A name without a directory could be a keyword of the language.
     line(&[b"create ./", &name]);
     for archive in archives.iter().filter(|archive| plain(archive)) {
         line(&[b"addlib ", archive]);

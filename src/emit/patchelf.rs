@@ -71,7 +71,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         let file = &patch.file;
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
         let needed = patch.needed_after();
-        // A line end is lost at the end of a command's output, or divides a name.
+        // The shell drops a newline at the end of a command's output, and the lists of names use it
+        // as their separator.
         let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
         if texts.any(|text| text.contains(&b'\n')) {
             out.refuse(name, "has a newline in a name or in its search path");
@@ -119,7 +120,8 @@ fn common(files: &[ElfPatch]) -> Option<PathBuf> {
     }))
 }
 
-/// A word between single quotes, which keep every byte but themselves (POSIX shell, 2.2.2).
+/// Writes a word in single quotes, which preserve every byte except a single quote (POSIX shell,
+/// 2.2.2).
 fn quote(word: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
     for byte in word {

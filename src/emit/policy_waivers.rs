@@ -1,5 +1,6 @@
-//! `policy-waivers`: a `[[waive]]` for every finding, to be pasted into a policy file. The reasons
-//! are empty, and a policy with an empty reason is invalid: a person must state each reason.
+//! `policy-waivers`: a `[[waive]]` for each finding that is not about an unread file, to be pasted
+//! into a policy file. The reasons are empty, and a policy with an empty reason is invalid: a
+//! person must state each reason.
 
 use super::{Emission, Emitted};
 use crate::report::model::Finding;
@@ -50,8 +51,8 @@ fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
     Ok(out)
 }
 
-/// A pattern that matches only `text`. Policies reject white space in patterns of names as a
-/// mistake, so `?` takes its place.
+/// A pattern for `text`. Policies reject white space in patterns for names, so `?` takes its place;
+/// otherwise the pattern matches only `text`.
 pub(super) fn pattern(text: &str, is_name: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -67,7 +68,8 @@ pub(super) fn pattern(text: &str, is_name: bool) -> String {
     out
 }
 
-/// The inside of a basic string of TOML. Characters that could control a terminal are escaped too.
+/// The inside of a basic string of TOML. All characters except printable ASCII are escaped, because
+/// they could control a terminal.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! `rebuild-order`: the files with too few targets. Each line is the path of a library or data
-//! directory, and a library precedes the files that need it.
+//! `rebuild-order`: the files that must be built for other targets. Each line is the path of a
+//! library or data directory, and a library precedes the files that need it.
 
 use super::gpu_packages::packages;
 use super::{Emission, Emitted};

@@ -1,6 +1,6 @@
-//! Answers one need: the entry at a path, whether a directory exists, the strings of a loader
-//! binary, the tables or relocations of a file. It runs on any thread and changes nothing;
-//! `collect` puts the answers into the corpus.
+//! Answers one need: probes paths or a search directory, or reads a configuration file, the strings
+//! of a loader binary, or the tables or relocations of a file. It runs on any thread and changes
+//! nothing; `collect` puts the answers into the corpus.
 
 use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
@@ -40,15 +40,15 @@ pub(super) enum FactAnswer {
 pub(super) enum Directory {
     /// A directory.
     Here,
-    /// The directory differs in each process.
+    /// The path leads to a different directory in each process.
     OfProcess,
-    /// Another kind of entry, or none.
+    /// Another kind of entry, no entry, or no permission to search a directory above it.
     Absent,
     /// The system call failed, for example with EIO; a loader would skip the directory.
     Unknown(Errno),
 }
 
-/// Paths with the entries found there.
+/// Probed paths, with the entries at these paths.
 pub(super) struct Places {
     pub(super) paths: Vec<Vec<u8>>,
     pub(super) batch: Option<ProbeBatch>,
@@ -110,7 +110,8 @@ fn look(
     let dir = text.iter().rposition(|b| *b == b'/').map_or(&b""[..], |at| &text[..=at]);
     let in_process = !corpus.of_process.is_empty() && corpus.of_process.contains(dir);
     let path = as_path(text);
-    // Directories of lists were probed before; the entries in them may be links.
+    // The directories of a search list were tested before. In them, only links, and paths below
+    // /proc and /dev, are tested again.
     let is_asked = is_alone
         || [&b"/proc/"[..], b"/dev/"].iter().any(|top| text.starts_with(top))
         || tree.node(&path) == Ok(Node::Link);
@@ -234,7 +235,8 @@ pub(super) fn read_definitions(
     (found.unwrap_or_default(), defects)
 }
 
-/// The cross-check of a file by a second reader; `None` if the file has nothing to compare.
+/// The cross-check of a file by a second reader; `None` if the file is neither an archive nor a
+/// dynamic ELF object.
 pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<SecondReading> {
     let object = match &facts.content {
         Content::Elf(object) if object.is_dynamic() => Some(object),

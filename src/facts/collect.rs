@@ -1,5 +1,6 @@
-//! Collects facts: from a walk, and for the needs of a stage. Only this module adds to the corpus;
-//! `audit` runs it. `read` reads files, `answer` answers needs.
+//! Collects facts: from a walk, and for the needs of a stage. `audit` runs it, and the corpus grows
+//! only through it. `read` reads files, `answer` answers needs, and `members` reads the members of
+//! archives.
 
 use super::answer::{
     Directory, FactAnswer, Found, Places, answer, as_path, read_definitions, read_device_code,
@@ -39,7 +40,7 @@ pub struct Collector<'t> {
     problems: Vec<UnreadablePath>,
 }
 
-/// Lists, in the order of the files.
+/// A list for each file, in the order of the files.
 pub type ByFile<T> = Vec<(FileId, Vec<T>)>;
 
 /// Facts that were read, and are not in the corpus yet.
@@ -134,7 +135,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// The real paths of files that the walk met only through links.
+    /// The real paths of files that the walk found only through symbolic links, by device and
+    /// inode.
     fn link_targets(
         &self,
         names: &[WalkedName<Read>],
@@ -186,7 +188,7 @@ impl<'t> Collector<'t> {
             .collect()
     }
 
-    /// Reads the facts in `needs` and adds them. The corpus grows in the order of the needs.
+    /// Reads the facts that `needs` name and adds them to the corpus, in the order of the needs.
     pub fn answer(&mut self, corpus: &mut Corpus, needs: Vec<Need>) {
         if needs.iter().any(|need| matches!(need, Need::Members(_))) {
             self.allow();
@@ -199,7 +201,7 @@ impl<'t> Collector<'t> {
         self.add(corpus, answers);
     }
 
-    /// Reads the facts in `needs`, except members of archives. The reads run in parallel.
+    /// Reads the facts that `needs` name, except members of archives. The reads run in parallel.
     pub fn look_up(&self, corpus: &Corpus, needs: Vec<Need>) -> Answers {
         let (tree, reading) = (self.tree, self.reading);
         let needs = sorted(needs);
@@ -209,7 +211,8 @@ impl<'t> Collector<'t> {
         Answers { needs, facts }
     }
 
-    /// Adds facts in the order of the needs, except those of a file that the corpus has already.
+    /// Adds facts in the order of the needs, except tables and relocations that the corpus has
+    /// already.
     pub fn add(&mut self, corpus: &mut Corpus, answers: Answers) {
         for (need, answer) in answers.needs.into_iter().zip(answers.facts) {
             let is_of_file = matches!(need, Need::Tables(_) | Need::Relocations(_));
@@ -220,7 +223,7 @@ impl<'t> Collector<'t> {
     }
 
     /// Searches every archive for members that define `names`. The lists are in the order of the
-    /// files; defects found meanwhile are not in the corpus yet.
+    /// files; the defects are returned, not added to the corpus.
     pub fn archive_definitions(
         &self,
         corpus: &Corpus,
@@ -239,7 +242,8 @@ impl<'t> Collector<'t> {
         found.map(|(file, (found, defects))| ((file, found), (file, defects))).unzip()
     }
 
-    /// Reads every ELF file and archive again with a second reader.
+    /// Reads every archive and every dynamic ELF object again with a second reader, and compares
+    /// the results.
     pub fn cross_check(&self, corpus: &Corpus) -> CrossCheck {
         let files: Vec<FileId> = corpus.files.ids().collect();
         let tree = self.tree;
@@ -272,7 +276,7 @@ impl<'t> Collector<'t> {
         files.iter().map(|(file, _)| *file).zip(found).collect()
     }
 
-    /// Paths that could not be read since the walk.
+    /// Directories and configuration files that a loader would read and the audit could not.
     pub fn into_problems(self) -> Vec<UnreadablePath> {
         self.problems
     }
@@ -395,7 +399,8 @@ impl<'t> Collector<'t> {
         names.iter().map(place).collect()
     }
 
-    /// `path` with links resolved. Each directory is resolved once.
+    /// `path` with links resolved. `is_link` is false if its last component is not a link; then
+    /// only the directory is resolved, and each directory is resolved once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> Result<PathBuf, Errno> {
         if let (Some(dir), Some(name), false) = (path.parent(), path.file_name(), is_link) {
             let known = self.last_dir.as_ref();

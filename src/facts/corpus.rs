@@ -41,7 +41,7 @@ pub struct Corpus {
     /// Batches of long lists whose paths were all probed.
     pub(super) probe_batches: FastSet<ProbeBatch>,
     pub(super) directories: FastMap<Box<[u8]>, bool>,
-    /// Directories that differ in each process.
+    /// Search directories whose path leads to a different directory in each process.
     pub(super) of_process: FastSet<Box<[u8]>>,
     pub(super) bytes: FastMap<Box<[u8]>, FileBytes>,
     pub(super) interpreters: FastMap<FileId, Interpreter>,
@@ -132,7 +132,7 @@ impl Corpus {
         }
     }
 
-    /// The names of symbols of archives.
+    /// The names of the symbols in archives.
     pub fn symbol_names(&self) -> &Arc<SymbolNames> {
         &self.symbol_names
     }
@@ -142,7 +142,8 @@ impl Corpus {
         self.by_inode.get(&(stat.dev, stat.ino)).copied()
     }
 
-    /// The file whose real path is `path`, if it was read under any name.
+    /// The file to which `path` leads, if `path` is its [`FileFacts::path`], or was found by a walk
+    /// or probed.
     pub fn file_at(&self, path: &Path) -> Option<FileId> {
         use std::os::unix::ffi::OsStrExt as _;
         match self.places.get(path.as_os_str().as_bytes()) {

@@ -1,5 +1,5 @@
-//! Members of archives, read on demand, and the files of thin archives that may be opened for them.
-//! `collect` is the caller.
+//! Members of archives, read on demand, and the files that may be opened for the members of thin
+//! archives.
 
 use super::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{
@@ -18,9 +18,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Estimates for the room that names need. The first is the bytes of an archive per name, as in
-/// LLVM's archives. The second is the names per referenced name, because most runs store only
-/// referenced names. The third is an upper bound. A table that outgrows the bound exists twice
+/// Estimates for the size of the table of names: the bytes of an archive per name, as in LLVM's
+/// archives, the names per referenced name, because most runs store only referenced names, and the
+/// maximum number of names that room is reserved for. A table that outgrows its room exists twice
 /// while it is copied.
 const BYTES_A_NAME: u64 = 2048;
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;

@@ -37,10 +37,10 @@ pub struct FileFacts {
     pub path: Arc<Path>,
     /// `path`, or the target of the link at `path`. For a program, its directory is `$ORIGIN`.
     pub real: Arc<Path>,
-    /// The name that the file is started by: the first that the walk met, or the path of a
+    /// The path by which the file is started: the first name that the walk found, or the path of a
     /// dependency.
     pub typed: Arc<Path>,
-    /// Other names that the walk met.
+    /// Other names that the walk found.
     pub names: Vec<Name>,
     /// Identity, size and times.
     pub stat: Stat,
@@ -77,7 +77,7 @@ pub enum Content {
     Elf(Box<Object>),
     /// A static archive.
     Archive(Archive),
-    /// Any other content: the part of it that a loader would look at.
+    /// Any other content: the bytes that a loader would check.
     Other(Ident),
 }
 
@@ -97,12 +97,13 @@ impl FileFacts {
         soname.filter(|name| !name.is_empty()).unwrap_or_else(file_name)
     }
 
-    /// The reason why an ELF file belongs to another system; `None` for all other files.
+    /// The reason why an ELF file belongs to another system; `None` for ELF files of this system
+    /// and for all other files.
     pub fn foreign(&self) -> Option<Foreign> {
         Foreign::at(&self.path, self.object()?)
     }
 
-    /// All defects; those of the format come first.
+    /// All defects: those of the file first, then those of its format.
     pub fn all_defects(&self) -> impl Iterator<Item = &Defect> {
         let format: &[Defect] = match &self.content {
             Content::Elf(object) => &object.defects,
@@ -114,7 +115,7 @@ impl FileFacts {
         self.defects.iter().chain(format).chain(late)
     }
 
-    /// The name without directories.
+    /// The last component of the path.
     pub fn file_name(&self) -> &Path {
         self.path.file_name().map_or(&self.path, Path::new)
     }
@@ -125,9 +126,9 @@ impl FileFacts {
 pub struct CrossCheck {
     /// Number of files that second readers read.
     pub read: usize,
-    /// Their differences, in the order of files.
+    /// The differences between the two readings, in the order of the files.
     pub differences: Vec<(FileId, Difference)>,
-    /// Number of files that they rejected, by reason.
+    /// Number of files that were not compared, by reason.
     pub gave_up: BTreeMap<&'static str, usize>,
 }
 
@@ -141,10 +142,10 @@ pub enum Need {
         paths: Vec<Vec<u8>>,
         /// The target of the loader, which skips files for others; `None` to accept any file.
         target: Option<Target>,
-        /// The batch that ends with these paths. Its missing paths are not remembered one by one.
+        /// The batch that ends with these paths. Paths of a batch that do not exist are not stored.
         batch: Option<ProbeBatch>,
     },
-    /// A path that is to be tested for being a directory.
+    /// True if the path is a directory.
     Directory(Vec<u8>),
     /// The content of a configuration file of the loader (cache, preload list).
     Bytes(Vec<u8>),
@@ -158,12 +159,12 @@ pub enum Need {
     Members(FileId),
 }
 
-/// A batch of the search for one name in one long list of directories, identified by the resolver.
+/// One batch of paths in the search for a name in a long list of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProbeBatch {
-    /// The list.
+    /// The id of the list.
     pub list: u64,
-    /// The name.
+    /// The name that the search is for.
     pub name: StrId,
     /// End of the batch, as an index in the list.
     pub end: usize,

@@ -10,8 +10,8 @@ use crate::policy::Host;
 use std::path::Path;
 
 /// True if the file is a plugin of `host`; `below` is its path below the prefix. Its exported names
-/// are checked only if the path does not decide. They require the object's tables: if it was read
-/// without them, the result is that need.
+/// are checked only if the path does not decide. That requires the object's tables: if the object
+/// was read without them, the error is the need for them.
 pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> Result<bool, Need> {
     let Some(object) = facts.object().filter(|object| can_be_plugin(object)) else {
         return Ok(false);

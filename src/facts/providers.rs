@@ -1,5 +1,5 @@
 //! Definitions of unbound names in the audited files and in those of `--lib-path`. One pass over
-//! the hash words of each file's table finds them all; archives are read on demand.
+//! the hashes in each file's GNU hash table finds all of them. `collect` searches the archives.
 
 use super::{Content, Corpus};
 use crate::format::archive::{Definition, RequestedNames};
@@ -14,7 +14,7 @@ pub struct Provider {
     pub file: FileId,
     /// The member, if the file is an archive.
     pub member: Option<Box<[u8]>>,
-    /// The objects that can be linked with it; `None` if unknown.
+    /// The target that it is built for; `None` if unknown.
     pub target: Option<Target>,
     /// True if the definition has a version. A reference linked against it would have the same
     /// version.
@@ -28,7 +28,7 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Files that define `name`, whatever they are built for.
+    /// Files that define `name`, for any target.
     pub fn named(&self, name: &[u8]) -> &[Provider] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
@@ -46,7 +46,8 @@ impl Providers {
         self.named(name).iter().filter(fits)
     }
 
-    /// Searches the tables of all files for `names`, and adds the definitions in `archives`.
+    /// Searches the tables of the audited files and of the files of `--lib-path` for `names`, and
+    /// adds the definitions in `archives`.
     pub fn find(
         corpus: &Corpus,
         names: &RequestedNames,
@@ -89,7 +90,8 @@ impl Providers {
     }
 }
 
-/// Names that a library defines, each with true if all its definitions have versions.
+/// The names of `names` that a library defines, each with true if all of its definitions have
+/// versions.
 pub fn defined<'t>(tables: &'t Tables, names: &RequestedNames) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: SymbolIndex| {

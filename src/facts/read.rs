@@ -1,5 +1,5 @@
-//! Reads the facts of one open file, on the thread that opened it, for the walk and for needs. It
-//! does not depend on other files; `collect` puts the results into the corpus.
+//! Reads the facts of one open file, on the thread that opened it, for the walk and for needs. The
+//! result does not depend on other files; `collect` puts the results into the corpus.
 
 use super::Content;
 use crate::format::Reading;
@@ -44,7 +44,7 @@ pub fn read(handle: &Handle, reading: Reading) -> Read {
     })
 }
 
-/// Reads a file that the walk met, on the worker that met it.
+/// Reads a file that the walk found, on the worker that found it.
 pub fn read_candidate(candidate: &Candidate<'_>, reading: Reading) -> Read {
     let Candidate { handle, head, .. } = *candidate;
     match head {
@@ -82,7 +82,7 @@ fn content(
     })
 }
 
-/// The result of reading. A change of the file, or a panic, becomes a defect.
+/// Calls `read`. A change of the file meanwhile, or a panic, becomes a defect.
 fn guarded(
     handle: &Handle,
     read: impl FnOnce() -> Result<ContentWithRelocations, ReadError>,

@@ -15,13 +15,13 @@ pub trait FactStore {
     fn file(&self, file: FileId) -> &FileFacts;
     /// The ELF object in a file, if it holds one.
     fn object(&self, file: FileId) -> Option<&Object>;
-    /// The entry at `path`; `None` until the collector has looked there.
+    /// The entry at `path`; `None` until the collector has probed it.
     fn place(&self, path: &[u8]) -> Option<PathState>;
     /// True if all paths of a batch were probed: those without an entry do not exist.
     fn is_looked_through(&self, batch: &ProbeBatch) -> bool;
     /// True if `path` is a directory.
     fn is_directory(&self, path: &[u8]) -> Result<bool, Need>;
-    /// A configuration file of the loader, or the error number with which it cannot be read.
+    /// The content of a configuration file of the loader, or the error number if it cannot be read.
     fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need>;
     /// The strings of a loader binary.
     fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need>;

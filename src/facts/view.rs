@@ -37,7 +37,7 @@ impl<'c> View<'c> {
         self.edits?.get(&file)
     }
 
-    /// The facts of a file that no edit changes, such as its name, kind and header.
+    /// The facts of a file as it was read, without edits.
     pub fn file(&self, file: FileId) -> &'c FileFacts {
         &self.corpus.files[file]
     }

@@ -1,7 +1,7 @@
-//! The link with the archives of verified fixes, in the proposed order and by the rules of each linker.
-//! The answer without an order may choose other members: where a name has several definitions, and
-//! where an archive also defines a symbol whose own fix is doubtful. `prove` asks; fixes whose archives
-//! bring a member that does not link are not verified.
+//! Links again with the archives of the fixes, in the proposed order and by the rules of each
+//! linker. The order-independent answer may select other members, if a name has several
+//! definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove` calls
+//! [`refusals`]. A fix is not verified if its archives bring a member that does not link.
 
 use super::{link_order, linkable};
 use crate::audit::Audit;
@@ -15,8 +15,8 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// A reason against each fix that such a link does not bear out, by the first member. `doubtful` is true
-/// for fixes that are not verified anyway.
+/// The fixes that fail in such a link, by their first members, each with the reason. Fixes for
+/// which `doubtful` is true are not checked.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -43,11 +43,11 @@ pub(super) fn refusals(
     out
 }
 
-/// The fixes that a reason is against.
+/// The fixes that a reason applies to.
 enum Which {
-    /// Those that take this archive.
+    /// All fixes that use this archive.
     Archive(ArchiveId),
-    /// The one with this first member.
+    /// The fix with this first member.
     First(MemberId),
 }
 
@@ -70,7 +70,7 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
-    /// The first reason against one of these fixes.
+    /// The first reason why one of these fixes fails; `None` if all succeed with every linker.
     fn refusal(&self, parts: &[&SymbolClosure]) -> Option<(Which, String)> {
         let members = self.solution.members_of(self.audit, parts);
         let inputs = self.inputs(parts, &members);
@@ -88,8 +88,8 @@ impl Link<'_> {
         None
     }
 
-    /// The first reason against the members that one linker takes. `clean` has members that link
-    /// together.
+    /// The first reason why the selection of one linker fails. `clean` has members that are known
+    /// to link together; the function replaces them if the selected members link.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],

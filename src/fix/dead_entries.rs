@@ -17,7 +17,7 @@ const UNCHECKED: &[u8] = b"more";
 const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
 
-/// Attaches fixes to findings, and adds those that were verified.
+/// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let cures = found.filter_map(|(place, finding)| cure(work.audit, place, finding)).collect();
@@ -40,7 +40,8 @@ fn entry<'f>(audit: &Audit, finding: &'f Finding) -> Option<(FileId, &'f [u8])> 
     Some((audit.corpus.file_at(&finding.full_path())?, entry))
 }
 
-/// The reason why a library may be found through an entry later, if there is one.
+/// The reason why a library may be found through an entry later; `None` if the entry can be
+/// dropped.
 fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<&'static str> {
     let mut entries = audit.search_entries.get(&file)?.entries.iter();
     let entry = entries.find(|entry| entry.text == text)?;

@@ -22,7 +22,7 @@ struct Wanted {
     files: Vec<PathBuf>,
 }
 
-/// Attaches suggestions to findings about text files of packages and about required files.
+/// Attaches suggestions to findings about missing files and components that have no fix.
 pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     let mut wanted = Vec::new();
     for (place, finding) in findings.iter_mut().enumerate().filter(|(_, f)| f.fix.is_empty()) {
@@ -63,7 +63,7 @@ fn unknown(why: &str) -> Proof {
     Proof::Unknown(why.into())
 }
 
-/// The component that was not built or is required.
+/// The component that a finding says was not built or is required.
 fn component(finding: &Finding) -> Option<Vec<u8>> {
     let detail = finding.detail.as_deref()?;
     match finding.rule.as_str() {
@@ -108,9 +108,9 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
     }
 }
 
-/// The expected path of a header. It is below the directory of the including file if that directory
-/// has the first part of the name, as for `#include "detail/b.h"`. Otherwise it is below the
-/// outermost `include` directory.
+/// The expected path of a header. It is relative to the directory of the including file if the name
+/// has no directory, or if its first directory exists there, as for `#include "detail/b.h"`.
+/// Otherwise it is relative to the outermost `include` directory.
 fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     let beside = finding.file.path.parent()?;
     let prefix = finding.file.prefix.as_deref()?;
@@ -122,7 +122,8 @@ fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     Some(if is_beside { beside } else { include? }.join(name))
 }
 
-/// The fix that installs the first of `files` that exists elsewhere, else the first of all.
+/// The fix that installs the first of `files` of which a file with the same name was found. If
+/// there is none, the fix names the first of `files` and has no source.
 fn install(prefix: &Path, files: &[PathBuf], found: &FastMap<OsString, Vec<PathBuf>>) -> Fix {
     for file in files {
         let named = file.file_name().and_then(|name| found.get(name));

@@ -13,10 +13,11 @@ pub struct FixPlan {
     pub merged: Option<PathBuf>,
     /// The list that it is merged from, with the changes of each set.
     pub list: Option<ListChange>,
-    /// Archives that the merged archive, or the link, lacks, in byte order.
+    /// Archives that the merged archive lacks, or archives and shared libraries that the link
+    /// lacks, in byte order.
     pub add: Vec<PathBuf>,
-    /// The merged archive and the archives to add, in link order. Archives that refer to each other
-    /// in a cycle are in one group.
+    /// The merged archive and the archives to add, in link order, then the shared libraries.
+    /// Archives that refer to each other in a cycle are in one group.
     pub order: Vec<Vec<PathBuf>>,
     /// Files whose dynamic sections change, by path.
     pub patches: Vec<ElfPatch>,
@@ -112,7 +113,7 @@ pub struct ListChange {
 }
 
 impl ListChange {
-    /// Drops names from all sets that have them.
+    /// Adds changes that drop names from all sets that have them.
     pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
         for (at, set) in self.list.sets().iter().enumerate() {
             let here = set.entries.iter().filter(|entry| names.contains(&entry.name));

@@ -1,5 +1,6 @@
-//! Suggestions from the knowledge of policies (`[[provider]]`): the archive that defines a symbol,
-//! and its list, if no candidate archive was read. These fixes are never verified.
+//! Suggestions from `[[provider]]` entries of policies: the archive that defines an undefined
+//! symbol, and the list of that archive. They are for findings without another fix. These fixes are
+//! never verified.
 
 use crate::finding::Findings;
 use crate::finding::{Fix, FixKind, Proof};

@@ -1,6 +1,5 @@
-//! Fixes that link shared libraries of this machine that define undefined symbols: a linker uses
-//! them before archives. A fix is verified by resolving and binding with the library as an
-//! additional need. `propose` tries libraries before archives.
+//! Fixes that link a shared library which defines undefined symbols. A fix is verified by resolving
+//! and binding with the library as an additional need. `propose` tries libraries before archives.
 
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
@@ -19,7 +18,7 @@ use std::path::PathBuf;
 /// The symbols of an object, by the library that should define them.
 type Choice = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
-/// Attaches fixes to findings, and returns the libraries to link.
+/// Attaches fixes to findings about undefined symbols, and returns the libraries to link.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -62,8 +61,8 @@ pub(super) fn attach(
     libraries.into_iter().collect()
 }
 
-/// Few libraries that define the symbols, chosen greedily: repeatedly the one that defines the most
-/// of the remaining symbols, or the first by path of several such.
+/// Few libraries that define the symbols, chosen greedily: each time the one that defines the most
+/// of the remaining symbols. Of several such libraries, the first by path wins.
 fn choose(audit: &Audit, file: FileId) -> Choice {
     let mut definers: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
@@ -89,7 +88,7 @@ fn choose(audit: &Audit, file: FileId) -> Choice {
     }
 }
 
-/// The errors with the libraries as additional needs, and those of them that are new.
+/// The errors with the libraries as additional needs, and those that occur only with them.
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,

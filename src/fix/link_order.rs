@@ -1,5 +1,6 @@
-//! The order for a linker that reads each archive once: an archive precedes those that define names
-//! to which it refers. `place` and `propose` use it for lists and for the archives of a fix.
+//! The order for a linker that reads each archive once: an archive precedes the archives that
+//! define names to which it refers. `place` and `propose` use it for lists and for the archives of
+//! a fix.
 
 use crate::cover::ArchiveSet;
 use crate::format::archive::SymbolKind;
@@ -15,7 +16,8 @@ pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
 
 /// The references between archives, limited to `members`.
 pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
-    // A name counts only with a single definer: the only strong definition, or the only definition.
+    // A name counts only if one archive is known to define it: the only one with a strong
+    // definition, or the only one at all if there is no strong definition.
     let mut definers: FastMap<NameId, (ArchiveId, bool, bool)> = FastMap::default();
     let mut own: FastSet<(ArchiveId, NameId)> = FastSet::default();
     for member in members {
@@ -46,8 +48,9 @@ pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> Referenc
     out
 }
 
-/// The link order that a set must keep when the archives in `new` join it, if the set is in link
-/// order now: no archive comes after one that it needs. `new` has the archives by name.
+/// The link order that a set must keep when the archives in `new`, by name, are added to it. Empty
+/// if the set is not in link order now: an archive comes after an archive that it needs. If
+/// `is_linked` is false, also empty if no archive in the set needs another one.
 pub(super) fn of_set(
     library: &ArchiveSet,
     (list, set): (&DepsList, usize),
@@ -104,8 +107,9 @@ pub(super) fn sorted(archives: &[ArchiveId], references: &References) -> Vec<Vec
     let mut left: Vec<ArchiveId> = archives.to_vec();
     let mut out = Vec::new();
     while let Some(first) = left.first() {
-        // Some of the archives that lead to `first`, itself included, have the fewest archives that
-        // lead to them. These form a cycle to which no other archive leads.
+        // Take `first` and all archives that refer to it, directly or not. Among these, select one
+        // that the fewest archives refer to. It forms a cycle with the archives that refer to it,
+        // and no archive outside of the cycle refers to the cycle.
         let all = leading(*first, &left, references);
         let smallest = all.iter().map(|archive| leading(*archive, &left, references));
         let Some(circle) = smallest.min_by_key(BTreeSet::len) else { return out };

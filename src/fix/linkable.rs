@@ -1,6 +1,6 @@
 //! Members that linkers reject for an output: their code is not position-independent or uses the
 //! local-exec TLS model, their strong definitions are duplicates, or they are built for another
-//! ABI. `prove` uses it: a fix with such a member is not verified.
+//! ABI. `prove` and `as_linked` use it: a fix with such a member is not verified.
 
 use super::mixed_tls;
 use crate::audit::Audit;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// The reasons why parts of solutions cannot be linked, by library and first member.
 pub(super) type Refusals = FastMap<(FileId, MemberId), String>;
 
-/// Finds them. Duplicate definitions in members of `fat` are ignored, because these members may
-/// already be in the library.
+/// Finds the parts of `solutions` that cannot be linked. Duplicate definitions in members of the
+/// merged archive `fat` are ignored, because these members may already be in the library.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -31,7 +31,7 @@ pub(super) fn refusals(
     for solution in solutions {
         let Some(object) = audit.corpus.files[solution.file].object() else { continue };
         let mut members = solution.members(audit);
-        // What is in the library was linked once.
+        // A member that is already in the library has been linked before.
         let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
         members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
         let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
@@ -70,7 +70,7 @@ fn is_inside(audit: &Audit, object: &Object, member: MemberId) -> bool {
         .is_some_and(|tables| symbols.any(|(name, _)| tables.exports_strongly(library.text(name))))
 }
 
-/// True if an output of this kind may refuse the relocation in a section with `flags`.
+/// True if linkers may refuse the relocation in a section with `flags` for this kind of output.
 fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) -> bool {
     let is_shared = kind == OutputKind::Shared;
     let may_move = is_shared || kind == OutputKind::Pie;
@@ -90,7 +90,7 @@ struct Check<'a> {
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
-    /// Names that the object defines for itself alone and new members define too.
+    /// Names of local symbols of the object that new members define strongly.
     hidden: FastSet<Box<[u8]>>,
 }
 
@@ -110,8 +110,8 @@ impl<'a> Check<'a> {
         Self { audit, object, kind, facts, new, hidden: FastSet::default() }
     }
 
-    /// Names that new members define strongly and that the symbol table of the object has as its own:
-    /// they may be global in the objects that it was linked from.
+    /// Names that new members define strongly and that are local in the symbol table of the object.
+    /// They may be global in the files that the object was linked from.
     fn names_inside(&self, tree: &dyn Tree, file: FileId) -> FastSet<Box<[u8]>> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
         let names: FastSet<&[u8]> = facts.flat_map(strong).map(|(_, n)| n).collect();
@@ -122,7 +122,7 @@ impl<'a> Check<'a> {
                     out.insert(name.into());
                 }
             };
-            // A stripped object does not tell.
+            // A stripped object has no such names.
             each_defined(&handle, visit).ok();
         }
         out
@@ -158,7 +158,8 @@ impl<'a> Check<'a> {
         out
     }
 
-    /// Names with restricted visibility in some member: other definitions cannot replace theirs.
+    /// Names with restricted visibility in some member: definitions of other objects cannot replace
+    /// these.
     fn restricted(&self) -> FastSet<&[u8]> {
         let names = self.facts.values().flat_map(|facts| {
             let restricted = facts.globals.iter().filter(|global| global.visibility != 0);
@@ -174,7 +175,8 @@ impl<'a> Check<'a> {
         differs.then(|| "is built for another ABI (e_flags)".to_owned())
     }
 
-    /// The first relocation that the kind of output does not allow.
+    /// The first relocation that the kind of output does not allow, in words; `None` if there is
+    /// none.
     fn misplaced(&self, facts: &LinkFacts, restricted: &FastSet<&[u8]>) -> Option<String> {
         let is_shared = match self.kind {
             OutputKind::Shared => true,
@@ -214,7 +216,8 @@ impl<'a> Check<'a> {
         None
     }
 
-    /// New members with strong definitions that another member or the library has too.
+    /// New members with a strong definition of a name that another new member or the library also
+    /// defines, each with the reason.
     fn twice(&self) -> Vec<(MemberId, String)> {
         let repeated = self.repeated();
         let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
@@ -259,7 +262,7 @@ impl<'a> Check<'a> {
         out
     }
 
-    /// New members that may define a name strongly which another new member defines strongly, too: the
+    /// New members that may have a strong definition of the same name as another new member: the
     /// hashes of the names are equal.
     fn repeated(&self) -> FastSet<MemberId> {
         let library = &self.audit.library;

@@ -1,6 +1,7 @@
-//! The names of a list that no object needs. The symbol tables of the libraries tell which members
-//! they took from the merged archive. These members, the members that they refer to, and the
-//! members that a fix adds are needed. A name without a candidate archive stays on the list.
+//! Finds the names of archives in a list that no object needs. The symbol tables of the libraries
+//! tell which members they took from the merged archive. These members, the members that they refer
+//! to, and the members that a fix adds are needed. A name without a candidate archive stays on the
+//! list.
 
 use crate::audit::Audit;
 use crate::cover::{Output, Question, cover};
@@ -64,7 +65,8 @@ fn linked_files(audit: &Audit) -> impl Iterator<Item = FileId> {
     linked.map(|(file, _)| file)
 }
 
-/// Strong symbols of the merged archive that audited files contain.
+/// Strong symbols of the merged archive that audited files contain. An error if a file has no
+/// readable symbol table.
 fn taken(audit: &Audit, tree: &dyn Tree, fat: ArchiveId) -> Result<Vec<Box<[u8]>>, String> {
     let library = &audit.library;
     let mut out: BTreeSet<&[u8]> = BTreeSet::new();

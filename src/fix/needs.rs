@@ -1,6 +1,6 @@
 //! Shared libraries that objects use without needing them, as needs for patchelf to add.
-//! `libraries` has found them and verified a new link. Here the file is not linked again; only its
-//! needs change.
+//! `libraries` finds them and verifies a new link. In this module, the file is not linked again;
+//! only its needs change.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Adds the needs that can be verified.
+/// Adds the needs that can be verified to `verified`.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -43,7 +43,8 @@ pub(super) fn attach(
     Patcher::new(audit, plan, tree, verified).run(&steps).1
 }
 
-/// Adds needs of libraries that are loaded only because other libraries need them.
+/// Adds needs for libraries that a file uses and that are loaded only because other libraries need
+/// them.
 pub(super) fn attach_indirect(
     work: &mut Work<'_>,
     findings: &mut Findings,
@@ -66,7 +67,8 @@ fn indirect(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: FixKind::LinkLibrary, entry, step, doubt: None })
 }
 
-/// The need alone, and the need with a search-path entry if both files are in one prefix.
+/// The alternatives: the need alone, and, if both files are in one prefix, the need with a
+/// search-path entry. `None` if the file already needs the name.
 fn ways(audit: &Audit, file: FileId, library: FileId) -> Option<Vec<Patch>> {
     let facts = &audit.corpus.files[library];
     let name = facts.library_name().to_vec();

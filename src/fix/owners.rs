@@ -59,7 +59,7 @@ fn is_archive(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_bytes().ends_with(b".a"))
 }
 
-/// The archive of a candidate that was read.
+/// The archive of a candidate that was read; `None` for other evidence.
 fn candidate(evidence: &Evidence) -> Option<&Path> {
     let is_it = evidence.kind == EvidenceKind::Candidate && !evidence.is_of_system();
     let path = evidence.path.as_deref().filter(|_| is_it)?;

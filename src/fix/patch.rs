@@ -1,8 +1,8 @@
 //! Changes of dynamic sections, as patchelf makes them, and their verification: the audit resolves
 //! and binds again with the changed objects. There must be no new error, and all files that were
-//! loaded before must still be loaded. A change of needs must not change other bindings. A library
-//! of a dropped need may disappear, with the libraries that only it needs. Exceptions are libraries
-//! that plugins may use, and libraries whose constructors ran before those of the file.
+//! loaded before must still be loaded. A change of needs must not change other bindings. If a need
+//! is dropped, its library may disappear, with the libraries that only it needs. It must not
+//! disappear if plugins may use it, or if constructors would then run in another order.
 //! `search_path`, `search_policy`, `needs`, `renamed_needs`, `unused_needs` and `dead_entries` make
 //! the steps.
 
@@ -22,7 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Upper bound for verifications in a run: each audits the entry points that load the files again.
+/// Maximum number of verifications of one [`Patcher`]. Each one resolves and binds again under all
+/// entry points that load a changed file.
 const MOST_LOOKS: usize = 500;
 
 /// Changes of one file.
@@ -129,7 +130,7 @@ impl Patch {
     }
 }
 
-/// The search path that the loader uses.
+/// The search path that the loader uses; `None` if it is absent or empty.
 fn old_path(audit: &Audit, file: FileId) -> Option<&[u8]> {
     let object = audit.corpus.files[file].object()?;
     Some(object.str(object.runpath.or(object.rpath)?)).filter(|path| !path.is_empty())
@@ -188,8 +189,8 @@ impl<'a> Patcher<'a> {
         Err(refusal.unwrap_or_default())
     }
 
-    /// Resolves and binds again with these steps in addition to the verified ones, and adds them to
-    /// those. The error is the reason why they are not verified.
+    /// Resolves and binds again with these steps in addition to the verified ones. If that
+    /// succeeds, the steps become verified too; the error is the reason why they do not.
     fn verify(&mut self, steps: &[(&Step, &Patch)]) -> Result<(), String> {
         if self.looks == MOST_LOOKS {
             return Err(format!("the limit of {MOST_LOOKS} attempts is reached"));
@@ -249,8 +250,8 @@ fn dispensable(audit: &Audit, files: &Verified) -> FastSet<FileId> {
     out
 }
 
-/// An entry point that loads a file with dropped needs and can open plugins, which see the symbols
-/// of all libraries of the process.
+/// An entry point that loads a file with dropped needs, and whose process can open plugins. Plugins
+/// see the symbols of all libraries of the process.
 fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     let opens =
         |file: FileId| audit.corpus.files[file].object().is_some_and(|object| object.opens_plugins);
@@ -263,8 +264,8 @@ fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// A file whose constructors ran before those of a file with dropped needs, an order that is now
-/// lost.
+/// A file whose constructors ran before those of a file with dropped needs, and would not do so
+/// after the changes.
 fn late_constructors(audit: &Audit, files: &Verified) -> Option<FileId> {
     let mut out = None;
     for_each_drop(audit, files, |closure, module, dropped| {

@@ -1,5 +1,5 @@
-//! The merged archive that a run repairs, and the position of an archive on its list. `propose`
-//! uses it.
+//! Finds the merged archive that a run repairs, and the position of a new archive on its list.
+//! `propose` uses it.
 
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, ListedArchive, Origin, Set, can_list};
@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// The position of an archive on a list.
 pub(super) struct ListPosition {
-    /// The set, by its index.
+    /// The index of the set; `None` if no set fits.
     pub(super) set: Option<usize>,
     /// The bare name, if it can be written in a list.
     pub(super) name: Option<Vec<u8>>,
@@ -33,7 +33,8 @@ pub(super) struct Listed<'a> {
     pub(super) list: DepsList,
 }
 
-/// The merged archive and its list: those given, or the only ones that fit.
+/// The merged archive and its list: those given, or the only ones that fit. An error if the request
+/// requires them and none or several fit.
 pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,
@@ -156,7 +157,7 @@ pub(super) fn is_listed(list: &DepsList, set: usize, name: &[u8]) -> bool {
     list.sets().iter().any(|set| set.holds(name) && set.covers(chosen))
 }
 
-/// The variable or target with the most known names; the first of several such.
+/// The variable or target that names the most candidate archives; the first of several such.
 fn largest(list: &DepsList) -> Option<&[u8]> {
     let mut counts: BTreeMap<&[u8], (usize, Reverse<usize>)> = BTreeMap::new();
     for (at, set) in list.sets().iter().enumerate().filter(|(_, set)| set.known() > 0) {
@@ -165,8 +166,8 @@ fn largest(list: &DepsList) -> Option<&[u8]> {
     counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
 }
 
-/// The variable or target with more than half of its known names in `dir`. Of several, the one with
-/// the most names there wins, then the one with the largest share.
+/// The variable or target with more than half of its candidate archives in `dir`. Of several, the
+/// one with the most archives in `dir` wins, then the one with the largest share.
 fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]> {
     let library = &audit.library;
     let in_dir = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));

@@ -87,7 +87,7 @@ pub fn propose(
     Ok(out)
 }
 
-/// Fixes of undefined symbols, and of findings about lists.
+/// Attaches fixes to findings about undefined symbols and about lists.
 fn of_symbols(
     audit: &mut Audit,
     plan: &Plan,
@@ -161,11 +161,12 @@ fn of_symbols(
     Ok(Proposal { remedy, members, wanted, ..Proposal::default() })
 }
 
-/// Attaches the same fixes to findings about the list itself.
+/// Attaches fixes that add an archive to the list also to findings that the list lacks this archive
+/// (`deps-list-drift`).
 fn share(findings: &mut Findings) {
     let all = findings.iter().flat_map(|finding| &finding.fix);
     let listed = all.filter(|fix| fix.intent == FixKind::AddToList);
-    // If any fix with an archive is not verified, that one is shown.
+    // If several fixes add the same archive, one that is not verified takes precedence.
     let (safe, doubtful): (Vec<&Fix>, Vec<&Fix>) = listed.partition(|fix| fix.is_proven());
     let fixes = safe.into_iter().chain(doubtful);
     let fixes: BTreeMap<Vec<u8>, Fix> =
@@ -307,7 +308,7 @@ fn remedy(
     FixPlan { merged: fat.map(path), list, add, ..FixPlan::default() }
 }
 
-/// The merged archive and the added archives, in link order.
+/// The merged archive and the added archives, in link order. Empty if no archive is added.
 fn in_link_order(
     audit: &Audit,
     fat: Option<ArchiveId>,
@@ -319,7 +320,7 @@ fn in_link_order(
     let members: BTreeSet<MemberId> = order::set(needed.map(|needed| needed.member));
     let members: Vec<MemberId> = members.into_iter().collect();
     let mut references = link_order::references(library, &members);
-    // Members that are already in the library refer to the added archives.
+    // Members of the merged archive that are already in the library refer to the added archives.
     if let Some(fat) = fat {
         references.entry(fat).or_default().extend(add);
     }

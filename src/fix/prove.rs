@@ -1,6 +1,6 @@
 //! Verifies fixes: the library is linked again in a model, with the members that the fix adds, and
-//! the audit resolves and binds the result. The members decide which references disappear and which
-//! appear; the loader's rules decide which symbols are undefined then.
+//! the audit resolves and binds the result. The added members remove some references and bring
+//! others; the loader's rules decide which symbols are then undefined.
 //!
 //! Fixes are verified together as long as there are no new errors, otherwise by halves, so that
 //! only a fix with new errors stays unverified. `propose` calls it.
@@ -18,8 +18,8 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Upper bound for the verifications. Fixes that are still together by then stay unverified
-/// together. Fixes with members that linkers reject are excluded before.
+/// Maximum number of verifications. A group of fixes that has not been split by then stays
+/// unverified. Fixes with members that linkers reject are excluded before.
 const MOST_LOOKS: usize = 100;
 
 /// The results of verification for each part of each solution.
@@ -29,7 +29,7 @@ pub struct Proofs {
     refusals: Refusals,
 }
 
-/// The result of resolving and binding.
+/// The result of resolving and binding with a group of fixes.
 #[derive(Default)]
 struct Shown {
     /// Libraries that could be linked again in the model.
@@ -65,7 +65,8 @@ impl Proofs {
 /// One fix: a part of the solution for a library.
 type Step<'s> = (&'s Solution, &'s SymbolClosure);
 
-/// Applies the solutions to the model, and resolves and binds it.
+/// Verifies all parts of the solutions that have no undefined symbols and no rejected members.
+/// `fat` is the merged archive, if there is one.
 pub fn prove(
     audit: &mut Audit,
     plan: &Plan,

@@ -12,7 +12,7 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Attaches fixes to findings that have none, and adds those that were verified.
+/// Attaches fixes to findings that have none, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let cures = found.filter_map(|(place, finding)| cure(work.audit, place, finding)).collect();
@@ -25,7 +25,7 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let path = finding.full_path();
     let file = audit.corpus.file_at(&path)?;
     let object = audit.corpus.files[file].object().filter(|object| object.is_dynamic())?;
-    // PT_INTERP is not a need.
+    // The finding may be about PT_INTERP, which is not a need.
     object.needs.iter().find(|need| object.str(need.name) == library)?;
     let prefix = finding.file.prefix.as_deref()?;
     let candidates = finding.evidence_of(EvidenceKind::Candidate).filter(|e| !e.is_of_system());

@@ -22,7 +22,7 @@ const MOST: usize = 4;
 /// For each missing library of one file, the entries that would find it, the best first.
 type Ways = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
 
-/// Attaches fixes to findings, and adds those that were verified.
+/// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,

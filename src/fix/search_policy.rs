@@ -8,7 +8,7 @@ use crate::finding::{Finding, Findings, FixKind};
 use crate::plan::Plan;
 use crate::policy::SearchTag;
 
-/// Attaches fixes to findings, and adds those that were verified.
+/// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let found = findings.iter().enumerate();
     let (audit, plan) = (&*work.audit, work.plan);

@@ -26,8 +26,8 @@ pub(super) struct Cure {
     pub(super) doubt: Option<&'static str>,
 }
 
-/// Verifies the steps in addition to `verified`, attaches them to their findings, and returns all
-/// verified changes. `said` describes the verification.
+/// Verifies the steps in addition to `verified`, attaches the fixes to their findings, and returns
+/// all verified changes except those with a `doubt`. `said` describes the verification.
 pub(super) fn attach(
     work: &mut Work<'_>,
     findings: &mut Findings,

@@ -6,7 +6,7 @@ use super::steps::{self, Cure, Work};
 use crate::audit::Audit;
 use crate::finding::{Finding, Findings, FixKind};
 
-/// Attaches fixes to findings, and adds those that were verified.
+/// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let unused = findings.iter().enumerate();
     let cures = unused.filter_map(|(place, finding)| cure(work.audit, place, finding)).collect();

@@ -1,6 +1,6 @@
 //! CMake's syntax (cmake-language(7), section Syntax). Splits a text into commands and their
 //! arguments, each with its bytes and its line. Nothing is evaluated: references, escapes and
-//! generator expressions stay as written. `deps_list` is the caller.
+//! generator expressions stay as written. `deps_list` and the crate module `cmake` are the callers.
 //!
 //! It accepts more than CMake where that does not change the arguments: two commands on one line,
 //! and arguments that touch each other.
@@ -19,7 +19,7 @@ pub struct SyntaxError {
 /// One command invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Its name, which CMake compares without regard to case.
+    /// The byte range of its name, which CMake compares without regard to case.
     pub name: Range<usize>,
     /// The line of its name, from 1.
     pub line: u32,
@@ -32,9 +32,9 @@ pub struct Command {
 /// One argument, or a parenthesis between the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// All its bytes, quotes and brackets included.
+    /// The byte range of all of it, quotes and brackets included.
     pub span: Range<usize>,
-    /// The bytes between its quotes or brackets; else the same as `span`.
+    /// The byte range between its quotes or brackets; the same as `span` if it has none.
     pub inside: Range<usize>,
     /// The line on which it begins, from 1.
     pub line: u32,
@@ -55,7 +55,7 @@ pub enum ArgumentKind {
     Parenthesis,
 }
 
-/// The commands of a text, in order.
+/// The commands of a text, in order. The first error ends them.
 pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<Command, SyntaxError>> {
     let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut lexer = Lexer { text, at, line: 1, counted: 0 };
@@ -124,7 +124,7 @@ impl Lexer<'_> {
     }
 
     /// Skips `[==[…]==]` and returns the range inside; an error if it has no end, `None` if none
-    /// begins here.
+    /// begins at the current position.
     fn bracket(&mut self) -> Option<Result<Range<usize>, ()>> {
         let rest = self.rest().strip_prefix(b"[")?;
         let equals = rest.iter().take_while(|b| **b == b'=').count();
@@ -175,7 +175,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The argument or parenthesis that begins here.
+    /// The argument or parenthesis that begins at the current position.
     fn argument(&mut self) -> Result<Argument, SyntaxError> {
         let begin = self.at;
         let line = self.line(begin);
@@ -235,7 +235,8 @@ impl Lexer<'_> {
         Some(())
     }
 
-    /// Skips `$(NAME)`, which CMake passes on to make.
+    /// Skips `$(NAME)`, which CMake passes on to make. False if none begins at the current
+    /// position.
     fn make_reference(&mut self) -> bool {
         let Some(rest) = self.rest().strip_prefix(b"$(") else { return false };
         let name = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();

@@ -147,7 +147,7 @@ fn blob(mut bits: Bits<'_>, end: usize, width: u64) -> Option<&[u8]> {
     None
 }
 
-/// A stream of bits, the lowest first.
+/// A stream of bits, the lowest bit of each byte first.
 #[derive(Clone, Copy)]
 struct Bits<'b> {
     bytes: &'b [u8],

@@ -16,7 +16,7 @@ const WINDOW: u64 = 8 << 10;
 /// Upper bound for the wanted names in one such part. A hostile file may list one name a million
 /// times.
 const MOST: usize = 1024;
-/// Number of bytes that are read for a name; most are shorter.
+/// Number of bytes that are read for a name at first; most names are shorter.
 const NAME: u64 = 512;
 
 /// A definition whose name was not stored: its index among the symbols, and the offset of its name
@@ -27,8 +27,8 @@ pub struct Nameless {
 }
 
 impl Members {
-    /// Definitions without a stored name that may have one of `names`: member by member, in the
-    /// order of their names in the archive.
+    /// Definitions without a stored name that may have one of `names`. They are sorted by member,
+    /// then by the offset of the name in the archive.
     pub fn nameless(&self, names: &SymbolNames) -> Vec<Nameless> {
         let mut out = Vec::new();
         for member in &self.list {
@@ -49,8 +49,8 @@ impl Members {
         out
     }
 
-    /// Reads the names of these definitions in `file`, and gives the definitions the ids of their
-    /// names.
+    /// Reads the names of these definitions in `file`. Definitions whose name is one of `names` get
+    /// its id.
     pub fn name_all(
         &mut self,
         file: &Handle,
@@ -84,8 +84,8 @@ impl Window<'_> {
         stem(self.bytes.get(..self.len)?.get(skip..)?)
     }
 
-    /// The name at `at`; `None` if the file ends before the name does. `after` has the distances to it
-    /// and to the next names that are wanted.
+    /// The name at `at`; `None` if the file ends before the name does. `after` has the distances in
+    /// bytes from `at` to this name, which is 0, and to the next wanted names.
     fn name(
         &mut self,
         at: u64,

@@ -1,6 +1,6 @@
 //! The global symbols of one ELF member: the search for its symbol table, and the table itself.
-//! Assemblers put the symbol table last, so the last section headers are read first. If it is not
-//! there, all section headers are read. No other part of a member is read.
+//! Assemblers put the symbol table last, so the last section headers are read first. If the symbol
+//! table is not among them, all section headers are read. No other part of a member is read.
 //!
 //! `read` is the caller.
 
@@ -56,7 +56,7 @@ pub(super) struct Raw<'b> {
 
 /// A symbol as the table has it.
 pub(super) struct RawSymbol<'b> {
-    /// Its name, without a version.
+    /// Its name, without a default version.
     pub(super) name: &'b [u8],
     /// Offset of the name in the string table.
     pub(super) start: u32,
@@ -123,8 +123,8 @@ impl SymbolTableRange<'_> {
 }
 
 impl Buffers {
-    /// The tables of the object at `place`, whose ELF header begins `head`; `None` if it has no
-    /// symbol table. The read of the section headers may also get the `beyond` bytes after the
+    /// The tables of the object at `place`; `None` if it has no symbol table. `head` begins with
+    /// its ELF header. The read of the section headers may also get the `beyond` bytes after the
     /// object, which then go into `next`.
     pub(super) fn load<H: FileHeader<Endian = Endianness>>(
         &mut self,
@@ -215,7 +215,8 @@ impl Buffers {
         Ok(Ok(Some((Headers { offset, count, each }, e))))
     }
 
-    /// The section headers of the symbol table and of its string table.
+    /// The section headers of the symbol table and of its string table; `None` if there is no
+    /// symbol table.
     fn symbol_table<H: FileHeader<Endian = Endianness>>(
         &mut self,
         place: SymbolTableRange<'_>,
@@ -276,7 +277,7 @@ fn find<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// Section header `at` of those in `bytes`.
+/// The section header with the index `at` in `bytes`.
 pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     at: u64,
@@ -294,7 +295,8 @@ pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// Calls `take` with every global symbol. Returns false if a name lies outside the string table.
+/// Calls `take` with every global symbol that has a name. Returns false if a name lies outside the
+/// string table.
 pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
     raw: &Raw<'b>,
     e: Endianness,
@@ -322,8 +324,8 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
     whole
 }
 
-/// The name at the start of `text`, up to its NUL. A symbol with a default version,
-/// `NAME@@VERSION`, counts as `NAME`, as in lld (`SymbolTable::insert`).
+/// The name at the start of `text`, up to its NUL; `None` if there is no NUL. A symbol with a
+/// default version, `NAME@@VERSION`, counts as `NAME`, as in lld (`SymbolTable::insert`).
 pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr2(0, b'@', text)?;
     if text[end] == 0 {

@@ -1,6 +1,6 @@
 //! Members of an archive that define given names, found through the GNU index alone if there is
-//! one. Also the names of all members, for the cross-check. `facts::answer` and
-//! `format::cross_check` call it.
+//! one. Also the names of all members, for the cross-check. `facts::answer`, `audit::definitions`
+//! and `format::cross_check` call it.
 
 use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, Special};
 use super::members::Members;
@@ -28,8 +28,8 @@ pub struct Definition {
 #[derive(Default)]
 pub struct RequestedNames {
     hashes: FastSet<u32>,
-    /// A bit for each value of the hashes' middle bits. This test alone rejects most words of a
-    /// large table.
+    /// A bit for each value that bits 1 to 18 of a hash may have. This test alone rejects most
+    /// hashes of a large table.
     seen: Vec<u64>,
     texts: FastSet<Box<[u8]>>,
 }
@@ -79,7 +79,8 @@ impl RequestedNames {
 /// A selection of names.
 type IsWanted<'a> = &'a dyn Fn(&[u8]) -> bool;
 
-/// Members of the archive in `file` that define one of `names`, in the order of its index.
+/// Members of the archive in `file` that define one of `names`, in the order of its GNU index, or
+/// of the members if it has none.
 pub fn definitions(
     file: &Handle,
     names: &RequestedNames,
@@ -114,7 +115,8 @@ pub fn matching(
             grow(memory, size);
             let read = file.read_at(&mut memory[..size], first.data)?;
             let bytes = &memory[..read];
-            // A thin archive names files.
+            // A member of a thin archive may be a member of another archive, with another name
+            // there.
             let members = Some(members).filter(|members| !members.thin);
             gnu_index(file, (&first, width, bytes), is_wanted, members, defects)
         }

@@ -7,7 +7,8 @@ use super::members::SymbolKind;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, elf};
 
-/// Start of the section names, one section for each translation unit; a hash follows.
+/// Prefix of the section names. Each translation unit has one such section, and a hash follows the
+/// prefix.
 const SECTION: &[u8] = b".gnu.lto_.symtab.";
 /// Number of bytes after the two names of an entry: kind, visibility, size, slot.
 const REST: usize = 1 + 1 + 8 + 4;

@@ -1,5 +1,5 @@
 //! Member headers of archives, with the forms of names that GNU and BSD use, and the table of long
-//! names. `find`, `index` and `read` call it, and read the content of members.
+//! names. The other modules of `archive` call it, and read the content of members.
 
 use crate::format::{ReadError, in_memory, read_range};
 use crate::tree::Handle;
@@ -46,7 +46,7 @@ impl MemberHeader {
         })
     }
 
-    /// Reads the header at `at`.
+    /// Reads the header at `at`; `None` if no header is there.
     pub(super) fn read(file: &Handle, at: u64) -> Result<Option<Self>, ReadError> {
         Ok(Self::parse(&read_range(file, at, HEADER)?, at))
     }
@@ -56,12 +56,13 @@ impl MemberHeader {
         self.raw.trim_ascii_end()
     }
 
-    /// Length of the name that precedes the data, as BSD writes it.
+    /// Length in bytes of the name that precedes the data, if the name is written as BSD does.
     pub(super) fn bsd_name(&self) -> Option<u64> {
         number(self.raw_name().strip_prefix(b"#1/")?)
     }
 
-    /// Offset in the table of long names, and the position in a nested archive.
+    /// Offset of the name in the table of long names, and, in a thin archive, the position of the
+    /// member in another archive.
     pub(super) fn long_name(&self) -> Option<(u64, Option<u64>)> {
         let text = self.raw_name().strip_prefix(b"/")?;
         let mut parts = text.splitn(2, |b| *b == b':');
@@ -69,7 +70,7 @@ impl MemberHeader {
         Some((offset, parts.next().and_then(number)))
     }
 
-    /// The kind of a special member, whose full name is `name`.
+    /// The kind of this member if it is a special one. `name` is its full name.
     pub(super) fn special(&self, name: &[u8]) -> Option<Special> {
         Some(match self.raw_name() {
             b"/" => Special::GnuIndex(4),

@@ -1,6 +1,6 @@
 //! Facts of one relocatable object that a linker needs besides the symbol table: sections, COMDAT
-//! groups and relocations. They are read for few members, without the contents of other sections.
-//! `facts::members` is the caller.
+//! groups and relocations. Only few members are read in this way, and only their sections with such
+//! facts. `facts::members` is the caller.
 
 use super::header::{self, MemberHeader};
 use super::ranges::Ranges;
@@ -15,23 +15,23 @@ use std::ops::Range;
 
 /// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
 const MOST: u64 = 1 << 29;
-/// Least size of a relocation, in bytes. It limits their number, because a hostile file may list
-/// the same relocations in many section headers.
+/// Minimum size of a relocation, in bytes. It limits the number of relocations, because a hostile
+/// file may list the same relocations in many section headers.
 const FEWEST_BYTES: u64 = 8;
-/// Size of a member header, and of the larger header of an ELF file.
+/// Sizes in bytes of a member header, and of a 64-bit ELF header.
 const HEADER: usize = size_of::<archive::Header>();
 const HEAD: usize = 64;
 
 /// The relocations that are read.
 #[derive(Clone, Copy)]
 pub enum Wanted<'w> {
-    /// All.
+    /// All relocations.
     All,
-    /// Those to these undefined names; also those of sections that are not loaded if the second is
-    /// true. Without names, only groups and sections are read.
+    /// Relocations to these undefined names, in loaded sections, or in all sections if the second
+    /// field is true. Without names, only groups and sections are read.
     Names(&'w FastSet<&'w [u8]>, bool),
-    /// Those of loaded sections for which this is true: by `sh_flags` of the section, type, and whether
-    /// the symbol is global.
+    /// Relocations of loaded sections for which the function is true. Its arguments are `sh_flags`
+    /// of the section, the type, and true if the symbol is global.
     Loaded(&'w (dyn Fn(u64, u32, bool) -> bool + Sync)),
 }
 
@@ -46,7 +46,8 @@ impl Wanted<'_> {
         }
     }
 
-    /// True if the name of a symbol may be kept although no relocation that is wanted refers to it.
+    /// True if the name of a symbol may be stored even if no wanted relocation refers to the
+    /// symbol.
     fn symbol(self, is_undefined: bool, is_strong: bool, is_restricted: bool) -> bool {
         match self {
             Self::All => true,
@@ -98,7 +99,7 @@ pub struct Section {
 /// A global symbol.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// The place of its name in [`LinkFacts::names`].
+    /// Start and end of its name in [`LinkFacts::names`].
     name: (u32, u32),
     /// `st_shndx`, with SHN_XINDEX followed; 0 if undefined.
     pub section: usize,
@@ -121,7 +122,7 @@ pub struct Relocation {
     pub section: usize,
     /// R_*
     pub kind: u32,
-    /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local one.
+    /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local symbol or no symbol.
     pub global: Option<usize>,
     /// True if the symbol is absolute, or there is none.
     pub absolute: bool,
@@ -148,7 +149,7 @@ pub struct LinkFacts {
 /// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
 const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
 
-/// The place of no name.
+/// Start and end of a name that is not stored.
 const NAMELESS: (u32, u32) = (0, 0);
 
 impl Global {
@@ -173,14 +174,14 @@ impl Section {
 }
 
 impl LinkFacts {
-    /// The name of a global symbol, without a default version; empty if nothing that is wanted is
-    /// about it.
+    /// The name of a global symbol, without a default version; empty if the name is not stored,
+    /// because nothing that was wanted refers to it.
     pub fn name(&self, global: &Global) -> &[u8] {
         let (start, end) = global.name;
         self.names.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Keeps a name; `None` if there is no room.
+    /// Stores a name and returns its start and end; `None` if they do not fit in 32 bits.
     fn keep(&mut self, name: &[u8]) -> Option<(u32, u32)> {
         let start = u32::try_from(self.names.len()).ok()?;
         self.names.extend_from_slice(name);
@@ -205,7 +206,7 @@ impl LinkFacts {
         flags & elf::SHF_WRITE.0 != 0
     }
 
-    /// The COMDAT group of a section.
+    /// The signature of a section's COMDAT group.
     pub fn group_of(&self, section: usize) -> Option<&[u8]> {
         let group = self.sections.get(section)?.group?;
         self.groups.get(group).map(|signature| &**signature)
@@ -257,14 +258,15 @@ impl Reader<'_> {
         self.part(file, (0, file.stat().len))
     }
 
-    /// The object at `place` of `file`: offset and size.
+    /// The facts of the object at `place` of `file`: offset and size.
     fn part(&mut self, file: &Handle, place: (u64, u64)) -> Result<Option<LinkFacts>, ReadError> {
         let mut head = [0; HEAD];
         let read = file.read_at(&mut head, place.0)?;
         self.begin(file, place, &head[..read])
     }
 
-    /// The object at `place` of `file`, which begins with `head`.
+    /// The facts of the object at `place` of `file`, which begins with `head`. `None` if it is too
+    /// large.
     fn begin(
         &mut self,
         file: &Handle,
@@ -301,8 +303,9 @@ impl Reader<'_> {
     }
 }
 
-/// The place of the section headers, and true. If the ELF header has no room for their number, the
-/// first section header has it: until that one is read, its place and false.
+/// The byte range of the section headers, and true. If the number of section headers is only in the
+/// first of them, and that one is not read yet: the range of the first one, and false. `None` if
+/// the object is not relocatable.
 fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
@@ -320,7 +323,7 @@ fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64
     Some((start..start.checked_add(size)?, count.is_some()))
 }
 
-/// The places of the sections with facts.
+/// The byte ranges of the sections with facts.
 fn sections<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
     wanted: Wanted<'_>,

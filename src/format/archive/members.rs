@@ -89,7 +89,7 @@ pub enum MemberKind {
     NotRelocatable,
     /// A file that a thin archive names and that does not exist.
     Missing,
-    /// A thin archive names something other than a readable file; the words for it.
+    /// Something that a thin archive names and that is not a readable file; the text describes it.
     NoFile(&'static str),
     /// A file that a thin archive names outside of the allowed directories.
     Outside,
@@ -109,10 +109,11 @@ impl MemberKind {
 pub enum SymbolKind {
     /// A reference that needs a definition.
     Undefined,
-    /// A reference that may stay undefined, and for which no linker takes a member.
+    /// A reference that may stay undefined, and for which no linker extracts a member.
     WeakUndefined,
-    /// A strong definition, of which a link may have only one. COMDAT groups may have several, but
-    /// compilers rarely put one there. When a linker looks for a member, the group does not matter.
+    /// A strong definition. A link may have only one for each name, except in COMDAT groups, where
+    /// compilers rarely put one. When a linker selects a member to extract, the group does not
+    /// matter.
     Strong,
     /// A weak definition.
     Weak,
@@ -177,7 +178,7 @@ impl Members {
         self.list.get(found)
     }
 
-    /// Number of members whose references are unknown.
+    /// Number of members whose references are unknown because they are intermediate language.
     pub fn opaque(&self) -> usize {
         self.list.iter().filter(|member| member.is_opaque()).count()
     }

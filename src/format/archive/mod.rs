@@ -2,7 +2,7 @@
 //! are read on demand (`members`). Members that define given names are found through the index
 //! alone, if there is one ([`definitions`]). `cover` makes all decisions about linking.
 //!
-//! `facts::collect` and `facts::answer` are the callers.
+//! The modules of `facts` are the main callers.
 
 mod bitcode;
 mod deferred_names;

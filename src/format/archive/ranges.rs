@@ -1,12 +1,13 @@
-//! The parts of an object that were read, as one source of bytes for `object`: it finds nothing between
-//! them. The memory is used again for every object. `link_facts` is the caller.
+//! The parts of an object that were read, as one source of bytes for the crate `object`. Bytes
+//! between the parts cannot be read. The memory is reused for every object. `link_facts` is the
+//! caller.
 
 use crate::format::{ReadError, in_memory};
 use crate::tree::Handle;
 use object::read::ReadRef;
 use std::ops::Range;
 
-/// Parts that lie closer together are read at once.
+/// Parts are read together if the gap between them has at most this many bytes.
 const GAP: u64 = 4096;
 /// Initial capacity in bytes. Unused pages are never touched.
 const ROOM: usize = 8 << 20;
@@ -33,7 +34,8 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Forgets the last object, and begins one of `size` bytes at `base` of `file` with its first bytes.
+    /// Forgets the last object, and begins one of `size` bytes at `base` of `file`. `head` has its
+    /// first bytes.
     pub(super) fn begin(&mut self, file: &Handle, (base, size): (u64, u64), head: &[u8]) {
         self.parts.clear();
         self.size = size.min(file.stat().len.saturating_sub(base));
@@ -44,8 +46,8 @@ impl Ranges {
         self.parts.push((0..head.len() as u64, 0));
     }
 
-    /// Reads more parts of the object at `base` of `file`, and all between those that lie close
-    /// together.
+    /// Reads more parts of the object at `base` of `file`, and the bytes between parts that lie
+    /// close together.
     pub(super) fn read(
         &mut self,
         file: &Handle,

@@ -1,6 +1,6 @@
 //! Reads the members of an archive: all headers in one pass, and the global symbols of each ELF
 //! member. The read of a member's section headers also gets the header of the next member, so that
-//! most members take two reads. `facts::answer` calls it, on demand only.
+//! most members take two reads. `facts::members` calls it, on demand only.
 
 use super::bitcode;
 use super::elf_member::{Buffers, SymbolTableRange};
@@ -21,7 +21,7 @@ use std::num::NonZeroU64;
 
 /// Number of bytes that reveal the kind of a member: the size of an ELF header.
 const HEAD: u64 = 64;
-/// Maximum number of bytes that are read of an object in intermediate code.
+/// Maximum number of bytes that are read of an object in intermediate language.
 const MOST_LTO: u64 = 1 << 28;
 
 /// The result of opening a member's file for a thin archive.
@@ -30,7 +30,7 @@ pub enum External {
     File(Handle),
     /// A file outside of the allowed directories.
     Outside,
-    /// No file.
+    /// The file does not exist.
     Missing,
     /// Something other than a regular file, or a file that cannot be opened; the text says what.
     NoFile(&'static str),
@@ -199,7 +199,7 @@ impl<'r> Reader<'r> {
         self.object(entry.at, &name, place, head, Some(next))
     }
 
-    /// A member of a thin archive: a file, or a member of another archive.
+    /// Adds a member of a thin archive: a file, or a member of another archive.
     fn thin_member(&mut self, entry: &MemberHeader, name: &[u8]) -> Result<(), ReadError> {
         let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
         let key = (Box::from(name), position);
@@ -248,7 +248,7 @@ impl<'r> Reader<'r> {
         self.object(entry.at, name, SymbolTableRange { file, base, size }, &head, None)
     }
 
-    /// A member whose bytes are at `place`; `head` are the first of them.
+    /// Adds a member whose bytes are at `place`. `head` has the first of these bytes.
     fn object(
         &mut self,
         at: u64,
@@ -287,7 +287,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A member of intermediate language: LLVM's or GCC's table has its definitions and references.
+    /// Adds a member of intermediate language, with its definitions and references from LLVM's or
+    /// GCC's table.
     fn intermediate(
         &mut self,
         at: u64,
@@ -374,7 +375,8 @@ impl<'r> Reader<'r> {
         self.out.list.push(member);
     }
 
-    /// Reads the index if it is needed, and takes the definitions of opaque members from it.
+    /// Reads the index if it is needed. Members with unknown references get their definitions from
+    /// it.
     fn finish(mut self) -> Result<Members, ReadError> {
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
         let opaque = self.out.list.iter().any(Member::is_unknown);

@@ -12,23 +12,23 @@ use object::{Endianness, elf};
 
 /// The symbol that GCC defines in an object with only its intermediate language.
 const SLIM: &[u8] = b"__gnu_lto_slim";
-/// The defect of a member whose symbols do not fit in memory.
+/// The defect of a member whose symbols no longer have 32-bit indices.
 const MOST_SYMBOLS: &str = "has more symbols than can be kept";
 /// Upper bound for the total length of the names of one member, as a multiple of its string table.
 /// Symbols may share bytes of the table, and a hostile member may make all of them share a long
 /// name.
 const SHARED: usize = 16;
 
-/// Number of names that are added to the run's table at a time. Each of its locks is then taken
-/// once for about thirty names.
+/// Number of names that are added to the run's table at a time. Each lock of that table is then
+/// taken once for about thirty names.
 const BATCH: usize = 1024;
 
 /// Bytes of an archive for each symbol, as in LLVM's, and upper bound of the symbols for which
 /// memory is reserved.
 const BYTES_A_SYMBOL: u64 = 768;
 const MOST_EXPECTED: usize = 1 << 20;
-/// Number of symbols from which their memory is handed over. Fewer are copied, and the memory is
-/// reused.
+/// With at least this many symbols, [`Builder::take`] hands its lists over. Shorter lists are
+/// copied, and their memory is reused.
 const MANY: usize = 1 << 17;
 
 /// Symbols of one archive. Their memory is reused for the next one.
@@ -116,7 +116,7 @@ impl Builder {
                 kind = MemberKind::SlimLto;
             }
             symbols.push(Symbol {
-                // Set when the batch is full.
+                // The id is set when the batch is full, or by `finish`.
                 name: NAMELESS,
                 kind: is,
                 other: symbol.other,
@@ -155,8 +155,8 @@ impl Builder {
         damage
     }
 
-    /// Takes the symbols, hashes and offsets of names. They stay until the end of the run, so short
-    /// lists are copied without spare memory.
+    /// Returns the symbols, hashes and offsets of names. They stay in memory until the end of the
+    /// run, so short lists are copied without spare capacity.
     pub(super) fn take(&mut self) -> (Vec<Symbol>, Vec<u64>, Vec<u32>) {
         if self.symbols.len() < MANY {
             return (self.symbols.clone(), self.hashes.clone(), self.starts.clone());
@@ -181,7 +181,7 @@ impl Builder {
         true
     }
 
-    /// Adds the definitions that the index lists for members that could not be read.
+    /// Adds the definitions that the index lists for members whose references are unknown.
     pub(super) fn opaque(&mut self, list: &mut [Member], index: &Index, names: &Growing) {
         let mut by_member: FastMap<u64, Vec<&[u8]>> = FastMap::default();
         for (name, member) in index.entries() {

@@ -76,8 +76,8 @@ fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
     format!("{kind:#x}:{flags:#x}:{vaddr:#x}+{memsz:#x}")
 }
 
-/// Compares dynamic symbols as far as both tables reach. No file format stores the length, so both
-/// readers infer it.
+/// Compares the dynamic symbols that both readers found. ELF does not store their number, so each
+/// reader infers it.
 fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<Difference>) {
     let versions = versions(object, elf);
     let count = tables.symbols().last().map_or(0, |last| last.index.position() + 1);
@@ -107,8 +107,9 @@ fn describe(name: &[u8], version: Option<&[u8]>, bind: u8, undefined: bool) -> V
     [name, at, version.unwrap_or_default(), b", ", bind, place].concat()
 }
 
-/// goblin's versions by index: needs first, then definitions over them, without the base name.
-/// `None` if its section headers lead to other tables than the dynamic section does.
+/// goblin's names of versions by index, without the base version. A definition replaces a needed
+/// version with the same index. `None` if the versions cannot be compared, for example because the
+/// section headers lead to other tables than the dynamic section does.
 fn versions<'e>(object: &Object, elf: &'e Elf<'_>) -> Option<FastMap<u16, &'e str>> {
     let tables = [
         (section_header::SHT_GNU_VERSYM, dynamic::DT_VERSYM),

@@ -102,7 +102,7 @@ pub struct ListedArchive {
     pub is_known: bool,
     /// The spelling of the name.
     spelling: Spelling,
-    /// The index of its value.
+    /// The index of its value in [`Set::items`].
     item: usize,
 }
 
@@ -144,7 +144,8 @@ impl DepsList {
         self.sets.retain(keep);
     }
 
-    /// Finds the entries that name one of these archives (bare names), in any spelling.
+    /// Marks the entries that name one of these archives (bare names), in any spelling. An entry
+    /// with another spelling gets the name of the archive.
     pub fn identify(&mut self, archives: &BTreeSet<&[u8]>) {
         spelling::identify(&mut self.sets, archives);
     }
@@ -181,7 +182,7 @@ pub fn can_list(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(plain) && !is_word
 }
 
-/// The bare name in the name of an archive's file, `libNAME.a`.
+/// The bare name in the name of an archive's file, `libNAME.a`; `None` for other file names.
 pub fn bare_name(file_name: &[u8]) -> Option<&[u8]> {
     file_name.strip_prefix(b"lib")?.strip_suffix(b".a").filter(|name| !name.is_empty())
 }
