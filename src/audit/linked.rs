@@ -107,19 +107,21 @@ impl Audit {
         undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined)).collect()
     }
 
-    /// The libraries that `file` needs directly, under the first entry point that loads it.
-    pub fn needed_by(&self, file: FileId) -> Vec<FileId> {
-        let Some(root) = FirstLoader::new(&self.closures).of(file) else { return Vec::new() };
+    /// The libraries that `file` needs directly, under the first entry point that loads it. The error
+    /// is the name of one that was not found.
+    pub fn needed_by(&self, file: FileId) -> Result<Vec<FileId>, &[u8]> {
+        let Some(root) = FirstLoader::new(&self.closures).of(file) else { return Ok(Vec::new()) };
         let closure = &self.closures.roots[root];
         let module = closure.found().find(|(_, found)| *found == file);
         let needs = module.into_iter().flat_map(|(module, _)| closure.needs(module));
         let mut out: Vec<FileId> = Vec::new();
-        for library in needs.filter_map(|edge| closure.module(edge.to).file) {
+        for edge in needs {
+            let library = closure.module(edge.to).file.ok_or_else(|| self.text(edge.raw))?;
             if !out.contains(&library) {
                 out.push(library);
             }
         }
-        out
+        Ok(out)
     }
 
     /// The objects that are loaded together with any of `files`, under the first entry point that

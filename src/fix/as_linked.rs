@@ -27,7 +27,14 @@ pub(super) fn refusals(
     let Some(object) = audit.corpus.files[solution.file].object() else { return out };
     let mut left: Vec<&SymbolClosure> = solution.parts();
     left.retain(|part| !doubtful(part));
-    let needed = audit.needed_by(solution.file);
+    let needed = match audit.needed_by(solution.file) {
+        Ok(needed) => needed,
+        Err(name) => {
+            let why =
+                format!("{} was not found: it may bring more members into the link", show(name));
+            return left.iter().map(|part| (part.first, why.clone())).collect();
+        }
+    };
     let link = Link { audit, tree, solution, object, needed };
     while let Some((which, why)) = link.refusal(&left) {
         let before = out.len();

@@ -223,9 +223,15 @@ impl<'a> Check<'a> {
         let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
         let tables = self.object.tables.as_ref();
         let is_exported = |name: &[u8]| tables.is_some_and(|t| t.exports_strongly(name));
+        // A linker keeps one copy of a group, and the library does not tell if its own was in one.
+        let is_unique = |name: &[u8]| tables.is_some_and(|t| t.exports_uniquely(name));
         let of_library = parallel::map(&self.new, |member| {
             let facts = self.facts.get(member)?;
-            strong(facts).position(|(_, name)| self.hidden.contains(name) || is_exported(name))
+            strong(facts).position(|(global, name)| {
+                self.hidden.contains(name)
+                    || is_exported(name)
+                    || facts.group_of(global.section).is_none() && is_unique(name)
+            })
         });
         let mut out = Vec::new();
         for (member, of_library) in self.new.iter().zip(of_library) {

@@ -5,7 +5,7 @@
 
 use crate::audit::Audit;
 use crate::format::archive::LinkFacts;
-use crate::format::elf::Object;
+use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, MemberId, NameId};
 use crate::text::show;
 use object::elf;
@@ -43,9 +43,8 @@ pub(super) fn members(
         let own = thread_local.get(&member);
         let is_own = |name: &NameId| own.is_some_and(|own| own.contains(name));
         let mut used = library.symbols(member).map(|(name, _)| name);
-        let mixed = used.find(|name| match is_own(name) {
-            true => of_object.ordinary.contains(name),
-            false => all.contains(name),
+        let mixed = used.find(|name| {
+            if is_own(name) { of_object.ordinary.contains(name) } else { all.contains(name) }
         });
         out.extend(mixed.map(|name| {
             let name = show(library.text(name));
@@ -74,7 +73,7 @@ fn is_thread_local(kind: u8) -> bool {
 fn of_object(audit: &Audit, object: &Object, members: &FastMap<MemberId, FastSet<NameId>>) -> Used {
     let mut out = Used::default();
     let asked: FastSet<NameId> = members.values().flatten().copied().collect();
-    let symbols = object.tables.as_ref().into_iter().flat_map(|tables| tables.symbols());
+    let symbols = object.tables.as_ref().into_iter().flat_map(Tables::symbols);
     for symbol in symbols.filter(|symbol| elf::SymbolBind(symbol.bind) != elf::STB_LOCAL) {
         if !is_thread_local(symbol.kind) && asked.is_empty() {
             continue;

@@ -69,11 +69,21 @@ impl Tables {
     /// with a version that is not the default does not count, because it causes no conflict in a
     /// link.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
+        self.exports_as(name, elf::STB_GLOBAL)
+    }
+
+    /// The same for a definition with STB_GNU_UNIQUE. Compilers put such definitions into COMDAT
+    /// groups.
+    pub fn exports_uniquely(&self, name: &[u8]) -> bool {
+        self.exports_as(name, elf::STB_GNU_UNIQUE)
+    }
+
+    fn exports_as(&self, name: &[u8], bind: elf::SymbolBind) -> bool {
         let mut visit = |index: SymbolIndex| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
-            let strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL;
+            let is_it = elf::SymbolBind(symbol.bind) == bind;
             let default = symbol.versym & 0x8000 == 0;
-            (symbol.is_export() && strong && default).then_some(())
+            (symbol.is_export() && is_it && default).then_some(())
         };
         let found = match &self.hash {
             HashTable::None => self.indices().find_map(visit),

@@ -202,6 +202,8 @@ struct Counts {
     verified: usize,
     doubtful: usize,
     links: usize,
+    /// Links in which the linker has a known fault.
+    faults: usize,
     wrong: Vec<String>,
 }
 
@@ -244,8 +246,16 @@ fn check(seed: u64, counts: &mut Counts) {
         let mut run = clean("sh");
         let output = run.current_dir(lab.root()).args(["-ec", &link]).output().expect("sh runs");
         let error = text(&output.stderr);
-        // mold 1.10 crashes on some programs with a version script.
-        if *linker == "mold" && (output.status.code() == Some(139) || error.contains("signal")) {
+        // mold 1.10 crashes on some programs with a version script. lld 19 reports a weak reference to
+        // a name that only a member defines which it does not take, with a default version.
+        let is_crash = output.status.code() == Some(139) || error.contains("signal");
+        let mut lines = error.lines().filter(|line| line.contains("error: "));
+        let is_version = |line: &str| line.contains("undefined symbol: ") && line.contains("@@");
+        let has_error = error.contains("error: ");
+        if *linker == "mold" && is_crash
+            || *linker == "ld.lld-19" && has_error && lines.all(is_version)
+        {
+            counts.faults += 1;
             continue;
         }
         counts.links += 1;
@@ -290,11 +300,12 @@ fn verified_fixes_of_random_libraries_link() {
     counts.verified += other.verified;
     counts.doubtful += other.doubtful;
     counts.links += other.links;
+    counts.faults += other.faults;
     counts.wrong.extend(other.wrong);
-    let Counts { libraries, verified, doubtful, links, wrong } = counts;
+    let Counts { libraries, verified, doubtful, links, faults, wrong } = counts;
     println!(
         "verified fixes: {libraries} libraries, {verified} verified fixes, {doubtful} others, {links} links, \
-         {} exceptions",
+         {faults} known faults of a linker, {} exceptions",
         wrong.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
