@@ -85,7 +85,8 @@ fn list(names: &BTreeSet<String>) -> String {
     out + ")\nset(__own_libs\nDemoCodegen\nDemoKernel\n)\n"
 }
 
-/// Merges the archives of a list with `ar -M`, and links the library without complaint.
+/// Merges the archives of a list with `ar -M`, and links the library without complaint. It needs all
+/// libraries of the system: without those that only absent members use, no fix would be verified.
 fn build(lab: &Lab, names: &BTreeSet<String>, dir: &str) {
     let mut script = format!("create {dir}/libfat.a\n");
     for name in ["DemoCodegen", "DemoKernel"] {
@@ -100,7 +101,8 @@ fn build(lab: &Lab, names: &BTreeSet<String>, dir: &str) {
         lab,
         &format!(
             "rm -f {dir}/libfat.a; ar -M <script; \
-             c++ -shared -fuse-ld=lld -Wl,-u,kernel -o {dir}/libkernel.so {dir}/libfat.a {SYSTEM}"
+             c++ -shared -fuse-ld=lld -Wl,-u,kernel -o {dir}/libkernel.so {dir}/libfat.a \
+             -Wl,--no-as-needed {SYSTEM}"
         ),
     );
 }
