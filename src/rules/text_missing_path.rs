@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 pub(super) static RULE: Rule = Rule::new(
     "text-missing-path",
     PACKAGE_TEXT,
-    "a script, unit, manifest or similar file names a path that does not exist",
+    "a script, unit or similar file names a path that does not exist",
     DOCS,
     check,
 )
