@@ -84,7 +84,7 @@ impl Entry<'_> {
     }
 }
 
-/// A hidden definition does not count: the search continues after its object.
+/// A hidden or local definition does not count: the search continues after its object.
 fn can_win(candidate: &Candidate) -> bool {
     !binds_local(candidate.visibility) && is_global(candidate.bind)
 }
@@ -207,9 +207,9 @@ impl<'v> Scope<'v> {
         out
     }
 
-    /// Looks up all of `left`; references without a definition stay in it. Each object is asked for
-    /// all references before the next object, so that its filter stays in the cache and memory
-    /// accesses overlap.
+    /// Looks up all of `left`; references without a definition stay in it. Without an index, each
+    /// object is asked for all references before the next object, so that its filter stays in the
+    /// cache and memory accesses overlap.
     pub fn lookup_all<'q>(
         &self,
         left: &mut Vec<Pending>,

@@ -9,11 +9,12 @@ use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, RefKind};
 use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};
 
-/// The references that one object's own closure does not resolve, as indices into
-/// `Object::references`.
+/// The references of one object that may cause a message in the scope of its own closure, and the
+/// conditions for using this result.
 #[derive(Debug, Default)]
 pub struct OpenReferences {
-    /// Indices, ascending.
+    /// Indices into `Object::references`, ascending: references without a definition, and those
+    /// whose definition may cause a message (another size, protected).
     pub open: Vec<u32>,
     /// The highest version index that the loader knows for the object in that closure.
     pub limit: u16,

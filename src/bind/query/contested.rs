@@ -73,7 +73,7 @@ struct Used {
 struct InTable<'a> {
     /// Definitions, each with its word and its GNU hash without the lowest bit.
     defined: Vec<(Word, u32, Symbol<'a>)>,
-    /// Symbols that a linker made for versions.
+    /// Words of the symbols that a linker made for versions.
     named_after_version: Vec<Word>,
 }
 
@@ -340,8 +340,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that two files in the scope of `closure` define; definitions in the entry point do
-    /// not count. They are also in `marks.twice`. Empty if the loader stops.
+    /// The names that two modules in the scope of `closure` define; definitions in the entry point
+    /// do not count. `marks.twice` receives the same names. Empty if the loader stops.
     fn here(&self, closure: &Closure, bound: &RootBinding, marks: &mut Marks) -> Vec<Name> {
         if bound.checked.stop.is_some() || bound.abort.is_some() || closure.fatal().is_some() {
             return Vec::new();

@@ -235,8 +235,8 @@ impl VaryingNames {
     }
 }
 
-/// If a list is this many times longer than a scope, each file of the scope is searched in the
-/// list.
+/// If a list is more than this many times longer than a scope, each file of the scope is looked up
+/// in the list.
 const MANY: usize = 8;
 
 /// Minimum number of groups that a thread takes at once.
