@@ -1,6 +1,6 @@
-//! The references that an object leaves undefined in the scope of its own closure. The answer is
-//! reused under every entry point whose scope contains all of that closure, because a larger scope
-//! cannot unbind a symbol.
+//! The references that may cause a message when an object is bound in the scope of its own closure:
+//! above all undefined ones. The answer is reused under every entry point whose scope contains all
+//! of that closure, because a larger scope cannot unbind a symbol.
 
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
@@ -9,8 +9,7 @@ use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, RefKind};
 use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};
 
-/// The references of one object that may cause a message in the scope of its own closure, and the
-/// conditions for using this result.
+/// The result of binding one object in the scope of its own closure.
 #[derive(Debug, Default)]
 pub struct OpenReferences {
     /// Indices into `Object::references`, ascending: references without a definition, and those

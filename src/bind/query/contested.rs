@@ -217,7 +217,8 @@ impl Contested {
         if self.defined.contains_key(&file) {
             tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
         }
-        // If the hash table does not list a definition, a lookup finds that of another object.
+        // A lookup does not find a definition that the hash table does not list, so a reference to
+        // it binds to another object.
         let unhashed = tables.unhashed_indices().filter_map(|index| tables.symbol(index));
         for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
             note(symbol.index, salt.word(hash::gnu(symbol.name)));
