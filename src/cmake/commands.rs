@@ -357,7 +357,7 @@ impl Eval<'_> {
             let value = (end > 0).then_some(value);
             return self.state.set_outside(&name, value);
         }
-        // The cache of a new project is empty, so this value counts.
+        // The cache of a new project is empty, so this value counts, unless a variable hides it.
         if cache.is_some() && self.defined(&name) != Truth::False {
             return;
         }

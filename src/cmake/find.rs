@@ -138,7 +138,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Handles a package that was not found. If it is required, the evaluation of the file ends.
+    /// Handles a package that was not found. If it was requested with REQUIRED or by
+    /// `find_dependency`, the evaluation of the file ends.
     fn lost(&mut self, request: Request, found: Found, is_dependency: bool) -> Flow {
         let Request { wanted, required, .. } = request;
         if !is_dependency && !required {
