@@ -341,8 +341,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that two modules in the scope of `closure` define; definitions in the entry point
-    /// do not count. `marks.twice` receives the same names. Empty if the loader stops.
+    /// The names that two modules in the scope of `closure` define; definitions in [`ROOT`] do not
+    /// count. `marks.twice` receives the same names. Empty if the loader stops.
     fn here(&self, closure: &Closure, bound: &RootBinding, marks: &mut Marks) -> Vec<Name> {
         if bound.checked.stop.is_some() || bound.abort.is_some() || closure.fatal().is_some() {
             return Vec::new();
@@ -432,7 +432,7 @@ impl Contested {
     }
 }
 
-/// The modules in the order of their relocation, without the entry point.
+/// The modules in the order of their relocation, without [`ROOT`].
 fn relocated(closure: &Closure, started: bool) -> impl Iterator<Item = ModuleId> {
     let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
     modules.chain(started.then_some(LOADER)).filter(|module| *module != ROOT)
