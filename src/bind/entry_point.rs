@@ -1,8 +1,9 @@
 //! Binds one entry point: checks versions, then looks up the unresolved references of each module,
 //! then collects the messages.
 //!
-//! A module is skipped if its own closure resolves every reference and all files of that closure
-//! are in the scope of the entry point. `audit` binds all entry points in parallel.
+//! Unless all bindings are requested, a module is skipped if its own closure resolves every
+//! reference and all files of that closure are in the scope of the entry point. `audit` binds all
+//! entry points in parallel.
 
 use super::lookup::Scope;
 use super::relocation_pass::RelocationPass;

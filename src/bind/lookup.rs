@@ -66,8 +66,8 @@ pub struct Pending {
 /// The order in which one lookup searches a scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
-    /// The module that is searched first: the referring one, if it has DT_SYMBOLIC and is not the
-    /// entry point.
+    /// The module that is searched first: the referring one, if it has DT_SYMBOLIC and is not
+    /// [`ROOT`].
     pub first: Option<ModuleId>,
     /// True for a copy relocation, which skips the program.
     pub skip_root: bool,
@@ -84,7 +84,7 @@ impl Entry<'_> {
     }
 }
 
-/// A hidden definition does not count: the search continues after its object.
+/// A hidden or local definition does not count: the search continues after its object.
 fn can_win(candidate: &Candidate) -> bool {
     !binds_local(candidate.visibility) && is_global(candidate.bind)
 }
@@ -98,8 +98,8 @@ pub fn definition(object: &Object, query: &Query<'_>, limit: u16) -> Option<Cand
 }
 
 impl<'v> Scope<'v> {
-    /// The scope of `closure`. Returns missing tables as needs; the entry point needs its table
-    /// only if `with_root` is set.
+    /// The scope of `closure`. Returns missing tables as needs; [`ROOT`] needs its table only if
+    /// `with_root` is set.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();
         let mut entries = Vec::with_capacity(closure.scope().len());
@@ -124,8 +124,8 @@ impl<'v> Scope<'v> {
     }
 
     /// Adds an index of some names: `hashes` returns the GNU hashes of the indexed names that a
-    /// module defines, without their lowest bit. Other names are looked up in all objects. The
-    /// entry point is searched for every name.
+    /// module defines, without their lowest bit. Other names are looked up in all objects. [`ROOT`]
+    /// is searched for every name.
     #[must_use]
     pub fn defining<'h>(mut self, hashes: impl Fn(ModuleId) -> &'h [u32]) -> Self {
         for (position, entry) in self.entries.iter().enumerate() {
@@ -207,9 +207,9 @@ impl<'v> Scope<'v> {
         out
     }
 
-    /// Looks up all of `left`; references without a definition stay in it. Each object is asked for
-    /// all references before the next object, so that its filter stays in the cache and memory
-    /// accesses overlap.
+    /// Looks up all of `left`; references without a definition stay in it. Without an index, each
+    /// object is asked for all references before the next object, so that its filter stays in the
+    /// cache and memory accesses overlap.
     pub fn lookup_all<'q>(
         &self,
         left: &mut Vec<Pending>,

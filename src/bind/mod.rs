@@ -34,8 +34,8 @@ pub struct RootBinding {
     pub abort: Option<(ModuleId, Abort)>,
     /// All bindings, if requested.
     pub bindings: Vec<Binding>,
-    /// STB_GNU_UNIQUE definitions that lookups reached, if bindings are requested. They also apply
-    /// to plugins of this program.
+    /// STB_GNU_UNIQUE definitions that lookups reached, if bindings are requested; empty for a
+    /// plugin. They also apply to plugins of this program.
     pub unique: Unique,
     /// Names and modules of the functions with which the loader of a running program allocates, if
     /// bindings are requested.
@@ -79,8 +79,8 @@ pub enum Report {
 /// Ways in which the loader itself crashes or fails an assertion while it relocates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// The loader follows a null pointer: the object has version indices, but every file from which
-    /// it needs a version is missing (up to glibc 2.43).
+    /// The loader follows a null pointer: the object has version indices, but it names no versions,
+    /// or every file from which it needs a version is missing (up to glibc 2.43).
     NoVersionTable,
     /// An assertion fails: the provider of a versioned reference has lost its versions (up to
     /// 2.40).

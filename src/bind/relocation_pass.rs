@@ -60,7 +60,7 @@ struct LookedUpSymbol<'o> {
 }
 
 impl<'v> RelocationPass<'_, 'v> {
-    /// Relocates `module`. `only` restricts it to some symbols; all others are known to bind.
+    /// Relocates `module`. If `only` is given, relocations against other symbols are skipped.
     /// Returns the messages, and appends bindings if they are requested.
     pub fn relocate(
         &mut self,

@@ -1,6 +1,6 @@
-//! The references that an object leaves undefined in the scope of its own closure. The answer is
-//! reused under every entry point whose scope contains all of that closure, because a larger scope
-//! cannot unbind a symbol.
+//! The references that may cause a message when an object is bound in the scope of its own closure:
+//! above all undefined ones. The answer is reused under every entry point whose scope contains all
+//! of that closure, because a larger scope cannot unbind a symbol.
 
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
@@ -9,11 +9,11 @@ use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, RefKind};
 use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};
 
-/// The references that one object's own closure does not resolve, as indices into
-/// `Object::references`.
+/// The result of binding one object in the scope of its own closure.
 #[derive(Debug, Default)]
 pub struct OpenReferences {
-    /// Indices, ascending.
+    /// Indices into `Object::references`, ascending: references without a definition, and those
+    /// whose definition may cause a message (another size, protected).
     pub open: Vec<u32>,
     /// The highest version index that the loader knows for the object in that closure.
     pub limit: u16,

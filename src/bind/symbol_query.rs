@@ -144,8 +144,8 @@ fn query<'v>(
 }
 
 /// The modules that the loader searches for a reference of `module`, in order and up to the
-/// definition. There is one list for each relocation class of the reference. All tables must have
-/// been read.
+/// definition. There is one list for each relocation class of the reference; equal lists appear
+/// once. Empty if the tables or the relocations have not been read.
 pub fn searched(
     closure: &Closure,
     view: View<'_>,

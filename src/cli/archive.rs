@@ -246,7 +246,7 @@ fn linker(typed: Linker) -> cover::Linker {
     }
 }
 
-/// The kind of output file.
+/// The kind of output file, and the linker if `--linker` is given.
 fn output(options: &ArchiveOptions) -> Output {
     let kind = match (options.shared, options.pie) {
         (true, _) => OutputKind::Shared,

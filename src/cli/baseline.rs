@@ -1,6 +1,6 @@
-//! The files of `--baseline` and `--write-baseline`. Both are read before the audit; only the
-//! second is written at the end. All added and removed lines are shown on stderr. `triage` defines
-//! the format.
+//! The files of `--baseline` and `--write-baseline`. Both are read before the audit, the second
+//! only if it exists. Only the second is written at the end. All added and removed lines are shown
+//! on stderr. `triage` defines the format.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::{Shared, message, named, out};

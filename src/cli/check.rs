@@ -27,7 +27,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let mut progress = Progress::new(prepared.progress);
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;
-    // Outputs for which every file is an entry point get a second run. It reads additional files,
+    // Outputs for which every file is an entry point get their own run. It reads additional files,
     // which the other outputs must not contain.
     for every_file_is_root in [false, true] {
         let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
@@ -51,7 +51,8 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     Ok(status)
 }
 
-/// Writes the baseline, reports its stale lines, and returns the exit status of the run.
+/// Writes the file of `--write-baseline`, and returns the exit status of the run. Reports the stale
+/// lines of `--baseline`, unless the output on stdout shows them.
 fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
     let baselines = &prepared.baselines;
     baseline::write(shared, run.rewrite.as_ref())?;

@@ -45,7 +45,7 @@ fn lines(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, String> {
 
 /// Reads the layouts of `nix path-info --json`: an array of objects with `path` (up to Nix 2.18),
 /// an object with paths as keys (format 1), or an object with `info`, whose names are relative to
-/// `storeDir` (format 2).
+/// `storeDir` (format 2). Also reads an array of paths.
 fn of_json(value: &Value) -> Result<BTreeSet<PathBuf>, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     match value {

@@ -35,7 +35,8 @@ impl Named for Output {
     }
 }
 
-/// Outputs of the report of new findings have the same names as in `check`.
+/// `human` and `json` show the whole comparison. Each other output shows only the new findings, as
+/// the output of that name shows a report of `check`.
 const DIFF_OUTPUTS: &[Output] = &[
     Output { name: "human", render: diff::human },
     Output { name: "json", render: |difference, _, out| diff::json(difference, out) },
@@ -161,7 +162,8 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
     Ok(Source { name, of: Of::Run(Box::new(run)) })
 }
 
-/// Reads a JSON report; `None` for a directory or a file of another kind.
+/// Reads a JSON report; `None` for a directory, a file of another kind, or a path that cannot be
+/// read.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
     // The audit reports paths that cannot be read. With --root, a path may exist only in the

@@ -28,8 +28,8 @@ struct Sinks {
 }
 
 impl Sinks {
-    /// The parts that the reports render besides findings. On stdout, the human format shows a
-    /// summary of the fixes instead.
+    /// The parts of the report that the outputs need besides findings. The human format on stdout
+    /// needs none: it shows a summary of the fixes.
     fn parts(&self, style: Style) -> Parts {
         let files = self.reports.iter().map(|(output, _)| *output);
         let stdout = Some(self.report).filter(|report| report.name != "human");
@@ -101,7 +101,8 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     Ok(status)
 }
 
-/// Checks all options about outputs.
+/// The destinations that the options request. Fails for an unknown name, and if two outputs would
+/// go to stdout.
 fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
     let emitter = |name: &str| EMITTERS.iter().find(|emitter| emitter.name == name);
     let is_emitter =

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a response file.
 const MOST: u64 = 16 << 20;
 
-/// Maximum depth of response files in response files; more are assumed to be a cycle.
+/// Maximum depth of response files in response files. Deeper ones are assumed to form a cycle, and
+/// are not replaced.
 const DEEPEST: usize = 8;
 
 /// Options without a value that affect the inputs after them.

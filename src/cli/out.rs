@@ -1,4 +1,5 @@
-//! Writes to standard output, and creates and replaces files and directories, for all commands.
+//! Writes to standard output, creates, replaces and removes files, and creates directories, for all
+//! commands.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for everything written")]
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};

@@ -1,7 +1,8 @@
 //! Keeps outputs apart from inputs. Before the audit, it refuses an output that is an audited or
-//! searched file, or that is below an audited or searched directory. It also refuses two outputs to
-//! one file. Files are identified by device and inode, because a file may have several names. All
-//! commands that audit use this module.
+//! searched file, or that is below an audited or searched directory. It also refuses an output that
+//! is a policy or the file of `--files-from`, and two outputs to one file. Files are identified by
+//! device and inode, because a file may have several names. All commands that audit use this
+//! module.
 
 use super::{Shared, out, policy};
 use crate::id::FastMap;
@@ -130,8 +131,8 @@ fn identity(stat: Stat) -> (u64, u64) {
     (stat.dev, stat.ino)
 }
 
-/// The files and directories that the run reads, by device and inode: audited and searched paths,
-/// lists and policies.
+/// Files and directories that the run reads, by device and inode: audited and searched paths, the
+/// file of `--files-from`, and policies.
 fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
     let mut add = |tree: &dyn Tree, path: &Path, used: Use| {

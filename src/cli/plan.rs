@@ -239,9 +239,9 @@ struct System {
 }
 
 impl System {
-    /// Makes the file system. With stages, those of `paths`, `places` and `--lib-path` that are
-    /// outside of the stages are listed completely. `replaced` are the installed paths that
-    /// installing the stages removes.
+    /// Makes the file system. With stages, a directory of `paths`, `places` or `--lib-path` that is
+    /// not in a stage also lists the files that are already installed. `replaced` are the installed
+    /// paths that installing the stages removes.
     fn new(
         shared: &Shared,
         place: &AuditedSystem<'_>,

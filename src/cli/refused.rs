@@ -173,7 +173,8 @@ fn kind(head: &[u8], name: &[u8]) -> Option<(String, Help)> {
     Some(if is_text(head) { text(head) } else { ("data".to_owned(), Help::Nothing) })
 }
 
-/// True for UTF-8 without control characters. The last character may be incomplete.
+/// True for UTF-8 without control characters other than line ends, tabs and form feeds. The last
+/// character may be incomplete.
 fn is_text(head: &[u8]) -> bool {
     let valid = match std::str::from_utf8(head) {
         Ok(text) => text,

@@ -18,8 +18,8 @@ const DEEPEST: usize = 8;
 /// Number of bytes that an error shows of a file of unknown kind.
 const SHOWN: usize = 24;
 
-/// The archives among `paths` and in the linker scripts among `paths`. `-lNAME` is searched for in
-/// the directory of the script, then in `dirs`.
+/// `paths`, with each linker script replaced by the archives that it names. Files and `-lNAME` in a
+/// script are searched for in the directory of the script, then in `dirs`.
 pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     let place = Place { tree, dirs, shared: false };

@@ -95,7 +95,7 @@ impl Eval<'_> {
         if let Some(function) = self.state.functions.get(name).cloned() {
             return self.call(&function, &words);
         }
-        // A function that replaces a command calls it with an underscore in front.
+        // A function that replaces a command can call the replaced one: `_` precedes its name.
         let replaced =
             name.strip_prefix('_').filter(|name| self.state.functions.contains_key(*name));
         let name = replaced.filter(|name| OF_CMAKE.contains(&format!(" {name} "))).unwrap_or(name);
@@ -263,8 +263,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Includes a module by its name. A module in a directory of CMAKE_MODULE_PATH is evaluated. A
-    /// module of CMake is not: it defines functions.
+    /// Includes a module by its name. If the value of CMAKE_MODULE_PATH is known, a module in one
+    /// of its directories is evaluated. A module of CMake is not: it defines functions.
     fn module(&mut self, name: &[u8], result: Option<&[u8]>) -> Flow {
         let is_of_cmake = modules::includes(name);
         if let Some(result) = result {
@@ -284,7 +284,8 @@ impl Eval<'_> {
                 }
             }
         } else {
-            // The module may also be in an unknown directory that precedes this one.
+            // A module in these directories is not evaluated: CMake may first find another one of
+            // that name, in a directory that is not known.
             let paths: Vec<_> = self.module_dirs.iter().map(|dir| dir.join(file)).collect();
             is_known |= paths.iter().any(|path| is_there(self, path));
         }
@@ -356,7 +357,7 @@ impl Eval<'_> {
             let value = (end > 0).then_some(value);
             return self.state.set_outside(&name, value);
         }
-        // The cache of a new project is empty, so this value counts.
+        // The cache of a new project is empty, so this value counts, unless a variable hides it.
         if cache.is_some() && self.defined(&name) != Truth::False {
             return;
         }

@@ -106,7 +106,7 @@ impl<'h> Eval<'h> {
             depth: config.depth,
         };
         eval.state.scope();
-        // Other packages get these variables from the package that requests them.
+        // A package that another one requests gets these variables from the requester.
         if config.alone {
             eval.system(config);
         }
@@ -245,8 +245,9 @@ impl<'h> Eval<'h> {
             Truth::False => Truth::True,
             Truth::Unknown => Truth::Unknown,
         };
-        // A branch behind an unknown condition failed. If only a search for a library decided it,
-        // the search is assumed to succeed. The result of a process is not assumed.
+        // A branch behind an unknown condition failed. It is assumed not to run, because most such
+        // conditions test if a library was found. After a process, or if the package is not found
+        // without this branch either, nothing is assumed.
         let is_open = self.has_failed_branch && (self.has_processes || truth == Truth::False);
         Some(if self.may_fail || is_open { Truth::Unknown } else { truth })
     }

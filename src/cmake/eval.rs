@@ -23,7 +23,7 @@ pub(super) enum Flow {
     Break,
     Continue,
     Return,
-    /// A fatal error, or the limits are reached.
+    /// A fatal error, or the evaluation gives up.
     Stop,
 }
 
@@ -75,12 +75,13 @@ pub(super) struct Eval<'h> {
     /// The text of a fatal error.
     pub(super) fatal: Option<Vec<u8>>,
     pub(super) gave_up: Option<GaveUp>,
-    /// Packages for which a module of CMake searches. They are assumed to be found.
+    /// Required packages for which a find module searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
     /// Directories that were certainly added to CMAKE_MODULE_PATH. They are used if its value is
     /// unknown.
     pub(super) module_dirs: Vec<PathBuf>,
-    /// True once a module was included that is not evaluated: it may define commands.
+    /// True once `include` or `find_package` used a module that is not evaluated: it may define
+    /// commands.
     pub(super) has_modules: bool,
     /// True if the package may fail for some consumers: something is missing behind an unknown
     /// condition, or the consumer may lack a module.

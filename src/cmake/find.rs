@@ -138,7 +138,8 @@ impl Eval<'_> {
         }
     }
 
-    /// Handles a package that was not found. If it is required, the evaluation of the file ends.
+    /// Handles a package that was not found. If it was requested with REQUIRED or by
+    /// `find_dependency`, the evaluation of the file ends.
     fn lost(&mut self, request: Request, found: Found, is_dependency: bool) -> Flow {
         let Request { wanted, required, .. } = request;
         if !is_dependency && !required {
@@ -172,7 +173,8 @@ impl Eval<'_> {
         let upper = name.to_ascii_uppercase();
         self.obscure_name(name);
         self.obscure_name(&upper);
-        // Its targets are assumed to have its name as their namespace, or no namespace.
+        // Targets are assumed to be in the namespace `name::`. Some modules of CMake define other
+        // names, which are assumed to start with `name` or with one of the prefixes below.
         let mut spaces = vec![[name, b"::"].concat()];
         if name == b"OpenGL" || name == b"X11" {
             spaces.push(b"GL".to_vec());

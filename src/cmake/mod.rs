@@ -119,7 +119,7 @@ pub struct Package {
     pub found: Found,
     /// The text of a fatal error, if the configuration of the consumer ends or fails with one.
     pub fatal: Option<Vec<u8>>,
-    /// Packages for which a module of CMake searches. They are assumed to be found.
+    /// Required packages for which a find module searches. They are assumed to be found.
     pub assumed: Vec<Vec<u8>>,
     pub(crate) has_modules: bool,
     /// True if the package may define targets of any name.
@@ -161,7 +161,7 @@ pub enum Found {
     Unknown,
 }
 
-/// A certain defect: a package refers to something that does not exist.
+/// A definite defect: a package refers to something that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// The position of the command.
@@ -225,7 +225,7 @@ impl GaveUp {
 pub struct Outcome {
     /// True if a consumer finds the package; `None` after a fatal error.
     pub found: Option<Truth>,
-    /// Certain defects.
+    /// Definite defects.
     pub events: Vec<Event>,
     /// The components that the package knows; empty if it does not list them.
     pub components: Vec<Vec<u8>>,

@@ -75,8 +75,8 @@ impl Eval<'_> {
         known(joined(&inside?))
     }
 
-    /// The sorted paths that match a pattern. `None` if a directory has wildcards or cannot be
-    /// listed, or if a name has `[`.
+    /// The sorted paths that match one of `patterns`. `None` if the directory of a pattern has
+    /// wildcards or cannot be listed, or if the last component of a pattern has `[`.
     fn glob(&mut self, patterns: &[Word]) -> Option<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
         for pattern in patterns.iter().filter_map(Word::text) {

@@ -49,8 +49,8 @@ pub struct Function {
 
 #[derive(Clone, Default)]
 pub(super) struct State {
-    /// The variables of each function's scope, the innermost last. A new scope is a copy of the
-    /// scope around it.
+    /// The variables of each scope (the package, a function, `block()`), the innermost last. A new
+    /// scope is a copy of the scope around it.
     pub(super) scopes: Vec<FastMap<Text, Value>>,
     pub(super) targets: BTreeMap<Text, Target>,
     pub(super) functions: FastMap<String, Function>,

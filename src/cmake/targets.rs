@@ -198,7 +198,7 @@ impl Eval<'_> {
         }
     }
 
-    /// The header directories that targets name, also targets that may not exist.
+    /// The header directories that targets name, also those of targets that may not exist.
     pub(super) fn include_dirs(&self) -> Vec<PathBuf> {
         let mut out = Vec::new();
         for target in self.state.targets.values() {

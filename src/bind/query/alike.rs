@@ -6,7 +6,7 @@ use crate::format::elf::tables::Symbol;
 use object::elf;
 
 /// Names that programs and libraries may replace (the replacement of malloc in glibc's manual), and
-/// names that every linker or start file defines.
+/// names that linkers, start files and all programs define.
 const REPLACEABLE: [&[u8]; 42] = [
     b"malloc",
     b"free",
@@ -95,7 +95,8 @@ fn is_class_data(name: &[u8]) -> bool {
 }
 
 /// True for a part of glibc: libc, libm, libpthread, the loader. These parts define names for each
-/// other. They define the version GLIBC_PRIVATE, or need it: libm defines only public versions.
+/// other. A part defines the version GLIBC_PRIVATE, or it defines public versions and needs
+/// GLIBC_PRIVATE, as libm does.
 pub fn is_part_of_libc(object: &Object) -> bool {
     let is_private = |name: &[u8]| name == b"GLIBC_PRIVATE";
     let defs = || object.versions.defs.iter().map(|def| object.str(def.name));

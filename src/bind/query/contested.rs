@@ -73,7 +73,7 @@ struct Used {
 struct InTable<'a> {
     /// Definitions, each with its word and its GNU hash without the lowest bit.
     defined: Vec<(Word, u32, Symbol<'a>)>,
-    /// Symbols that a linker made for versions.
+    /// Words of the symbols that a linker made for versions.
     named_after_version: Vec<Word>,
 }
 
@@ -217,7 +217,8 @@ impl Contested {
         if self.defined.contains_key(&file) {
             tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
         }
-        // If the hash table does not list a definition, a lookup finds that of another object.
+        // A lookup does not find a definition that the hash table does not list, so a reference to
+        // it binds to another object.
         let unhashed = tables.unhashed_indices().filter_map(|index| tables.symbol(index));
         for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
             note(symbol.index, salt.word(hash::gnu(symbol.name)));
@@ -340,8 +341,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that two files in the scope of `closure` define; definitions in the entry point do
-    /// not count. They are also in `marks.twice`. Empty if the loader stops.
+    /// The names that two modules in the scope of `closure` define; definitions in [`ROOT`] do not
+    /// count. `marks.twice` receives the same names. Empty if the loader stops.
     fn here(&self, closure: &Closure, bound: &RootBinding, marks: &mut Marks) -> Vec<Name> {
         if bound.checked.stop.is_some() || bound.abort.is_some() || closure.fatal().is_some() {
             return Vec::new();
@@ -431,7 +432,7 @@ impl Contested {
     }
 }
 
-/// The modules in the order of their relocation, without the entry point.
+/// The modules in the order of their relocation, without [`ROOT`].
 fn relocated(closure: &Closure, started: bool) -> impl Iterator<Item = ModuleId> {
     let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
     modules.chain(started.then_some(LOADER)).filter(|module| *module != ROOT)

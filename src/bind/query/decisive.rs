@@ -1,6 +1,8 @@
 //! Finds entry points with equal answers to the query about duplicate definitions. The answer
-//! depends only on the modules that define or use a contested name, on their order, and on the
-//! loader. Entry points that agree in these share one answer; only the module ids in it differ.
+//! depends only on the loader, on the modules that define or use a contested name, and on their
+//! order. If a contested name is unique (STB_GNU_UNIQUE), the answer for a plugin also depends on
+//! its host program. Entry points that agree in these share one answer; only the module ids in it
+//! differ.
 
 use super::DuplicateName;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};
@@ -9,7 +11,8 @@ use crate::resolve::ROOT;
 /// The part of an entry point that decides its answer.
 #[derive(Debug, Default)]
 pub(super) struct Decisive {
-    /// Loader, files, version limits and orders. Entry points with equal keys have equal answers.
+    /// Loader, host program, files, version limits and orders. Entry points with equal keys have
+    /// equal answers.
     key: Vec<u64>,
     /// The modules in the key, each once.
     modules: Vec<ModuleId>,

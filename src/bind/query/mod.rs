@@ -109,7 +109,8 @@ pub struct DuplicateName {
     /// The version that the referrers ask for.
     pub version: Option<Box<[u8]>>,
     /// The definitions that can satisfy such a reference, in scope order. A lookup with the default
-    /// [route](super::lookup::Route) gets the first.
+    /// [route](super::lookup::Route) gets the first; that of a PLT relocation skips those with
+    /// `is_address`.
     pub definitions: Box<[Definition]>,
     /// The references of libraries, by module and symbol.
     pub referrers: Vec<Referrer>,

@@ -214,7 +214,7 @@ impl VaryingNames {
     }
 
     /// Adds to `out` the files of a scope that have `name`, in no particular order. `files` are the
-    /// files of the scope, `root` is the file of the entry point, and `is_present` tests if a
+    /// files of the scope, `root` is the file of its module `ROOT`, and `is_present` tests if a
     /// file is in the scope.
     pub(super) fn in_scope(
         &self,
@@ -235,8 +235,8 @@ impl VaryingNames {
     }
 }
 
-/// If a list is this many times longer than a scope, each file of the scope is searched in the
-/// list.
+/// If a list is more than this many times longer than a scope, each file of the scope is looked up
+/// in the list.
 const MANY: usize = 8;
 
 /// Minimum number of groups that a thread takes at once.

@@ -2,8 +2,9 @@
 //! standalone bindings, and looks up again each question whose answer another object of the scope
 //! can change.
 //!
-//! Standalone bindings are not used if a library is missing, if the loader stops while it
-//! relocates, or if any name may be defined twice. Then every relocation is looked up.
+//! Standalone bindings are not used if the loader does not know all versions of an object (a
+//! library is missing), if it stops while it relocates, or if any name may be defined twice. In
+//! these cases every relocation is looked up.
 
 use super::names::Name;
 use super::present::{Present, Stamped};

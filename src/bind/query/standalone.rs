@@ -124,7 +124,7 @@ fn has_version_table(object: &Object) -> bool {
     !object.versions.has_versym || object.versions.highest_index() != 0
 }
 
-/// True if the loader knows all versions of all objects, that is, unless a library is missing.
+/// True if the loader knows all versions of all objects. It may not if a library is missing.
 pub(super) fn knows_all_versions(closure: &Closure) -> bool {
     closure.in_scope().all(|(module, _)| closure.module(module).version_limit == EVERY_VERSION)
 }

@@ -78,7 +78,8 @@ impl Together {
         }
     }
 
-    /// True if `library` shares a scope with `file`, and is not the entry point there.
+    /// True if `library` shares a scope with `file`. A scope in which `library` is [`ROOT`] may not
+    /// count.
     pub(super) fn knows(&self, file: FileId, library: FileId) -> bool {
         self.columns[library.index()].is_some_and(|column| {
             let word = self.bits[self.range(file)].get(column / 64);
