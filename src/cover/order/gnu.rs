@@ -64,8 +64,8 @@ struct Run<'q> {
     /// Names whose visibility some object restricts.
     hidden: FastSet<&'q [u8]>,
     taken: Vec<bool>,
-    /// Number of times that a name became common, or undefined by a strong reference. If it grows,
-    /// archives are searched again.
+    /// Number of times that a new name became common, or that a strong reference made a name
+    /// undefined. If it grows, archives are searched again.
     undefined: usize,
     /// True during the second search, after LTO.
     again: bool,
@@ -175,8 +175,9 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The first definition in a member that the link needs, with the referrer. A common symbol
-    /// needs a definition of data (`is_global_data_symbol_definition`).
+    /// The first name that `member` defines and the link needs, with its referrer; `None` if the
+    /// link needs none. A common symbol needs a definition of data
+    /// (`is_global_data_symbol_definition`).
     fn wanted(&self, member: MemberId) -> Option<(&'q [u8], By)> {
         let library = self.question.library;
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());

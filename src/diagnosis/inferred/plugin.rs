@@ -105,7 +105,8 @@ pub(super) fn plugins<'a>(
     source.closures.roots.entries().filter_map(plugin).collect()
 }
 
-/// Shared objects that lack nothing. Plugins beside them may use their symbols.
+/// Shared objects outside of the default directories that lack nothing and have no given host.
+/// Plugins near them may use their symbols.
 pub(super) fn complete(
     source: DiagnosisInput<'_>,
     open: &Undefined,
