@@ -1,8 +1,8 @@
 //! Candidates for missing libraries. A candidate has the name of a missing library, and is an
 //! audited file, a file of `--lib-path` or a file of the prefix. Each candidate brings the
-//! libraries that it needs. A missing library explains only symbols that its candidates define.
-//! [`super::reference_state`] asks for them. This module opens no file: it returns missing facts as
-//! needs.
+//! libraries that it needs. If a missing library has candidates whose needs were found, it explains
+//! only symbols that they define. [`super::reference_state`] asks for them. This module opens no
+//! file: it returns missing facts as needs.
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};

@@ -103,8 +103,8 @@ fn name_all(
 }
 
 /// The facts for linking a member, or the relocatable object in `facts` if `member` is `None`. The
-/// result is `None` if they cannot be read. The member was read before, so the file of a thin
-/// archive's member may be in any directory.
+/// result is `None` if they cannot be read, or if the member is not an ELF object. The member was
+/// read before, so the file of a thin archive's member may be in any directory.
 pub fn link_facts(
     tree: &dyn Tree,
     facts: &FileFacts,
@@ -133,7 +133,7 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     }
 }
 
-/// Reads the members of `facts`; `None` if it cannot be read again.
+/// Reads the members of `facts`; `None` if the file cannot be read again.
 fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
     let Source { tree, allowed, index, .. } = source;
     let handle = open(tree, facts)?;

@@ -98,7 +98,7 @@ impl FileFacts {
     }
 
     /// The reason why an ELF file belongs to another system; `None` for ELF files of this system
-    /// and for all other files.
+    /// and for files that are not ELF.
     pub fn foreign(&self) -> Option<Foreign> {
         Foreign::at(&self.path, self.object()?)
     }

@@ -17,7 +17,8 @@ pub trait FactStore {
     fn object(&self, file: FileId) -> Option<&Object>;
     /// The entry at `path`; `None` until the collector has probed it.
     fn place(&self, path: &[u8]) -> Option<PathState>;
-    /// True if all paths of a batch were probed: those without an entry do not exist.
+    /// True if all paths of a batch were probed. Then the paths without a stored entry do not
+    /// exist.
     fn is_looked_through(&self, batch: &ProbeBatch) -> bool;
     /// True if `path` is a directory.
     fn is_directory(&self, path: &[u8]) -> Result<bool, Need>;
