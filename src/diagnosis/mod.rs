@@ -128,7 +128,7 @@ pub struct Diagnosis {
 /// A program that is inferred to load plugins.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InferredHost {
-    /// The program.
+    /// The program, or a shared object that it loads before the plugins.
     pub program: FileId,
     /// The plugins, in the order of their paths.
     pub plugins: Vec<FileId>,

@@ -1,6 +1,6 @@
-//! The questions that the resolver asks a store of facts. Each answer has three states: the fact
-//! was read, it is not known yet, or the system refuses it. [`View`](super::View) is the store of a
-//! run; a test provides its own.
+//! The questions that the resolver asks a store of facts. A fact has three states: it was read, it
+//! is not known yet, or the system refuses it. [`View`](super::View) is the store of a run; a test
+//! provides its own.
 
 use super::{FileFacts, Need, PathState, ProbeBatch};
 use crate::format::elf::Object;
