@@ -87,7 +87,8 @@ pub struct ReferenceUnderRoot {
 }
 
 /// The states of the undefined references, in the order of the entry points. A reference is omitted
-/// if the system provides the library that should define its version.
+/// if the system provides the library that should define its version, and the entry point has no
+/// inferred host.
 pub fn reference_states(
     source: DiagnosisInput<'_>,
     open: &Undefined,
@@ -163,7 +164,8 @@ impl Undefined {
     }
 
     /// Passes the state of each reference to `take`, in the order of the entry points. A reference
-    /// is omitted if the system provides the library that should define its version.
+    /// is omitted if the system provides the library that should define its version, and the entry
+    /// point has no inferred host.
     pub(super) fn reference_states<'a>(
         &self,
         source: DiagnosisInput<'a>,
