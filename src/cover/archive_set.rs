@@ -232,8 +232,8 @@ impl ArchiveSet {
         self.names.hash(name)
     }
 
-    /// The number of definitions, in all archives, of the rarest name that a member defines. Only
-    /// for members without a strong definition. `usize::MAX` if the member defines nothing.
+    /// The number of definitions, in all archives, of the rarest name that a member defines. The
+    /// member must not have a strong definition. `usize::MAX` if it defines nothing.
     pub fn fewest(&self, member: MemberId) -> usize {
         let count = || {
             let weak = self.owners.ids().filter(|member| !self.is_strong(*member));

@@ -13,7 +13,7 @@ pub fn contained(library: &ArchiveSet, archives: &[ArchiveId]) -> Vec<Option<Arc
         archives.iter().map(|archive| contents(library, *archive)).collect();
     let mut sizes: Vec<usize> = (0..archives.len()).collect();
     sizes.sort_by_key(|at| std::cmp::Reverse(contents[*at].len()));
-    // The contents of the archives that no archive before contains. For each content, the indices
+    // The contents of the archives that no earlier archive contains. For each content, the indices
     // of these archives in `whole`.
     let mut whole: Vec<FastSet<u64>> = Vec::new();
     let mut owners: FastMap<u64, Vec<usize>> = FastMap::default();

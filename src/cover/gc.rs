@@ -3,7 +3,7 @@
 //!
 //! A linker keeps the sections of the entry point and of exported names, those that a linker script
 //! keeps, and all sections to which kept sections refer (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`,
-//! `bfd_elf_gc_sections`). In doubt a section is kept. An object that could not be read keeps all
+//! `bfd_elf_gc_sections`). In doubt a section is kept. A member that could not be read keeps all
 //! sections to which it refers. Each entry of an `.eh_frame` keeps its personality routine, even if
 //! its function is dropped.
 
@@ -142,7 +142,7 @@ impl<'a> Marker<'a> {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             names.extend(undefined.map(|(name, _)| &**name));
         }
-        // If an object cannot be read, all its references count.
+        // If a member could not be read, all its references count.
         for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
             if let By::Member(member) = by {
                 let symbols = question.library.symbols(*member);

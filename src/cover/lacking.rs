@@ -26,8 +26,8 @@ pub struct LackingReference {
 }
 
 /// The strong references of each of `archives` that no archive of the set defines for the target of
-/// the reference, in the order of members. Names that the linker always defines for `output` are
-/// skipped.
+/// the reference, in the order of members. `main` and names that the linker always defines for
+/// `output` are skipped.
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],

@@ -123,18 +123,18 @@ impl<'a> Question<'a> {
         exports.filter(|export| !export.name.is_empty())
     }
 
-    /// True if the export of a linked root satisfies a reference to `name` in a link.
+    /// True if an export of a linked root satisfies a reference to `name` in a link.
     fn is_exported(&self, name: &[u8]) -> bool {
         self.objects.iter().flatten().any(|object| object.satisfies_link(name))
     }
 
-    /// True if the linker defines `name` when no file does.
+    /// True if the linker defines `name` in every link in which no file defines it.
     fn is_linker_defined(&self, name: &[u8]) -> bool {
         self.output.defines(self.target(), name) == LinkerDefined::Always
     }
 
-    /// The target that members must have: that of the first root with a known target, else that of
-    /// the first member with a known target.
+    /// The target with which members must link: that of the first root with a known target, else
+    /// that of the first member with a known target.
     pub fn target(&self) -> Option<Target> {
         let archives = || self.archives.iter().chain(self.candidates);
         self.roots.iter().find_map(|root| root.target).or_else(|| {

@@ -1,8 +1,9 @@
-//! Answers a question independently of link order. Each referenced name gets one provider: a
-//! relocatable root, else an archive that is linked in any case, else a candidate. Among archives
-//! of one kind, a strong definition wins, then a member or archive that is already needed, then the
-//! first path. Names with one possible provider are followed first, so that "already needed" does
-//! not depend on the order of references.
+//! Answers a question independently of link order. The provider of a name is the first of these: a
+//! relocatable root, a library that is loaded together with a root, an archive that is linked in
+//! any case, the linker or a linked root, a candidate. Among archives of one kind, a strong
+//! definition wins, then a member or archive that is already needed, then the first path. Names
+//! with one possible provider are followed first, so that "already needed" does not depend on the
+//! order of references.
 
 use super::{By, Coverage, Definition, Link, Needed, Question, Tie, Undefined};
 use crate::format::archive::SymbolKind;
@@ -209,7 +210,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Chooses a provider of one name with several. This happens only when no other name is left.
+    /// Chooses among several providers of a name. This happens only when the queue is empty.
     fn choose(&mut self, name: NameId, by: By) {
         let library = self.question.library;
         self.find_best(name);

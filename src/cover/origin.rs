@@ -45,8 +45,8 @@ impl Firsts {
 
 impl Origins {
     /// The member of another archive that defines the same names as `member`: one with the same
-    /// member name, else the first. `None` if `member` defines nothing. `among` selects the
-    /// archives to search, and must be the same in every call.
+    /// member name, else the first. `None` if there is none, or if `member` defines nothing.
+    /// `among` selects the archives to search, and must be the same in every call.
     pub fn of(
         &mut self,
         library: &ArchiveSet,

@@ -9,8 +9,9 @@ use super::{By, Coverage, Linker, LinkerDefined, Question};
 use crate::format::archive::{self, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
 
-/// Members whose facts [`refine`] needs: those that refer to undefined names. With `--gc-sections`,
-/// or if a section decides about an undefined name, all needed members.
+/// Members whose facts [`refine`] needs: those that refer to undefined names. These are all needed
+/// members if a name is undefined and `--gc-sections` is given, or if a section decides whether the
+/// linker defines an undefined name.
 pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> {
     let decides = |name: &[u8]| {
         let defined = question.output.defines(question.target(), name);
@@ -52,7 +53,8 @@ pub fn counts_every_section(question: &Question<'_>) -> bool {
     matches!(question.output.linker, Some(Linker::Gnu | Linker::Mold))
 }
 
-/// Removes references that do not count, and names that have no other reference.
+/// Removes references that do not count, names without another reference, and names that the linker
+/// defines.
 pub fn refine(question: &Question<'_>, coverage: &mut Coverage, facts: &Facts) {
     let places = question.roots.iter().enumerate().map(|(at, _)| By::Root(at));
     let places: Vec<By> =
@@ -116,7 +118,8 @@ impl Live<'_> {
         })
     }
 
-    /// True if the linker defines `name`: in every link, or because of a section of some object.
+    /// True if the linker defines `name`: in every link, or because of a section of some object. An
+    /// object that could not be read may have that section.
     fn is_linker_defined(&self, name: &[u8], places: &[By]) -> bool {
         let output = self.question.output;
         let decides: &dyn Fn(&archive::Section) -> bool =
@@ -137,7 +140,8 @@ impl Live<'_> {
         })
     }
 
-    /// True for an object that could not be read; a linked root has no sections to add.
+    /// True for an object that could not be read. False for a linked root: the output does not get
+    /// its sections.
     fn is_unknown(&self, by: By) -> bool {
         match by {
             By::Root(at) => !self.question.roots[at].linked,

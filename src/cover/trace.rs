@@ -12,8 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Number of members that a thread takes at a time.
 const SHARE: usize = 64;
 
-/// For each of some names, the members that refer to it strongly, in the order of the given
-/// archives.
+/// For each given name, the members that refer to it strongly, in the order of the given archives.
 pub struct Referrers<'l> {
     library: &'l ArchiveSet,
     members: FastMap<NameId, Vec<MemberId>>,

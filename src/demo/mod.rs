@@ -3,7 +3,7 @@
 //! the table in `parts`, without a compiler or linker. `tests/archives/demo.rs` compares them with
 //! the output of real tools.
 //!
-//! It makes files as bytes; `cli::demo` writes them and runs the commands on them.
+//! This module makes files as bytes; `cli::demo` writes them and runs the commands on them.
 
 mod archive;
 mod bytes;

@@ -107,8 +107,8 @@ struct Maker<'a> {
     host_libraries: BTreeSet<(usize, FileId, StrId)>,
 }
 
-/// The object that needs a missing library and the library's name there, and the version index of
-/// the reference.
+/// The object that needs a missing library, the name by which it needs the library, and the version
+/// index of the reference.
 type Explained = ((FileId, StrId), u16);
 
 /// Keeps the first entry of each symbol, and sorts the entries by symbol.
@@ -353,7 +353,7 @@ impl Maker<'_> {
     fn finish_assumed(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
         let hosts = self.source.hosts;
-        // A policy may extend another policy's entry for a host.
+        // Several policies may have an entry for the same host.
         let first = |host: &Host| hosts.iter().position(|other| other.name == host.name);
         let firsts: Vec<Option<usize>> = hosts.iter().map(first).collect();
         let open = |key: &SymbolKey| self.undefined_at.contains_key(key) || self.is_explained(*key);

@@ -1,7 +1,8 @@
-//! Candidates for missing libraries: audited files, files of `--lib-path` and files of the prefix
-//! that have the name of a missing library. Each brings the libraries that it needs. A missing
-//! library explains only symbols that its candidates define. [`super::reference_state`] asks for
-//! them. This module opens no file: it returns missing facts as needs.
+//! Candidates for missing libraries. A candidate has the name of a missing library, and is an
+//! audited file, a file of `--lib-path` or a file of the prefix. Each candidate brings the
+//! libraries that it needs. If a missing library has candidates whose needs were found, it explains
+//! only symbols that they define. [`super::reference_state`] asks for them. This module opens no
+//! file: it returns missing facts as needs.
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};
@@ -11,7 +12,8 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Maximum number of libraries that one candidate brings: more than any process loads.
+/// The search for the libraries that one candidate brings ends at this number: more than any
+/// process loads.
 const MOST_BROUGHT: usize = 4096;
 
 /// Candidates by the name of the missing library, without directories.
@@ -37,7 +39,8 @@ pub(super) enum CandidateAnswer {
     Defined,
     /// No candidate defines the symbol.
     Absent,
-    /// There is no candidate, or one of them needs libraries that were not found.
+    /// No candidate links with the object, or a candidate that does needs libraries that were not
+    /// found.
     Unknown,
 }
 

@@ -156,7 +156,7 @@ impl<'a> Hosts<'a> {
         self.source.view.object(file).is_some_and(|object| object.role == Role::Program)
     }
 
-    /// True if one of the names of a file is that of a plugin of the host.
+    /// True if a file is a plugin of the host, by one of its paths or by a name that it defines.
     fn loads(&mut self, host: usize, file: FileId) -> bool {
         let DiagnosisInput { view, prefixes, hosts, .. } = self.source;
         *self.known.entry((file, host)).or_insert_with(|| {

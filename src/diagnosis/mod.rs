@@ -1,9 +1,9 @@
 //! Turns the results of resolving and binding under all entry points into a list of what each
-//! object lacks. A missing library explains the references that only it could define. References of
-//! plugins to programs outside the audit are assumed.
+//! object lacks. A missing library explains the references that only it could define. Programs
+//! outside the audit are assumed to define the symbols that their plugins expect from them.
 //!
-//! It runs between `bind` and the rules, which only put the diagnosis into words. It opens no file:
-//! definitions come from [`crate::facts::providers`].
+//! This module runs between `bind` and the rules, which only put the diagnosis into words. It opens
+//! no file: definitions come from [`crate::facts::providers`].
 
 mod builder;
 mod candidates;
@@ -95,9 +95,10 @@ pub struct Stopped {
     pub object: Vec<u8>,
     /// True if `file` was opened, false if it is the requester.
     pub opened: bool,
-    /// The loader's message.
+    /// The loader's message, or the reason why it aborts.
     pub text: &'static str,
-    /// The first occurrence; the module is the requester.
+    /// The first occurrence. The module is the requester, or the object itself if it was loaded
+    /// before the loader stops.
     pub site: Site,
     /// All entry points with this defect; the first one is that of `site`.
     pub roots: Vec<RootId>,
@@ -127,7 +128,7 @@ pub struct Diagnosis {
 /// A program that is inferred to load plugins.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InferredHost {
-    /// The program.
+    /// The program, or a shared object that it loads before the plugins.
     pub program: FileId,
     /// The plugins, in the order of their paths.
     pub plugins: Vec<FileId>,
@@ -206,8 +207,9 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// `foo` of `libfoo.so.1`, `libfoo-2.0.so`, `libfoo.a` and OCaml's `dllfoo.so`. An archive and a
-/// library with the same stem are two editions of one library.
+/// The stem of a library's or an archive's name: `foo` for `libfoo.so.1`, `libfoo-2.0.so`,
+/// `libfoo.a` and OCaml's `dllfoo.so`. An archive and a library with the same stem are two editions
+/// of one library.
 fn stem(name: &[u8]) -> &[u8] {
     let name = crate::text::last_part(name);
     let name = [b"lib", b"dll"].iter().find_map(|start| name.strip_prefix(*start)).unwrap_or(name);

@@ -1,7 +1,8 @@
 //! Decides the state of each undefined reference under each entry point: assumed to be defined by a
-//! host program, explained by a missing library, provided by the system, or undefined. The assumed
-//! references are found first, for all entry points in parallel. The other states need candidate
-//! files, which the collector reads after that. [`super::builder`] merges equal facts.
+//! host program, explained by a missing library, provided by the system, or undefined. The
+//! references that `[[host]]` entries provide are found first, for all entry points in parallel.
+//! The other states need candidate files, which the collector reads after that. [`super::builder`]
+//! merges equal facts.
 
 use super::candidates::CandidateAnswer;
 use super::hosts::{Hosts, Patterns};
@@ -51,8 +52,8 @@ pub(super) struct Open {
     pub(super) host: Option<usize>,
 }
 
-/// All undefined references, in the order of the entry points. Entry points without any are
-/// omitted.
+/// The undefined references, in the order of the entry points. An entry point is omitted if binding
+/// reported nothing for it. A list is empty if binding reported only other defects.
 pub struct Undefined(Vec<(RootId, Vec<Open>)>);
 
 /// The state of a reference.
@@ -86,7 +87,8 @@ pub struct ReferenceUnderRoot {
 }
 
 /// The states of the undefined references, in the order of the entry points. A reference is omitted
-/// if the system provides the library that should define its version.
+/// if the system provides the library that should define its version, and the entry point has no
+/// inferred host.
 pub fn reference_states(
     source: DiagnosisInput<'_>,
     open: &Undefined,
@@ -138,8 +140,8 @@ impl Undefined {
         self.0.iter().map(|(root, list)| (*root, list.as_slice()))
     }
 
-    /// The names of the references that no host program is assumed to define. The audit searches
-    /// candidate files for them.
+    /// The names of the references that no `[[host]]` entry provides. The audit searches candidate
+    /// files for them.
     pub fn names(&self, source: DiagnosisInput<'_>) -> RequestedNames {
         let mut symbols: Vec<(FileId, SymbolIndex)> = Vec::new();
         for (root, list) in &self.0 {
@@ -162,7 +164,8 @@ impl Undefined {
     }
 
     /// Passes the state of each reference to `take`, in the order of the entry points. A reference
-    /// is omitted if the system provides the library that should define its version.
+    /// is omitted if the system provides the library that should define its version, and the entry
+    /// point has no inferred host.
     pub(super) fn reference_states<'a>(
         &self,
         source: DiagnosisInput<'a>,
@@ -204,8 +207,8 @@ impl Undefined {
         }
     }
 
-    /// True if an entry point has missing or provided libraries, and an unversioned reference that
-    /// no host program is assumed to define.
+    /// True if an entry point or its given host has missing or provided libraries, and the entry
+    /// point has an unversioned reference that no `[[host]]` entry provides.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &Open| {
             let closure = &source.closures.roots[root];
@@ -282,8 +285,9 @@ impl Explainer<'_, '_> {
 
     /// The library that explains an unversioned reference. First comes a missing library with a
     /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
-    /// then a provided library. If another archive defines the symbol, or a policy says that one
-    /// should, the link omitted the archive: then only a candidate explains the reference.
+    /// then a provided library. If an archive other than the library's static edition defines the
+    /// symbol, or a policy says that one should, the link omitted the archive: then only a
+    /// candidate explains the reference.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {

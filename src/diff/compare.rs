@@ -148,7 +148,8 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// The differences between the exports of two files. A symbol that moved to a library that the
-    /// new file loads is not one. Empty if the exports of a side are unknown.
+    /// new file loads counts only if its type or size changed. Empty if the exports of a side are
+    /// unknown.
     fn changes(&self, old: &'a File, new: &'a File) -> Changes {
         if !self.old.has_exports() || !self.new.has_exports() {
             return Changes::default();
@@ -180,7 +181,7 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// Adds a finding for each library that an old library loaded and its counterpart does not
-    /// load, if files of `against` found symbols through it.
+    /// load, if files of `against` reached symbols of the loaded library through the old library.
     fn dropped(&mut self, pairs: &Pairs<'a>) {
         let mut dropped: Vec<(&'a File, &'a File)> = Vec::new();
         for (old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {

@@ -43,8 +43,8 @@ pub struct Difference {
     /// Number of files with a counterpart and without a new finding. Findings about lost names, and
     /// about libraries that a file no longer loads, do not count.
     pub same_files: usize,
-    /// True if a new finding is about a file, an exported symbol, one of its versions or a GPU
-    /// target that is gone.
+    /// True if a new finding is about a file, a name of a file, an exported symbol, one of its
+    /// versions or a GPU target that is gone.
     pub is_any_gone: bool,
     /// Number of new findings of the group `compatibility` that a waiver accepts.
     pub waived: usize,

@@ -132,7 +132,7 @@ fn take<'a>(
     keep(right, &taken);
 }
 
-/// Pairs each remaining old file with the new file to which its path is now a link.
+/// Pairs each remaining old file with the new file to which its path now leads, if there is one.
 fn by_links<'a>(
     left: &mut Vec<&'a File>,
     (new, right): (&'a Side<'_>, &mut Vec<&'a File>),

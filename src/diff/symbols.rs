@@ -128,10 +128,10 @@ impl<'a> Versions<'a> {
 }
 
 impl Changes {
-    /// `beside` holds the exports of the libraries that the new library loads. Removes a lost
-    /// symbol that one of them defines; if its type or size differs, it counts as changed. A
-    /// reference with a version also names the new library, which must still define that version,
-    /// or no versions at all.
+    /// Removes lost symbols that the libraries loaded by the new library define. `beside` holds the
+    /// exports of these libraries. If the type or size of a removed symbol differs, it counts as
+    /// changed. A reference with a version also names the new library, which must still define that
+    /// version, or no versions at all.
     pub(super) fn take_moved(
         &mut self,
         old: &[Export<'_>],

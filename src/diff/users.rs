@@ -50,8 +50,9 @@ impl<'a> Users<'a> {
         Self { environments: before, after }
     }
 
-    /// The files of `against` that found the symbol in `library`, and that load neither `library`
-    /// nor another definition with the new side.
+    /// The files of `against` that found the symbol in `library` with the libraries of the old
+    /// side. With those of the new side, they load neither `library` nor another library that
+    /// defines the symbol.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
         let all = pairs.flat_map(|(before, after)| {
@@ -192,7 +193,7 @@ impl<'a> Environment<'a> {
         files.filter(|file| file.interpreter.is_none()).map(|file| &*file.path)
     }
 
-    /// True if a file loads the library, or another definition of the symbol.
+    /// True if a file loads the library, or another library that defines the symbol.
     fn reaches(&self, change: &Change, reference: &Reference, library: &[u8]) -> bool {
         let loads = self.loaded.get(&reference.file);
         loads.is_some_and(|loaded| loaded.names.contains(library))

@@ -54,7 +54,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
 }
 
 /// The directory below the prefix where a file belongs, the file that was found, and its new name.
-/// `None` if no file was found, or if the place is not below the prefix.
+/// `None` if no file was found, or if the directory is not below the prefix.
 fn placed(fix: &Fix) -> Option<(&Path, Source<'_>)> {
     let entry = Path::new(std::ffi::OsStr::from_bytes(fix.entry.as_deref()?));
     let from = fix.from.as_deref()?;

@@ -103,7 +103,8 @@ fn common<'f>(
     findings.iter().all(|finding| key(finding) == Some(first)).then_some(first)
 }
 
-/// The glob for all files below the deepest directory that holds all of `paths`.
+/// The glob for the files in the deepest directory that holds all of `paths`. It covers
+/// subdirectories only if one of `paths` is in a subdirectory.
 fn around(paths: &[&Path]) -> Result<String, Vec<u8>> {
     let mut base = paths.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
     while !paths.iter().all(|path| path.starts_with(base)) {

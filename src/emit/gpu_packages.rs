@@ -1,6 +1,6 @@
-//! Packages that must be built for other targets, with these targets: those that the package has
-//! and those that findings report as missing, without those that a policy excludes. The emitters
-//! for build systems and `rebuild-order` use this module.
+//! Packages that must be built again for other targets. The targets of a package are those that it
+//! has and those that findings report as missing, without those that a policy excludes. The
+//! emitters for build systems and `rebuild-order` use this module.
 
 use super::{Emission, Emitted};
 use crate::finding::NOT_LISTED;
@@ -9,8 +9,8 @@ use crate::text::show_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Reports missing targets. It also reports extra targets, if a policy allows only the targets that
-/// it lists.
+/// The rule that reports missing targets. It also reports extra targets, if a policy allows only
+/// the targets that it lists.
 const LISTED: &str = "gpu-target-missing";
 /// The rules whose findings go away if a package is built for other targets.
 const RULES: [&str; 2] = [LISTED, "gpu-target-incoherent"];

@@ -1,6 +1,6 @@
-//! `policy-waivers`: a `[[waive]]` for each finding that is not about an unread file, to be pasted
-//! into a policy file. The reasons are empty, and a policy with an empty reason is invalid: a
-//! person must state each reason.
+//! `policy-waivers`: `[[waive]]` entries for all findings that are not about unread files, to be
+//! pasted into a policy file. Equal entries are written once. The reasons are empty, and a policy
+//! with an empty reason is invalid: a person must state each reason.
 
 use super::{Emission, Emitted};
 use crate::report::model::Finding;

@@ -70,8 +70,9 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Adds the names that a walk found, in path order. `audited` is true for files to audit and
-    /// false for files that serve only as providers.
+    /// Adds the names that a walk found: first those that are not links, then links, each in byte
+    /// order. `audited` is true for files to audit and false for files that serve only as
+    /// providers.
     pub fn add_entries(
         &mut self,
         corpus: &mut Corpus,
@@ -153,7 +154,8 @@ impl<'t> Collector<'t> {
         parallel::map(&links, real).into_iter().collect()
     }
 
-    /// Records the given paths: members of thin archives are opened only below them.
+    /// Records the given paths: members of thin archives are opened only below given directories
+    /// and beside given files.
     pub fn let_open_below(&mut self, given: &'t [Given]) {
         self.given.push(given);
     }
@@ -188,7 +190,8 @@ impl<'t> Collector<'t> {
             .collect()
     }
 
-    /// Reads the facts that `needs` name and adds them to the corpus, in the order of the needs.
+    /// Reads the facts that `needs` name and adds them to the corpus. The order of `needs` does not
+    /// matter.
     pub fn answer(&mut self, corpus: &mut Corpus, needs: Vec<Need>) {
         if needs.iter().any(|need| matches!(need, Need::Members(_))) {
             self.allow();

@@ -67,7 +67,8 @@ impl Corpus {
         self.places.get(path).copied()
     }
 
-    /// True if all paths of a batch were probed: those without an entry do not exist.
+    /// True if all paths of a batch were probed. Then the paths without a stored entry do not
+    /// exist.
     pub fn is_looked_through(&self, batch: &ProbeBatch) -> bool {
         self.probe_batches.contains(batch)
     }

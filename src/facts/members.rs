@@ -18,10 +18,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Estimates for the size of the table of names: the bytes of an archive per name, as in LLVM's
-/// archives, the names per referenced name, because most runs store only referenced names, and the
-/// maximum number of names that room is reserved for. A table that outgrows its room exists twice
-/// while it is copied.
+/// Estimates for the table of names. An archive has a name for each `BYTES_A_NAME` bytes, as LLVM's
+/// archives do. Most runs store only referenced names: one of `NAMES_FOR_ONE_REFERRED_TO`. Room is
+/// reserved for at most `MOST_EXPECTED` names. A table that outgrows its room exists twice while it
+/// is copied.
 const BYTES_A_NAME: u64 = 2048;
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
 const MOST_EXPECTED: usize = 1 << 19;
@@ -103,8 +103,8 @@ fn name_all(
 }
 
 /// The facts for linking a member, or the relocatable object in `facts` if `member` is `None`. The
-/// result is `None` if they cannot be read. The member was read before, so the file of a thin
-/// archive's member may be in any directory.
+/// result is `None` if they cannot be read, or if the member is not a `MemberKind::Object`. The
+/// member was read before, so the file of a thin archive's member may be in any directory.
 pub fn link_facts(
     tree: &dyn Tree,
     facts: &FileFacts,
@@ -133,7 +133,7 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     }
 }
 
-/// Reads the members of `facts`; `None` if it cannot be read again.
+/// Reads the members of `facts`; `None` if the file cannot be read again.
 fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
     let Source { tree, allowed, index, .. } = source;
     let handle = open(tree, facts)?;

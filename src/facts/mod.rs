@@ -98,7 +98,7 @@ impl FileFacts {
     }
 
     /// The reason why an ELF file belongs to another system; `None` for ELF files of this system
-    /// and for all other files.
+    /// and for files that are not ELF.
     pub fn foreign(&self) -> Option<Foreign> {
         Foreign::at(&self.path, self.object()?)
     }
@@ -145,7 +145,7 @@ pub enum Need {
         /// The batch that ends with these paths. Paths of a batch that do not exist are not stored.
         batch: Option<ProbeBatch>,
     },
-    /// True if the path is a directory.
+    /// The answer to [`Corpus::is_directory`] for this path.
     Directory(Vec<u8>),
     /// The content of a configuration file of the loader (cache, preload list).
     Bytes(Vec<u8>),

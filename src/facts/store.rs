@@ -1,6 +1,6 @@
-//! The questions that the resolver asks a store of facts. Each answer has three states: the fact
-//! was read, it is not known yet, or the system refuses it. [`View`](super::View) is the store of a
-//! run; a test provides its own.
+//! The questions that the resolver asks a store of facts. A fact has three states: it was read, it
+//! is not known yet, or the system refuses it. [`View`](super::View) is the store of a run; a test
+//! provides its own.
 
 use super::{FileFacts, Need, PathState, ProbeBatch};
 use crate::format::elf::Object;
@@ -17,7 +17,8 @@ pub trait FactStore {
     fn object(&self, file: FileId) -> Option<&Object>;
     /// The entry at `path`; `None` until the collector has probed it.
     fn place(&self, path: &[u8]) -> Option<PathState>;
-    /// True if all paths of a batch were probed: those without an entry do not exist.
+    /// True if all paths of a batch were probed. Then the paths without a stored entry do not
+    /// exist.
     fn is_looked_through(&self, batch: &ProbeBatch) -> bool;
     /// True if `path` is a directory.
     fn is_directory(&self, path: &[u8]) -> Result<bool, Need>;

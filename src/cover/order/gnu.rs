@@ -1,8 +1,8 @@
 //! GNU ld searches each archive at its position, in passes over the index until a pass adds no
-//! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until
-//! that holds for the whole group (`open_input_bfds` in `ld/ldlang.c`). A member that precedes the
-//! first reference to it is not extracted. With LTO, archives are searched once more for machine
-//! code, because the plugin's output may refer to it (`lang_process`).
+//! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until a
+//! pass over all its archives adds none (`open_input_bfds` in `ld/ldlang.c`). A member that
+//! precedes the first reference to it is not extracted. With LTO, archives are searched once more
+//! for machine code, because the plugin's output may refer to it (`lang_process`).
 
 use super::{ENTRY, Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, OutputKind, Question};
@@ -64,8 +64,8 @@ struct Run<'q> {
     /// Names whose visibility some object restricts.
     hidden: FastSet<&'q [u8]>,
     taken: Vec<bool>,
-    /// Number of times that a name became common, or undefined by a strong reference. If it grows,
-    /// archives are searched again.
+    /// Number of times that a new name became common, or that a strong reference made a name
+    /// undefined. If it grows, archives are searched again.
     undefined: usize,
     /// True during the second search, after LTO.
     again: bool,
@@ -175,8 +175,9 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// The first definition in a member that the link needs, with the referrer. A common symbol
-    /// needs a definition of data (`is_global_data_symbol_definition`).
+    /// The first name that `member` defines and the link needs, with its referrer; `None` if the
+    /// link needs none. A common symbol needs a definition of data
+    /// (`is_global_data_symbol_definition`).
     fn wanted(&self, member: MemberId) -> Option<(&'q [u8], By)> {
         let library = self.question.library;
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());

@@ -38,10 +38,10 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
 /// The state of a name in the symbol table.
 #[derive(Clone, Copy)]
 enum State {
-    /// Referred to: `weak` while all references are weak, `firm` once an object refers to it. From
-    /// then on, earlier references of shared objects do not count.
+    /// Referred to. `firm` is true once an object or `--undefined` refers to the name. `weak` is
+    /// true if all these references are weak. Until there is one, the first reference decides.
     Undefined { weak: bool, firm: bool, by: By },
-    /// Defined by a member that was not taken; `weak` once an object refers to it weakly.
+    /// Defined by a member that was not taken; `weak` once a file refers to the name weakly.
     Lazy { member: MemberId, weak: bool },
     /// A tentative definition. Since lld 17 no member is taken to replace it
     /// (`--no-fortran-common`).
@@ -180,8 +180,8 @@ impl<'q> Run<'q> {
         unwrapped
     }
 
-    /// Adds a reference or definition with restricted visibility: a definition in an earlier shared
-    /// object does not count (`Symbol::resolve` of `Undefined`).
+    /// Restricts the visibility of a name, for a reference or a definition: a definition in an
+    /// earlier shared object does not count (`Symbol::resolve` of `Undefined`).
     fn hide(&mut self, name: &'q [u8], by: By) {
         self.hidden.insert(name);
         if let Some(state @ State::Shared) = self.table.get_mut(name) {
@@ -234,7 +234,7 @@ impl<'q> Run<'q> {
         fits && !is_passed_over(member.kind)
     }
 
-    /// Adds the definitions of a member as lazy symbols. The first that satisfies an earlier
+    /// Adds the definitions of a member as lazy symbols. The first that satisfies an earlier strong
     /// reference extracts the member (`ObjFile::parseLazy`).
     fn ready(&mut self, member: MemberId) {
         let library = self.question.library;

@@ -11,7 +11,7 @@ use super::{Coverage, Link, Linker, Question};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
 
-/// The kind of file that defines a name.
+/// The definition that the linker chose for a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// In an object, or by an option.

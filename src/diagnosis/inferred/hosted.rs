@@ -67,7 +67,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
         self.insert_plugin(root);
     }
 
-    /// Adds a plugin of an unknown program, without the libraries that it loads.
+    /// Adds a plugin without the libraries that it loads.
     pub(super) fn insert_plugin(&mut self, root: RootId) {
         let DiagnosisInput { view, closures, .. } = self.source;
         let file = closures.roots[root].root.file;

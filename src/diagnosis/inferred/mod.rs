@@ -1,7 +1,8 @@
 //! Plugins whose host program is inferred. A shared object that no other object needs, and that
-//! lacks symbols or libraries, may be a plugin of an audited program. From its start, the program
-//! must have everything that the object lacks, and it must be able to open plugins. The result is
-//! an assumption: the report counts and names it, and `--no-inferred-hosts` turns it off.
+//! lacks symbols, may be a plugin of an audited program. It may also lack libraries. From its
+//! start, the program must have everything that the object lacks, and it must be able to open
+//! plugins. The result is an assumption: the report counts and names it, and `--no-inferred-hosts`
+//! turns it off.
 //!
 //! Each further condition keeps a real defect from being excused:
 //! - The object is outside of the default directories and has no soname such as `libfoo.so.1`.

@@ -60,8 +60,9 @@ impl<'a> Packages<'a> {
     /// The programs of the plugin's own package that are in `fitting`. A program is in the package
     /// if it is in the same store item, if it is in a private directory above the plugin, or if a
     /// directory of the plugin is named after it. It is also in the package if it loads a library
-    /// of the package that defines one of `references`. Such a library is private and lies in the
-    /// plugin's directory or above it, or a directory of the plugin is named after the library.
+    /// of the package that defines one of `references`. Such a library is in the plugin's directory
+    /// or above it, outside of the default directories, or a directory of the plugin is named after
+    /// the library.
     pub(super) fn own(
         &self,
         source: DiagnosisInput<'_>,

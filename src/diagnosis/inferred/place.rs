@@ -29,8 +29,8 @@ pub(super) fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &P
 }
 
 /// True if a directory of `plugin` is named after `program` or its first words: `qemu` for
-/// `qemu-system-arm`. The first `system` components of the path and those that both paths have in
-/// common do not count.
+/// `qemu-system-arm`. The first `system` components of the path do not count, nor do those with
+/// which both paths begin.
 pub(super) fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bool {
     let (Some(dir), Some(name)) = (plugin.parent(), program.file_name()) else { return false };
     let common = dir.components().zip(program.components()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Shared objects that lack symbols or libraries and may be plugins.
+//! Shared objects that lack symbols and may be plugins.
 
 use super::super::builder::missing_edges;
 use super::super::candidates::{CandidateAnswer, LibraryCandidates};
@@ -43,7 +43,8 @@ pub(super) struct Plugin<'a> {
     pub(super) has_profile: bool,
 }
 
-/// Shared objects that lack symbols or libraries and may be plugins.
+/// Shared objects that may be plugins. Each has an undefined reference that no `[[host]]` entry
+/// provides.
 pub(super) fn plugins<'a>(
     source: DiagnosisInput<'a>,
     open: &Undefined,
@@ -105,7 +106,8 @@ pub(super) fn plugins<'a>(
     source.closures.roots.entries().filter_map(plugin).collect()
 }
 
-/// Shared objects that lack nothing. Plugins beside them may use their symbols.
+/// Shared objects outside of the default directories that lack nothing and have no given host.
+/// Plugins near them may use their symbols.
 pub(super) fn complete(
     source: DiagnosisInput<'_>,
     open: &Undefined,
