@@ -15,8 +15,8 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The fixes that fail in such a link, by their first members, each with the reason. Fixes for
-/// which `doubtful` is true are not checked.
+/// The fixes that fail when the object is linked again with the archives of all fixes, by their
+/// first members, each with the reason. Fixes for which `doubtful` is true are left out.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -72,7 +72,7 @@ struct Link<'a> {
     tree: &'a dyn Tree,
     solution: &'a Solution,
     object: &'a Object,
-    /// The libraries that it needs.
+    /// The libraries that the object needs directly.
     needed: Vec<FileId>,
 }
 

@@ -186,9 +186,9 @@ fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]
     best.map(|(name, _)| name)
 }
 
-/// The set of a variable or target that a new archive joins. Unconditional sets take precedence.
-/// Otherwise it is the branch with the largest share of candidates that are parts of the merged
-/// archive.
+/// The set of a variable or target that a new archive joins: the unconditional set with the most
+/// candidates. If there is none, it is the branch with the largest share of archives whose members
+/// the merged archive contains; without a merged archive, the largest share of candidates.
 fn part_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Option<usize> {
     let all = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
     let of_names = |only: &dyn Fn(&Set) -> bool| {
