@@ -1,6 +1,6 @@
 //! A changed copy of an object, as another link or as patchelf would write it: with other
-//! references, needs or search paths. To verify a fix, `fix::prove` resolves and binds such copies.
-//! No file is written.
+//! references, needs or search paths. To verify fixes, the modules of `fix` resolve and bind such
+//! copies. No file is written.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
