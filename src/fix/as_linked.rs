@@ -1,7 +1,7 @@
 //! Links again with the archives of the fixes, in the proposed order and by the rules of each
-//! linker. The order-independent answer may select other members, if a name has several
-//! definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove` calls
-//! [`refusals`]. A fix is not verified if its archives bring a member that does not link.
+//! linker. The order-independent answer may select other members than a linker, if a name has
+//! several definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove`
+//! calls [`refusals`]. A fix is not verified if its archives bring a member that does not link.
 
 use super::{link_order, linkable};
 use crate::audit::Audit;

@@ -44,7 +44,8 @@ pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     if names.is_empty() {
         return;
     }
-    // Paths are made absolute: reports and scripts with them are used in other directories.
+    // Paths are made absolute, because reports and scripts with these paths are used in other
+    // directories.
     let directories = plan.lib_paths.iter().chain(wanted.iter().map(|wanted| &wanted.prefix));
     let mut directories: Vec<PathBuf> = directories.map(|dir| plan.cwd.join(dir)).collect();
     directories.arrange();
@@ -111,8 +112,8 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
 
 /// The expected path of a header in the prefix. A name without a directory is relative to the
 /// directory of the including file. So is a name whose first directory exists there, as for
-/// `#include "detail/b.h"`. Other names are relative to the outermost `include` directory above that
-/// file; `None` if there is none.
+/// `#include "detail/b.h"`. Other names are relative to the outermost `include` directory above
+/// that file; `None` if there is none.
 fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     let beside = finding.file.path.parent()?;
     let prefix = finding.file.prefix.as_deref()?;

@@ -62,7 +62,7 @@ pub enum PathChange {
 }
 
 impl PathChange {
-    /// The options with which patchelf makes the change.
+    /// The options with which patchelf makes the change; `None` if the search path stays.
     pub fn options(self) -> Option<&'static str> {
         match self {
             PathChange::Keep => None,

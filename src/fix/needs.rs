@@ -45,8 +45,8 @@ pub(super) fn attach(
     Patcher::new(audit, plan, tree, verified).run(&steps).1
 }
 
-/// Adds needs for libraries that a file uses and that are loaded only because other libraries need
-/// them.
+/// Attaches fixes that add needs for libraries that a file uses and that are loaded only because
+/// other libraries need them. Adds the verified needs to `verified`.
 pub(super) fn attach_indirect(
     work: &mut Work<'_>,
     findings: &mut Findings,

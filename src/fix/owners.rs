@@ -24,7 +24,8 @@ pub fn attach(
     findings: &mut Findings,
     proposal: Option<&mut Proposal>,
 ) {
-    // With a whitelist, the report must be the same on every machine.
+    // If the policy lists the allowed libraries of the system, the report must be the same on every
+    // machine.
     if !plan.rule_wants.holds(Wants::INSTALLED)
         || plan.policy.is_closed()
         || plan.every_file_is_root

@@ -317,7 +317,8 @@ fn below(
     out
 }
 
-/// The verified changes, in the form for emitters.
+/// The verified changes, in the form for emitters. Files outside of prefixes and files that cannot
+/// be read are omitted.
 pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<ElfPatch> {
     let of_file = |(file, patch): (&FileId, &Patch)| {
         let facts = &audit.corpus.files[*file];

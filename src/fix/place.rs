@@ -107,7 +107,7 @@ const UNNAMED: &str = "cannot be written as a name in CMake";
 const NO_SET: &str = "fits no variable or target of the list: none names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
 
-/// The set that an archive joins, and its name there.
+/// The set that an archive joins, and the archive's name in that set.
 pub(super) fn place(
     audit: &Audit,
     (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),

@@ -65,8 +65,8 @@ impl Proofs {
 /// One fix: a part of the solution for a library.
 type Step<'s> = (&'s Solution, &'s SymbolClosure);
 
-/// Verifies the parts of the solutions. Parts with undefined or unknown references, or with rejected
-/// members, are skipped. `fat` is the merged archive, if there is one.
+/// Verifies the parts of the solutions. Parts with undefined or unknown references, or with
+/// rejected members, are skipped. `fat` is the merged archive, if there is one.
 pub fn prove(
     audit: &mut Audit,
     plan: &Plan,
