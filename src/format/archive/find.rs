@@ -16,7 +16,7 @@ use object::archive;
 /// A member that defines a requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The symbol.
+    /// The requested name.
     pub symbol: Box<[u8]>,
     /// The member's name; empty if it cannot be read.
     pub member: Box<[u8]>,

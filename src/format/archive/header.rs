@@ -139,7 +139,8 @@ impl LongNames {
     }
 }
 
-/// The table of long names of the archive in `file`. At most two indexes precede it.
+/// The table of long names of the archive in `file`; empty if it has none. At most two indexes
+/// precede it.
 pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
     let mut at = FIRST;
     for _ in 0..3 {

@@ -124,7 +124,7 @@ pub struct Relocation {
     pub kind: u32,
     /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local symbol or no symbol.
     pub global: Option<usize>,
-    /// True if the symbol is absolute, or there is none.
+    /// True if the symbol is absolute, or if there is no symbol.
     pub absolute: bool,
     /// The section of a local symbol, or 0.
     pub target: usize,

@@ -178,14 +178,14 @@ impl Members {
         self.list.get(found)
     }
 
-    /// Number of members whose references are unknown because they are intermediate language.
+    /// Number of members whose references are unknown because they are in intermediate language.
     pub fn opaque(&self) -> usize {
         self.list.iter().filter(|member| member.is_opaque()).count()
     }
 }
 
 impl Member {
-    /// True if the references of the member are unknown because it is intermediate language.
+    /// True if the references of the member are unknown because it is in intermediate language.
     pub fn is_opaque(&self) -> bool {
         matches!(self.kind, MemberKind::Bitcode | MemberKind::SlimLto)
     }

@@ -165,7 +165,7 @@ impl Builder {
         (std::mem::take(symbols), std::mem::take(hashes), std::mem::take(starts))
     }
 
-    /// Adds the symbols of an object of intermediate language; false if they do not fit.
+    /// Adds the symbols of an object in intermediate language; false if they do not fit.
     pub(super) fn add_lto(&mut self, found: &[LtoSymbol<'_>], names: &Growing) -> bool {
         for symbol in found {
             let Some(name) = place(&self.symbols).and_then(|_| names.add_one(symbol.name)) else {
