@@ -1,7 +1,8 @@
 //! Members that use a name as a thread-local variable while another object of the link uses it as
 //! an ordinary symbol, or the reverse. GNU ld accepts no such mixture, not even with an undefined
-//! symbol (`elf_link_add_object_symbols` in `bfd/elflink.c`). Names to which no object refers are
-//! not compared: they can only have duplicate definitions, which `linkable` reports.
+//! symbol (`elf_link_add_object_symbols` in `bfd/elflink.c`). Only names that a member refers to,
+//! or that the run looked up in archives, are compared. `linkable` reports duplicate definitions of
+//! any name.
 
 use crate::audit::Audit;
 use crate::format::archive::LinkFacts;

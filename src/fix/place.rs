@@ -23,7 +23,7 @@ pub(super) struct ListPosition {
     pub(super) name: Option<Vec<u8>>,
     /// The reason why the position is uncertain.
     pub(super) doubt: Option<String>,
-    /// The reason why no set fits.
+    /// The reason why no set fits, if `set` is `None`.
     pub(super) refusal: &'static str,
 }
 
