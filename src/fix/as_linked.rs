@@ -1,7 +1,7 @@
 //! Links again with the archives of the fixes, in the proposed order and by the rules of each
-//! linker. The order-independent answer may select other members, if a name has several
-//! definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove` calls
-//! [`refusals`]. A fix is not verified if its archives bring a member that does not link.
+//! linker. The order-independent answer may select other members than a linker, if a name has
+//! several definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove`
+//! calls [`refusals`]. A fix is not verified if its archives bring a member that does not link.
 
 use super::{link_order, linkable};
 use crate::audit::Audit;
@@ -15,8 +15,8 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The fixes that fail in such a link, by their first members, each with the reason. Fixes for
-/// which `doubtful` is true are not checked.
+/// The fixes that fail when the object is linked again with the archives of all fixes, by their
+/// first members, each with the reason. Fixes for which `doubtful` is true are left out.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -72,7 +72,7 @@ struct Link<'a> {
     tree: &'a dyn Tree,
     solution: &'a Solution,
     object: &'a Object,
-    /// The libraries that it needs.
+    /// The libraries that the object needs directly.
     needed: Vec<FileId>,
 }
 

@@ -1,6 +1,7 @@
-//! Missing files that the text files of a package name, and components that were not built. A file
-//! of the same name elsewhere in the prefix, or below `--lib-path`, is suggested as the source of a
-//! missing one. These fixes are never verified, because a file of that name may be a different one.
+//! Files that are missing although a text file of a package names them or a policy requires them,
+//! and components that were not built. A file of the same name in a prefix with missing files, or
+//! below `--lib-path`, is suggested as the source. These fixes are never verified, because a file
+//! of that name may be a different one.
 
 use crate::audit::named_below;
 use crate::finding::{Finding, Findings, Fix, FixKind, Proof};
@@ -22,7 +23,7 @@ struct Wanted {
     files: Vec<PathBuf>,
 }
 
-/// Attaches suggestions to findings about missing files and components that have no fix.
+/// Attaches suggestions to those findings about missing files and components that have no fix.
 pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     let mut wanted = Vec::new();
     for (place, finding) in findings.iter_mut().enumerate().filter(|(_, f)| f.fix.is_empty()) {
@@ -43,7 +44,8 @@ pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     if names.is_empty() {
         return;
     }
-    // Paths are made absolute: reports and scripts with them are used in other directories.
+    // Paths are made absolute, because reports and scripts with these paths are used in other
+    // directories.
     let directories = plan.lib_paths.iter().chain(wanted.iter().map(|wanted| &wanted.prefix));
     let mut directories: Vec<PathBuf> = directories.map(|dir| plan.cwd.join(dir)).collect();
     directories.arrange();
@@ -108,9 +110,10 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
     }
 }
 
-/// The expected path of a header. It is relative to the directory of the including file if the name
-/// has no directory, or if its first directory exists there, as for `#include "detail/b.h"`.
-/// Otherwise it is relative to the outermost `include` directory.
+/// The expected path of a header in the prefix. A name without a directory is relative to the
+/// directory of the including file. So is a name whose first directory exists there, as for
+/// `#include "detail/b.h"`. Other names are relative to the outermost `include` directory above
+/// that file; `None` if there is none.
 fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     let beside = finding.file.path.parent()?;
     let prefix = finding.file.prefix.as_deref()?;
@@ -122,8 +125,8 @@ fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     Some(if is_beside { beside } else { include? }.join(name))
 }
 
-/// The fix that installs the first of `files` of which a file with the same name was found. If
-/// there is none, the fix names the first of `files` and has no source.
+/// The fix that installs one of `files`: the first for which a file with the same name was found.
+/// If there is none, the fix names the first of `files` and has no source.
 fn install(prefix: &Path, files: &[PathBuf], found: &FastMap<OsString, Vec<PathBuf>>) -> Fix {
     for file in files {
         let named = file.file_name().and_then(|name| found.get(name));

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct FixPlan {
     /// The archive that is merged from others, if there is one.
     pub merged: Option<PathBuf>,
-    /// The list that it is merged from, with the changes of each set.
+    /// The deps list of the merged archive, or of a link without one, with its changes.
     pub list: Option<ListChange>,
     /// Archives that the merged archive lacks, or archives and shared libraries that the link
     /// lacks, in byte order.
@@ -62,7 +62,7 @@ pub enum PathChange {
 }
 
 impl PathChange {
-    /// The options with which patchelf makes the change.
+    /// The options with which patchelf makes the change; `None` if the search path stays.
     pub fn options(self) -> Option<&'static str> {
         match self {
             PathChange::Keep => None,

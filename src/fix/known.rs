@@ -15,7 +15,8 @@ pub(super) fn attach(plan: &Plan, findings: &mut Findings) {
     let open = findings.iter_mut().filter(|f| f.rule == *"undefined-symbol" && f.fix.is_empty());
     for finding in open {
         let Some(symbol) = finding.symbol.as_deref() else { continue };
-        // Entries with a list come first, then entries of later policies.
+        // An entry with a list takes precedence over one without, then a later entry over an
+        // earlier one.
         let below = &finding.file.path;
         let known = plan.policy.providers.iter().rev().filter(|known| known.is_about(below));
         let mut found: Vec<Fix> = known.filter_map(|known| suggestion(known, symbol)).collect();

@@ -49,8 +49,9 @@ pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> Referenc
 }
 
 /// The link order that a set must keep when the archives in `new`, by name, are added to it. Empty
-/// if the set is not in link order now: an archive comes after an archive that it needs. If
-/// `is_linked` is false, also empty if no archive in the set needs another one.
+/// if the set is not in link order now, that is, if an archive comes after one that it needs. If
+/// `is_linked` is false, also empty if the set is just sorted, or if no archive in it needs another
+/// one.
 pub(super) fn of_set(
     library: &ArchiveSet,
     (list, set): (&DepsList, usize),

@@ -1,6 +1,7 @@
 //! Members that linkers reject for an output: their code is not position-independent or uses the
-//! local-exec TLS model, their strong definitions are duplicates, or they are built for another
-//! ABI. `prove` and `as_linked` use it: a fix with such a member is not verified.
+//! local-exec TLS model, their strong definitions are duplicates, they are built for another ABI,
+//! or they mix thread-local and ordinary symbols. `prove` and `as_linked` use it: a fix with such a
+//! member is not verified.
 
 use super::mixed_tls;
 use crate::audit::Audit;
@@ -61,7 +62,7 @@ pub(super) fn check(
     check.refused(members)
 }
 
-/// True if the object exports a name that the member defines.
+/// True if the object exports a strong definition of a name that the member defines strongly.
 fn is_inside(audit: &Audit, object: &Object, member: MemberId) -> bool {
     let library = &audit.library;
     let mut symbols = library.symbols(member).filter(|(_, s)| s.kind == SymbolKind::Strong);
@@ -95,7 +96,8 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Reads the facts of `members`; some of them are new.
+    /// Reads the facts of `members`. Those in `new` are not in the library yet, so duplicates of
+    /// their definitions count.
     fn new(
         audit: &'a Audit,
         tree: &dyn Tree,
@@ -223,7 +225,8 @@ impl<'a> Check<'a> {
         let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
         let tables = self.object.tables.as_ref();
         let is_exported = |name: &[u8]| tables.is_some_and(|t| t.exports_strongly(name));
-        // A linker keeps one copy of a group, and the library does not tell if its own was in one.
+        // A linker keeps one copy of a COMDAT group. The library does not tell whether its
+        // definition of a unique symbol was in a group.
         let is_unique = |name: &[u8]| tables.is_some_and(|t| t.exports_uniquely(name));
         let of_library = parallel::map(&self.new, |member| {
             let facts = self.facts.get(member)?;

@@ -15,7 +15,7 @@ use crate::tree::{Opened, Tree};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The listed names that no object needs.
+/// The listed names that no object needs. An error if a file has no readable symbol table.
 pub(super) fn needless(
     audit: &Audit,
     tree: &dyn Tree,

@@ -1,7 +1,8 @@
-//! Members that use a name as a thread-local variable where another object of the link uses it as an
-//! ordinary symbol, or the reverse. GNU ld accepts no such mixture, not even with an undefined symbol
-//! (`elf_link_add_object_symbols` in `bfd/elflink.c`). A name that no member refers to has no conflict:
-//! `linkable` reports duplicate definitions.
+//! Members that use a name as a thread-local variable while another object of the link uses it as
+//! an ordinary symbol, or the reverse. GNU ld accepts no such mixture, not even with an undefined
+//! symbol (`elf_link_add_object_symbols` in `bfd/elflink.c`). Only names that a member refers to,
+//! or that the run looked up in archives, are compared. `linkable` reports duplicate definitions of
+//! any name.
 
 use crate::audit::Audit;
 use crate::format::archive::LinkFacts;
@@ -17,8 +18,9 @@ struct Used {
     ordinary: FastSet<NameId>,
 }
 
-/// Members with such a name, each with the reason. `facts` has the thread-local symbols of members
-/// with their names.
+/// Members that use a name as a thread-local variable while another object uses it as an ordinary
+/// symbol, or the reverse, each with the reason. `facts` must have the names of all thread-local
+/// symbols of the members.
 pub(super) fn members(
     audit: &Audit,
     object: &Object,
@@ -69,7 +71,8 @@ fn is_thread_local(kind: u8) -> bool {
     elf::SymbolType(kind) == elf::STT_TLS
 }
 
-/// The thread-local names of the object, and those of members that it uses otherwise.
+/// The thread-local names of the object, and those names of `members` that the object uses as
+/// ordinary symbols. `members` has the thread-local names of each member.
 fn of_object(audit: &Audit, object: &Object, members: &FastMap<MemberId, FastSet<NameId>>) -> Used {
     let mut out = Used::default();
     let asked: FastSet<NameId> = members.values().flatten().copied().collect();

@@ -1,11 +1,11 @@
 //! Fixes: changes that would remove findings, as data.
 //!
-//! `crate::merged` finds the archive that is merged from a list, and the archives that it lacks.
-//! `place` selects the set of the list for an archive, and `link_order` gives the order for a
-//! linker. `prove` resolves and binds again with the fix applied. `search_path`, `search_policy`,
-//! `dead_entries`, `needs`, `unused_needs` and `renamed_needs` propose changes of dynamic sections;
-//! `patch` verifies them, and `steps` attaches the results. `owners` names the packages of
-//! archives.
+//! `crate::merged` finds the archive that is merged from a list, and the archives that the merged
+//! archive lacks. `place` selects the set of the list for an archive, and `link_order` gives the
+//! order for a linker. `prove` resolves and binds again with the fix applied. `search_path`,
+//! `search_policy`, `dead_entries`, `needs`, `unused_needs` and `renamed_needs` propose changes of
+//! dynamic sections; `patch` verifies them, and `steps` attaches the results. `owners` names the
+//! packages of archives.
 //!
 //! `propose` runs all of these except `owners`. This module writes no file and changes no audited
 //! file: `emit` writes fix plans.

@@ -1,6 +1,7 @@
 //! Shared libraries that objects use without needing them, as needs for patchelf to add.
-//! `libraries` finds them and verifies a new link. In this module, the file is not linked again;
-//! only its needs change.
+//! `libraries` finds those that define undefined symbols, and verifies a new link; findings of
+//! `indirect-library` name the others. In this module, the file is not linked again; only its needs
+//! change.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -15,7 +16,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Adds the needs that can be verified to `verified`.
+/// Tries a need for each library of a verified `LinkLibrary` fix, and adds the verified needs to
+/// `verified`.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
@@ -43,8 +45,8 @@ pub(super) fn attach(
     Patcher::new(audit, plan, tree, verified).run(&steps).1
 }
 
-/// Adds needs for libraries that a file uses and that are loaded only because other libraries need
-/// them.
+/// Attaches fixes that add needs for libraries that a file uses and that are loaded only because
+/// other libraries need them. Adds the verified needs to `verified`.
 pub(super) fn attach_indirect(
     work: &mut Work<'_>,
     findings: &mut Findings,

@@ -1,6 +1,7 @@
-//! Adds the packages that install archives to findings and to the fix plan: a person adds them to
-//! the dependencies of a build. They are evidence, so that levels, causes and fingerprints do not
-//! depend on them. `cli::run` calls it after the fixes were made.
+//! Adds the packages that install archives to findings and to the proposal, so that a person can
+//! add these packages to the dependencies of a build. In findings they are evidence, so that
+//! levels, causes and fingerprints do not depend on them. `cli::run` calls it after the fixes were
+//! made.
 
 use super::propose::Proposal;
 use crate::audit::{ArchiveOwner, ArchiveOwners};
@@ -23,7 +24,8 @@ pub fn attach(
     findings: &mut Findings,
     proposal: Option<&mut Proposal>,
 ) {
-    // With a whitelist, the report must be the same on every machine.
+    // If the policy lists the allowed libraries of the system, the report must be the same on every
+    // machine.
     if !plan.rule_wants.holds(Wants::INSTALLED)
         || plan.policy.is_closed()
         || plan.every_file_is_root
@@ -90,7 +92,7 @@ fn name(evidence: &mut Evidence, owner: &ArchiveOwner) {
     evidence.cmake = owner.cmake.clone().map(Box::new);
 }
 
-/// An installed archive, as a candidate that was not read.
+/// An archive that a package installs, as a candidate that was not read.
 fn installed(owner: &ArchiveOwner) -> Evidence {
     let how = if owner.exists { INSTALLED } else { REMOVED };
     let path = Arc::clone(&owner.path);

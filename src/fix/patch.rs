@@ -93,7 +93,8 @@ impl Patch {
         self.dropped_needs.contains(audit.resolver.strings.text(edge.raw))
     }
 
-    /// The tag of the search path after the change: by default, the one that the loader uses now.
+    /// The tag of the search path after the change. By default it is the tag that the loader uses
+    /// now, or DT_RUNPATH if there is none.
     fn tag(&self, object: &Object) -> PathTag {
         let has_rpath_alone = object.rpath.is_some() && object.runpath.is_none();
         self.tag.unwrap_or(if has_rpath_alone { PathTag::Rpath } else { PathTag::Runpath })
@@ -159,8 +160,8 @@ impl<'a> Patcher<'a> {
         (settled, self.verified)
     }
 
-    /// Verifies all steps together, because one library may need the next. If that fails, verifies
-    /// each half on its own.
+    /// Verifies all steps together, because one may succeed only with another. If that fails,
+    /// verifies the first half of the steps, then the second.
     fn settle(&mut self, steps: &[Step]) -> Vec<Result<Patch, String>> {
         let Some(first) = steps.first() else { return Vec::new() };
         if steps.len() == 1 {
@@ -316,7 +317,8 @@ fn below(
     out
 }
 
-/// The verified changes, in the form for emitters.
+/// The verified changes, in the form for emitters. Files outside of prefixes and files that cannot
+/// be read are omitted.
 pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<ElfPatch> {
     let of_file = |(file, patch): (&FileId, &Patch)| {
         let facts = &audit.corpus.files[*file];

@@ -23,7 +23,7 @@ pub(super) struct ListPosition {
     pub(super) name: Option<Vec<u8>>,
     /// The reason why the position is uncertain.
     pub(super) doubt: Option<String>,
-    /// The reason why no set fits.
+    /// The reason why no set fits, if `set` is `None`.
     pub(super) refusal: &'static str,
 }
 
@@ -107,7 +107,7 @@ const UNNAMED: &str = "cannot be written as a name in CMake";
 const NO_SET: &str = "fits no variable or target of the list: none names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
 
-/// The set that an archive joins, and its name there.
+/// The set that an archive joins, and the archive's name in that set.
 pub(super) fn place(
     audit: &Audit,
     (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),
@@ -186,9 +186,9 @@ fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]
     best.map(|(name, _)| name)
 }
 
-/// The set of a variable or target that a new archive joins. Unconditional sets take precedence.
-/// Otherwise it is the branch with the largest share of candidates that are parts of the merged
-/// archive.
+/// The set of a variable or target that a new archive joins: the unconditional set with the most
+/// candidates. If there is none, it is the branch with the largest share of archives whose members
+/// the merged archive contains; without a merged archive, the largest share of candidates.
 fn part_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Option<usize> {
     let all = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
     let of_names = |only: &dyn Fn(&Set) -> bool| {

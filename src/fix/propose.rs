@@ -161,8 +161,8 @@ fn of_symbols(
     Ok(Proposal { remedy, members, wanted, ..Proposal::default() })
 }
 
-/// Attaches fixes that add an archive to the list also to findings that the list lacks this archive
-/// (`deps-list-drift`).
+/// If a fix adds an archive to the list, findings that report the absence of this archive from the
+/// list (`deps-list-drift`) get a copy of the fix, unless they have one.
 fn share(findings: &mut Findings) {
     let all = findings.iter().flat_map(|finding| &finding.fix);
     let listed = all.filter(|fix| fix.intent == FixKind::AddToList);
@@ -194,7 +194,8 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The fixes for one undefined symbol, starting with the archive that defines it.
+    /// The fixes for one undefined symbol, starting with the archive that defines it, and the
+    /// evidence about that archive.
     fn fixes(
         &self,
         file: FileId,

@@ -18,8 +18,8 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Maximum number of verifications. A group of fixes that has not been split by then stays
-/// unverified. Fixes with members that linkers reject are excluded before.
+/// Number of verifications after which no group of fixes is split. A group that then has new errors
+/// stays unverified. Fixes with members that linkers reject are excluded before.
 const MOST_LOOKS: usize = 100;
 
 /// The results of verification for each part of each solution.
@@ -65,8 +65,8 @@ impl Proofs {
 /// One fix: a part of the solution for a library.
 type Step<'s> = (&'s Solution, &'s SymbolClosure);
 
-/// Verifies all parts of the solutions that have no undefined symbols and no rejected members.
-/// `fat` is the merged archive, if there is one.
+/// Verifies the parts of the solutions. Parts with undefined or unknown references, or with
+/// rejected members, are skipped. `fat` is the merged archive, if there is one.
 pub fn prove(
     audit: &mut Audit,
     plan: &Plan,

@@ -19,7 +19,7 @@ const SYMBOL: usize = 24;
 /// Upper bound for the abbreviations of one block and for the operands of one abbreviation.
 const MOST: usize = 64;
 
-/// A symbol of an object of intermediate language.
+/// A symbol of an object in intermediate language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LtoSymbol<'b> {
     pub(super) name: &'b [u8],

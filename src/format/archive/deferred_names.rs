@@ -10,10 +10,9 @@ use crate::format::{ReadError, in_memory};
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
 
-/// Size in bytes of the part of a string table that one call reads, if it holds several wanted
-/// names.
+/// Wanted names at less than this distance in bytes from the first one are read together with it.
 const WINDOW: u64 = 8 << 10;
-/// Upper bound for the wanted names in one such part. A hostile file may list one name a million
+/// Upper bound for the names that are read together. A hostile file may list one name a million
 /// times.
 const MOST: usize = 1024;
 /// Number of bytes that are read for a name at first; most names are shorter.

@@ -1,6 +1,7 @@
 //! The global symbols of one ELF member: the search for its symbol table, and the table itself.
 //! Assemblers put the symbol table last, so the last section headers are read first. If the symbol
-//! table is not among them, all section headers are read. No other part of a member is read.
+//! table is not among them, all section headers are read. Besides these, only the symbol table and
+//! its string table are needed.
 //!
 //! `read` is the caller.
 

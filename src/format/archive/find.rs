@@ -16,7 +16,7 @@ use object::archive;
 /// A member that defines a requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The symbol.
+    /// The requested name.
     pub symbol: Box<[u8]>,
     /// The member's name; empty if it cannot be read.
     pub member: Box<[u8]>,
@@ -182,7 +182,8 @@ fn gnu_index(
     Ok(out)
 }
 
-/// Reads the symbol table of every member, for an archive without a GNU index.
+/// Reads the symbols of every member, for an archive without a GNU index. A thin archive gets a
+/// defect instead, and its members are not read.
 fn scan(
     file: &Handle,
     is_wanted: IsWanted<'_>,
@@ -215,7 +216,8 @@ fn scan(
 }
 
 /// Names of all members, without the index and the table of long names. `None` for a thin archive,
-/// for an index other than GNU's with 32 bits, and for wrong sizes in a header or index.
+/// for an index other than GNU's with 32 bits, for a damaged header, and for wrong sizes in a
+/// header or index.
 pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
         return Ok(None);

@@ -121,7 +121,8 @@ impl LongNames {
         Ok(Self { table })
     }
 
-    /// The name at `offset`, which ends with a slash and a newline.
+    /// The name at `offset`, without the slash and the newline that end it. `None` if the table has
+    /// no name there.
     pub(super) fn at(&self, offset: u64) -> Option<&[u8]> {
         let rest = self.table.get(usize::try_from(offset).ok()?..)?;
         let name = rest.split(|b| *b == b'\n' || *b == 0).next().unwrap_or_default();
@@ -138,7 +139,8 @@ impl LongNames {
     }
 }
 
-/// The table of long names of the archive in `file`. At most two indexes precede it.
+/// The table of long names of the archive in `file`; empty if it has none. At most two indexes
+/// precede it.
 pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
     let mut at = FIRST;
     for _ in 0..3 {

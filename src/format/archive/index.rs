@@ -38,7 +38,7 @@ impl Index {
         self.entries.is_empty()
     }
 
-    /// Reads the index in the member `entry`.
+    /// Reads the index in the member `entry`. A damaged index is empty, and a defect is reported.
     pub(super) fn read(
         file: &Handle,
         entry: &MemberHeader,

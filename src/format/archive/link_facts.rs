@@ -28,7 +28,7 @@ pub enum Wanted<'w> {
     /// All relocations.
     All,
     /// Relocations to these undefined names, in loaded sections, or in all sections if the second
-    /// field is true. Without names, only groups and sections are read.
+    /// field is true. Without names, no relocations are read.
     Names(&'w FastSet<&'w [u8]>, bool),
     /// Relocations of loaded sections for which the function is true. Its arguments are `sh_flags`
     /// of the section, the type, and true if the symbol is global.
@@ -101,7 +101,7 @@ pub struct Section {
 pub struct Global {
     /// Start and end of its name in [`LinkFacts::names`].
     name: (u32, u32),
-    /// `st_shndx`, with SHN_XINDEX followed; 0 if undefined.
+    /// `st_shndx`, with SHN_XINDEX followed; 0 if undefined, absolute or common.
     pub section: usize,
     /// STB_*
     pub bind: u8,
@@ -124,7 +124,7 @@ pub struct Relocation {
     pub kind: u32,
     /// The symbol, by index into [`LinkFacts::globals`]; `None` for a local symbol or no symbol.
     pub global: Option<usize>,
-    /// True if the symbol is absolute, or there is none.
+    /// True if the symbol is absolute, or if there is no symbol.
     pub absolute: bool,
     /// The section of a local symbol, or 0.
     pub target: usize,
@@ -174,8 +174,8 @@ impl Section {
 }
 
 impl LinkFacts {
-    /// The name of a global symbol, without a default version; empty if the name is not stored,
-    /// because nothing that was wanted refers to it.
+    /// The name of a global symbol, without a default version. Empty if the name was not wanted and
+    /// no wanted relocation refers to the symbol.
     pub fn name(&self, global: &Global) -> &[u8] {
         let (start, end) = global.name;
         self.names.get(start as usize..end as usize).unwrap_or_default()
@@ -266,7 +266,7 @@ impl Reader<'_> {
     }
 
     /// The facts of the object at `place` of `file`, which begins with `head`. `None` if it is too
-    /// large.
+    /// large or not a relocatable object.
     fn begin(
         &mut self,
         file: &Handle,

@@ -1,6 +1,6 @@
-//! Facts about the members of an archive: their kinds, and the global symbols of each ELF member.
-//! Names of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` makes
-//! them; the coverage stage and rules use them.
+//! Facts about the members of an archive: their kinds, and the global symbols of each object. Names
+//! of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` makes them; the
+//! coverage stage and rules use them.
 
 use super::index::Index;
 use crate::format::Defect;
@@ -45,7 +45,7 @@ pub struct Member {
     pub offset: u64,
     /// Its kind.
     pub kind: MemberKind,
-    /// Its target; `None` if it is not an ELF file.
+    /// Its target; `None` if it is not a readable ELF file.
     pub target: Option<Target>,
     pub(super) name: Span,
     pub(super) symbols: Span,
@@ -178,14 +178,14 @@ impl Members {
         self.list.get(found)
     }
 
-    /// Number of members whose references are unknown because they are intermediate language.
+    /// Number of members whose references are unknown because they are in intermediate language.
     pub fn opaque(&self) -> usize {
         self.list.iter().filter(|member| member.is_opaque()).count()
     }
 }
 
 impl Member {
-    /// True if the references of the member are unknown because it is intermediate language.
+    /// True if the references of the member are unknown because it is in intermediate language.
     pub fn is_opaque(&self) -> bool {
         matches!(self.kind, MemberKind::Bitcode | MemberKind::SlimLto)
     }

@@ -1,5 +1,5 @@
-//! The positions of members: their names and bytes, without their symbols. `format::gpu` reads
-//! device code at these positions.
+//! The positions of members: names, offsets and sizes, without symbols. `format::gpu` reads device
+//! code at these positions.
 
 use super::header::{self, FIRST, LongNames, MemberHeader, Special};
 use crate::format::{ReadError, read_range};

@@ -1,6 +1,6 @@
-//! Reads the members of an archive: all headers in one pass, and the global symbols of each ELF
-//! member. The read of a member's section headers also gets the header of the next member, so that
-//! most members take two reads. `facts::members` calls it, on demand only.
+//! Reads the members of an archive: all headers in one pass, and the global symbols of each object.
+//! The read of a member's section headers also gets the header of the next member, so that most
+//! members take two reads. `facts::members` calls it, on demand only.
 
 use super::bitcode;
 use super::elf_member::{Buffers, SymbolTableRange};

@@ -14,17 +14,17 @@ use object::{Endianness, elf};
 const SLIM: &[u8] = b"__gnu_lto_slim";
 /// The defect of a member whose symbols no longer have 32-bit indices.
 const MOST_SYMBOLS: &str = "has more symbols than can be kept";
-/// Upper bound for the total length of the names of one member, as a multiple of its string table.
-/// Symbols may share bytes of the table, and a hostile member may make all of them share a long
-/// name.
+/// Upper bound for the total length of the names of one member, as a multiple of the size of its
+/// string table. Another 64 KiB are allowed. Symbols may share bytes of the table, and a hostile
+/// member may make all of them share a long name.
 const SHARED: usize = 16;
 
 /// Number of names that are added to the run's table at a time. Each lock of that table is then
 /// taken once for about thirty names.
 const BATCH: usize = 1024;
 
-/// Bytes of an archive for each symbol, as in LLVM's, and upper bound of the symbols for which
-/// memory is reserved.
+/// Expected size of an archive in bytes for each symbol, from LLVM's archives, and upper bound for
+/// the number of symbols for which memory is reserved.
 const BYTES_A_SYMBOL: u64 = 768;
 const MOST_EXPECTED: usize = 1 << 20;
 /// With at least this many symbols, [`Builder::take`] hands its lists over. Shorter lists are
@@ -54,7 +54,7 @@ pub(super) struct Lengths {
 
 impl Builder {
     /// Clears the lists and reserves room for the symbols of an archive of `size` bytes. Unused
-    /// pages are never touched, and no list has to move.
+    /// pages are never touched, and few lists have to move.
     pub(super) fn begin(&mut self, size: u64) {
         let expected = usize::try_from(size / BYTES_A_SYMBOL).unwrap_or(MOST_EXPECTED);
         let expected = expected.min(MOST_EXPECTED);
@@ -134,8 +134,8 @@ impl Builder {
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
     }
 
-    /// Gives all symbols the ids of their names. If a name has no id, its member loses all symbols
-    /// and counts as damaged.
+    /// Gives the remaining symbols the ids of their names. If a name did not fit into the run's
+    /// table, its member loses all symbols and counts as damaged.
     pub(super) fn finish(&mut self, list: &mut [Member], names: &Growing) -> Vec<MemberDefect> {
         name_all(&mut self.symbols, &mut self.batch, &mut self.lost, names);
         let mut damage = Vec::new();
@@ -165,7 +165,7 @@ impl Builder {
         (std::mem::take(symbols), std::mem::take(hashes), std::mem::take(starts))
     }
 
-    /// Adds the symbols of an object of intermediate language; false if they do not fit.
+    /// Adds the symbols of an object in intermediate language; false if they do not fit.
     pub(super) fn add_lto(&mut self, found: &[LtoSymbol<'_>], names: &Growing) -> bool {
         for symbol in found {
             let Some(name) = place(&self.symbols).and_then(|_| names.add_one(symbol.name)) else {
@@ -208,7 +208,8 @@ fn place(symbols: &[Symbol]) -> Option<u32> {
     u32::try_from(symbols.len()).ok().filter(|at| *at < u32::MAX)
 }
 
-/// Gives the symbols of the batch the ids of their names.
+/// Gives the symbols of the batch the ids of their names. Symbols whose names are not in the run's
+/// table stay [`NAMELESS`].
 fn name_all(symbols: &mut [Symbol], batch: &mut Batch, lost: &mut Vec<usize>, names: &Growing) {
     names.add(batch, |at, added| match (symbols.get_mut(at), added) {
         (Some(symbol), Added::Known(name)) => symbol.name = name,

@@ -8,7 +8,7 @@ use crate::tree::Handle;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-/// Reads the archive again and compares.
+/// Reads the archive with the `ar` crate, and compares the result with that of the first reader.
 pub fn compare(file: &Handle) -> SecondReading {
     // The crate allocates what headers claim, so it only gets archives whose claims fit into the
     // file.

@@ -1,4 +1,5 @@
-//! goblin's view of an ELF file: needs, names, search paths, dynamic symbols with their versions.
+//! goblin's view of an ELF file: soname, search paths, needs, program headers, and dynamic symbols
+//! with their versions.
 
 use super::{Difference, MOST, SecondReading, guard};
 use crate::format::elf::{NeedKind, Object, Str, Tables};
@@ -8,8 +9,8 @@ use crate::tree::Handle;
 use goblin::elf::symver::{VerdefSection, VerneedSection};
 use goblin::elf::{Elf, dynamic, section_header, sym};
 
-/// Reads the file again and compares. The object must have been read with its tables, without
-/// defects.
+/// Reads the file with goblin, and compares the result with `object`, which must have its tables
+/// and no defects.
 pub fn compare(file: &Handle, object: &Object) -> SecondReading {
     if file.stat().len > MOST {
         return SecondReading::GaveUp("larger than the second reader takes");
@@ -71,7 +72,7 @@ fn differences(object: &Object, elf: &Elf<'_>) -> Vec<Difference> {
     out
 }
 
-/// A program header as a word: type, flags, address and size in memory.
+/// A program header as text: type, flags, address and size in memory.
 fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
     format!("{kind:#x}:{flags:#x}:{vaddr:#x}+{memsz:#x}")
 }

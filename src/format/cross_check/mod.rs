@@ -12,7 +12,8 @@ pub use elf::compare as compare_elf;
 
 use std::cell::Cell;
 
-/// Upper bound, in bytes, for a file that goblin reads, because it needs all of it in memory.
+/// Upper bound, in bytes, for a file that goblin reads, because goblin needs the whole file in
+/// memory.
 const MOST: u64 = 256 << 20;
 
 /// One fact on which two readers differ.

@@ -1,11 +1,11 @@
 //! Lists of archives in CMake: `set(NAME …)`, `list(APPEND NAME …)`, `target_link_libraries(…)` and
 //! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
-//! them. `position` decides where a new name goes, and `write` inserts it. All other bytes stay in
-//! their order.
+//! them. `position` decides where a new name goes, and `write` inserts and drops names. All other
+//! bytes stay in their order.
 //!
-//! Nothing is evaluated. References (`${NAME}`), generator expressions and flags are values that
-//! are kept; they name no archive. `fix` uses the names and the new text, and the rule
-//! `deps-list-drift` uses the names.
+//! Nothing is evaluated. References (`${NAME}`) and generator expressions are values that are kept;
+//! they name no archive. A flag such as `-pthread` counts as a name that no archive has. `fix` uses
+//! the names and the new text, and the rule `deps-list-drift` uses the names.
 
 mod position;
 mod scan;
@@ -49,8 +49,8 @@ pub enum Origin {
     Set,
     /// `list(APPEND NAME …)` or `PREPEND`: the variable may have other values too.
     Append,
-    /// `target_link_libraries(NAME …)`, or `LINK_LIBS` of another command: a link takes the names
-    /// in this order.
+    /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or `LINK_LIBS` or `LINK_COMPONENTS` of
+    /// another command: a link takes the names in this order.
     Link,
 }
 
@@ -80,7 +80,8 @@ pub struct Set {
     pub origin: Origin,
     /// The blocks around it, the outermost first.
     pub blocks: Vec<Block>,
-    /// Values that refer to variables that the file does not set. The archives in them are unknown.
+    /// Values with references to variables, except `${NAME}` if the file has a set `NAME`. The
+    /// archives in them are unknown.
     pub unknown: Vec<ListError>,
     /// All values, in the file's order.
     items: Vec<Item>,
@@ -118,7 +119,7 @@ struct Item {
 }
 
 impl DepsList {
-    /// Parses a file; the error has the line that is not valid CMake.
+    /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
         let sets = scan::sets(&text)?;
         Ok(Self { text, sets })

@@ -84,7 +84,8 @@ fn collation(set: &Set) -> Option<Collation> {
 }
 
 impl Set {
-    /// True if the names of the set may be in link order and are not just sorted.
+    /// True if the order of the names may be a link order. False if a variable has at least `FEW`
+    /// names and these are sorted.
     pub fn may_be_link_order(&self) -> bool {
         self.origin == super::Origin::Link || self.entries.len() < FEW || collation(self).is_none()
     }
@@ -281,7 +282,8 @@ impl Placer<'_> {
     }
 
     /// A position within the slots, next to the entry with the longest common prefix: before the
-    /// entry if it sorts after the name, else after it.
+    /// entry if it sorts after the name, else after it. If no entry has a common prefix, it is the
+    /// first slot after the referrers, else the last slot.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };

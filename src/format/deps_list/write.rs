@@ -1,5 +1,6 @@
 //! Inserts names into a list, or drops them. A new name takes the line breaks and the indentation
-//! of the name next to it, and the spelling of the most similar name. Other text does not change.
+//! of the name next to it, and the spelling of the most similar name. The comment after a dropped
+//! name is dropped too. Other text does not change.
 
 use super::position::{LinkOrder, Position, common, positions};
 use super::{DepsList, Item, ListedArchive, Set, Spelling};

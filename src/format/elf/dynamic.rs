@@ -130,8 +130,8 @@ impl Dynamic {
         out
     }
 
-    /// Position of the first name in the section whose string table offset is `name`, in bytes from
-    /// the start of the section. 0 if there is none.
+    /// Position of the first entry whose value is the string table offset `name`, in bytes from the
+    /// start of the dynamic section. 0 if there is none.
     pub(super) fn place_of_name(header: &Header, bytes: &[u8], name: u64) -> u64 {
         if header.is_64 {
             Self::place_of_name_as::<elf::FileHeader64<object::Endianness>>(header, bytes, name)

@@ -1,6 +1,6 @@
 //! A changed copy of an object, as another link or as patchelf would write it: with other
-//! references, needs or search paths. To verify a fix, `fix::prove` resolves and binds such copies.
-//! No file is written.
+//! references, needs or search paths. To verify fixes, the modules of `fix` resolve and bind such
+//! copies. No file is written.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
@@ -167,8 +167,8 @@ impl Object {
 }
 
 impl Tables {
-    /// The tables with further undefined symbols at the end. Hash tables do not list undefined
-    /// symbols, so they stay as they are.
+    /// The tables with further undefined symbols at the end. The hash table does not change,
+    /// because no lookup has to find an undefined symbol.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
         // Bytes after the end of the table are not symbols.

@@ -72,8 +72,9 @@ impl Tables {
         self.exports_as(name, elf::STB_GLOBAL)
     }
 
-    /// The same for a definition with STB_GNU_UNIQUE. Compilers put such definitions into COMDAT
-    /// groups.
+    /// True if the loader can bind other objects to a definition of `name` with STB_GNU_UNIQUE. A
+    /// definition with a version that is not the default does not count. Compilers put unique
+    /// definitions into COMDAT groups.
     pub fn exports_uniquely(&self, name: &[u8]) -> bool {
         self.exports_as(name, elf::STB_GNU_UNIQUE)
     }

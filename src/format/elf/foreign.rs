@@ -231,8 +231,8 @@ impl Foreign {
         })
     }
 
-    /// The kind of an object by the facts read so far, or `None` for an object that Linux may load.
-    /// `noted` is the system in its notes.
+    /// The kind of an object by the facts read so far, or `None` if it is not foreign. `noted` is
+    /// the system in its notes.
     pub(super) fn of(object: &Object, noted: Option<Self>) -> Option<Self> {
         let header = &object.header;
         match object.role {

@@ -102,8 +102,8 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory at the end of `text`. Before the `first` one of a run, bytes other than NUL
-/// may precede it: code, or a big-endian length.
+/// The search directory at the end of `text`; `None` if there is none. If it is the `first` one of
+/// a run, other bytes may precede it: code, or a big-endian length.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;

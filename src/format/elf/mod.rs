@@ -58,7 +58,7 @@ pub struct Object {
     pub header: Header,
     /// The role of the object for a loader.
     pub role: Role,
-    /// The kind of foreign file, if the object is not audited for this reason. [`Foreign::at`] also
+    /// The kind of foreign file, or `None` if the object is not foreign. [`Foreign::at`] also
     /// checks its path.
     pub foreign: Option<Foreign>,
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,

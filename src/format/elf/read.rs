@@ -110,8 +110,9 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     })
 }
 
-/// Drops defects that probably follow from another one: a part of the dynamic section, or of a
-/// table, lies beyond the end of the file. The first `known` defects stay.
+/// If a part of the dynamic section or of a table lies beyond the end of the file, drops the
+/// defects that probably follow from that. The first `known` defects stay, and all defects about
+/// such parts.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {

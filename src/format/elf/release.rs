@@ -18,8 +18,8 @@ impl GlibcVersion {
         Self { major, minor }
     }
 
-    /// The release at the start of a text such as `2.36.9000`: its first two numbers. `None`
-    /// without two.
+    /// The release at the start of a text such as `2.36.9000`: its first two numbers. `None` if the
+    /// text does not begin with two numbers.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut numbers = text.split(|b| !b.is_ascii_digit());
         let mut number = || std::str::from_utf8(numbers.next()?).ok()?.parse().ok();

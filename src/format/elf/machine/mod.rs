@@ -159,8 +159,8 @@ impl Machine {
         }
     }
 
-    /// `elf_machine_matches_host`: false for an object that the loader skips. [`Self::valid_flags`]
-    /// then tells if the loader stops.
+    /// `elf_machine_matches_host`: false for an object that the loader skips. The loader may also
+    /// stop at an object ([`Self::valid_flags`]).
     pub(super) fn takes(&self, machine: u16, flags: u32) -> bool {
         let same_abi = match self.guard {
             Guard::Pass => self.flags.hold(flags),
