@@ -1,5 +1,5 @@
 //! Sections of an object with a large image. The rule `image-span` names those that fill the image.
-//! Loaders ignore sections, and other objects are read without them.
+//! Loaders ignore sections, so those of a smaller object are not read.
 
 use super::{Header, Object, Role, header::endian};
 use crate::format::{c_string, read_range};

@@ -11,7 +11,7 @@ pub(super) struct Directive<'a> {
     pub(super) line: u32,
     /// The word after the `#`.
     pub(super) keyword: &'a [u8],
-    /// The rest of the line without comments; at most [`MOST_TEXT`] bytes.
+    /// The rest of the line without comments; at most [`MOST_TEXT`] bytes. Empty for an include.
     pub(super) rest: Vec<u8>,
     /// The file that it includes, with true for a name in quotes.
     pub(super) header: Option<(&'a [u8], bool)>,
