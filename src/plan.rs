@@ -86,7 +86,7 @@ pub struct Plan {
     pub link: Option<Vec<PathBuf>>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
-    /// The store items of `--nix-closure`; empty without one.
+    /// The store items of `--nix-closure`; empty without the option.
     pub closure: Arc<FastSet<PathBuf>>,
     /// True with `--root`, which gives a sysroot.
     pub has_root: bool,
