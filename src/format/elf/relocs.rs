@@ -1,6 +1,6 @@
 //! Relocation tables. They are read only if it matters which relocations look up a symbol: for
-//! unbound references, and for objects of which all bindings are requested. `facts::collect` reads
-//! them on demand; `bind::relocation_pass` visits them in the order of the loader.
+//! unbound references, for objects of which all bindings are requested, and for the copied data of
+//! programs with many exports. `bind::relocation_pass` visits them in the order of the loader.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};

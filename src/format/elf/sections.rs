@@ -75,7 +75,7 @@ fn read<H: FileHeader<Endian = Endianness>>(
     let count = bytes.len() / size_of::<H::SectionHeader>();
     let (sections, _) = object::pod::slice_from_bytes::<H::SectionHeader>(&bytes, count).ok()?;
     let names = match raw.e_shstrndx(e) {
-        // With 65,280 sections or more, the first section header has the index.
+        // If the index is 65,280 or more, it is in the first section header.
         elf::SHN_XINDEX => sections.first()?.sh_link(e) as usize,
         index => usize::from(index.0),
     };

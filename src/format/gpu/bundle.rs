@@ -191,6 +191,6 @@ fn entries_of(
     Ok(())
 }
 
-/// If the table is longer than the inflated data, four times as many bytes are inflated, unless
-/// there are already more bytes than this.
+/// If the inflated bytes end inside the table, four times as many are inflated, unless more than
+/// this number were already requested.
 const MOST_TABLE: usize = 4 << 20;

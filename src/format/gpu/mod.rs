@@ -167,7 +167,8 @@ impl Container {
     }
 }
 
-/// One code object, or the empty entry of the host.
+/// One entry of a container: a code object, other device code such as bitcode or PTX, or the empty
+/// entry of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
