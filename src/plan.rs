@@ -311,7 +311,7 @@ impl Cpu {
     pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false, named: None };
 
     /// The processor for a `--cpu` name: `baseline`, a `glibc-hwcaps` directory, or one of the
-    /// Intel processors `haswell` and `skylake-avx512`.
+    /// Intel processors `haswell` and `skylake-avx512`. `None` for other names.
     pub fn named(name: &str) -> Option<Self> {
         let x86 = |x86_level| Self { x86_level, ..Self::BASELINE };
         let intel = |x86_level| Self { platform: Some("haswell"), ..x86(x86_level) };
