@@ -120,8 +120,8 @@ pub struct Sources<'l> {
     library: &'l ArchiveSet,
     /// By archive id: true for an archive from which members may have been copied.
     eligible: Vec<bool>,
-    /// The smallest hash of each member that was looked up. All eligible archives that have a
-    /// member with the same smallest hash were added to `owners`.
+    /// The smallest hash of each member that was looked up. For all members with one of these
+    /// smallest hashes, `owners` is complete.
     known: FastSet<u64>,
     /// By the hashes of a member's definitions, in their order: the first two eligible archives
     /// that have a member with these definitions.

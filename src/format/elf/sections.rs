@@ -1,5 +1,5 @@
 //! Sections of an object with a large image. The rule `image-span` names those that fill the image.
-//! Loaders ignore sections, so those of a smaller object are not read.
+//! Loaders ignore sections, so this module does not read those of a smaller object.
 
 use super::{Header, Object, Role, header::endian};
 use crate::format::{c_string, read_range};
