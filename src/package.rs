@@ -39,7 +39,7 @@ pub struct PackageId {
 /// The prefixes of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
-    /// `--prefix` with links resolved: all paths outside of store items are relative to it.
+    /// `--prefix` with links resolved. Outside of store items, no other directory is a prefix.
     stated: Option<PathBuf>,
     /// Given directories with links resolved, longest first.
     dirs: Vec<PathBuf>,
@@ -94,8 +94,8 @@ impl Prefixes {
         self.files.insert(file);
     }
 
-    /// True if `path` is in a stated or given directory, beside a given file, or an added file. A
-    /// store item that was not given does not count.
+    /// True if `path` is an added file, is in the stated or a given directory, or is beside a given
+    /// file. A store item that was not given does not count.
     pub fn contain(&self, path: &Path) -> bool {
         self.stated.iter().chain(&self.dirs).any(|dir| path.starts_with(dir))
             || self.files.contains(path)
@@ -113,7 +113,8 @@ impl Prefixes {
         }
     }
 
-    /// The prefix of the file at `path`, which must be outside of stores.
+    /// The prefix of the file at `path`, which must be outside of stores. `None` if it is in no
+    /// prefix.
     pub fn given(&self, path: &Path) -> Option<&Path> {
         if let Some(stated) = &self.stated {
             return path.starts_with(stated).then_some(stated);

@@ -86,7 +86,7 @@ pub struct Plan {
     pub link: Option<Vec<PathBuf>>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
-    /// The store items of `--nix-closure`; empty without one.
+    /// The store items of `--nix-closure`; empty without the option.
     pub closure: Arc<FastSet<PathBuf>>,
     /// True with `--root`, which gives a sysroot.
     pub has_root: bool,
@@ -311,7 +311,7 @@ impl Cpu {
     pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false, named: None };
 
     /// The processor for a `--cpu` name: `baseline`, a `glibc-hwcaps` directory, or one of the
-    /// Intel processors `haswell` and `skylake-avx512`.
+    /// Intel processors `haswell` and `skylake-avx512`. `None` for other names.
     pub fn named(name: &str) -> Option<Self> {
         let x86 = |x86_level| Self { x86_level, ..Self::BASELINE };
         let intel = |x86_level| Self { platform: Some("haswell"), ..x86(x86_level) };

@@ -108,7 +108,7 @@ fn skip_blank(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The empty line, or the end of the file, that ends the spec at `start`.
+/// The end of the last line of the spec at `start`: an empty line or the end of the file follows.
 fn end_of_spec(text: &[u8], start: usize) -> usize {
     let ends = |at: &usize| text[*at] == b'\n' && matches!(text.get(*at + 1), None | Some(b'\n'));
     (start..text.len()).find(ends).unwrap_or(text.len())
@@ -175,7 +175,8 @@ fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) ->
     out
 }
 
-/// True if `text` ends with the start of a function call, `%:name` or `%`.
+/// True if `text` ends with the start of a function call (`%:name`) or of a reference to another
+/// spec (`%`).
 fn ends_in_call(text: &[u8]) -> bool {
     let name = text.iter().rev();
     let name = name.take_while(|b| b.is_ascii_alphanumeric() || b"-_:".contains(b)).count();

@@ -11,7 +11,8 @@ pub enum Line<'a> {
     Include(Vec<&'a [u8]>),
 }
 
-/// Reads one line. `None` for a line without content, and for `hwcap`, which newer releases ignore.
+/// Reads one line. `None` for a line without content or with slashes only, and for `hwcap`, which
+/// newer releases ignore.
 pub fn read(line: &[u8]) -> Option<Line<'_>> {
     // A NUL ends the C string, and `#` ends a line anywhere.
     let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();

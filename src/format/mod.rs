@@ -29,7 +29,7 @@ pub struct Reading {
     pub tables: bool,
     /// True to keep no dynamic tables, because a later step reads those that it needs.
     pub lean: bool,
-    /// True to read the indexes of archives with their members.
+    /// True to read the symbol index of each archive whose members are read.
     pub index: bool,
     /// True to keep all names that archive members define, even of members without references.
     /// These names are compared with the index of the archive and with the symbols of a library.
@@ -129,7 +129,7 @@ impl Defect {
         Self { table, offset, what, end: None, is_address: false }
     }
 
-    /// A table at `address`, which is in no segment of the file.
+    /// The defect that `table` is at `address`, which no PT_LOAD has in the file.
     pub fn unmapped(table: Table, address: u64) -> Self {
         let what = "lies in no PT_LOAD";
         Self { is_address: true, ..Self::new(table, address, what) }
@@ -147,7 +147,7 @@ impl Defect {
     }
 }
 
-/// The reason why a file gave no facts at all.
+/// The reason why bytes of a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A read failed, or the bytes do not fit in memory.
@@ -168,7 +168,8 @@ pub(crate) fn in_memory(len: u64) -> Result<usize, ReadError> {
     Ok(usize::try_from(len).map_err(large)?)
 }
 
-/// The NUL-terminated string at `offset` of `table`, without the NUL. `None` if it has no NUL.
+/// The NUL-terminated string at `offset` of `table`, without the NUL. `None` if it has no NUL, or
+/// if `offset` is outside of the table.
 pub(crate) fn c_string(table: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = table.get(offset..)?;
     rest.get(..memchr::memchr(0, rest)?)

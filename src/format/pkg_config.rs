@@ -132,7 +132,8 @@ pub fn parse(text: &[u8], dir: &[u8]) -> PkgConfig {
     reader.out
 }
 
-/// Lines with comments removed and continuations joined (`fileio.c`), each with its number.
+/// Lines with comments removed and continuations joined (`fileio.c`), each with the number of its
+/// first line in the file.
 fn lines(text: &[u8]) -> Vec<(Vec<u8>, u32)> {
     let (mut out, mut line, mut number, mut first) = (Vec::new(), Vec::new(), 1_u32, 1_u32);
     let mut bytes = text.iter().copied().peekable();
@@ -239,8 +240,9 @@ impl Reader {
         flags(words).into_iter().map(|kind| Flag { kind, line }).collect()
     }
 
-    /// `value` with each `${NAME}` replaced by the value from an earlier line, or by nothing if
-    /// there is none. If the result is too long, it is empty, and a defect is reported.
+    /// `value` with each `${NAME}` replaced by the value that the variable has so far, or by
+    /// nothing if it has none. If the result or the sum of all results is too long, the result is
+    /// empty, and a defect is reported.
     fn expand(&mut self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(value.len());
         let mut rest = value;
@@ -273,7 +275,7 @@ fn dequoted(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Names with comparisons, separated by commas and blanks.
+/// The requirements in a list: names with or without a comparison, separated by commas and blanks.
 fn requirements(value: &[u8], line: u32, private: bool) -> Vec<Requirement> {
     let mut out: Vec<Requirement> = Vec::new();
     let is_space = |b: u8| b.is_ascii_whitespace() || b == b',';

@@ -134,7 +134,7 @@ fn of_one(device: &TargetId, offer: &Offer, profile: Profile) -> Coverage {
 }
 
 /// The first code that a patched runtime would accept for `device` if its bundle were not
-/// compressed. `None` if other code covers the device.
+/// compressed. `None` if other code covers the device, or if there is no such code.
 pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> Option<&'o Offer> {
     let is_blocked = |offer: &&Offer| {
         offer.compressed && profile.coerces(&device.processor, &offer.target.processor)
@@ -145,7 +145,7 @@ pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> 
 
 /// True if `offers` of one object cover the target `needed` of another. A generic target is covered
 /// by the same generic code, or by code for any of its members, because the actual device is
-/// unknown.
+/// unknown. For the same reason, SPIR-V is always covered.
 pub fn serves(needed: &TargetId, offers: &[Offer], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != Coverage::None {
         return true;

@@ -77,9 +77,10 @@ pub enum DataDefect {
         /// The number of these code objects.
         count: usize,
     },
-    /// A file with code for several targets lacks a target of its data set.
+    /// A file with code for several targets lacks a target of its data set, or a target of the data
+    /// set has no file with helpers.
     Fewer {
-        /// The file.
+        /// The file; `Kernels.so-000-*.hsaco` for the files with helpers.
         file: Vec<u8>,
         /// The target.
         target: TargetId,
@@ -140,8 +141,8 @@ impl Index {
     }
 }
 
-/// True if a file shows a target of the library: its lazy index, or the only Tensile library of a
-/// target.
+/// True if the file `name` shows that the data set has a target: it is the lazy index, or the only
+/// Tensile library, of that target.
 fn names_target(name: &[u8]) -> bool {
     let is_plain = || {
         let rest = name.strip_prefix(b"TensileLibrary_gfx").and_then(|n| n.strip_suffix(b".dat"));
@@ -231,7 +232,7 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> 
 
 /// True if a library has a code object. The name of the code object is that of the library,
 /// followed by nothing, by settings, or, for code that was built for several targets, by the target
-/// of the index.
+/// of the index. If `target` is `None`, the index is for all targets, and any target counts.
 fn has_code(listing: &Listing, library: &[u8], target: Option<&TargetId>) -> bool {
     let start = std::ops::Bound::Included(library.to_vec());
     let names = listing.names.range((start, std::ops::Bound::Unbounded));
@@ -307,9 +308,9 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet
     }
 }
 
-/// The data directory of a Tensile library. Upstream installs the data in its `library`
-/// subdirectory, Debian in `library` below a version. The caller looks for both. `None` if
-/// `library` has no parent.
+/// The data directory of a Tensile library. Upstream installs the data in the subdirectory
+/// `library` of this directory, Debian in `VERSION/library`. The caller looks for both. `None` if
+/// the path `library` has no parent.
 pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
 }

@@ -77,7 +77,8 @@ impl Devices {
         entries.filter(|entry| entry.target().is_some() || entry.code.is_some()).count()
     }
 
-    /// The profile for a unit: that of the first process that loads it, else that of the run.
+    /// The profile for a unit: that of the first process that loads it, else that of the run, else
+    /// upstream's.
     pub fn profile(&self, unit: Unit) -> Profile {
         let loads = |process: &&Process| process.units.iter().any(|(known, _)| *known == unit);
         let own = self.processes.iter().find(loads).map(|process| process.profile);
@@ -93,7 +94,8 @@ impl Devices {
     }
 }
 
-/// True for a program or library with device code, false for a separate code object or bundle.
+/// True for a program, library or archive with device code in it. False for a separate code object
+/// or bundle, unless several containers follow each other in the file.
 pub fn is_host(code: &DeviceCode) -> bool {
     code.wrappers > 0 || code.containers.iter().any(|container| container.offset > 0)
 }

@@ -38,8 +38,9 @@ impl MergedFrom {
     }
 
     /// The list, reduced to the sets that name an archive of `library` or whose directory `from`
-    /// gives. If there is no such set, all stay; empty sets always stay. An error gives the line of
-    /// such a set that cannot be read, or says that the file is not a list.
+    /// gives. If there is no such set, all sets that could be read stay; empty sets always stay. An
+    /// error if the list cannot be read, if such a set cannot be read (with its line), or if no set
+    /// stays.
     pub fn listed(&self, library: &ArchiveSet) -> Result<DepsList, String> {
         let mut list = identified(self.list.as_ref().map_err(Clone::clone)?, library);
         let is_named = |set: &Set| self.from.iter().any(|(name, _)| name.as_bytes() == set.name);
@@ -109,7 +110,7 @@ fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
 }
 
 /// A member with only weak definitions is identified only if one of its names has at most this many
-/// definitions in such members.
+/// definitions in all archives.
 const MOST_DEFINITIONS: usize = 16;
 
 /// Finds the archive that a member of a merged archive was copied from. It is stricter than
@@ -119,7 +120,8 @@ pub struct Sources<'l> {
     library: &'l ArchiveSet,
     /// By archive id: true for an archive from which members may have been copied.
     eligible: Vec<bool>,
-    /// For each member that was added to `owners`, the smallest of its hashes.
+    /// The smallest hash of each member that was looked up. For all members with one of these
+    /// smallest hashes, `owners` is complete.
     known: FastSet<u64>,
     /// By the hashes of a member's definitions, in their order: the first two eligible archives
     /// that have a member with these definitions.
@@ -136,8 +138,8 @@ impl<'l> Sources<'l> {
 
     /// The eligible archive that `member` was copied from: another archive with a member that
     /// defines the same names in the same order. If several match, the one with the smallest id.
-    /// `None` if no archive matches, or if the member has only weak definitions and none of them is
-    /// rare.
+    /// `None` if no archive matches, or if the member has no strong definition and defines no rare
+    /// name (see `MOST_DEFINITIONS`).
     pub fn of(&mut self, member: MemberId) -> Option<ArchiveId> {
         let library = self.library;
         let hashes = library.hashes(member);

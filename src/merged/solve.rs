@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Solution {
     /// The library.
     pub file: FileId,
-    /// The kind of file that its link makes, and its machine.
+    /// The kind of file that its link makes, and the target of that file.
     output: (Output, Target),
     /// The answer of `cover`.
     pub coverage: Coverage,
@@ -52,7 +52,7 @@ pub struct SymbolClosure {
     pub archives: BTreeSet<ArchiveId>,
     /// Number of members that the link takes.
     pub members: usize,
-    /// Undefined names that the members refer to.
+    /// Names that the members refer to and that stay undefined.
     pub undefined: BTreeSet<Vec<u8>>,
     /// A member whose references are unknown, if there is one.
     pub opaque: Option<MemberId>,
@@ -202,7 +202,7 @@ pub fn shared_definers<'a>(
 
 /// Directories that belong to a compiler or tool. Only that tool links the archives in them.
 const RUNTIMES: &[&str] = &["gcc", "gcc-cross", "clang", "valgrind"];
-/// Archives of glibc, whose shared libraries every shared object uses instead.
+/// Archives of glibc. Dynamically linked files use glibc's shared libraries instead.
 const LIBC: &[&str] = &[
     "libc.a",
     "libm.a",
@@ -495,7 +495,7 @@ impl Solution {
         out
     }
 
-    /// Symbols of the library itself that no candidate defines.
+    /// Undefined symbols to which the library itself refers, and which no candidate defines.
     pub fn without_candidate(&self) -> impl Iterator<Item = &[u8]> {
         let asked_by_root = |by: &Vec<By>| by.iter().any(|by| matches!(by, By::Root(_)));
         let undefined = self.coverage.undefined.iter();

@@ -1,6 +1,6 @@
-//! Builds the model of one policy from its text, and collects its errors. It checks how values fit
-//! together, after [`super::tree`] has checked each value. `load` reads the policies that it
-//! extends.
+//! Builds the model of one policy from its text, and collects its errors. This module checks how
+//! values fit together, after [`super::tree`] has checked each value. `load` reads the policies
+//! that the policy extends.
 
 use super::errors::{PolicyError, Source};
 use super::shape::{self, SELECTORS};

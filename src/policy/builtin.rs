@@ -14,7 +14,7 @@ pub struct BuiltIn {
 pub const DEFAULT: &BuiltIn =
     &BuiltIn { name: "default", text: include_str!("../../policies/default.toml") };
 
-/// All built-in policies.
+/// All built-in policies, except the platforms of auditwheel (see `wheel`).
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: DEFAULT.name, text: DEFAULT.text },
     BuiltIn { name: "nix", text: include_str!("../../policies/nix.toml") },

@@ -12,7 +12,7 @@ pub(super) enum Token {
     Many,
     /// `**/`: the empty text, or any text that ends with `/`.
     Deep,
-    /// `**` at the end of a path: anything.
+    /// `**` at the end of a path or of a branch: anything.
     Rest,
     /// `[…]`
     Class(Box<Class>),

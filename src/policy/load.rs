@@ -216,8 +216,8 @@ impl Loader<'_> {
     }
 }
 
-/// True if the file has the format of a policy. It is checked for files that a policy extends.
-/// Errors are shown with their lines, and a policy must not be able to print the lines of arbitrary
+/// True if the file has the format of a policy. Only files that a policy extends are checked:
+/// errors are shown with their lines, and a policy must not be able to print the lines of arbitrary
 /// files.
 fn is_policy(text: &str, is_json: bool) -> bool {
     if is_json {

@@ -45,7 +45,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A policy template, in which every line is a comment.
+/// A policy template, in which every line except `schema` is a comment.
 pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// The start of [`Origin::source`] for built-in policies.

@@ -92,8 +92,8 @@ impl Platform {
 }
 
 impl Rules {
-    /// True if the platform lacks `version` of `library`. Versions of families without a limit are
-    /// never lacking.
+    /// True if the platform lacks `version` of `library`. False if the platform has no list for the
+    /// family of `version`, or if `library` is the loader of glibc.
     pub fn lacks_version(&self, library: &[u8], version: &[u8]) -> bool {
         !Libc::Glibc.has_loader(library)
             && self.limits.iter().any(|limit| limit.lists(version) == Some(false))
@@ -133,7 +133,8 @@ impl Policy {
 
     /// True if the target system provides a library of this name to files of `arch`: the policy
     /// lists it, or all platforms have it. Without platforms, a whitelist also allows the loader. A
-    /// platform without rules for that architecture is ignored; the rule `undecided` reports it.
+    /// platform without rules for that architecture is ignored, even if no other is left; the rule
+    /// `undecided` reports it.
     pub fn provides(&self, name: &[u8], arch: Option<Arch>) -> bool {
         if self.provided.iter().any(|provided| provided.soname.as_bytes() == name) {
             return true;

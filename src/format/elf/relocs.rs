@@ -1,6 +1,6 @@
 //! Relocation tables. They are read only if it matters which relocations look up a symbol: for
-//! unbound references, and for objects of which all bindings are requested. `facts::collect` reads
-//! them on demand; `bind::relocation_pass` visits them in the order of the loader.
+//! unbound references, for objects of which all bindings are requested, and for the copied data of
+//! programs with many exports. `bind::relocation_pass` visits them in the order of the loader.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
@@ -39,8 +39,8 @@ impl Place {
     }
 }
 
-/// A relocation that looks up a symbol, in one word: the symbol's index, and two bits for its
-/// class.
+/// A relocation that looks up a symbol, packed into 32 bits: 30 for the symbol's index, and two for
+/// its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
 
@@ -163,8 +163,8 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
     Ok(out)
 }
 
-/// DT_RELA and DT_JMPREL as one table, so that one `pread` reads both. `None` unless the second
-/// starts where the first ends, and both are valid.
+/// DT_RELA and DT_JMPREL as one table, so that one `pread` can read both. `None` unless the second
+/// starts where the first ends, and both consist of whole entries inside the file.
 fn joined(file: &Handle, object: &Object, places: &Places) -> Option<Place> {
     let (rela, plt) = places.rela.zip(places.plt).filter(|_| places.plt_is_rela)?;
     let entry = entry_size(object, true);
@@ -213,7 +213,7 @@ struct Decoder<'m> {
     machine: &'m Machine,
     /// The type of the last entry. Entries of one type are usually adjacent.
     last: Kind,
-    /// Index in the part of the first entry whose type the loader does not know.
+    /// The first entry whose type the loader does not know, by its index in the part.
     unknown: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
 //! Sections of an object with a large image. The rule `image-span` names those that fill the image.
-//! Loaders ignore sections, and other objects are read without them.
+//! Loaders ignore sections, so this module does not read those of a smaller object.
 
 use super::{Header, Object, Role, header::endian};
 use crate::format::{c_string, read_range};
@@ -75,7 +75,7 @@ fn read<H: FileHeader<Endian = Endianness>>(
     let count = bytes.len() / size_of::<H::SectionHeader>();
     let (sections, _) = object::pod::slice_from_bytes::<H::SectionHeader>(&bytes, count).ok()?;
     let names = match raw.e_shstrndx(e) {
-        // With 65,280 sections or more, the first section header has the index.
+        // If the index is 65,280 or more, it is in the first section header.
         elf::SHN_XINDEX => sections.first()?.sh_link(e) as usize,
         index => usize::from(index.0),
     };

@@ -1,6 +1,6 @@
 //! The dynamic string table of an object. Usually it is in one buffer with the other tables. A
 //! large one stays in the file, and lookups read only the pages that they need. In a large program
-//! these pages have the names of undefined symbols, in a large library those that other objects
+//! these pages have the names of undefined symbols, in a large library the names that other objects
 //! refer to.
 //!
 //! This module knows nothing of symbols: `read` makes the string table, and `tables` asks it for
@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 /// Size in bytes from which a string table stays in the file. In a smaller table, lookups request a
 /// name on almost every page.
 const LARGE: u64 = 1 << 20;
-/// Number of bytes that are read at a time.
+/// Size of a page of the table, in bytes.
 const PAGE: usize = 4 << 10;
 /// Bytes to read beyond a page, tried in turn until the last name of the page ends. If a name is
 /// longer, the whole table is read.
@@ -159,8 +159,8 @@ impl Apart {
     }
 
     /// Reads `len` bytes of the table, or fewer at its end. `None` if they cannot be read. If the
-    /// file was modified meanwhile, the new bytes are used and the change is reported; usually they
-    /// are equal.
+    /// file was modified meanwhile, the new bytes are used and the change is reported. Usually the
+    /// new bytes equal the old ones.
     fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
         let len = len.min(self.len - start);
         let read = self.file.read_new(len, self.offset + start as u64);

@@ -2,8 +2,8 @@
 
 /// The index of an entry in an object's dynamic symbol table, as in relocations and hash tables.
 ///
-/// Numbers of 32 bits also count references, hash words and versions. This type keeps them apart
-/// from symbols.
+/// Indices of references and hash values have 32 bits too. With its own type, a symbol index cannot
+/// be confused with them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SymbolIndex(u32);
 

@@ -15,7 +15,8 @@ const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
 /// Calls `visit` for every symbol that the file defines, except sections and files: with its name,
-/// and with true if the symbol is local. Returns false if the file has no readable symbol table.
+/// and with true if the symbol is local. Returns false if the file has no symbol table, or none
+/// that can be used.
 pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8], bool)) -> Result<bool, ReadError> {
     let head = read_range(file, 0, 64)?;
     match Header::parse(&head) {

@@ -30,7 +30,8 @@ pub struct Tables {
     pub(super) hash: HashTable,
     /// True if DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
-    /// DT_MIPS_SYMTABNO, on MIPS only. Undefined entries then count only with `STO_MIPS_PLT`.
+    /// DT_MIPS_SYMTABNO, on MIPS only. There, the value of an undefined entry is a definition only
+    /// with `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
     /// Number of symbols, from the hash table or from the start of the next table.
     pub(super) count: u32,

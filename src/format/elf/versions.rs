@@ -25,7 +25,7 @@ pub struct VersionNeed {
     pub hash: u32,
     /// VER_FLG_WEAK
     pub weak: bool,
-    /// vna_other without its top bit: the index that symbols have.
+    /// vna_other without its top bit: the index by which DT_VERSYM refers to the version.
     pub index: u16,
     /// The top bit of vna_other.
     pub hidden: bool,
@@ -82,7 +82,8 @@ const EMPTY: VersionEntry =
 /// A limit for version indices that excludes none.
 pub const EVERY_VERSION: u16 = u16::MAX;
 
-/// Upper bound of the records in one table. Offsets link the records, and a cycle would never end.
+/// Upper bound for the `Vernaux` records of DT_VERNEED, and for the `Verdef` records of DT_VERDEF.
+/// Offsets link the records, and a cycle would never end.
 const MOST_RECORDS: usize = 1 << 16;
 
 impl Versions {

@@ -86,7 +86,7 @@ fn payload(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadErro
     code_object::read(bytes, notes)
 }
 
-/// The entries of a plain bundle; `None` if the table is damaged or ends too early.
+/// The entries of a plain bundle; `None` if their table is damaged or cut short.
 fn table_of(bytes: Bytes<'_>) -> Result<Option<Vec<Entry>>, ReadError> {
     let mut len = TABLE;
     loop {
@@ -191,5 +191,6 @@ fn entries_of(
     Ok(())
 }
 
-/// Upper bound, in bytes, for the inflated data in which the table must end.
+/// If the inflated bytes end inside the table, four times as many are inflated, unless more than
+/// this number were already requested.
 const MOST_TABLE: usize = 4 << 20;

@@ -77,7 +77,7 @@ impl<'a> Bytes<'a> {
             if chunk.len() < SCAN {
                 break;
             }
-            // A word may lie across the border of two chunks.
+            // An occurrence may lie across the border of two chunks.
             offset += (chunk.len() - (word.len() - 1)) as u64;
         }
         Ok(None)
@@ -86,7 +86,7 @@ impl<'a> Bytes<'a> {
 
 /// Number of bytes in one read that skips zeros. Padding is usually shorter than a page.
 const CHUNK: usize = 4096;
-/// Number of bytes in one read that searches for a word.
+/// Number of bytes in one read that searches for a sequence of bytes.
 const SCAN: usize = 1 << 20;
 
 /// The 16-bit little-endian number at `at`; `None` beyond the end.

@@ -30,7 +30,7 @@ pub struct CodeObject {
     pub generic_version: u8,
     /// Its metadata, if notes are read and it has some.
     pub metadata: Option<Metadata>,
-    /// The defect of its notes, if they are read and damaged.
+    /// The defect of its notes or of its program headers. `None` if notes are not read.
     pub defect: Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ pub struct Metadata {
     pub target: Vec<u8>,
     /// `amdhsa.version`
     pub version: (u64, u64),
-    /// Names of the kernels, in their order.
+    /// Names of the kernels, in the order of the metadata.
     pub kernels: Vec<Vec<u8>>,
     /// Number of names of kernels, symbols and arguments that are not strings: an assembler read
     /// `Y` or `N` as true or false.
@@ -56,7 +56,8 @@ impl Metadata {
     }
 }
 
-/// The code object in `bytes`, with its notes if `notes` is set; `None` if it is not one.
+/// The code object in `bytes`, with its notes if `notes` is set. `None` if `bytes` is not a code
+/// object.
 pub(super) fn read(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadError> {
     let header = bytes.read(0, HEADER)?;
     let Some(mut code) = from_header(&header) else { return Ok(None) };
@@ -111,8 +112,8 @@ fn setting(bits: u32) -> Option<bool> {
     }
 }
 
-/// The metadata in the PT_NOTE segments, if there is any. The inner error is the defect of damaged
-/// notes.
+/// The metadata in the PT_NOTE segments, if there is any. The inner error is a defect of the notes
+/// or of the program headers, as the end of a sentence.
 fn metadata(
     bytes: Bytes<'_>,
     header: &[u8],
@@ -150,7 +151,8 @@ fn metadata(
     Ok(Ok(None))
 }
 
-/// The metadata among the notes of one segment, or its defect. `None` without metadata.
+/// The metadata among the notes of one segment, or its defect. `None` without metadata, and if an
+/// earlier note is damaged.
 fn from_notes(notes: &[u8]) -> Option<Result<Metadata, &'static str>> {
     let mut at = 0_usize;
     while at + 12 <= notes.len() {

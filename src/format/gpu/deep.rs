@@ -1,5 +1,5 @@
 //! Inflates a whole compressed bundle (`--deep`): checks its size and its MD5 sum, and reads the
-//! code objects in it. At any time, only one inflated code object is in memory.
+//! code objects in it. At any time, only one inflated code object of a bundle is in memory.
 
 use super::bytes::Bytes;
 use super::code_object;
@@ -67,8 +67,8 @@ struct Arriving {
     faults: Vec<(Vec<u8>, &'static str)>,
 }
 
-/// Inflates `stream`, compares it with the size and the sum in its header, and adds defects to
-/// `faults`.
+/// Inflates `stream`, and compares its size and its MD5 sum with those in `header`. Stores the
+/// entries in `container`, and adds defects to `faults`.
 pub(super) fn check(
     stream: Bytes<'_>,
     method: Compression,
@@ -142,8 +142,8 @@ impl Arriving {
         }
     }
 
-    /// Passes a chunk, which begins at offset `start` of the bundle, to the entries that it is part
-    /// of.
+    /// Passes a chunk, which begins at offset `start` of the bundle, to the entries that it
+    /// overlaps.
     fn feed(&mut self, chunk: &[u8], start: u64) {
         let end = start + chunk.len() as u64;
         while let (Some(Ok(entries)), Some(at)) = (&mut self.table, self.order.get(self.next)) {

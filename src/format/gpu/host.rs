@@ -42,8 +42,8 @@ pub(super) struct Extent {
 pub(super) struct Places {
     /// Data that wrappers point to, each up to the end of its segment.
     pub(super) pointed: Vec<Extent>,
-    /// Sections with bundles. They are read in objects without wrappers, and compared with
-    /// `pointed` in others.
+    /// Sections with bundles. In an object without wrappers, these bundles are read. In others, the
+    /// sections are searched for bundles that are not in `pointed`.
     pub(super) hip_sections: Vec<Extent>,
     pub(super) nv_sections: Vec<Extent>,
     pub(super) offloading: Vec<Extent>,

@@ -24,8 +24,9 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
     }
 }
 
-/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged. `None` if nothing
-/// was inflated, or if a zstd header is damaged.
+/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged. A zstd stream
+/// with small blocks may also give fewer. `None` if damage leaves no inflated byte, or if a header
+/// of the zstd frame is damaged or one of its first blocks is cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,
@@ -42,7 +43,7 @@ pub(super) fn head(
 }
 
 /// Inflates everything into `sink`. Returns the number of compressed bytes, or `None` if the stream
-/// is damaged or inflates to more than `most` bytes.
+/// cannot be read, is damaged, or inflates to more than `most` bytes.
 pub(super) fn all(
     bytes: Bytes<'_>,
     method: Compression,
@@ -86,9 +87,10 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// A complete zstd frame with the first blocks of the frame in `bytes`, enough for `want` inflated
-/// bytes. The decoder holds back as many bytes as the window has, often 8 MiB, but holds back none
-/// at the end of a frame.
+/// A complete zstd frame with the first blocks of the frame in `bytes`: enough for `want` inflated
+/// bytes if blocks have their largest size, and at most [`MOST_BLOCKS`]. The decoder holds back as
+/// many bytes as the window has, often 8 MiB, but none at the end of a frame. `None` if a header is
+/// damaged or a block is cut short.
 fn first_blocks(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };
@@ -127,7 +129,7 @@ fn first_blocks(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadEr
     Ok(Some(out))
 }
 
-/// The length of a zstd frame header; `None` if the bytes are not one, or name a dictionary.
+/// The length of a zstd frame header; `None` if the bytes are not one, or if it names a dictionary.
 fn frame_header(bytes: &[u8]) -> Option<usize> {
     let descriptor = *bytes.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?.first()?;
     let is_single = descriptor >> 5 & 1 == 1;

@@ -16,7 +16,8 @@ const MOST_REFERENCE: usize = 64 << 10;
 const MOST_TABLE: u64 = 64 << 20;
 const MOST_ENTRIES: usize = 100_000;
 
-/// The paths in the reference at the start of `bytes`. Empty if the reference is damaged.
+/// The paths in the reference at the start of `bytes`. Empty if the reference is damaged or has no
+/// paths.
 pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     let raw = bytes.read(0, MOST_REFERENCE)?;
     let mut out = BTreeSet::new();
@@ -67,8 +68,8 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// The code objects of a table: by program or library, then by target. They have no offset, because
-/// their position depends on the compression.
+/// The code objects of a table: by program or library, then by target. Their offset is 0, because
+/// their position depends on the compression. `None` if the table is damaged or has too many.
 fn entries(raw: &[u8]) -> Option<Vec<Entry>> {
     let mut out = Vec::new();
     Reader::new(raw).map(|reader, key| {

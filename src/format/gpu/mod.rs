@@ -167,18 +167,19 @@ impl Container {
     }
 }
 
-/// One code object, or the empty entry of the host.
+/// One entry of a container: a code object, other device code such as bitcode or PTX, or the empty
+/// entry of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
     /// NVIDIA's fat binaries, the target itself for a separate code object.
     pub id: Vec<u8>,
     /// Its offset in the container, in bytes. In a compressed container, the offset after
-    /// inflation.
+    /// inflation; in a kpack file, always 0.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// The code object, if its header was read.
+    /// The code object, if its header was read and is that of an AMD GPU.
     pub code: Option<CodeObject>,
 }
 
@@ -242,8 +243,8 @@ pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
 }
 
-/// Like [`is_container`], by the first 20 bytes alone. Of the longer magic number of a plain
-/// bundle, only these bytes are checked.
+/// Like [`is_container`], by the first 20 bytes alone. The magic text of a plain bundle is longer:
+/// only its first 20 bytes are checked.
 pub fn may_be_container(head: &[u8; 20]) -> bool {
     is_container(head) || table::PLAIN.starts_with(head)
 }

@@ -106,8 +106,8 @@ impl<'b> Reader<'b> {
         Some(())
     }
 
-    /// Reads a map. Calls `visit` with the reader and each key; the reader is at the value of the
-    /// key, which `visit` must read.
+    /// Reads a map. Calls `visit` with the reader and each key that is a string. The reader is at
+    /// the value of the key, which `visit` must read. Pairs with other keys are skipped.
     pub(super) fn map(
         &mut self,
         mut visit: impl FnMut(&mut Self, &'b [u8]) -> Option<()>,

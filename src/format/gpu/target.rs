@@ -49,7 +49,7 @@ impl TargetId {
     }
 
     /// The target that a person names, in letters of any case. Also accepts the form that rocminfo
-    /// prints (`amdgcn-amd-amdhsa--gfx90a:xnack-`), and the id of a bundle.
+    /// prints (`amdgcn-amd-amdhsa--gfx90a:xnack-`), and the id of a bundle entry.
     pub fn named(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let name = match text.split_once("--") {

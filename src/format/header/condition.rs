@@ -1,5 +1,5 @@
-//! Conditions of `#if`, which are true, false or unknown. A condition with an unknown macro is
-//! unknown only if its value depends on that macro.
+//! Conditions of `#if`, which are true, false or unknown. `&&` and `||` may have a known value
+//! although one operand is unknown.
 
 use super::macros::{Macro, Macros, Truth, name, number};
 

@@ -11,7 +11,7 @@ pub(super) struct Directive<'a> {
     pub(super) line: u32,
     /// The word after the `#`.
     pub(super) keyword: &'a [u8],
-    /// The rest of the line without comments; at most [`MOST_TEXT`] bytes.
+    /// The rest of the line without comments; at most [`MOST_TEXT`] bytes. Empty for an include.
     pub(super) rest: Vec<u8>,
     /// The file that it includes, with true for a name in quotes.
     pub(super) header: Option<(&'a [u8], bool)>,
@@ -108,8 +108,8 @@ impl<'a> Directives<'a> {
         &before[before.len() - before.iter().rev().take_while(is_word).count()..]
     }
 
-    /// Skips a string or character literal at this position. Unless it is a raw string, it ends
-    /// with the line at the latest.
+    /// Skips a string or character literal, or a digit separator, at this position. Unless it is a
+    /// raw string, a literal ends with the line at the latest.
     fn quoted(&mut self, quote: u8) {
         let word = self.word_before();
         if quote == b'"' && [&b"R"[..], b"LR", b"uR", b"UR", b"u8R"].contains(&word) {

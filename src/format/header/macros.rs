@@ -123,14 +123,14 @@ impl Macros {
     }
 }
 
-/// The identifier at the start of a text.
+/// The identifier or number at the start of a text. Empty if there is none.
 pub(super) fn name(text: &[u8]) -> &[u8] {
     let is_part = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';
     &text[..text.iter().take_while(is_part).count()]
 }
 
-/// An integer in the notation of C, with or without suffix. `None` for other text, and beyond 64
-/// bits.
+/// An integer in the notation of C, with or without suffix. `None` for other text, and if the value
+/// does not fit in an `i64`.
 pub(super) fn number(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);

@@ -48,9 +48,9 @@ fn blanks(text: &[u8]) -> &[u8] {
     &text[count..]
 }
 
-/// The includes that every C++ compiler for Linux reaches when it reads the file. Empty if the file
-/// cannot be compiled, because it has an `#error` or its conditions do not end, and if a condition
-/// is too long or nested too deep.
+/// The includes that every C++ compiler for Linux reaches when it reads the file, except
+/// `#include_next`. Empty if the file cannot be compiled, because every compiler reaches an
+/// `#error` or the conditions are not balanced, and if a condition is too long or nested too deep.
 pub fn certain(text: &[u8]) -> Vec<Include> {
     let mut reader = Reader::default();
     for directive in Directives::new(text) {
@@ -76,7 +76,7 @@ struct Group {
 enum Guard {
     #[default]
     None,
-    /// `#ifndef NAME` was the last directive, except for `#pragma`.
+    /// `#ifndef NAME` or `#if !defined(NAME)` was the last directive, except for `#pragma`.
     Asked(Vec<u8>),
     /// The file defined the name; the includes from this index on are inside the guard.
     Open(usize),
