@@ -8,7 +8,8 @@ const PLAIN_WIDTH: usize = 100;
 pub struct Style {
     /// True for colours.
     pub color: bool,
-    /// True if nothing is shortened or omitted (`-v`).
+    /// True with `-v`: lists are not shortened, except those of files in `table`, and lines are not
+    /// cut.
     pub verbose: bool,
     /// True if the report has only the causes that are errors, and the totals.
     pub quiet: bool,
