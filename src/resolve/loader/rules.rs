@@ -21,7 +21,7 @@ pub enum Family {
     Musl(MuslVersion),
 }
 
-/// The rules of one loader binary.
+/// The rules of one loader.
 pub struct Loader {
     /// The loader's family.
     pub family: Family,
@@ -36,13 +36,13 @@ pub struct Loader {
     pub machine: Machine,
     /// The glibc release; for musl, the default value.
     pub release: GlibcVersion,
-    /// Default directories, each with a trailing slash.
+    /// Default directories. Those of a glibc loader have a trailing slash.
     pub system_dirs: Vec<StrId>,
     /// `$LIB`
     pub lib: Vec<u8>,
     /// `$PLATFORM`
     pub platform: Option<&'static str>,
-    /// Subdirectories tried below every directory; the last is empty.
+    /// Subdirectories tried below every directory; the last is empty. None for musl.
     pub subdirs: Vec<StrId>,
     /// Names of active glibc-hwcaps directories.
     pub active: Vec<&'static str>,
@@ -56,7 +56,7 @@ pub struct Loader {
     /// unknown: needs are searched for only along the search paths of the objects, and a need that
     /// is not found there counts as provided.
     pub is_absent: bool,
-    /// Configuration files that could not be used.
+    /// Defects in its configuration files.
     pub config_faults: Vec<ConfigDefect>,
     /// The guessed rule, if any; an `undecided` finding reports it.
     pub guessed: Option<&'static str>,

@@ -514,7 +514,7 @@ impl Load<'_> {
         Opened::Not
     }
 
-    /// The id of a long list.
+    /// The id of a long list of directories.
     fn number(&mut self, list: &[u8]) -> u64 {
         let text = self.search.strings.id(list);
         let store = self.search.store;
