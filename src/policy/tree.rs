@@ -47,8 +47,8 @@ pub(super) struct Table {
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, Node)>,
-    /// True if an entry was left out because its key or value is invalid. Then `build` does not
-    /// report that alternative keys are missing, or that the table is a duplicate.
+    /// True if an entry was left out because its key or value is invalid. Then `build` reports
+    /// neither missing alternative keys, nor a `from` without a list, nor a duplicate of the table.
     pub(super) partial: bool,
 }
 

@@ -40,7 +40,7 @@ impl Style {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// The subject of a line.
+    /// The subject of a line, in bold.
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }

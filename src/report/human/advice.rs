@@ -116,8 +116,8 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    /// The candidates that are not part of the system. Without any, the installed libraries that
-    /// define the most symbols of the entry.
+    /// The candidates that are neither programs nor part of the system. Without any, the installed
+    /// libraries that define the most symbols of the entry.
     fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let candidates = candidates.into_iter().filter(|evidence| !evidence.is_program());
@@ -146,7 +146,7 @@ impl Sheet<'_> {
     }
 
     /// The command that reinstalls the Debian package of a missing file: an installed package lists
-    /// the file, but it does not exist.
+    /// the file, but the file does not exist.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;

@@ -75,7 +75,7 @@ pub(crate) fn steps(
 }
 
 impl Sheet<'_> {
-    /// Writes the entries; of a long report, only the first ones.
+    /// Writes the entries; of a long report without `-v`, only the first ones.
     fn all(&self, page: &mut Page<'_>) -> io::Result<()> {
         let all = &self.entries.all;
         let is_long = all.len() > FEW_ENTRIES;

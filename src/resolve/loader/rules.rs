@@ -32,7 +32,7 @@ pub struct Loader {
     pub file: Option<FileId>,
     /// The class, byte order, machine and flags of the objects that it accepts.
     pub target: Target,
-    /// The machine's row in the table.
+    /// Its row in the table of machines.
     pub machine: Machine,
     /// The glibc release; for musl, the default value.
     pub release: GlibcVersion,
@@ -53,8 +53,8 @@ pub struct Loader {
     /// True for Guix's loader, which uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
     /// True if the system has no such loader. Its default directories and its cache are then
-    /// unknown: needs are searched for only along the search paths of the objects, and a need that
-    /// is not found there counts as provided.
+    /// unknown: needs are searched for only along LD_LIBRARY_PATH and the search paths of the
+    /// objects, and a need that is not found there counts as provided.
     pub is_absent: bool,
     /// Defects in its configuration files.
     pub config_faults: Vec<ConfigDefect>,
