@@ -1,6 +1,6 @@
 //! Finds the file that the loader takes for every need of an entry point, in load order. The rules
 //! are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`), and in `musl` those of musl.
-//! Each file of this folder cites its sources.
+//! The files of this folder cite their sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
 //! returns the missing ones as a list of [`Need`](crate::facts::Need); `audit` reads them and runs
