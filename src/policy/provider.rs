@@ -1,6 +1,6 @@
 //! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text
-//! as in the archive's name. `fix` suggests the archive; `diagnosis` only needs to know if an entry
-//! claims a symbol.
+//! as in the archive's name. `fix` and `views` suggest the archive; `diagnosis` and `audit` only
+//! need to know if an entry claims a symbol.
 
 use super::Provider;
 use std::path::Path;

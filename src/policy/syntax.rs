@@ -5,7 +5,7 @@ use super::errors::{PolicyError, Source};
 use crate::order::Arrange as _;
 use std::sync::Arc;
 
-/// Converts a syntax error. The parser's message has the form `ERROR, expected CORRECTION`.
+/// Converts a syntax error. The parser's message is `ERROR` or `ERROR, expected CORRECTION`.
 pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
@@ -25,7 +25,7 @@ pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyEr
 
 /// The lines of a policy that are not valid TOML, and the lines of all table headings.
 pub(super) struct Torn {
-    /// Both are in ascending order.
+    /// In ascending order, as are `headings`.
     lines: Vec<u32>,
     headings: Vec<u32>,
 }

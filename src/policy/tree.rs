@@ -17,7 +17,7 @@ use toml::de::{DeTable, DeValue};
 /// A valid value.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Its position.
+    /// Its position in the file, in bytes.
     pub(super) span: Range<usize>,
     /// The value itself.
     pub(super) value: Value,
@@ -47,8 +47,8 @@ pub(super) struct Table {
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, Node)>,
-    /// True if a key or value was invalid. Then `build` does not report that alternative keys are
-    /// missing, or that the table is a duplicate.
+    /// True if an entry was left out because its key or value is invalid. Then `build` reports
+    /// neither missing alternative keys, nor a `from` without a list, nor a duplicate of the table.
     pub(super) partial: bool,
 }
 
@@ -180,7 +180,8 @@ impl<'a> Check<'a> {
         out
     }
 
-    /// Reports an unknown key, and returns the key that was probably meant.
+    /// Reports an unknown key, and returns the key that was probably meant; `None` if no key is
+    /// similar.
     fn unknown(
         &mut self,
         name: &str,
@@ -375,7 +376,7 @@ fn wanted(kind: &Kind) -> String {
     }
 }
 
-/// A valid example value.
+/// An example value for messages. A table has only its required keys.
 fn example(kind: &Kind) -> String {
     match kind {
         Kind::Schema => "1".to_owned(),

@@ -12,20 +12,20 @@ pub struct Unchecked {
     pub what: String,
     /// The rules that would check it.
     pub rules: Vec<&'static str>,
-    /// Its location.
+    /// Its location in a policy.
     pub origin: Origin,
 }
 
 impl Policy {
-    /// Demands that no implemented rule checks, each once: first tables of the policy, then
-    /// settings of levels by name.
+    /// Demands that no implemented rule checks, each once: those of tables in the policy, then
+    /// settings of levels, by name. Rules with the level `allow` do not count.
     pub fn unchecked(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let built = |id: &str| catalogue.known(id).is_some_and(|known| known.is_built);
         self.unchecked_by(catalogue, built)
     }
 
-    /// Demands, settings of levels and waivers that name a planned rule. Each demand is listed
-    /// once.
+    /// Demands, settings of levels and waivers whose rule is planned, at any level. Each kind of
+    /// demand is listed once.
     pub fn inactive(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let demands = self.demands().into_iter();
         let levels = self.levels.iter().filter_map(|set| {
@@ -68,7 +68,8 @@ impl Policy {
         out
     }
 
-    /// The demands in the tables of a policy, each table once, with the rule that checks it.
+    /// The kinds of demands in a policy, each once, with the rule that checks it and the location
+    /// of its first entry.
     fn demands(&self) -> Vec<(String, &'static str, &Origin)> {
         let archives = || self.archives.iter();
         let covers = archives().find(|archive| !archive.covers.is_empty());

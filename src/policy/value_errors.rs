@@ -16,7 +16,8 @@ fn fault<T>(wrong: impl Into<String>, right: impl Into<String>) -> Result<T, Val
     Err(ValueError { wrong: wrong.into(), right: right.into() })
 }
 
-/// A correction for an unknown text: `did you mean …?`, or the known texts if they are at most 12.
+/// A correction for an unknown text: `did you mean …?`, else the known texts, or the command that
+/// lists them if they are more than 12.
 pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),

@@ -30,8 +30,8 @@ struct Platform {
     blacklist: BTreeMap<String, Vec<String>>,
 }
 
-/// The file and the tag in `manylinux.json#manylinux_2_17_x86_64`. `None` if the name does not end
-/// in `.json`, as files of auditwheel do.
+/// The file and the tag in `manylinux.json#manylinux_2_17_x86_64`. `None` if the name of the file
+/// does not end in `.json`, as those of auditwheel do.
 pub(super) fn split(name: &str) -> Option<(&str, Option<&str>)> {
     let (file, tag) = name.rsplit_once('#').map_or((name, None), |(file, tag)| (file, Some(tag)));
     let json = file.rsplit_once('.').is_some_and(|(_, end)| end.eq_ignore_ascii_case("json"));
@@ -49,7 +49,7 @@ fn musl_soname(arch: &str) -> String {
 }
 
 /// The policy for `tag`, a platform and an architecture. Without a tag, the file must have exactly
-/// one platform for one architecture.
+/// one platform, for one architecture and without aliases.
 pub(super) fn build(
     source: &Arc<Source>,
     origin: &Arc<str>,
@@ -98,7 +98,8 @@ pub(super) fn build(
     Ok(platform.policy(arch, &origin))
 }
 
-/// A correction: the valid tags after `#`, or the one that was probably meant.
+/// A correction: the tag that was probably meant, else the names and architectures of which valid
+/// tags consist.
 fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
     let tags: Vec<String> = all.iter().map(|(_, name, arch)| format!("{name}_{arch}")).collect();
     let near = tag.and_then(|tag| crate::text::nearest(tag, tags.iter().map(String::as_str)));
@@ -120,7 +121,8 @@ fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
 }
 
 impl Platform {
-    /// A name in the platform that is invalid for its kind, with the error.
+    /// The first name in the platform that is invalid for its kind, with the error; `None` if all
+    /// are valid.
     fn fault(&self, arch: &str) -> Option<(&str, value_errors::ValueError)> {
         let families = self.symbol_versions.get(arch).into_iter().flat_map(BTreeMap::keys);
         let sonames = self.lib_whitelist.iter().chain(self.blacklist.keys());
@@ -154,7 +156,8 @@ impl Platform {
             .blacklist
             .iter()
             .flat_map(|(library, symbols)| symbols.iter().map(move |symbol| (library, symbol)));
-        // `fault` has checked that all of them are patterns.
+        // All of them are patterns: `fault` checks those of given files, and the built-in ones are
+        // valid.
         let forbidden = symbols.filter_map(|(library, symbol)| {
             Some(SymbolAt {
                 path: None,
@@ -189,7 +192,8 @@ impl Platform {
         std::iter::once(&self.name).chain(&self.aliases).map(String::as_str)
     }
 
-    /// The platform under the name `asked`, with the rules for its architectures.
+    /// The platform under the name `asked`, with the rules for `only`, or for all of its
+    /// architectures.
     fn platform(&self, asked: &str, libc: Libc, only: Option<Arch>) -> platform::Platform {
         let origin = Origin { source: format!("{BUILT_IN_ORIGIN}{asked}").into(), line: 0 };
         let has = |arch: &Arch| self.symbol_versions.contains_key(arch.name());
@@ -246,7 +250,7 @@ pub(super) fn built_in_names() -> Vec<String> {
 }
 
 /// The built-in platforms of a libc, the oldest first. A file that satisfies one satisfies all
-/// later ones.
+/// later ones that have its architecture.
 pub fn built_in_platforms(libc: Libc) -> Vec<platform::Platform> {
     let texts = BUILT_IN.into_iter().filter(|(own, _)| *own == libc);
     let all = texts.flat_map(|(_, text)| platforms(text));

@@ -26,7 +26,7 @@ enum Values {
 }
 
 impl Word {
-    /// All valid texts; empty if they cannot be listed.
+    /// All valid texts except old ids of rules; empty if they cannot be listed.
     pub(super) fn all(&self, catalogue: &Catalogue) -> Vec<&'static str> {
         let rules = || catalogue.rules().iter().map(|known| known.id);
         match self.values {

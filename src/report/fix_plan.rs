@@ -1,5 +1,6 @@
-//! The result of `fix` in a few lines for people: the archives to add to each set, the verified
-//! fixes, and the symbols without a candidate. `cli::fix` writes it after the report.
+//! The result of `fix` in a few lines for people: the archives to add to each set, the undefined
+//! symbols with their candidates, and the number of verified fixes. `cli::fix` writes it after the
+//! report.
 
 use super::layout::wrap;
 use super::model::{Causes, Finding, Report};

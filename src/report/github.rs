@@ -1,6 +1,6 @@
 //! `github`: workflow commands that GitHub Actions shows as annotations. GitHub shows ten errors
-//! and ten warnings for each step. So an annotation is a cause in one file. If there are more than
-//! ten, the tenth gives the number of findings that are not shown.
+//! and ten warnings for each step. So an annotation is a cause in one file. If a level has more
+//! than ten, the tenth gives the number of its findings that are not shown.
 
 use super::Rendering;
 use super::alerts::{self, Alert};

@@ -1,5 +1,5 @@
 //! `markdown`: a page for a pull request or release notes. Each cause has a row in a table. The
-//! first ones also have a collapsed section with files, findings and fix.
+//! first causes also have a collapsed section with files, findings and fix.
 
 use super::Rendering;
 use super::alerts::{self, Alert};

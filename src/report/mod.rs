@@ -1,4 +1,4 @@
-//! Reports: the findings of a run, rendered by format. An output is one file and one row in
+//! Reports: the findings of a run, rendered by format. An output is a module and a row in
 //! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, without further computation. It
 //! opens no file, and writes only to the given writer.
 
@@ -57,7 +57,8 @@ impl Named for Output {
 pub struct Output {
     /// Its name on the command line.
     pub name: &'static str,
-    /// True if people read it: the results of baseline and waivers are appended.
+    /// True if people read it. Its summary lists the stale lines of the baseline; with other
+    /// formats, a message lists them.
     pub for_people: bool,
     /// The data that it renders.
     pub made_of: MadeOf,

@@ -23,8 +23,8 @@ impl Paths {
         }
     }
 
-    /// The path of a file relative to the base if it is below it, else its full path on this
-    /// machine.
+    /// The path of a file, relative to the base if the file is below the base. Else its full path
+    /// on this machine.
     pub(super) fn relative(&self, path: &Path) -> PathBuf {
         let here = self.here(path);
         match self.base.as_deref().and_then(|base| here.strip_prefix(base).ok()) {

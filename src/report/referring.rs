@@ -1,5 +1,5 @@
-//! Archive members that refer to undefined symbols. Reports and `fix` name them by archive, and
-//! name the source directories in the member names. A user may drop that code from the build
+//! Archive members that refer to undefined symbols. Reports and `fix` list the members by archive,
+//! and the source directories that occur in their names. A user may drop that code from the build
 //! instead of adding an archive.
 
 use super::model::{Causes, Finding};

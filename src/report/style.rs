@@ -8,7 +8,8 @@ const PLAIN_WIDTH: usize = 100;
 pub struct Style {
     /// True for colours.
     pub color: bool,
-    /// True if nothing is shortened or omitted (`-v`).
+    /// True with `-v`: lists are not shortened, except those of files in `table`, and lines are not
+    /// cut.
     pub verbose: bool,
     /// True if the report has only the causes that are errors, and the totals.
     pub quiet: bool,
@@ -39,7 +40,7 @@ impl Style {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// The subject of a line.
+    /// The subject of a line, in bold.
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }

@@ -1,5 +1,5 @@
-//! `table`: one row for each cause, as an overview of many findings. It shows no evidence. The
-//! summary comes last, as in `human`. Without a terminal, the width is fixed.
+//! `table`: one row for each cause or group of causes, as an overview of many findings. It shows no
+//! evidence. The summary comes last, as in `human`. Without a terminal, the width is fixed.
 
 use super::entry::{Entries, ReportEntry};
 use super::layout::count;

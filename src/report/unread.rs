@@ -19,7 +19,7 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// One line for each `how`, directory and package, as pairs of the `how` and the line.
+/// One line for each `Evidence::how`, directory and package, after that `how`.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,
     verbose: bool,

@@ -39,7 +39,7 @@ enum Format {
     New { base: usize, count: usize },
 }
 
-/// The properties of the loader that a lookup depends on.
+/// The properties of the loader and the processor that a lookup depends on.
 pub struct Asker<'a> {
     /// Values of an entry's `flags` that the loader accepts.
     pub flags: &'a [i32],

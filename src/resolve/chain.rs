@@ -13,7 +13,7 @@ const MOST: usize = 40;
 /// A chain of needs, the program first.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// The hops. If the middle is omitted, the first half and the last half of `MOST`.
+    /// The hops. If the middle is omitted, the first `MOST / 2` and the last `MOST / 2`.
     pub hops: Vec<ModuleId>,
     /// Number of hops omitted from the middle.
     pub left_out: usize,

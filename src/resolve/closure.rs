@@ -219,15 +219,17 @@ impl Builder<'_> {
 
 /// Plugins: the host program's objects keep their positions. The loader opens the plugin by its
 /// path and resolves its needs as usual; an object loaded before satisfies a need without a search.
-/// The audit assumes RTLD_NOW, RTLD_LOCAL and no earlier dlopen.
+/// The audit assumes RTLD_NOW, RTLD_LOCAL, and no earlier dlopen except of the libraries of
+/// `Host::after`.
 impl Builder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made, and the
-    /// requester is not used (`__RTLD_CALLMAP`).
+    /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made. `ROOT`
+    /// stands for the unknown caller of dlopen: only errors name it, and a new module gets no
+    /// requester.
     fn open(&mut self) -> Option<Fatal> {
         let Root { file, path, .. } = self.state.root;
         let before = self.state.modules.len();

@@ -53,8 +53,8 @@ pub struct Resolving {
     /// that no need names come first; both parts are in byte order of the path.
     perhaps: Vec<Candidate>,
     /// Number of objects in `perhaps` that no need names. An entry point loads most of the others,
-    /// so each is resolved only if no known entry point loads it. A cycle of hundreds of libraries
-    /// then takes one closure.
+    /// so each of the others is resolved only if no known entry point loads it. A cycle of hundreds
+    /// of libraries then takes one closure.
     unnamed: usize,
     /// The chosen entry points among `perhaps`, as indices by file.
     roots: FastMap<FileId, usize>,
@@ -425,9 +425,9 @@ fn named(store: &dyn FactStore, candidates: &[Candidate]) -> FastSet<FileId> {
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// Number of modules and needs in all closures of `lone` together at which no closure is added:
-/// along a chain of libraries, that number grows quadratically. An object without such a closure is
-/// bound again under each entry point.
+/// Number of modules and needs in all closures of `lone` together at which no more closures are
+/// added: along a chain of libraries, that number grows quadratically. An object without such a
+/// closure is bound again under each entry point.
 const MOST_LONE: usize = 500_000;
 
 /// Adds closures of libraries that are not entry points, except those with a missing fact.

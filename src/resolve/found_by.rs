@@ -36,9 +36,9 @@ pub enum FoundBy {
 }
 
 impl FoundBy {
-    /// True if a library in LD_LIBRARY_PATH can change the result: the loader searches it no later
-    /// than the step that found the library (`elf/dl-load.c`, `_dl_map_new_object`: DT_RPATH,
-    /// LD_LIBRARY_PATH, DT_RUNPATH, cache, default).
+    /// True if a library in LD_LIBRARY_PATH can change the result under glibc: the loader searches
+    /// it no later than the step that found the library (`elf/dl-load.c`, `_dl_map_new_object`:
+    /// DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, cache, default).
     pub fn yields_to_ld_library_path(self) -> bool {
         match self {
             Self::LdLibraryPath | Self::Runpath | Self::Cache | Self::Default | Self::Missing => {

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 const MOST_LISTED: usize = 200;
 
 impl Hosts {
-    /// Adds the programs of `[[host]] list`: programs beside such a list that contain its name.
-    /// Their plugins are the listed libraries, and those shared objects below the directory that
-    /// have no other host.
+    /// Adds the programs of `[[host]] list`: programs that are beside such a list and contain its
+    /// name. Their plugins are the listed libraries, and those shared objects below the directory
+    /// that have no other host.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,

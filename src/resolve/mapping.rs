@@ -26,9 +26,9 @@ pub(super) struct Builder<'a> {
     pub(super) names: &'a mut NameTable,
     /// Cached [`Requester`] of objects without a search path of their own.
     pub(super) plain: Option<Arc<Requester>>,
-    /// The last search skipped a file of another ELF class.
+    /// True if the last search skipped a file of another ELF class.
     pub(super) other_class: bool,
-    /// The last search tried a path that leads to a different file in each process.
+    /// True if the last search tried a path that leads to a different file in each process.
     pub(super) by_process: bool,
     /// True once a fact is missing. The fact has been requested.
     pub(super) incomplete: bool,

@@ -1,6 +1,6 @@
 //! Finds the file that the loader takes for every need of an entry point, in load order. The rules
-//! are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here cites its
-//! sources.
+//! are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`), and in `musl` those of musl.
+//! The files of this folder cite their sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
 //! returns the missing ones as a list of [`Need`](crate::facts::Need); `audit` reads them and runs
@@ -67,14 +67,14 @@ impl Root {
 pub struct Module {
     /// The file; `None` for a stub.
     pub file: Option<FileId>,
-    /// The name it was first requested by; the entry point's is empty.
+    /// The name it was first requested by; the program's is empty.
     pub name: StrId,
-    /// The path it was opened by. The entry point does not answer to it: `elf/rtld.c` removes its
-    /// name.
+    /// The path it was opened by. The program does not answer to it: `elf/rtld.c` removes its name.
     pub path: StrId,
     /// Further names that it answers to, besides `name` and `path`.
     pub aliases: Vec<StrId>,
-    /// The module whose need loaded it first; `None` for the entry point and the loader.
+    /// The module whose need loaded it first; `None` for the program, the loader, a plugin under
+    /// glibc and a preloaded library under musl.
     pub requester: Option<ModuleId>,
     /// How it was found.
     pub how: FoundBy,
@@ -122,7 +122,7 @@ pub struct Edge {
     pub name: StrId,
     /// The tag: DT_NEEDED, DT_AUXILIARY or DT_FILTER.
     pub kind: NeedKind,
-    /// The module that satisfies it.
+    /// The module that satisfies it, or a stub.
     pub to: ModuleId,
     /// How this need was satisfied: `Loaded` if a module loaded before answers to the name.
     pub how: FoundBy,
@@ -190,19 +190,20 @@ struct Links {
     moved: bool,
     /// Filtees of the entry point, which no need finds by name.
     hidden: Vec<ModuleId>,
-    /// Modules in the order in which they were mapped. Index 0 is the entry point that this link
-    /// map was built for, index 1 the loader.
+    /// Modules in the order in which they were mapped. Without a host program, index 0 is the entry
+    /// point that this link map was built for, and index 1 the loader.
     modules: Vec<Module>,
     /// Needs in the order of resolution.
     edges: Vec<Edge>,
-    /// The loader's list (`l_next`), with stubs of missing libraries, without the entry point.
+    /// The loader's list (`l_next`) without the program. Under glibc, it also holds the stubs.
     list: Vec<ModuleId>,
     /// The search scope: the entry point, then all found objects in breadth-first order.
     scope: Vec<ModuleId>,
     /// The modules of `scope` that have a file, with that file, cached for speed. The program's
     /// file is that of the entry point that this link map was built for.
     found: Vec<(ModuleId, FileId)>,
-    /// Order of relocation: dependencies first, the entry point last.
+    /// Order of relocation. Under glibc, dependencies come first, and a program last. Under musl it
+    /// is the order of the list, then the program.
     order: Vec<ModuleId>,
     /// Set if the loader stops: list, scope and order then end at that point.
     fatal: Option<Fatal>,
@@ -233,7 +234,8 @@ impl Links {
         self.found = self.scope.iter().filter_map(file).collect();
     }
 
-    /// The module at `index`; at 0, the entry point that this link map was built for.
+    /// The module at `index`. Without a host program, index 0 is the entry point that this link map
+    /// was built for.
     fn module(&self, index: ModuleId) -> &Module {
         match &self.base {
             Some(base) if index.index() < self.base_count() => base.module(index),
@@ -310,7 +312,7 @@ impl Closure {
         &self.links.edges
     }
 
-    /// The loader's list (`l_next`), with stubs of missing libraries, without the entry point.
+    /// The loader's list (`l_next`) without the program. Under glibc, it also holds the stubs.
     pub fn list(&self) -> &[ModuleId] {
         &self.links.list
     }
@@ -320,7 +322,8 @@ impl Closure {
         &self.links.scope
     }
 
-    /// Order of relocation: dependencies first, the entry point last.
+    /// Order of relocation. Under glibc, dependencies come first, and a program last. Under musl it
+    /// is the order of the list, then the program.
     pub fn order(&self) -> &[ModuleId] {
         &self.links.order
     }

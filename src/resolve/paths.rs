@@ -70,7 +70,8 @@ impl DirLists {
         self.asked.clear();
     }
 
-    /// The directories of a DT_RPATH or DT_RUNPATH text of an object whose `$ORIGIN` is `origin`.
+    /// The directories of a DT_RPATH, DT_RUNPATH or LD_LIBRARY_PATH text, with `origin` as
+    /// `$ORIGIN`.
     pub(super) fn of(&mut self, text: StrId, origin: StrId, ask: &mut Ask<'_>) -> Arc<DirList> {
         let key = (text, origin, ask.loader.path);
         if let Some(list) = self.by_text.get(&key) {

@@ -51,7 +51,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// Advice about a library that was not found.
+    /// Advice about a library or interpreter that was not found.
     fn find(
         &self,
         entry: &ReportEntry<'_>,
@@ -116,8 +116,8 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    /// The candidates that are not part of the system. Without any, the installed libraries that
-    /// define the most symbols of the entry.
+    /// The candidates that are neither programs nor part of the system. Without any, the installed
+    /// libraries that define the most symbols of the entry.
     fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let candidates = candidates.into_iter().filter(|evidence| !evidence.is_program());
@@ -146,7 +146,7 @@ impl Sheet<'_> {
     }
 
     /// The command that reinstalls the Debian package of a missing file: an installed package lists
-    /// the file, but it does not exist.
+    /// the file, but the file does not exist.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
@@ -242,8 +242,8 @@ impl Sheet<'_> {
         page.help("if a program loads these files as plugins, name it", Some(&option))
     }
 
-    /// Writes `text`. Adds that a program may load these objects, if no program of the report loads
-    /// any of them.
+    /// Writes `text`. Adds that a program may load these objects, if the entry point of each
+    /// finding is a shared object by its name.
     fn or_host(&self, text: &str, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let is_plugin = entry.findings.iter().all(|finding| {
             let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
@@ -291,7 +291,8 @@ fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
 }
 
-/// Advice to install a library that has no candidate, with the command that finds its package.
+/// Advice about a library without a candidate, with the command that finds its package or adds it
+/// to the wheel.
 fn install(finding: &Finding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();

@@ -122,7 +122,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes the fixes, each once. Fixes that differ only in the entry share an item.
+/// Writes the fixes, each once. Fixes of one kind, list, set and proof share an item.
 pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
     // If a fix is verified for some of its findings only, it is shown as unverified.

@@ -54,8 +54,8 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes the symbols. They share a line if all names are plain and `-v` is not given; else each
-/// has its own line.
+/// Writes the symbols. They share a line if none has a demangled name or sizes, and `-v` is not
+/// given. Else each has its own line.
 fn symbols(bound: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
     let most = page.limit(MOST);
     let shown = &bound[..bound.len().min(most)];

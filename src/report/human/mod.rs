@@ -19,10 +19,10 @@ use crate::finding::{EvidenceKind, LARGEST};
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// A report with up to this many entries is shown in full without `-v`.
+/// A report with up to this many entries shows all of them without `-v`.
 const FEW_ENTRIES: usize = 3;
 /// Upper bound for the lines of all entries in a longer report, so that they fit a screen of 60
-/// lines together with the summary. The first entry is always shown in full.
+/// lines together with the summary. The first entry is always shown.
 const MOST_LINES: usize = 40;
 /// Upper bound for the findings that an entry lists one by one without `-v`.
 const MOST_FINDINGS: usize = 20;
@@ -75,7 +75,7 @@ pub(crate) fn steps(
 }
 
 impl Sheet<'_> {
-    /// Writes the entries; of a long report, only the first ones.
+    /// Writes the entries; of a long report without `-v`, only the first ones.
     fn all(&self, page: &mut Page<'_>) -> io::Result<()> {
         let all = &self.entries.all;
         let is_long = all.len() > FEW_ENTRIES;

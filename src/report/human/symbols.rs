@@ -15,7 +15,8 @@ use std::path::Path;
 
 /// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
-/// If there are more symbols than this and all names are plain, they share lines.
+/// More symbols than this share lines without `-v`, if none of those shown has a version, a
+/// demangled name or a near miss.
 const LIST: usize = 6;
 /// Upper bounds for the files of a scope, near misses, and explained symbols.
 const MOST_SEARCHED: usize = 4;

@@ -250,7 +250,7 @@ impl<'a> Naming<'a> {
         id
     }
 
-    /// A unique id for a cause. If files of two prefixes have the same id, all but the first get a
+    /// The id of a cause. If causes about different files have the same id, all but the first get a
     /// number.
     fn free_id(&self, named: &Named) -> String {
         let first = named.id();

@@ -52,7 +52,7 @@ pub struct Cause {
     /// The id of the group that it belongs to.
     #[serde(default)]
     pub group: Option<Arc<str>>,
-    /// The fix, if one is known.
+    /// The known fixes of its findings, each once.
     pub fix: Vec<Fix>,
     /// The evidence that all of its findings share, if there are several findings.
     pub evidence: Vec<Evidence>,
@@ -78,7 +78,7 @@ pub struct AffectedDirectory {
     pub findings: usize,
 }
 
-/// The start of the key of a cause without a known provider, after the kind.
+/// The text after the kind in the id of a cause without a known provider; a file follows.
 const UNKNOWN_KEY: &str = ":unknown ";
 
 /// Kinds of causes.
@@ -209,14 +209,15 @@ fn not_found(finding: &Finding, name: &[u8]) -> Named {
     Named::new(CauseKind::LibraryNotFound, key, title)
 }
 
-/// A path in a package, as in ids of causes.
+/// The text that identifies a path in a package in the ids of causes.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }
 }
 
-/// A file, as in ids of causes: package and path below the prefix. Outside of prefixes it is the
-/// file name, because the location of providers and lists depends on the build.
+/// The text that identifies a file in the ids of causes: package and path below the prefix. Outside
+/// of prefixes it is the file name, because the location of providers and lists depends on the
+/// build.
 fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     let located = prefixes.locate(path);
     match &located.prefix {
@@ -228,8 +229,8 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     }
 }
 
-/// The cause of an archive missing from a list. The first fix is the archive that defines the
-/// symbol; the others are its dependencies.
+/// The cause of an archive missing from a list. The first fix adds the archive that defines the
+/// symbol; the others add its dependencies.
 fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);

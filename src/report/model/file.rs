@@ -21,8 +21,8 @@ pub struct File {
     /// The first entry point that loads it.
     #[serde(with = "raw_option")]
     pub root: Option<Arc<Path>>,
-    /// Its needs in order, as resolved under that entry point. If no entry point loads the file,
-    /// all are `missing`.
+    /// Its needs in order, as resolved under `root`. If no entry point loads the file, all are
+    /// `missing`.
     pub needed: Vec<Need>,
     /// DT_RPATH.
     #[serde(with = "raw_option")]
@@ -35,13 +35,14 @@ pub struct File {
     pub interpreter: Option<Vec<u8>>,
     /// Its machine.
     pub machine: String,
-    /// The prefix in which it was audited; `None` for a dependency outside of all prefixes.
+    /// The prefix in which it was audited; `None` for a dependency that was not audited, and
+    /// outside of all prefixes.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Arc<Path>>,
     /// The layer that has the file, `stage` or `sysroot`; absent without stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Cow<'static, str>>,
-    /// The GPU targets of its device code, oldest first; absent without device code.
+    /// The GPU targets of its device code, roughly oldest first; absent without device code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// Its exports, if a report with `--facts` was read back.

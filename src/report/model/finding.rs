@@ -47,8 +47,8 @@ pub struct Finding {
     pub when: Option<When>,
     /// The message, one line without demangled names.
     pub message: String,
-    /// The evidence, without the part that its cause holds. [`super::Causes::evidence`] returns
-    /// either.
+    /// The evidence, without the part that its cause holds. [`super::Causes::evidence`] looks in
+    /// both.
     pub evidence: Vec<Evidence>,
     /// Fixes that would remove it, verified or not.
     pub fix: Vec<Fix>,

@@ -145,7 +145,7 @@ fn host(cause: &Cause, findings: &[&Finding]) -> Option<Arc<Path>> {
 }
 
 /// The causes of each directory that has at least [`MANY`]. If there are more than [`CROWD`] in
-/// all, a directory with fewer passes its causes to its parent.
+/// all, a directory with fewer than [`MANY`] passes its causes to its parent.
 fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     let is_crowd = members.len() > CROWD;
     let key = |path: PathBuf| (Reverse(path.components().count()), path);
@@ -195,8 +195,8 @@ fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&Finding]) -
     }
 }
 
-/// A directory, as in ids of groups: the package, and the path below the prefix of the first
-/// finding.
+/// The text that identifies a directory in the ids of groups: the package, and the path below the
+/// prefix of the first finding. Outside of that prefix it is the whole path.
 fn below(directory: &Path, findings: &[&Finding]) -> String {
     let prefix = findings.first().and_then(|finding| finding.file.prefix.as_deref());
     let inside = prefix.and_then(|prefix| Some((prefix, directory.strip_prefix(prefix).ok()?)));

@@ -232,7 +232,8 @@ pub struct Plugin {
     /// Its path.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// The pattern for `--host` that matches only this plugin.
+    /// The pattern for `--host`: the path of the plugin below its prefix, with special characters
+    /// escaped.
     #[serde(with = "raw")]
     pub pattern: Vec<u8>,
 }

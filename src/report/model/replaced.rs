@@ -4,8 +4,9 @@ use super::{Counts, Finding, Report, RuleRun, cause, group};
 use crate::catalogue::Level;
 
 impl Report {
-    /// This report with `findings` instead of its own, without waivers, files and archives. `more`
-    /// is added to the rules that ran. Known causes keep their kind, title and shared evidence.
+    /// This report with `findings` instead of its own, without waived findings, stale lines, files,
+    /// archives, directory links and bindings. `more` is added to the rules that ran. Known causes
+    /// keep their kind, title and shared evidence.
     #[must_use]
     pub fn with_findings(&self, mut findings: Vec<Finding>, more: Vec<RuleRun>) -> Self {
         let mut causes = cause::gather_again(&mut findings, &self.causes);

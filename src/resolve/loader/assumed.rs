@@ -15,8 +15,8 @@ use crate::text::last_part;
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library that an object was linked for: PT_INTERP, the needs or the policy's platforms
-/// tell.
+/// The C library that an object was linked for: PT_INTERP decides; without it the needs, then the
+/// policy's platforms.
 pub(super) fn libc(plan: &Plan, object: &Object, needs_musl: bool) -> Libc {
     let interp = object.interp().unwrap_or_default();
     let base = last_part(interp);

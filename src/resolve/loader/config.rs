@@ -6,7 +6,7 @@ use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;
 use crate::tree::Errno;
 
-/// A configuration file of a loader that could not be used.
+/// A defect in a configuration file of a loader. The loader may still use the rest of the file.
 #[derive(Clone, Debug)]
 pub struct ConfigDefect {
     /// The path of the file.

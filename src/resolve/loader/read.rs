@@ -10,7 +10,7 @@ use crate::plan::{LoaderRules, Plan};
 use crate::resolve::{Machine, hwcaps};
 use crate::tree::Errno;
 
-/// The release assumed for a glibc whose binary does not contain it.
+/// The release assumed for a glibc if neither the loader nor the libc states it.
 const ASSUMED_RELEASE: GlibcVersion = GlibcVersion::new(2, 36);
 
 /// Reads the loader at `path`. The inner error is the reason why the file cannot be used.

@@ -21,7 +21,7 @@ pub enum Family {
     Musl(MuslVersion),
 }
 
-/// The rules of one loader binary.
+/// The rules of one loader.
 pub struct Loader {
     /// The loader's family.
     pub family: Family,
@@ -32,17 +32,17 @@ pub struct Loader {
     pub file: Option<FileId>,
     /// The class, byte order, machine and flags of the objects that it accepts.
     pub target: Target,
-    /// The machine's row in the table.
+    /// Its row in the table of machines.
     pub machine: Machine,
     /// The glibc release; for musl, the default value.
     pub release: GlibcVersion,
-    /// Default directories, each with a trailing slash.
+    /// Default directories. Those of a glibc loader have a trailing slash.
     pub system_dirs: Vec<StrId>,
     /// `$LIB`
     pub lib: Vec<u8>,
     /// `$PLATFORM`
     pub platform: Option<&'static str>,
-    /// Subdirectories tried below every directory; the last is empty.
+    /// Subdirectories tried below every directory; the last is empty. None for musl.
     pub subdirs: Vec<StrId>,
     /// Names of active glibc-hwcaps directories.
     pub active: Vec<&'static str>,
@@ -53,10 +53,10 @@ pub struct Loader {
     /// True for Guix's loader, which uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
     /// True if the system has no such loader. Its default directories and its cache are then
-    /// unknown: needs are searched for only along the search paths of the objects, and a need that
-    /// is not found there counts as provided.
+    /// unknown: needs are searched for only along LD_LIBRARY_PATH and the search paths of the
+    /// objects, and a need that is not found there counts as provided.
     pub is_absent: bool,
-    /// Configuration files that could not be used.
+    /// Defects in its configuration files.
     pub config_faults: Vec<ConfigDefect>,
     /// The guessed rule, if any; an `undecided` finding reports it.
     pub guessed: Option<&'static str>,

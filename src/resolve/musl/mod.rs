@@ -432,8 +432,8 @@ impl Load<'_> {
 /// The search (`load_library`, `path_open`, `fixup_rpath`): LD_LIBRARY_PATH, the search paths of
 /// the requester and of its requesters, the system's directories.
 impl Load<'_> {
-    /// The first entry of this name that opens in the searched directories. A name with a slash is
-    /// opened as a path.
+    /// The first directory entry with this name that opens, in the order of the search. A name with
+    /// a slash is opened as a path.
     fn find(
         &mut self,
         name: StrId,
@@ -514,7 +514,7 @@ impl Load<'_> {
         Opened::Not
     }
 
-    /// The id of a long list.
+    /// The id of a long list of directories.
     fn number(&mut self, list: &[u8]) -> u64 {
         let text = self.search.strings.id(list);
         let store = self.search.store;
