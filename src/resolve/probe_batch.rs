@@ -1,6 +1,6 @@
 //! Long lists of directories. Their paths are requested in batches. Only failures in the first
 //! batch are remembered path by path: thousands of needs times thousands of directories are
-//! millions of paths, all of which may fail. `search` and musl's search use it.
+//! millions of paths, all of which may fail. `search` and musl's search use this module.
 
 use crate::facts::ProbeBatch;
 use crate::id::StrId;

@@ -20,7 +20,7 @@ pub(super) enum Found {
 /// The result of dlopen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// The library is loaded, or is found.
+    /// The library is already loaded, is found, or is provided by the policy.
     Opened,
     /// No file of that name is found.
     NotFound,
@@ -40,7 +40,7 @@ pub(super) struct SearchResult {
 pub(super) struct Seen {
     /// The file was found in a hwcaps directory, or by a hwcaps entry of the cache.
     pub(super) by_cpu: bool,
-    /// A directory relative to the current one was searched.
+    /// A path relative to the current directory was tried.
     pub(super) by_cwd: bool,
     /// A tried path leads to a different file in each process.
     pub(super) by_process: bool,

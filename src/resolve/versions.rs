@@ -36,7 +36,7 @@ pub enum Stop {
     /// An object needs versions of a file whose name no object answers to (`assert (needed !=
     /// NULL)`).
     NoSuchName(ModuleId, StrId),
-    /// DT_RELR without the GLIBC_ABI_DT_RELR version of libc.
+    /// An object has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
     Relr(ModuleId),
 }
 
