@@ -20,7 +20,7 @@ fn target(audit: &Audit, finding: &Finding) -> Option<Target> {
     })
 }
 
-/// Adds near misses to findings without a candidate.
+/// Adds near misses to findings about archives that have neither a candidate nor a near miss yet.
 pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     if audit.library.members() == 0 {
         return;

@@ -181,7 +181,7 @@ impl<'a> Query<'a> {
         self.audit.resolver.loaders.get(closure.root.loader)
     }
 
-    /// Configuration files that loaders of entry points could not use, each once.
+    /// Defects in the configuration files of loaders and in the caches of packages, each once.
     pub(super) fn config_faults(&self) -> Vec<&'a ConfigDefect> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
         let own = loaders.flat_map(|loader| &loader.config_faults);
@@ -277,9 +277,9 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names with definitions in several libraries in the scope of an entry point that are not
-    /// interchangeable, and the definition to which each reference of a library binds. For rules
-    /// that declare `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names that several libraries in the scope of an entry point define, unless the definitions
+    /// are interchangeable. Each name has the references of libraries to it, and the definitions
+    /// to which they bind. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }

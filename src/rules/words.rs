@@ -99,7 +99,7 @@ impl Query<'_> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Candidates that define the symbol `name`, libraries first, without the file `not`.
+    /// Candidates that define the symbol `name`, programs last, without the file `not`.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
