@@ -156,7 +156,7 @@ impl<'a> Query<'a> {
         &self.audit.diagnosis.versions
     }
 
-    /// Objects at which the loader stops.
+    /// Errors at which the loader stops.
     pub(super) fn stopped(&self) -> &'a [Stopped] {
         &self.audit.diagnosis.stopped
     }
@@ -221,8 +221,8 @@ impl<'a> Query<'a> {
         &self.audit.library
     }
 
-    /// The members that refer to an undefined symbol, in the archive that the object was linked
-    /// from.
+    /// The members that refer to an undefined symbol, in the archive that the object was probably
+    /// linked from; `None` if no archive refers to it.
     pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
         let traces: &'a Traces = &self.explained.traces;
         traces.get(&(file, symbol.to_vec()))
@@ -302,7 +302,7 @@ impl<'a> Query<'a> {
         &self.audit.missing_dlopens
     }
 
-    /// The search paths of audited objects, each object once. For rules that declare
+    /// The suspect search path entries of audited objects, each object once. For rules that declare
     /// `Wants::SEARCH_ENTRIES`.
     pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
         self.audit.search_entries.iter().map(|(file, entries)| (*file, entries))
@@ -370,7 +370,7 @@ impl<'a> Query<'a> {
         &self.audit.problems
     }
 
-    /// Files of any type whose names match patterns of a policy.
+    /// Paths of files, of any content, whose names a policy may require.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }
@@ -391,7 +391,7 @@ impl<'a> Query<'a> {
         self.audit.given_files()
     }
 
-    /// Links to directories, with their targets.
+    /// Links to directories, with the real paths of their targets.
     pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.linked
     }

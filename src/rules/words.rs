@@ -157,7 +157,7 @@ impl Query<'_> {
         self.installed().libraries(name, target).map(evidence).collect()
     }
 
-    /// The members that refer to a symbol, in the archive that the object was linked from.
+    /// The members that refer to a symbol, in the archive that the object was probably linked from.
     pub(super) fn traced(&self, file: FileId, symbol: &[u8]) -> Vec<Evidence> {
         let Some(traced) = self.trace(file, symbol) else { return Vec::new() };
         let library = &self.library();
