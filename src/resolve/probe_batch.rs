@@ -27,7 +27,7 @@ pub(super) fn end_of(at: usize) -> usize {
     if at < FIRST { FIRST } else { FIRST + ((at - FIRST) / FURTHER + 1) * FURTHER }
 }
 
-/// The batch of the probe at `at`; `None` if its result is remembered path by path.
+/// The batch of the probe at `at`; `None` for the first batch, which is remembered path by path.
 pub(super) fn batch(list: u64, name: StrId, at: usize) -> Option<ProbeBatch> {
     (at >= FIRST).then(|| ProbeBatch { list, name, end: end_of(at) })
 }

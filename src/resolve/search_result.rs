@@ -13,7 +13,7 @@ pub(super) enum Found {
     File(FileId, StrId, FoundBy),
     /// Not found.
     Nothing,
-    /// The loader stops: the object in its message, the file if any, the text.
+    /// The loader stops: the path in its message, the file if there is one, and the message.
     Stop(StrId, Option<FileId>, &'static str),
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Requester {
     pub(super) runpath: Option<Arc<DirList>>,
     /// DF_1_NODEFLIB
     pub(super) nodeflib: bool,
-    /// The cache of the program's package, if the loader uses that one.
+    /// The cache of the program's package, if the loader uses caches of packages.
     pub(super) package_cache: Option<Arc<Cache>>,
     /// Requesters with the same id have the same search results. `None` if the loader uses a
     /// package's cache.

@@ -205,7 +205,7 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes }
     }
 
-    /// Scans shared objects, and definitions in archives that [`Wanted`] selected.
+    /// Scans shared objects, and those definitions of archive members that [`Wanted`] selected.
     pub(crate) fn in_link(
         wanted: &Wanted,
         objects: impl Iterator<Item = (FileId, &'a Object)>,

@@ -61,7 +61,7 @@ pub(super) fn pattern(required: &RequiredPackage) -> Option<Pattern> {
     Pattern::path(&format!("**/{}Config.cmake", required.name)).ok()
 }
 
-/// Packages with the required name below the given directory, or anywhere if there is none.
+/// Packages with the required name below the directory `given`, or anywhere if `given` is `None`.
 fn packages<'a>(
     query: &Query<'a>,
     required: &RequiredPackage,
@@ -74,8 +74,8 @@ fn packages<'a>(
     query.package_text().cmake.iter().filter(is_it).collect()
 }
 
-/// True if a package with the required name exists below the given directory, or anywhere if there
-/// is none.
+/// True if a package with the required name exists below the directory `given`, or anywhere if
+/// `given` is `None`.
 pub(super) fn is_met(
     query: &Query<'_>,
     required: &RequiredPackage,

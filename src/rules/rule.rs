@@ -122,8 +122,8 @@ impl Rule {
         }
     }
 
-    /// Sets the keys, besides the path, that findings of the rule can have, by the names that
-    /// waivers use. A waiver that selects by another key is an error.
+    /// Sets the keys that findings of the rule can have besides the path, named as in waivers. A
+    /// waiver that selects by another key is an error.
     pub(super) const fn keys(self, keys: &'static [&'static str]) -> Self {
         Self { keys: Some(keys), ..self }
     }
