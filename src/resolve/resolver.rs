@@ -227,7 +227,8 @@ impl Resolver {
     }
 
     /// The first [`MOST_AHEAD`] names that objects for `target` without a search path need. Names
-    /// with tokens, and names that the policy provides, are left out.
+    /// with tokens are left out, and so are names that the policy provides, unless it is a
+    /// whitelist.
     fn plain_needs(
         &mut self,
         store: &dyn FactStore,
