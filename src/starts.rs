@@ -52,7 +52,7 @@ impl StartNames {
                 walked.push(start);
             }
         }
-        // Links from the prefix to files outside are audited under the link's path.
+        // If a link in a prefix leads to a file outside, the file is started under the link's path.
         for (file, facts) in corpus.files.entries() {
             if facts.audited && !seen.contains(&file) && !plan.every_file_is_root {
                 walked.push(Start { file, path: typed(&facts.typed) });

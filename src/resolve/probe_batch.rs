@@ -1,6 +1,6 @@
 //! Long lists of directories. Their paths are requested in batches. Only failures in the first
 //! batch are remembered path by path: thousands of needs times thousands of directories are
-//! millions of paths, all of which may fail. `search` and musl's search use it.
+//! millions of paths, all of which may fail. `search` and musl's search use this module.
 
 use crate::facts::ProbeBatch;
 use crate::id::StrId;
@@ -27,7 +27,7 @@ pub(super) fn end_of(at: usize) -> usize {
     if at < FIRST { FIRST } else { FIRST + ((at - FIRST) / FURTHER + 1) * FURTHER }
 }
 
-/// The batch of the probe at `at`; `None` if its result is remembered path by path.
+/// The batch of the probe at `at`; `None` for the first batch, which is remembered path by path.
 pub(super) fn batch(list: u64, name: StrId, at: usize) -> Option<ProbeBatch> {
     (at >= FIRST).then(|| ProbeBatch { list, name, end: end_of(at) })
 }

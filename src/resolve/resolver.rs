@@ -43,7 +43,7 @@ pub struct Resolver {
     pub loaders: Loaders,
     names: NameTable,
     searches: SearchCache,
-    /// Links that entry points with one signature share.
+    /// Links that entry points with the same loader and signature share.
     shared: FastMap<ShareKey, Arc<Links>>,
     /// Keys whose missing facts were requested in this round.
     waiting: FastSet<ShareKey>,
@@ -84,9 +84,9 @@ impl Resolver {
             .collect()
     }
 
-    /// The closure of `root`, opened by `host` if given, or the missing facts. The list of missing
-    /// facts is empty if an entry point with the same links has requested them in this round. A
-    /// suspended build stays in `before` until the next round.
+    /// The closure of `root`, or the missing facts. If there is a `host`, it opens `root` as a
+    /// plugin. The list of missing facts is empty if an entry point with the same links has
+    /// requested them in this round. A suspended build stays in `before` until the next round.
     pub(super) fn closure(
         &mut self,
         store: &dyn FactStore,
@@ -193,9 +193,10 @@ impl Resolver {
         self.waiting.clear();
     }
 
-    /// Searches, under every loader, for the needs of `files` without a search path, and returns
-    /// the missing facts. Entry points will need most of these facts, and few rounds then read them
-    /// all. No result depends on the look-ahead.
+    /// Searches for the needs of those `files` that have no search path, under each glibc loader
+    /// without package caches, and returns the missing facts. Does nothing if LD_LIBRARY_PATH is
+    /// set. Entry points will need most of these facts, and few rounds then read them all. No
+    /// result depends on the look-ahead.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,
@@ -225,7 +226,9 @@ impl Resolver {
         needs
     }
 
-    /// Names that objects for `target` need, if they have no search path of their own.
+    /// The first [`MOST_AHEAD`] names that objects for `target` without a search path need. Names
+    /// with tokens are left out, and so are names that the policy provides, unless it is a
+    /// whitelist.
     fn plain_needs(
         &mut self,
         store: &dyn FactStore,
@@ -295,7 +298,7 @@ impl Resolver {
         }
     }
 
-    /// The paths tried for some needs of one entry point, as evidence. All facts are known.
+    /// For each of `edges`, the paths that the loader tries, as evidence. All facts must be known.
     pub fn tried(
         &mut self,
         store: &dyn FactStore,

@@ -220,7 +220,8 @@ impl Steps<'_, '_> {
         self.list(&system, FoundBy::Default).end().unwrap_or(Some(Found::Nothing))
     }
 
-    /// A need with a slash: the loader opens it as a path, relative to the current directory.
+    /// A need with a slash: the loader opens it as a path. A relative path starts at the
+    /// current directory.
     fn open(&mut self) -> Option<Found> {
         let text = self.search.strings.text(self.name);
         self.seen.by_cwd |= !text.starts_with(b"/");

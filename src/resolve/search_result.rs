@@ -13,14 +13,14 @@ pub(super) enum Found {
     File(FileId, StrId, FoundBy),
     /// Not found.
     Nothing,
-    /// The loader stops: the object in its message, the file if any, the text.
+    /// The loader stops: the path in its message, the file if there is one, and the message.
     Stop(StrId, Option<FileId>, &'static str),
 }
 
 /// The result of dlopen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// The library is loaded, or is found.
+    /// The library is already loaded, is found, or is provided by the policy.
     Opened,
     /// No file of that name is found.
     NotFound,
@@ -40,7 +40,7 @@ pub(super) struct SearchResult {
 pub(super) struct Seen {
     /// The file was found in a hwcaps directory, or by a hwcaps entry of the cache.
     pub(super) by_cpu: bool,
-    /// A directory relative to the current one was searched.
+    /// A path relative to the current directory was tried.
     pub(super) by_cwd: bool,
     /// A tried path leads to a different file in each process.
     pub(super) by_process: bool,
@@ -60,7 +60,7 @@ pub(super) struct Requester {
     pub(super) runpath: Option<Arc<DirList>>,
     /// DF_1_NODEFLIB
     pub(super) nodeflib: bool,
-    /// The cache of the program's package, if the loader uses that one.
+    /// The cache of the program's package, if the loader uses caches of packages.
     pub(super) package_cache: Option<Arc<Cache>>,
     /// Requesters with the same id have the same search results. `None` if the loader uses a
     /// package's cache.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The loader has no message for a filter that is its own target, directly or not.
 const ENDLESS: &str = "is a filter of itself: the loader loops until it runs out of memory";
 
-/// The glibc release since which the list always holds the loader, needed or not (8f8dd904c4).
+/// The first glibc release whose list always holds the loader, needed or not (8f8dd904c4).
 const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// The state of one breadth-first build.
@@ -24,7 +24,7 @@ pub(super) struct LinkMapState {
     /// The module of the entry point's file.
     pub(super) start: ModuleId,
     pub(super) modules: IdVec<ModuleId, Module>,
-    /// Data of each module that only the build needs.
+    /// Data of each module; only the build needs it.
     pub(super) working: IdVec<ModuleId, Working>,
     /// True if a module has an effective DT_RPATH, or there is a host program.
     pub(super) has_rpath: bool,
@@ -168,7 +168,8 @@ impl LinkMapState {
         self.working[module].names.as_ref()
     }
 
-    /// The first object in list order with this name or DT_SONAME.
+    /// The first object in list order with this name or DT_SONAME. The name becomes one of its
+    /// aliases.
     pub(super) fn known(&mut self, name: StrId) -> Option<ModuleId> {
         let mut hit = *self.by_name.get(&name)?;
         if self.moved {
@@ -189,14 +190,15 @@ impl LinkMapState {
         Some(hit)
     }
 
-    /// True if a found object has this name or DT_SONAME.
+    /// True if the object was found and has this name or DT_SONAME.
     fn is_called(&self, index: ModuleId, name: StrId) -> bool {
         let module = &self.modules[index];
         let soname = || self.names(index).and_then(|names| names.soname) == Some(name);
         !module.is_stub() && (module.answers(name) || soname())
     }
 
-    /// The module whose DT_RPATH comes next: the requester, and finally the program.
+    /// The module whose DT_RPATH is searched after that of `module`: its requester or, for a
+    /// plugin, the host program.
     pub(super) fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.modules[module].requester.or(hosted.then_some(ROOT))
@@ -303,7 +305,7 @@ impl LinkMapState {
         }
     }
 
-    /// Removes the stub of a preload that was not found.
+    /// Removes the stub of a preload that was not found, if it is the last module.
     pub(super) fn drop_stub(&mut self, module: ModuleId) {
         if self.modules.len() == module.index() + 1 {
             self.truncate(module.index());

@@ -4,8 +4,9 @@
 use super::FoundBy;
 use crate::tree::Errno;
 
-/// Upper bound for the paths recorded for all needs of one entry point, and the bounds for one
-/// need. Thousands of needs in thousands of directories would be millions of paths.
+/// Number of recorded paths that the needs of one entry point share, and the bounds for the share
+/// of one need. Missing paths beyond that share are only counted: thousands of needs in thousands
+/// of directories would be millions of paths.
 const MOST_OF_ROOT: usize = 1 << 16;
 const LEAST: usize = 16;
 const MOST: usize = 512;
@@ -59,7 +60,7 @@ impl Trace {
         Self { kept: Vec::new(), most: (MOST_OF_ROOT / needs.max(1)).clamp(LEAST, MOST) }
     }
 
-    /// Records one path. Of missing paths, only the first are kept.
+    /// Records one path. Once `most` paths are kept, further missing paths are only counted.
     pub(super) fn push(
         &mut self,
         how: FoundBy,

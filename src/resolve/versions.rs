@@ -36,7 +36,7 @@ pub enum Stop {
     /// An object needs versions of a file whose name no object answers to (`assert (needed !=
     /// NULL)`).
     NoSuchName(ModuleId, StrId),
-    /// DT_RELR without the GLIBC_ABI_DT_RELR version of libc.
+    /// An object has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
     Relr(ModuleId),
 }
 
@@ -51,7 +51,7 @@ pub struct Checked {
 
 /// The first glibc release that requires the DT_RELR marker (57292f5741).
 const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
-/// The version that serves as the marker.
+/// The marker: the version that an object with DT_RELR must need.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
 /// Objects in the order in which the loader checks them: the program, then its list. With dlopen,

@@ -35,7 +35,7 @@ impl Query<'_> {
         show(self.library_name(file))
     }
 
-    /// Evidence about one of the files, with how it came into the process.
+    /// Evidence about one loaded file: its path, and the reason why the process loads it.
     pub(super) fn copy(&self, loaded: Loaded) -> Evidence {
         let (root, module) = loaded.at;
         let closure = self.closure(root);

@@ -61,7 +61,7 @@ no known origin. If the list contains variables that the file does not set, it m
 names the first such variable.
 ";
 
-/// Upper bound for the names without a candidate in the evidence of a finding.
+/// Maximum number of names without a candidate that a finding lists as evidence.
 const MOST_NAMED: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -209,8 +209,9 @@ impl<'a> Drift<'a> {
         files.into_iter().filter_map(solve).collect()
     }
 
-    /// Unlisted archives that define undefined symbols of libraries, if the merged archive refers
-    /// to these symbols.
+    /// Findings about archives that are neither listed nor merged, but that define undefined
+    /// symbols of libraries or are needed for them. Only symbols to which the merged archive
+    /// refers count.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

@@ -177,7 +177,8 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
     out
 }
 
-/// A standalone code object or bundle whose file name has another target.
+/// A finding about a standalone code object or bundle if its file name has a target for which it
+/// has no code.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
     // A kpack file may be named after a family of GPUs.

@@ -1,4 +1,4 @@
-//! `image-span`: an object that is almost too large for 32-bit displacements.
+//! `image-span`: an object whose size is near or above the reach of 32-bit displacements.
 
 use super::{Query, Rule};
 use crate::catalogue::SIZE;
@@ -99,7 +99,7 @@ fn largest(object: &Object) -> Vec<String> {
 }
 
 /// The larger of two spans, in bytes: from the start of code to the end of data, and from the start
-/// of data to the end of code.
+/// of data to the end of code. `None` without code or without data.
 fn apart(sections: &[Section]) -> Option<u64> {
     let extent = |is_code: bool| {
         let some = || sections.iter().filter(move |section| section.is_code == is_code);

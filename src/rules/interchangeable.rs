@@ -64,8 +64,8 @@ pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> 
     are_dispatch || are_unwinder || of_one_libc(query, a, b)
 }
 
-/// True if either definition will do: two vague ones (see [`are_alike`]), or two strong instances
-/// of a template.
+/// True if either definition will do: two vague ones (see [`are_alike`]), or two instances of a
+/// template with the same type and, unless they are functions, the same size.
 fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
     let may_stand = || {
         let is_function = elf::SymbolType(old.kind) == elf::STT_FUNC;
@@ -142,7 +142,7 @@ fn taken_class(name: &[u8]) -> Option<&[u8]> {
 }
 
 /// The class or namespace of a function, as its mangled name spells it: `4Base6Object` in
-/// `_ZN4Base6Object4nameEv`. `None` for templates and operators.
+/// `_ZN4Base6Object4nameEv`. `None` for templates, operators, constructors and destructors.
 fn class(name: &[u8]) -> Option<&[u8]> {
     let inner = name.strip_prefix(b"_ZN")?;
     let Nested { whole, last, rest } = nested(inner.strip_prefix(b"K").unwrap_or(inner))?;

@@ -1,7 +1,7 @@
 //! `interposed-symbol`: a reference binds to a definition other than the expected one. An object
 //! expects its own definition, or the one that it would find if it were loaded alone. The binding
 //! query (`bind::query`) finds names that several objects of a scope define. `interchangeable` says
-//! which of them are harmless.
+//! which of these duplicates are harmless.
 
 use super::copies::Loaded;
 use super::interchangeable::{self, Taken};
@@ -89,7 +89,7 @@ const MOST: usize = 20;
 struct Pair {
     symbols: BTreeMap<Box<[u8]>, Interposed>,
     roots: Vec<RootId>,
-    /// The definitions under the first entry point, in scope order.
+    /// The files of the winner and the loser, as the first entry point loads them.
     copies: Vec<Loaded>,
 }
 
@@ -98,7 +98,7 @@ struct Interposed {
     kind: &'static str,
     /// The file that refers to it.
     referrer: FileId,
-    /// True if both definitions have the same type and size.
+    /// True if both definitions have the same type and size, and the size is not 0.
     alike: bool,
     /// st_size of the loser and of the winner, if they are data and differ.
     sizes: Option<(u64, u64)>,
@@ -238,7 +238,8 @@ fn note<'q>(
     }
 }
 
-/// The loser and the winner: the definition that the referrer has or would find alone, and the one
+/// The loser and the winner, if the reference is interposed. The loser is the referrer's own
+/// definition, else the one that it would bind to if it were loaded alone. The winner is the one
 /// that it binds to.
 fn interposed<'d>(
     alone: &mut Alone<'_, '_>,

@@ -135,7 +135,7 @@ struct Candidates {
     involved: IdSet<FileId>,
     /// For files whose soname, without version, is shared: a number that stands for that name.
     stems: FastMap<FileId, usize>,
-    /// Pairs whose samples share names.
+    /// Pairs whose samples share at least [`SHARED`] names.
     alike: FastSet<Two>,
 }
 

@@ -5,7 +5,8 @@
 /// The parts of the name of a function, a variable or a vtable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Parts<'n> {
-    /// The enclosing classes and namespaces, without tags; empty for a global name.
+    /// The enclosing classes and namespaces, without tags; empty for a global name. The scope of
+    /// a vtable includes its class.
     pub(super) scope: Vec<u8>,
     /// The last component, with template arguments and without tags; `TV` for a vtable.
     pub(super) member: Vec<u8>,
@@ -127,7 +128,8 @@ struct Component {
     is_std: bool,
 }
 
-/// One component: a name preceded by its length, `St`, a constructor, destructor or operator.
+/// One component: a name preceded by its length, `St`, an abbreviation such as `Ss`, a constructor,
+/// destructor or operator.
 fn component(text: &[u8]) -> Option<Component> {
     let end = match text {
         [b'S', b't', ..] => return Some(Component { end: 2, is_std: true }),

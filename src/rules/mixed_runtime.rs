@@ -76,7 +76,7 @@ enum Kind {
     Twice,
     /// A libc with the loader of another build. The field is the libc's own loader.
     Loader(FileId),
-    /// Two of [`KINDS`], by index.
+    /// Two runtimes of one row of [`KINDS`]. The field is the index of the row.
     Kinds(usize),
 }
 

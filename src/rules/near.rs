@@ -1,9 +1,9 @@
 //! Near misses: definitions in the scope of an entry point that nearly fit an undefined symbol.
 //! They have the same name with another version, tag or parameter list. If there are none, other
-//! members of its class or namespace are listed. One pass over the tables of the scopes serves all
-//! symbols; without undefined symbols there is no pass. `undefined-symbol` adds near misses as
-//! evidence, and `why` shows them. The view `archive` and its rules look up members of archives in
-//! the same way.
+//! members of the symbol's class or namespace are listed. One pass over the tables of the scopes
+//! serves all symbols; without undefined symbols there is no pass. `undefined-symbol` adds near
+//! misses as evidence, and `why` shows them. The view `archive` and its rules look up members of
+//! archives in the same way.
 
 use super::mangled::{Parts, first_component, leading_name, parts, vtable_component};
 use crate::audit::Audit;
@@ -205,7 +205,7 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes }
     }
 
-    /// Scans shared objects, and definitions in archives that [`Wanted`] selected.
+    /// Scans shared objects, and those definitions of archive members that [`Wanted`] selected.
     pub(crate) fn in_link(
         wanted: &Wanted,
         objects: impl Iterator<Item = (FileId, &'a Object)>,
@@ -224,7 +224,8 @@ impl<'a> NearMisses<'a> {
 
     /// The definitions nearest to one symbol of an object for `target`, among all files, the
     /// nearest first. They exclude definitions with the same name, version and machine: the caller
-    /// knows why the linker did not take those.
+    /// knows why the linker did not take those. If nothing else is near, the result has
+    /// definitions for another machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &Definition<'a>| match (target, definition.target) {

@@ -20,7 +20,8 @@ fn target(audit: &Audit, finding: &Finding) -> Option<Target> {
     })
 }
 
-/// Adds near misses to findings without a candidate.
+/// Adds near misses to findings about references of archive members. Findings that already have a
+/// candidate or a near miss are left out.
 pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     if audit.library.members() == 0 {
         return;

@@ -156,7 +156,7 @@ impl<'a> Query<'a> {
         &self.audit.diagnosis.versions
     }
 
-    /// Objects at which the loader stops.
+    /// Errors at which the loader stops.
     pub(super) fn stopped(&self) -> &'a [Stopped] {
         &self.audit.diagnosis.stopped
     }
@@ -181,7 +181,7 @@ impl<'a> Query<'a> {
         self.audit.resolver.loaders.get(closure.root.loader)
     }
 
-    /// Configuration files that loaders of entry points could not use, each once.
+    /// Defects in the configuration files of loaders and in the caches of packages, each once.
     pub(super) fn config_faults(&self) -> Vec<&'a ConfigDefect> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
         let own = loaders.flat_map(|loader| &loader.config_faults);
@@ -221,8 +221,8 @@ impl<'a> Query<'a> {
         &self.audit.library
     }
 
-    /// The members that refer to an undefined symbol, in the archive that the object was linked
-    /// from.
+    /// The members that refer to an undefined symbol, in the archive that the object was probably
+    /// linked from; `None` if no archive refers to it.
     pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
         let traces: &'a Traces = &self.explained.traces;
         traces.get(&(file, symbol.to_vec()))
@@ -277,9 +277,9 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names with definitions in several libraries in the scope of an entry point that are not
-    /// interchangeable, and the definition to which each reference of a library binds. For rules
-    /// that declare `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names that several libraries in the scope of an entry point define, unless the definitions
+    /// are interchangeable. Each name has the references of libraries to it, and the definitions
+    /// to which they bind. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }
@@ -302,7 +302,7 @@ impl<'a> Query<'a> {
         &self.audit.missing_dlopens
     }
 
-    /// The search paths of audited objects, each object once. For rules that declare
+    /// The suspect search path entries of audited objects, each object once. For rules that declare
     /// `Wants::SEARCH_ENTRIES`.
     pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
         self.audit.search_entries.iter().map(|(file, entries)| (*file, entries))
@@ -370,7 +370,7 @@ impl<'a> Query<'a> {
         &self.audit.problems
     }
 
-    /// Files of any type whose names match patterns of a policy.
+    /// Paths of files, of any content, whose names a policy may require.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }
@@ -391,7 +391,7 @@ impl<'a> Query<'a> {
         self.audit.given_files()
     }
 
-    /// Links to directories, with their targets.
+    /// Links to directories, with the real paths of their targets.
     pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.linked
     }

@@ -68,7 +68,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// True if the required file exists below the given directory, or anywhere if there is none.
+/// True if the required file exists below the directory `given`, or anywhere if `given` is `None`.
 pub(super) fn is_there(
     query: &Query<'_>,
     required: &RequiredFile,

@@ -61,7 +61,7 @@ pub(super) fn pattern(required: &RequiredPackage) -> Option<Pattern> {
     Pattern::path(&format!("**/{}Config.cmake", required.name)).ok()
 }
 
-/// Packages with the required name below the given directory, or anywhere if there is none.
+/// Packages with the required name below the directory `given`, or anywhere if `given` is `None`.
 fn packages<'a>(
     query: &Query<'a>,
     required: &RequiredPackage,
@@ -74,8 +74,8 @@ fn packages<'a>(
     query.package_text().cmake.iter().filter(is_it).collect()
 }
 
-/// True if a package with the required name exists below the given directory, or anywhere if there
-/// is none.
+/// True if a package with the required name exists below the directory `given`, or anywhere if
+/// `given` is `None`.
 pub(super) fn is_met(
     query: &Query<'_>,
     required: &RequiredPackage,
@@ -110,7 +110,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The parts of a package that its consumers do not get.
+/// Findings about the package, or about its required components, that find_package does not find.
 fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -> Findings {
     let name = show(required.name.as_bytes());
     let about = |what: String, component: Option<&str>| {
@@ -132,8 +132,8 @@ fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -
     named.collect()
 }
 
-/// Packages and components for which the evaluation cannot decide if they are found, as findings of
-/// `rule`.
+/// Findings of `rule` about required packages and components: the evaluation cannot decide if
+/// find_package finds them.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for required in asked(query.policy()) {

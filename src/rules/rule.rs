@@ -122,8 +122,8 @@ impl Rule {
         }
     }
 
-    /// Sets the keys, besides the path, that findings of the rule can have, by the names that
-    /// waivers use. A waiver that selects by another key is an error.
+    /// Sets the keys that findings of the rule can have besides the path, named as in waivers. A
+    /// waiver that selects by another key is an error.
     pub(super) const fn keys(self, keys: &'static [&'static str]) -> Self {
         Self { keys: Some(keys), ..self }
     }
@@ -169,7 +169,8 @@ impl Rule {
         Known { id: id.as_str(), group, level, keys, is_built: true }
     }
 
-    /// The default level of the rule, or `incomplete` for rules about input, for pages and tables.
+    /// The default level of the rule as pages and tables show it: `incomplete` for rules about
+    /// input.
     pub fn default_name(&self) -> &'static str {
         if self.group.is_input { "incomplete" } else { self.level.name() }
     }
@@ -185,7 +186,8 @@ impl Rule {
         matches!(self.check, Check::Diff)
     }
 
-    /// The optional facts that the rule needs in this run; none if it is not enabled.
+    /// The optional facts that the rule needs in this run; none if it is not enabled or has
+    /// nothing to check.
     pub(super) fn wanted(&self, plan: &Plan) -> Wants {
         if (self.asked)(plan) && self.counts(plan) { self.wants } else { Wants::NONE }
     }

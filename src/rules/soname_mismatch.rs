@@ -104,7 +104,7 @@ fn finding(
     finding
 }
 
-/// Names of audited files, limited to the sonames in `asked`, by directory and file name.
+/// Names of audited files, as pairs of directory and file name. Only the sonames in `asked` count.
 fn names<'q>(query: &'q Query<'_>, asked: &[ExpectedName<'q>]) -> FastSet<(&'q Path, &'q [u8])> {
     let sonames: FastSet<&[u8]> = asked.iter().map(|one| one.soname).collect();
     let mut out = FastSet::default();

@@ -99,7 +99,7 @@ impl Query<'_> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Candidates that define the symbol `name`, libraries first, without the file `not`.
+    /// Candidates that define the symbol `name`, programs last, without the file `not`.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -157,7 +157,7 @@ impl Query<'_> {
         self.installed().libraries(name, target).map(evidence).collect()
     }
 
-    /// The members that refer to a symbol, in the archive that the object was linked from.
+    /// The members that refer to a symbol, in the archive that the object was probably linked from.
     pub(super) fn traced(&self, file: FileId, symbol: &[u8]) -> Vec<Evidence> {
         let Some(traced) = self.trace(file, symbol) else { return Vec::new() };
         let library = &self.library();

@@ -83,7 +83,7 @@ fn beside(path: &Path, pattern: &[u8]) -> PathBuf {
     path.parent().map_or_else(|| pattern.to_path_buf(), |dir| dir.join(pattern))
 }
 
-/// The files that a pattern of glob(3) matches, in byte order.
+/// The files that a pattern of glob(3) matches, sorted component by component.
 fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.components().filter_map(|part| match part {

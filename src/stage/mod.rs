@@ -275,7 +275,7 @@ impl Tree for StagedTree {
         self.merged.origin(path)
     }
 
-    /// Links of a stage to entries of the sysroot are skipped: those entries are not installed.
+    /// Skips links of a stage to entries of the sysroot: the stages do not contain those entries.
     fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         let mut unknown = Ok(());
         // The walk reports a link whose target does not exist.

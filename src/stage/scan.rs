@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// A library of one directory.
 pub(super) struct Library {
-    /// Its soname, or its file name if it has none.
+    /// Its soname, or its file name if it has none or if `is_link` is true.
     pub(super) soname: Vec<u8>,
     /// The file name.
     pub(super) name: OsString,

@@ -21,7 +21,7 @@ pub(super) struct Lister<'t> {
     tree: &'t dyn Tree,
     /// Directories that are walked, with links resolved.
     walked: Vec<PathBuf>,
-    /// Given paths, with links resolved.
+    /// Given directories, with links resolved.
     given: Vec<PathBuf>,
     /// True while the lister lists the targets of links.
     is_linked: bool,
@@ -91,8 +91,8 @@ impl<'t> Lister<'t> {
             walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
         };
         let mut todo = vec![top.to_path_buf()];
-        // procfs is listed only if the given directory is in it, not behind a link or mounted
-        // below.
+        // A file system of the kernel, such as procfs, is listed only if the given directory is in
+        // it, not if it is behind a link or mounted below.
         let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
             if !all && self.tree.is_of_kernel(&dir) {

@@ -80,7 +80,7 @@ impl MemTree {
         self.put(path.as_ref(), Entry::Special(special))
     }
 
-    /// Regular files in byte order of their paths.
+    /// Regular files in the order of `Path`, which compares component by component.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.entries
             .iter()

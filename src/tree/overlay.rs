@@ -53,7 +53,7 @@ pub struct MountError {
 struct Moved {
     /// The path of each directory in the merged tree, by its path in the upper tree.
     to: FastMap<PathBuf, PathBuf>,
-    /// By path in the merged tree: the upper directories that moved to that path, in byte order.
+    /// By path in the merged tree: the upper directories that moved to that path, sorted.
     at: FastMap<PathBuf, Vec<PathBuf>>,
 }
 
@@ -99,7 +99,7 @@ impl Staged {
 struct Merged {
     /// Directories of the upper tree; the one of the same path, if any, is first.
     upper: Vec<PathBuf>,
-    /// True if the lower tree has a directory of the same path.
+    /// True if the lower tree has a directory of the same path that the upper tree does not hide.
     lower: bool,
 }
 

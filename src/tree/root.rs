@@ -48,7 +48,7 @@ impl Root {
     }
 
     /// Opens a path inside, which must contain no links. A link that was inserted meanwhile is not
-    /// followed.
+    /// followed. Without openat2, this holds only for the last component.
     pub(super) fn open_real(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;

@@ -51,7 +51,7 @@ pub struct Visit<'a, C> {
     pub keeps_met: bool,
 }
 
-/// Lists all entries below `given` (files and directories) with `threads` workers; `seen` counts
+/// Reads the files in `given`, and walks its directories with `threads` workers. `seen` counts
 /// entries for a progress line.
 pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     tree: &dyn Tree,
