@@ -46,8 +46,8 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The paths of a run for another command line; `PATH...` if they are more than three or cannot be
-/// typed.
+/// The stages and paths of a run, for another command line. `PATH...` if there are none or more
+/// than three, if one cannot be typed, or with `--files-from`.
 fn typed_paths(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, listed, .. } = subject.plan;

@@ -186,7 +186,7 @@ fn describe(group: &Group<'_>) -> Vec<String> {
     lines
 }
 
-/// A number of bytes, in words.
+/// A number of bytes as text, in B, kB or MB.
 fn size(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),
