@@ -229,7 +229,7 @@ impl<'a> Files<'a> {
         best
     }
 
-    /// Other spellings of a name, by the files beside its configuration file.
+    /// Other spellings of a name: in upper case, and as files beside its configuration file begin.
     fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
         let mut out = vec![name.to_ascii_uppercase()];
         let beside = self.names(path.parent().unwrap_or(path));
@@ -241,7 +241,8 @@ impl<'a> Files<'a> {
         out
     }
 
-    /// The result for a request by a package at the depth `asked`; `None` for one by a consumer.
+    /// The result for a request. `asked` is the depth of the package that makes the request, or
+    /// `None` if a consumer makes it.
     fn evaluated(
         &mut self,
         path: &Path,
