@@ -247,9 +247,9 @@ impl<'a> Scope<'a> {
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
     /// have made: the number of checked files with that name, or of given directories that contain
     /// the path, whichever is larger. It is unlimited if such a directory is outside of packages or
-    /// contains a store, and 0 if the rule did not run or the file was not fully read. If the rule
-    /// depends on entry points and the run does not cover the package, only files that no longer
-    /// name the symbol or library count.
+    /// contains a store, and 0 if the rule did not run or could not check the file. If the result
+    /// of the rule depends on entry points and the run does not cover the package, only files that
+    /// no longer name the symbol or library count.
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

@@ -1,7 +1,7 @@
 //! Views: each answers one question about a finished audit, for the command of the same name. A
-//! view is one folder: `mod.rs` makes a small typed result from the [`Audit`], and each other file
-//! writes it in one format. A view opens no file itself: it calls `audit` for facts that are still
-//! to be read.
+//! view is one folder: `mod.rs` makes a small typed result from the [`Audit`], and the files with
+//! the name of a format (`human`, `json`) write it. A view opens no file itself: it calls `audit`
+//! for facts that are still to be read.
 //!
 //! [`Audit`]: crate::audit::Audit
 

@@ -69,7 +69,7 @@ struct ArchiveOut<'a> {
     members: Vec<MemberOut<'a>>,
 }
 
-/// The packages that install an archive.
+/// The packages of an archive.
 #[derive(Serialize)]
 struct OwnerOut<'a> {
     path: Text<'a>,

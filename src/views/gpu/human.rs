@@ -51,8 +51,8 @@ struct Group<'a> {
     members: usize,
 }
 
-/// Writes each file with its containers and targets. Without `-v`, code objects in one directory
-/// share an entry, and so do the members of an archive that has many.
+/// Writes each file with its containers and targets. Without `-v`, code objects and bundles in one
+/// directory share an entry, and so do the members of an archive that has many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {

@@ -70,7 +70,8 @@ pub struct Edge {
     pub rpath_of: Option<FileId>,
     /// The reason for the need.
     pub tag: Tag,
-    /// True if this need loaded `to` under `root`, false if `to` was loaded before.
+    /// True if this need loaded `to` under `root`, false if `to` was loaded before. Meaningless if
+    /// `to` is `None`.
     pub loads: bool,
     /// Paths that the search skipped, in order.
     pub tried: Vec<Tried>,

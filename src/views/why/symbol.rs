@@ -88,7 +88,7 @@ pub struct Requester {
     pub weak: bool,
     /// True if the file defines the symbol itself.
     pub defined: bool,
-    /// Its binding under each entry point that loads the file.
+    /// Its bindings under the entry points that load the file.
     pub bound: Vec<Bound>,
     /// Definitions that nearly fit, if `check` reports the reference.
     pub near: Vec<Near>,
