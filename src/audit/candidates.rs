@@ -180,7 +180,7 @@ fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
 #[derive(Default)]
 struct Listed {
     entries: usize,
-    /// Names of files that contain `.so` or are wanted.
+    /// File names that contain `.so` or are wanted.
     files: Vec<OsString>,
     /// Directories that belong to the prefix.
     dirs: Vec<PathBuf>,
