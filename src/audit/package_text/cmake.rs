@@ -45,12 +45,13 @@ const ANSWER: usize = 256;
 /// Maximum number of evaluations in a run; further packages are unknown.
 const MOST_PACKAGES: usize = 20_000;
 
-/// A configuration file that was not evaluated to its end, with the reason.
+/// A configuration file whose evaluation reached a limit or could not be decided, with the reason.
 pub type Undecided = (PathBuf, &'static str);
 
 /// Evaluates each configuration file that was given by name or that CMake would find. The second
-/// list holds the files whose evaluation did not finish. Adds the header directories that these
-/// files and their dependencies name to `dirs`.
+/// list holds the files whose evaluation reached a limit or could not be decided; files that cannot
+/// be read are added to `problems`. Adds the header directories that the files and their
+/// dependencies name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
