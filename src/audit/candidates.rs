@@ -148,8 +148,8 @@ pub fn named_below(
     out
 }
 
-/// The shared objects below `prefix` by file name, and other files with one of `names`. All
-/// directories of one depth are listed at once.
+/// The files below `prefix` whose name contains `.so` or is one of `names`, by name. At most
+/// `MOST_OF_NAME` are kept for a name. All directories of one depth are listed at once.
 fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
     let mut out = Listing::default();
     let mut todo = vec![prefix.to_path_buf()];
@@ -180,7 +180,7 @@ fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
 #[derive(Default)]
 struct Listed {
     entries: usize,
-    /// Shared objects and files with a wanted name.
+    /// File names that contain `.so` or are wanted.
     files: Vec<OsString>,
     /// Directories that belong to the prefix.
     dirs: Vec<PathBuf>,

@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Most databases of a run. ROCm 6 has about 100.
+/// Maximum number of databases of a run. ROCm 6 has about 100.
 const MOST: usize = 10_000;
 /// MIOpen's directory in a prefix (`MIOPEN_SYSTEM_DB_PATH`).
 const MIOPEN: &str = "share/miopen/db";

@@ -27,8 +27,9 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds and reads the candidates. Each is resolved as an entry point, because the libraries
-    /// that it loads may define symbols that the missing library would have brought.
+    /// Finds and reads the candidates. Each that is not audited is resolved as an entry point,
+    /// because the libraries that it loads may define symbols that the missing library would have
+    /// brought.
     pub(super) fn libraries(
         &mut self,
         facts: &SharedFacts<'_, '_>,

@@ -1,6 +1,6 @@
 //! The stage between binding and the rules. Each undefined symbol is explained by a missing
-//! library, or assumed to be defined by a host program, or reported as a finding.
-//! `crate::diagnosis` decides this; this module reads the facts for the decision.
+//! library, or assumed to be defined by a host program or a library of the system, or reported as a
+//! finding. `crate::diagnosis` decides this; this module reads the facts for the decision.
 
 use super::archives;
 use super::binding::Bound;

@@ -127,8 +127,8 @@ fn runtime(corpus: &Corpus, closure: &Closure) -> Option<Runtime> {
     closure.in_scope().find_map(|(_, file)| Runtime::at(file, &corpus.files[file].real))
 }
 
-/// Adds one data set for each program or library that names kpack files. Returns the paths of all
-/// these kpack files.
+/// Adds one data set for each program or library that names existing kpack files. Returns the paths
+/// of these kpack files.
 fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<PathBuf> {
     let mut all = BTreeSet::new();
     let (mut sets, mut unknown) = (Vec::new(), Vec::new());
@@ -181,7 +181,7 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
 }
 
 /// The kpack files that match a path with a placeholder for the GPU, with the targets in their
-/// names. `None` if their directory cannot be listed.
+/// names. `None` if their directory exists but cannot be listed.
 fn kpack_files(tree: &dyn Tree, pattern: &Path) -> Option<Vec<(PathBuf, Option<TargetId>)>> {
     let (dir, name) = (pattern.parent()?, pattern.file_name()?);
     let names = match list(tree, dir, true) {

@@ -40,9 +40,10 @@ use std::sync::Arc;
 /// their tables. Debian's 59,000 packages have fewer libraries in default directories.
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: usize = 512 << 20;
-/// Files read in parallel between two checks of the byte bound.
+/// Number of files read in parallel between two checks of the byte bound.
 const AT_ONCE: usize = 256;
-/// Most libraries, and most programs, reported for one object or one missing library.
+/// Maximum number of libraries, and of programs, that are reported for one object or one missing
+/// library.
 const MOST: usize = 3;
 
 /// The candidates of the system.
@@ -149,7 +150,8 @@ struct Hit {
 }
 
 impl Search<'_> {
-    /// Runs the search; `None` if no rule wants it or there is nothing to look up.
+    /// Runs the search. `None` if no rule wants it, if a policy has a whitelist, if every file is
+    /// an entry point, or if there is nothing to look up.
     pub(super) fn run(self) -> Option<Installed> {
         let is_asked = self.plan.rule_wants.holds(Wants::INSTALLED)
             && !self.plan.policy.is_closed()
@@ -204,8 +206,8 @@ impl Search<'_> {
         out
     }
 
-    /// Names of missing libraries to look up. Skipped are paths, names that a file below the prefix
-    /// has, and libraries that store items need.
+    /// Names of missing libraries to look up. Paths, names that a file below the prefix has, and
+    /// needs of store items are skipped.
     fn missing(&self) -> Vec<&[u8]> {
         let mut out: Vec<&[u8]> = Vec::new();
         for one in &self.diagnosis.missing {

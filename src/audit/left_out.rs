@@ -1,5 +1,5 @@
 //! Files with more needs or unbound symbols than the audit checks. The rule `undecided` reports
-//! these files, and a baseline line about them is never stale.
+//! these files. Baseline lines about them are never stale, except those of input rules.
 
 use super::Audit;
 use crate::bind::MOST_REPORTS;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub const LIBC_NONSHARED: &[&[u8]] =
     &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
 
-/// The libraries loaded together with an object.
+/// The libraries that are loaded together with some objects.
 pub struct Libraries<'a> {
     objects: Vec<&'a Object>,
 }
@@ -32,8 +32,8 @@ impl Libraries<'_> {
     }
 }
 
-/// The references of a linked object. If `versioned` is set, the object is an input of a link: a name
-/// with a version is spelled `name@version`, as linkers do.
+/// The undefined references of a linked object. If `versioned` is set, the object is an input of a
+/// link: a name with a version is spelled `name@version`, as linkers do.
 pub fn link_references(object: &Object, versioned: bool) -> Vec<(Box<[u8]>, SymbolKind)> {
     let references = object.references.iter().filter_map(|reference| {
         let kind = match reference.kind {

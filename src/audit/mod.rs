@@ -122,7 +122,7 @@ pub struct Audit {
     inferred: Inferred,
     /// Candidates of the system for undefined symbols and missing libraries.
     pub installed: Installed,
-    /// Paths that the walk could not read.
+    /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
     pub totals: Totals,

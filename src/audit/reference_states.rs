@@ -1,6 +1,7 @@
 //! The state of each undefined reference under each entry point. It is one of three: `check`
-//! reports it, a missing library explains it, or a program is assumed to define it. The diagnosis
-//! summarises the states per object; a view about one symbol needs them per entry point.
+//! reports the reference, a missing library explains it, or a host program or a library of the
+//! system is assumed to define it. The diagnosis summarises the states per object; a view about one
+//! symbol needs them per entry point.
 
 use super::binding::Bound;
 use super::{Audit, source};

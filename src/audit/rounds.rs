@@ -1,6 +1,6 @@
-//! The loop of a stage over missing facts: the stage returns them, the collector reads them, the
-//! stage runs again. A round that answers no need would repeat forever. That is an internal error,
-//! and ends the run.
+//! The loop of a stage over missing facts: the stage returns them, the collector reads them, and
+//! the stage runs again. A round that answers no need would repeat forever. That is an internal
+//! error, and ends the run.
 
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need};

@@ -1,5 +1,5 @@
 //! The entries of DT_RPATH and DT_RUNPATH of audited objects, and the directories that they name.
-//! Each directory is probed once, and none is listed.
+//! The directories are probed, not listed, and their states are cached.
 
 use super::binding::Resolved;
 use crate::diagnosis::Site;

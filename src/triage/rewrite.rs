@@ -1,5 +1,5 @@
-//! Rewrites a baseline. Comments and reasons stay, in their order; stale lines are removed. New
-//! lines are added only on request, and the run always lists them.
+//! Rewrites a baseline. Stale lines are removed; the other lines and all comments stay, in their
+//! order. New lines are added only on request, and the run always lists them.
 
 use super::baseline::{Baseline, BaselineLine, line};
 use super::lines::{Asker, Lines};
@@ -20,7 +20,7 @@ pub struct Rewrite {
     pub left_out: usize,
 }
 
-/// The baseline after a run with this result. `known` is the baseline that the run used.
+/// The baseline after a run with the result `triage`. `known` is the baseline that the run used.
 pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
     let new = without_line(known, triage);

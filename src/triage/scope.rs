@@ -36,11 +36,12 @@ pub struct Scope<'a> {
     /// Names of dependencies outside of the audited files, with their files. Only some rules check
     /// them.
     dependencies: FastMap<Below, Vec<FileId>>,
-    /// File names after they were shortened to the soname.
+    /// Locations of files whose name was shortened to the soname.
     cut: FastSet<Below>,
     /// Files that were read only in part: the absence of a finding about them proves nothing.
     partial: FastSet<FileId>,
-    /// Given directories below their prefixes. The package `None` stands for all packages.
+    /// Given directories, each as package and path below the prefix. The package `None` stands for
+    /// all packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
     /// Locations that could not be read.
     blind: FastSet<Below>,
@@ -112,7 +113,7 @@ impl<'s> ScopeNames<'s> {
     }
 
     /// True if the unused `waiver` could have matched: its rule ran, and its path matches a file
-    /// that was read. A waiver without a path needs a given directory instead.
+    /// that the rule checks. A waiver without a path needs a given directory instead.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {
@@ -216,8 +217,8 @@ impl<'a> Scope<'a> {
         cut.find(|at| self.cut.contains(at)).map(|at| of(&at)).unwrap_or_default()
     }
 
-    /// True if neither the file of a stale line nor another version of the library with the same
-    /// soname exists.
+    /// True if the run has neither the file of a stale line nor another version of the library with
+    /// the same soname. Always false for rules that are not about a file of a prefix.
     pub(super) fn lacks_file(&self, entry: &BaselineLine) -> bool {
         let is_of_file = rules::find(&entry.rule)
             .is_some_and(|rule| !rule.group.is_input && !WITHOUT_FILE.contains(&rule.id.as_str()));
@@ -244,9 +245,11 @@ impl<'a> Scope<'a> {
     }
 
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
-    /// have made: the audited files with that name, or the items of that package. It is unlimited
-    /// if a given directory outside of packages contains the path, and 0 if the rule did not run or
-    /// the file was not fully read.
+    /// have made: the number of checked files with that name, or of given directories that contain
+    /// the path, whichever is larger. It is unlimited if such a directory is outside of packages or
+    /// contains a store, and 0 if the rule did not run or could not check the file. If the result
+    /// of the rule depends on entry points and the run does not cover the package, only files that
+    /// no longer name the symbol or library count.
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

@@ -134,7 +134,7 @@ impl<'a> Waiving<'a> {
         asked.flat_map(findings).collect()
     }
 
-    /// Number of waivers outside the scope of this run.
+    /// Number of waivers outside the scope of this run, without those of built-in policies.
     pub(super) fn elsewhere(&self, names: &ScopeNames<'_>) -> usize {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         waivers

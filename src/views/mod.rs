@@ -1,7 +1,7 @@
 //! Views: each answers one question about a finished audit, for the command of the same name. A
-//! view is one folder: `mod.rs` makes a small typed result from the [`Audit`], and each other file
-//! writes it in one format. A view opens no file itself: it calls `audit` for facts that are still
-//! to be read.
+//! view is one folder: `mod.rs` makes a small typed result from the [`Audit`], and the files with
+//! the name of a format (`human`, `json`) write it. A view opens no file itself: it calls `audit`
+//! for facts that are still to be read.
 //!
 //! [`Audit`]: crate::audit::Audit
 
@@ -46,8 +46,8 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The paths of a run for another command line; `PATH...` if they are more than three or cannot be
-/// typed.
+/// The stages and paths of a run, for another command line. `PATH...` if there are none or more
+/// than three, if one cannot be typed, or with `--files-from`.
 fn typed_paths(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, listed, .. } = subject.plan;

@@ -45,12 +45,13 @@ const ANSWER: usize = 256;
 /// Maximum number of evaluations in a run; further packages are unknown.
 const MOST_PACKAGES: usize = 20_000;
 
-/// A configuration file that was not evaluated to its end, with the reason.
+/// A configuration file whose evaluation reached a limit or could not be decided, with the reason.
 pub type Undecided = (PathBuf, &'static str);
 
 /// Evaluates each configuration file that was given by name or that CMake would find. The second
-/// list holds the files whose evaluation did not finish. Adds the header directories that these
-/// files and their dependencies name to `dirs`.
+/// list holds the files whose evaluation reached a limit or could not be decided; files that cannot
+/// be read are added to `problems`. Adds the header directories that the files and their
+/// dependencies name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -229,7 +230,7 @@ impl<'a> Files<'a> {
         best
     }
 
-    /// Other spellings of a name, by the files beside its configuration file.
+    /// Other spellings of a name: in upper case, and as files beside its configuration file begin.
     fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
         let mut out = vec![name.to_ascii_uppercase()];
         let beside = self.names(path.parent().unwrap_or(path));
@@ -241,7 +242,8 @@ impl<'a> Files<'a> {
         out
     }
 
-    /// The result for a request by a package at the depth `asked`; `None` for one by a consumer.
+    /// The result for a request. `asked` is the depth of the package that makes the request, or
+    /// `None` if a consumer makes it.
     fn evaluated(
         &mut self,
         path: &Path,

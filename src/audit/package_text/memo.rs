@@ -1,5 +1,5 @@
-//! Results of evaluated packages. A result holds for another request if the packages that enclose
-//! it answer each question of the evaluation in the same way.
+//! Results of evaluated packages. A result also holds for a later equal request if the packages
+//! that enclose that request answer each question of the evaluation in the same way.
 
 use crate::cmake::{Answer, Manner, Outcome, Scope, Sought};
 use crate::id::FastMap;
@@ -76,8 +76,8 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// A known result that holds for a request of the package that is being evaluated, and the
-    /// number of answers that were compared.
+    /// A known result for the request `key` that also holds if the innermost package makes it, and
+    /// the number of answers that were compared.
     pub(super) fn get(&self, key: &Key) -> (Option<Arc<Outcome>>, usize) {
         let mut compared = 0;
         for (seen, outcome) in self.known.get(key).into_iter().flatten() {
@@ -99,7 +99,7 @@ impl Memo {
         self.open.len()
     }
 
-    /// The configuration file of the package that is being evaluated.
+    /// The configuration file of the innermost package that is being evaluated.
     pub(super) fn innermost(&self) -> Option<&Path> {
         self.open.last().map(|open| open.path.as_path())
     }
@@ -161,7 +161,7 @@ impl Memo {
         answer
     }
 
-    /// The answer of the innermost scope that has one.
+    /// The answer of the innermost scope that has one; `Absent` if none has.
     fn answer(&self, sought: &Sought) -> Answer {
         let scopes = self.open.iter().rev().filter_map(|open| open.scope.as_ref());
         let mut answers = scopes.filter_map(|scope| scope.answer(sought));

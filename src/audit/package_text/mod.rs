@@ -79,9 +79,10 @@ pub struct PackageText {
     pub pkg_config: Vec<PkgConfigFile>,
     /// CMake packages.
     pub cmake: Vec<CMakePackage>,
-    /// Configuration files that were not evaluated to their end, with the reason.
+    /// Configuration files whose evaluation reached a limit or could not be decided, with the
+    /// reason.
     pub undecided: Vec<Undecided>,
-    /// Defects in other text files: missing paths, and libraries that a wrapper adds to every link.
+    /// Defects in other text files: missing paths, and flags that are added to every link.
     pub loose: Vec<TextPath>,
     /// Headers that installed headers include and that do not exist.
     pub headers: Vec<MissingHeader>,

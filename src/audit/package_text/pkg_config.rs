@@ -72,8 +72,9 @@ const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
 /// Maximum number of package files, or of store items, that are followed from one file.
 const MOST_FOLLOWED: usize = 4096;
 
-/// Checks all package files that were given or that the walk found in directories named
-/// `pkgconfig`. Adds the header directories that these files and their requirements name to `dirs`.
+/// Checks the package files that were given, and those that the walk found in directories named
+/// `pkgconfig`, except `*-uninstalled.pc`. Adds the header directories that these files and their
+/// requirements name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -306,7 +307,7 @@ impl Known<'_> {
         out
     }
 
-    /// A walked package that provides the name of a requirement.
+    /// The first walked package, by path, that satisfies a requirement by its `Provides` field.
     fn provider(&mut self, wanted: &Requirement) -> Option<PathBuf> {
         if self.provided.is_none() {
             let mut paths: Vec<PathBuf> = self.by_name.values().flatten().cloned().collect();
@@ -341,8 +342,9 @@ impl Known<'_> {
         dirs.flat_map(|dir| place.paths(&without_dots(dir))).collect()
     }
 
-    /// Directories of `-L` flags of a file and of all its public requirements; `None` if any of
-    /// these is unknown.
+    /// Directories of `-L` flags of a file and of its public requirements, direct or not. `None` if
+    /// a requirement is unmet, a file has a defect, a directory is relative, or there are too many
+    /// files. Requirements that cannot be read are skipped.
     fn library_dirs(&mut self, path: &Path, content: &Arc<PkgConfig>) -> Option<Vec<PathBuf>> {
         let (mut out, mut met) = (Vec::new(), FastSet::default());
         let mut todo = vec![(path.to_path_buf(), Arc::clone(content))];
@@ -404,6 +406,8 @@ impl Known<'_> {
     }
 
     /// True if a path does not exist, and belongs to the package or lies in a directory for builds.
+    /// In a moved tree, all paths belong to the package. Paths in `VOLATILE` do not, unless the
+    /// package itself lies there.
     fn is_missing_path(&mut self, place: &Place, path: &Path) -> bool {
         let is_own = place.own.iter().any(|own| path.starts_with(own)) || place.base.is_some();
         let is_judged = is_build(place, path)

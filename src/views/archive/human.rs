@@ -111,7 +111,7 @@ fn more(hidden: usize, style: Style, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The packages that install an archive, in words.
+/// The packages of an archive, in words; `None` if none is known.
 fn packages(owner: &ArchiveOwner) -> Option<String> {
     let ArchiveOwner { package, pkg_config, cmake, .. } = owner;
     repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())

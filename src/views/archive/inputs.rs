@@ -96,7 +96,7 @@ pub(super) struct Inputs {
     pub(super) archives: Vec<(ArchiveId, PathBuf)>,
     /// The archives that may be added.
     pub(super) candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All archives in the order typed, for lld's tables.
+    /// All archives in the order typed, for lld's tables; empty if the order does not count.
     pub(super) typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects between `--start-lib` and `--end-lib`, which are extracted like members.
     pub(super) lazy: FastSet<ArchiveId>,

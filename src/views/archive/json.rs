@@ -42,7 +42,8 @@ struct InstalledOut<'a> {
     archives: Vec<BrokenOut<'a>>,
 }
 
-/// An archive that cannot be linked. Its names are also in `undefined` and `unknown`.
+/// An archive with undefined or unknown names. The lists `undefined` and `unknown` of the whole
+/// answer have these names too.
 #[derive(Serialize)]
 struct BrokenOut<'a> {
     archive: Text<'a>,
@@ -68,7 +69,7 @@ struct ArchiveOut<'a> {
     members: Vec<MemberOut<'a>>,
 }
 
-/// The packages that install an archive.
+/// The packages of an archive.
 #[derive(Serialize)]
 struct OwnerOut<'a> {
     path: Text<'a>,

@@ -44,7 +44,8 @@ pub fn archive_stats(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) 
     Ok(())
 }
 
-/// `ARCHIVE(MEMBER)`, with the archive as typed.
+/// `ARCHIVE(MEMBER)` with the archive as typed. For an object between `--start-lib` and
+/// `--end-lib`, its path as typed.
 fn name(view: &Archive, library: &ArchiveSet, member: MemberId) -> Vec<u8> {
     let archive = library.archive_of(member);
     let typed = view.archives.iter().chain(&view.candidates);

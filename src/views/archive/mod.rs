@@ -97,7 +97,7 @@ pub struct Archive {
     pub archives: Vec<(ArchiveId, PathBuf)>,
     /// The archives that may be added to the link, as typed if their order counts.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
-    /// All typed archives in order, for lld's tables.
+    /// All typed archives in order, for lld's tables; empty if the order does not count.
     typed: Vec<(ArchiveId, PathBuf)>,
     /// Objects that are extracted like members.
     lazy: FastSet<ArchiveId>,
@@ -194,7 +194,8 @@ impl Archive {
         Ok(out)
     }
 
-    /// True if a name stays undefined. With `--all-members`, undefined names are not an error.
+    /// True if a name stays undefined. Always false with `--all-members`: undefined names are then
+    /// not an error.
     pub fn fails(&self) -> bool {
         !self.all_members && !self.coverage.undefined.is_empty()
     }

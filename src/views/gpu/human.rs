@@ -51,8 +51,8 @@ struct Group<'a> {
     members: usize,
 }
 
-/// Writes each file with its containers and targets. Without `-v`, code objects in one directory
-/// share an entry, and so do the members of an archive that has many.
+/// Writes each file with its containers and targets. Without `-v`, code objects and bundles in one
+/// directory share an entry, and so do the members of an archive that has many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
@@ -186,7 +186,7 @@ fn describe(group: &Group<'_>) -> Vec<String> {
     lines
 }
 
-/// A number of bytes, in words.
+/// A number of bytes as text, in B, kB or MB.
 fn size(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),

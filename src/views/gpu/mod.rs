@@ -36,7 +36,7 @@ pub struct Gpu {
 pub struct Scope {
     /// The entry point; `None` for all files.
     pub root: Option<PathBuf>,
-    /// The HIP runtime.
+    /// The HIP runtime that the entry point loads, if any; `None` for all files.
     pub runtime: Option<PathBuf>,
     /// The patches of the HIP runtime that are assumed.
     pub profile: Profile,
@@ -135,7 +135,7 @@ fn asked(plan: &Plan, target: Option<&TargetId>) -> Option<Vec<TargetId>> {
     Some(targets.into_iter().collect()).filter(|targets: &Vec<_>| !targets.is_empty())
 }
 
-/// All processors for which some unit has code.
+/// All processors for which one of `units` has code.
 fn all_targets(audit: &Audit, units: &[Unit]) -> Vec<TargetId> {
     let all = units.iter().flat_map(|unit| audit.devices.offers(*unit));
     let all: BTreeSet<TargetId> = all.map(|o| TargetId::any(&o.target.processor)).collect();

@@ -52,11 +52,11 @@ impl Tag {
 /// One need of one file.
 #[derive(Debug)]
 pub struct Edge {
-    /// The first entry point under which the need finds this file.
+    /// The first entry point under which the need leads to `to`.
     pub root: RootId,
     /// True if the need finds another file under the first entry point that loads `from`.
     pub differs: bool,
-    /// The file that has the need.
+    /// The file that has the need; for a preloaded object, the entry point.
     pub from: FileId,
     /// The needed name, as written in the file.
     pub name: StrId,
@@ -70,7 +70,8 @@ pub struct Edge {
     pub rpath_of: Option<FileId>,
     /// The reason for the need.
     pub tag: Tag,
-    /// True if this need loaded `to` under `root`, false if `to` was loaded before.
+    /// True if this need loaded `to` under `root`, false if `to` was loaded before. Meaningless if
+    /// `to` is `None`.
     pub loads: bool,
     /// Paths that the search skipped, in order.
     pub tried: Vec<Tried>,

@@ -10,8 +10,8 @@ pub(super) struct TypedName<'n> {
 }
 
 impl<'n> TypedName<'n> {
-    /// The possible readings of `typed`: the plain name, then `NAME@VERSION`, `NAME@@VERSION` and
-    /// `NAME, version VERSION`.
+    /// The possible readings of `typed`: the plain name, then the name with the version, if `typed`
+    /// is `NAME@VERSION`, `NAME@@VERSION` or `NAME, version VERSION`.
     pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
         let whole = Self { name: typed, version: None };
         let is_split = |(name, version): &(&[u8], &[u8])| !name.is_empty() && !version.is_empty();

@@ -52,7 +52,7 @@ pub struct Requester {
     pub how: FoundBy,
     /// The object whose DT_RPATH found it.
     pub rpath_of: Option<FileId>,
-    /// All entry points under which the need finds this file.
+    /// The entry points of the answer under which the need leads to `to`.
     pub roots: Vec<RootId>,
     /// The chain from the first entry point to the requester, both included.
     pub chain: Vec<FileId>,
@@ -73,7 +73,7 @@ impl Requester {
 /// The answer about a library.
 #[derive(Debug)]
 pub struct Library {
-    /// The files with the name, in byte order of their paths.
+    /// The files, in byte order of their paths.
     pub providers: Vec<Provider>,
     /// The needs, in byte order of the paths of their files.
     pub requesters: Vec<Requester>,

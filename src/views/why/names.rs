@@ -38,8 +38,8 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedName
     names
 }
 
-/// The raw names of functions `name` outside of all classes and namespaces. `name` must not be a
-/// raw name itself.
+/// The raw names of the functions called `name` outside of all classes and namespaces. Empty if
+/// `name` reads like a demangled name.
 pub(super) fn functions(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedNames {
     let mut names = RequestedNames::default();
     let text = std::str::from_utf8(name).ok().filter(|text| !reads_demangled(text));
@@ -262,7 +262,7 @@ pub(super) fn most_edits(text: &str) -> usize {
 }
 
 /// The number of edits between two names, ignoring case; `None` if it exceeds `most`. If `b` starts
-/// with `a`, the distance is 1.
+/// with `a` and `most` is not 0, the distance is 1.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     if most > 0 && b.starts_with(a) {
         return Some(1);

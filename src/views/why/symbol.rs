@@ -27,7 +27,8 @@ pub struct Provider {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// True if links against the file use this version, which is then written with `@@`.
+    /// True if links against the file use this definition. Its version, if any, is then written
+    /// with `@@`.
     pub default: bool,
     /// The binding of the definition.
     pub bind: Bind,
@@ -87,7 +88,7 @@ pub struct Requester {
     pub weak: bool,
     /// True if the file defines the symbol itself.
     pub defined: bool,
-    /// Its binding under each entry point that loads the file.
+    /// Its bindings under the entry points that load the file.
     pub bound: Vec<Bound>,
     /// Definitions that nearly fit, if `check` reports the reference.
     pub near: Vec<Near>,
@@ -96,7 +97,7 @@ pub struct Requester {
 /// A definition that nearly fits a reference.
 #[derive(Debug)]
 pub struct Near {
-    /// The file of the scope.
+    /// The file that defines it.
     pub file: FileId,
     /// The raw name.
     pub symbol: Vec<u8>,

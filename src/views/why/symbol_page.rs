@@ -1,5 +1,5 @@
 //! The page of a symbol: its names, definitions in lookup order, then the references and their
-//! bindings, with undefined ones first.
+//! bindings. Strong undefined references come first.
 
 use super::human::{Cell, Page, column, display};
 use super::symbol::{self, Bind, Bound, Symbol};
@@ -172,7 +172,7 @@ impl Page<'_> {
         }
         self.heading("referred to by")?;
         let mut sorted: Vec<&symbol::Requester> = symbol.requesters.iter().collect();
-        // Undefined references come first.
+        // Strong undefined references come first.
         sorted.arrange_by_key(|r| r.weak || r.bound.iter().all(|bound| bound.provider.is_some()));
         let shown = &sorted[..sorted.len().min(self.most())];
         let column = column(self.style, shown.iter().map(|r| self.path(r.file)));

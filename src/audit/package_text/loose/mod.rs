@@ -1,7 +1,7 @@
 //! Checks paths in text files that programs read or run. These are scripts, flags of compiler
 //! wrappers, specs of GCC, manifests of Vulkan, EGL and OpenCL loaders, units, desktop files,
-//! libtool archives, and search paths of Python and ldconfig. Only paths in the prefix or store of
-//! the text file are checked, and only if their meaning is certain.
+//! libtool archives, and search paths of Python and ldconfig. A missing path is reported only if it
+//! lies in the prefix or store of the text file, and only if its meaning is certain.
 
 mod places;
 mod specs;
@@ -20,7 +20,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// A defect in a text file: a missing path, or a flag that a wrapper adds to every link.
+/// A defect in a text file: a missing path, a directory without device bitcode, or a flag that a
+/// wrapper or a specs file adds to every link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextPath {
     /// The text file.
@@ -40,8 +41,8 @@ pub struct TextPath {
 pub enum TextPathKind {
     /// The path does not exist.
     Missing,
-    /// A path in a clang resource directory that does not exist. The value is an existing resource
-    /// directory of the same major version.
+    /// A missing path in a resource directory of clang. The value is another resource directory of
+    /// the same major version.
     ResourceDir(PathBuf),
     /// A directory for device bitcode that does not exist or holds no `ocml.bc`.
     Bitcode,
@@ -236,7 +237,8 @@ impl Judge<'_> {
         }
     }
 
-    /// A resource directory of clang beside one that does not exist: `18` for `18.0.0`.
+    /// The first other resource directory of clang beside `dir` with the same major version: `18`
+    /// for `18.0.0`.
     fn other_resource(&self, dir: &Path) -> Option<PathBuf> {
         let above = dir.parent()?;
         let version = dir.file_name()?.as_bytes();
@@ -298,7 +300,8 @@ impl Judge<'_> {
         true
     }
 
-    /// The interpreter of a script, and the program that a wrapper script starts with `exec`.
+    /// Checks a line of a script: the interpreter, the program that a wrapper script starts with
+    /// `exec`, and directories of device libraries.
     fn script(&mut self, line: &[u8]) {
         if self.line == 1 {
             let line = line.strip_prefix(b"#!").unwrap_or(line).trim_ascii();

@@ -96,8 +96,8 @@ impl Archive {
     }
 }
 
-/// An entry for each archive of `found`, except those that are part of another one; they are in its
-/// `parts`.
+/// An entry for each archive of `found`. An archive whose members are all in another one has no
+/// entry: it is in the `parts` of that archive.
 fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<Broken> {
     let library = &audit.library;
     let archives: Vec<ArchiveId> = found.iter().map(|one| one.archive).collect();

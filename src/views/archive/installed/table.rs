@@ -1,4 +1,4 @@
-//! `archive --self` as a table: a row for each archive that cannot be linked.
+//! `archive --self` as a table: a row for each archive with undefined or unknown names.
 
 use super::super::Archive;
 use super::{Installed, human};
