@@ -26,7 +26,11 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     }
     // A file of size zero may have content, like the files of procfs: up to 1 MiB of it is read.
     let room = usize::try_from(len.max(1 << 20)).map_err(|_| too_large())?;
-    handle.read_new(room, 0).map_err(|error| plain(&error))
+    let bytes = handle.read_new(room, 0).map_err(|error| plain(&error))?;
+    if len == 0 && bytes.len() == room {
+        return Err("has size zero and more than 1 MiB of content".to_owned());
+    }
+    Ok(bytes)
 }
 
 /// Reads the first `most` bytes of the file at `path`; `None` for a directory. The error is the
