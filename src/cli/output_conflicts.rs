@@ -132,7 +132,8 @@ fn identity(stat: Stat) -> (u64, u64) {
 }
 
 /// Files and directories that the run reads, by device and inode: audited and searched paths, the
-/// file of `--files-from`, and policies.
+/// files of `--files-from`, `--nix-closure` and `--replaces`, and policies. A deps list is omitted,
+/// because `fix` may write its new version in place.
 fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
     let mut add = |tree: &dyn Tree, path: &Path, used: Use| {
@@ -150,7 +151,8 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, 
     let found = !shared.isolated && shared.policy.is_empty();
     let found = found.then_some(Path::new(policy::FOUND));
     let policies = shared.policy.iter().map(Path::new).chain(found);
-    let named = shared.files_from.as_deref().into_iter().chain(policies);
+    let lists = [&shared.files_from, &shared.nix_closure, &shared.replaces];
+    let named = lists.into_iter().flatten().map(PathBuf::as_path).chain(policies);
     named.for_each(|path| add(&DiskTree::new(), path, Use::Named));
     read
 }

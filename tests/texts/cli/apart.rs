@@ -58,6 +58,7 @@ fn no_output_goes_over_what_is_read() {
         (vec!["broken", "--write-baseline", "broken/known"], "this run audits its directory"),
         (vec!["--files-from", "list", "-o", "json=broken/libbroken.so"], "this run audits it\n"),
         (vec!["--files-from", "list", "-o", "json=list"], "this run reads it"),
+        (vec!["--staged", "fine", "--replaces", "list", "-o", "json=list"], "this run reads it"),
         (vec!["fine", "--policy", "policy.toml", "-o", "json=policy.toml"], "this run reads it"),
         (vec!["fine", "-o", "json=linkaudit.toml"], "this run reads it"),
         (vec!["fine", "--lib-path", "places", "-o", "json=places/x"], "for archives"),
