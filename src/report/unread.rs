@@ -19,7 +19,8 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// One line for each `Evidence::how`, directory and package, after that `how`.
+/// One line for each combination of `Evidence::how`, directory and package, as pairs of that
+/// `how` and the line.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,
     verbose: bool,

@@ -1,4 +1,4 @@
-//! A file from which an entry point starts.
+//! The file of an entry point, and the name by which it is started or opened.
 
 use crate::id::FileId;
 

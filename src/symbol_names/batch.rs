@@ -4,7 +4,7 @@
 
 use super::{Added, Growing, SHARDS, Shard, id, split};
 
-/// Names that one thread is about to add. Its memory is reused.
+/// Names that one thread is about to add. The buffers are reused for the next batch.
 #[derive(Debug, Default)]
 pub struct Batch {
     text: Vec<u8>,

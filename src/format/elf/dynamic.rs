@@ -54,8 +54,8 @@ pub(super) struct Dynamic {
     pub(super) pltrelsz: u64,
     /// True if DT_PLTREL is DT_RELA.
     pub(super) plt_is_rela: bool,
-    /// True if entry sizes or DT_PLTREL have values at which the loader aborts (the assertions of
-    /// `elf/get-dynamic-info.h`).
+    /// True if DT_PLTREL, DT_RELAENT or DT_RELENT has a value at which the loader aborts (the
+    /// assertions of `elf/get-dynamic-info.h`), or if DT_SYMENT is wrong.
     pub(super) absurd: bool,
     pub(super) relr: bool,
     /// DT_INIT_ARRAYSZ, in bytes.

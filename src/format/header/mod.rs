@@ -49,8 +49,8 @@ fn blanks(text: &[u8]) -> &[u8] {
 }
 
 /// The includes that every C++ compiler for Linux reaches when it reads the file, except
-/// `#include_next`. Empty if the file cannot be compiled, because every compiler reaches an
-/// `#error` or the conditions are not balanced, and if a condition is too long or nested too deep.
+/// `#include_next`. Empty if every compiler reaches an `#error`, if the conditions are not
+/// balanced, or if a condition is too long or nested too deep.
 pub fn certain(text: &[u8]) -> Vec<Include> {
     let mut reader = Reader::default();
     for directive in Directives::new(text) {

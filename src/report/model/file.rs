@@ -234,7 +234,7 @@ pub struct Archive {
     pub path: Arc<Path>,
     /// Number of members; `None` if they were not read.
     pub members: Option<usize>,
-    /// Number of members without a readable object, such as bitcode.
+    /// Number of members in intermediate language, whose references are unknown.
     pub opaque: Option<usize>,
     /// Number of names that its members refer to and that no audited file defines.
     pub references: Option<usize>,
