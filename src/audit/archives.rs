@@ -61,16 +61,16 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
     objects().filter(|_| size <= MOST_UNASKED).map(|(file, _)| file).collect()
 }
 
-/// If the run is about archives (`plan.members`), reads the members of all archives, and the
-/// symbols of start files and of the objects given by name. Later steps look up `unbound` names in
-/// them. Verification of a fix looks up all references of each object with an undefined reference.
+/// For a run that is about archives: reads the members of all archives, and the symbols of start files
+/// and of the objects given by name. Later steps look up `unbound` names in them. Verification of a
+/// fix looks up all references of each object with an undefined reference.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
     unbound: &RequestedNames,
     bound: Bound<'_>,
-) -> Option<ArchiveSet> {
+) -> ArchiveSet {
     let is_wanted = |(file, facts): (FileId, &FileFacts)| {
         let wanted = match &facts.content {
             Content::Archive(_) => true,
@@ -85,21 +85,19 @@ pub(super) fn read_all(
         };
         wanted.then_some(file)
     };
-    plan.members.then(|| {
-        let wanted = corpus.files.entries().filter_map(is_wanted).collect();
-        // In a link, an archive may define any reference of a shared object, bound or not.
-        let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
-        let inputs = inputs.filter_map(FileFacts::object);
-        let referred = lacking(corpus, bound).chain(inputs).flat_map(|object| {
-            object.references.iter().map(|reference| object.reference_name(reference))
-        });
-        let asked = plan.symbols.iter().map(|name| &**name).chain(unbound.texts());
-        collector.expect(asked.chain(referred));
-        let starts = corpus.files.iter().filter(|facts| is_start_file(plan, facts));
-        let starts = starts.map(|facts| facts.typed.to_path_buf());
-        let lazy: Vec<PathBuf> = plan.link.iter().flatten().cloned().chain(starts).collect();
-        shelve(&lazy, corpus, collector, wanted)
-    })
+    let wanted = corpus.files.entries().filter_map(is_wanted).collect();
+    // In a link, an archive may define any reference of a shared object, bound or not.
+    let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
+    let inputs = inputs.filter_map(FileFacts::object);
+    let referred = lacking(corpus, bound).chain(inputs).flat_map(|object| {
+        object.references.iter().map(|reference| object.reference_name(reference))
+    });
+    let asked = plan.symbols.iter().map(|name| &**name).chain(unbound.texts());
+    collector.expect(asked.chain(referred));
+    let starts = corpus.files.iter().filter(|facts| is_start_file(plan, facts));
+    let starts = starts.map(|facts| facts.typed.to_path_buf());
+    let lazy: Vec<PathBuf> = plan.link.iter().flatten().cloned().chain(starts).collect();
+    shelve(&lazy, corpus, collector, wanted)
 }
 
 /// Objects with an undefined reference under some entry point.

@@ -55,7 +55,7 @@ impl Diagnosing<'_> {
         let read_all = |corpus: &mut Corpus, collector: &mut Collector<'_>| {
             archives::read_all(plan, corpus, collector, &unbound, bound)
         };
-        let library = if plan.members { facts.write(read_all) } else { None };
+        let library = plan.members.then(|| facts.write(read_all));
         let definitions = match &library {
             Some(library) => archives::definitions(library, &unbound),
             None => facts.archive_definitions(&unbound),

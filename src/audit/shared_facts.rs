@@ -47,7 +47,8 @@ impl<'f, 't> SharedFacts<'f, 't> {
         found
     }
 
-    /// Repeats `ask` until it lacks no fact. Files are read while the other stage goes on.
+    /// Repeats `ask` until it lacks no fact; it must not ask for members of archives. Files are read
+    /// while the other stage goes on.
     pub(super) fn until<T>(
         &self,
         rounds: &Rounds,

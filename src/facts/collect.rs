@@ -193,12 +193,13 @@ impl<'t> Collector<'t> {
     /// Reads the facts that `needs` name and adds them to the corpus. The order of `needs` does not
     /// matter.
     pub fn answer(&mut self, corpus: &mut Corpus, needs: Vec<Need>) {
+        let needs = sorted(needs);
         if needs.iter().any(|need| matches!(need, Need::Members(_))) {
             self.allow();
             let (tree, Reading { index, names, .. }) = (self.tree, self.reading);
             let (allowed, asked) = (&*self.allowed, &*self.asked);
             let source = Source { tree, allowed, index, names, asked };
-            members::answer(source, corpus, &sorted(needs.clone()));
+            members::answer(source, corpus, &needs);
         }
         let answers = self.look_up(corpus, needs);
         self.add(corpus, answers);

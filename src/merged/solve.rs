@@ -105,7 +105,8 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
     // A shared library is preferred to archives, but not to the parts of a merged archive.
     symbols.retain(|name| fat.is_some() || shared_definers(audit, file, name).next().is_none());
-    let root = root(audit, (file, object), &symbols);
+    let undefined = symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined));
+    let root = root(audit, (file, object), undefined.collect());
     let libraries = audit.libraries_of(&[file]);
     let output = Output { kind: output_kind(object), linker: None };
     let coverage = cover(&Question {
@@ -137,12 +138,12 @@ pub fn link_again(
     let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
     // The objects that it was linked from refer to names without versions.
     let symbols = link_references(object, false);
-    let first = Root { symbols, ..root(audit, (file, object), &BTreeSet::new()) };
-    let roots: Vec<Root> = std::iter::once(first)
-        .chain(needed.iter().filter_map(|library| audit.cover_root(*library, true)))
-        .collect();
-    let objects = needed.iter().map(|library| audit.corpus.files[*library].object());
-    let objects: Vec<Option<&Object>> = std::iter::once(Some(object)).chain(objects).collect();
+    let first = (root(audit, (file, object), symbols), Some(object));
+    let libraries = needed.iter().filter_map(|library| {
+        Some((audit.cover_root(*library, true)?, audit.corpus.files[*library].object()))
+    });
+    let (roots, objects): (Vec<Root>, Vec<Option<&Object>>) =
+        std::iter::once(first).chain(libraries).unzip();
     let libraries = audit.libraries_of(&[file]);
     let added = archives.iter().filter_map(|input| match input {
         Input::Archive(archive) => Some(*archive),
@@ -171,14 +172,18 @@ pub fn link_again(
 }
 
 /// The object as a root for `cover`: a linked file that refers to `symbols`.
-fn root(audit: &Audit, (file, object): (FileId, &Object), symbols: &BTreeSet<&[u8]>) -> Root {
+fn root(
+    audit: &Audit,
+    (file, object): (FileId, &Object),
+    symbols: Vec<(Box<[u8]>, SymbolKind)>,
+) -> Root {
     Root {
         path: Arc::clone(&audit.corpus.files[file].path),
         linked: true,
         input: false,
         lto: false,
         target: Some(object.header.target()),
-        symbols: symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined)).collect(),
+        symbols,
         hidden: Vec::new(),
     }
 }

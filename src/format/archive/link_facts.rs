@@ -47,12 +47,12 @@ impl Wanted<'_> {
     }
 
     /// True if the name of a symbol may be stored even if no wanted relocation refers to the
-    /// symbol.
-    fn symbol(self, is_undefined: bool, is_strong: bool, is_restricted: bool) -> bool {
+    /// symbol. A special one has restricted visibility, or is thread-local.
+    fn symbol(self, is_undefined: bool, is_strong: bool, is_special: bool) -> bool {
         match self {
             Self::All => true,
             Self::Names(names, _) => is_undefined && !names.is_empty(),
-            Self::Loaded(_) => is_strong && !is_undefined || is_restricted,
+            Self::Loaded(_) => is_strong && !is_undefined || is_special,
         }
     }
 

@@ -250,7 +250,14 @@ fn check(seed: u64, counts: &mut Counts) {
         // a name that only a member defines which it does not take, with a default version.
         let is_crash = output.status.code() == Some(139) || error.contains("signal");
         let mut lines = error.lines().filter(|line| line.contains("error: "));
-        let is_version = |line: &str| line.contains("undefined symbol: ") && line.contains("@@");
+        let is_weak = |name: &str| {
+            let weak = format!(".weak {name}\n");
+            case.sources.iter().any(|(_, text)| text.contains(&weak))
+        };
+        let is_version = |line: &str| {
+            let name = line.split_once("undefined symbol: ").and_then(|(_, n)| n.split_once("@@"));
+            name.is_some_and(|(name, _)| is_weak(name))
+        };
         let has_error = error.contains("error: ");
         if *linker == "mold" && is_crash
             || *linker == "ld.lld-19" && has_error && lines.all(is_version)
