@@ -49,13 +49,12 @@ pub(super) fn members(
             if is_own(name) { of_object.ordinary.contains(name) } else { all.contains(name) }
         });
         out.extend(mixed.map(|name| {
-            let name = show(library.text(name));
-            (
-                member,
-                format!(
-                    "uses {name} as a thread-local variable where others do not, or the reverse"
-                ),
-            )
+            let how = if is_own(&name) {
+                "as a thread-local variable, and the library uses it as an ordinary symbol"
+            } else {
+                "as an ordinary symbol, and another object as a thread-local variable"
+            };
+            (member, format!("uses {} {how}", show(library.text(name))))
         }));
     }
     out
