@@ -3,11 +3,15 @@
 
 use super::Audit;
 use crate::cover::{self, Coverage, Facts, Question, referring, refine, rivals};
-use crate::facts::{Content, members};
+use crate::facts::Content;
+use crate::facts::members::LinkFile;
 use crate::format::archive::{LinkFacts, Wanted};
 use crate::id::{FastMap, FastSet, FileId, MemberId};
 use crate::parallel;
 use crate::tree::Tree;
+
+/// Members of one archive that one thread reads.
+const TOGETHER: usize = 16;
 
 impl Audit {
     /// The sections and relocations of members; members that cannot be read are omitted.
@@ -18,15 +22,38 @@ impl Audit {
         wanted: Wanted<'_>,
     ) -> FastMap<MemberId, LinkFacts> {
         let library = &self.library;
+        let mut members = members.to_vec();
+        members.sort_unstable();
+        let is_of_one =
+            |a: &MemberId, b: &MemberId| library.archive_of(*a) == library.archive_of(*b);
+        let archives = members.chunk_by(is_of_one);
+        let parts: Vec<&[MemberId]> = archives.flat_map(|of| of.chunks(TOGETHER)).collect();
+        let found = parallel::map(&parts, |part| self.link_facts_of(tree, part, wanted));
+        found.into_iter().flatten().collect()
+    }
+
+    /// The same for members of one archive, which is opened once.
+    fn link_facts_of(
+        &self,
+        tree: &dyn Tree,
+        members: &[MemberId],
+        wanted: Wanted<'_>,
+    ) -> Vec<(MemberId, LinkFacts)> {
+        let library = &self.library;
+        let Some(first) = members.first() else { return Vec::new() };
+        let entry = library.entry(library.archive_of(*first));
+        let file = &self.corpus.files[entry.file];
+        let Some(open) = LinkFile::open(tree, file) else { return Vec::new() };
+        let is_archive = matches!(file.content, Content::Archive(_));
         let one = |member: &MemberId| {
-            let entry = library.entry(library.archive_of(*member));
-            let of = (&*entry.members, library.member(*member));
-            let file = &self.corpus.files[entry.file];
-            let is_archive = matches!(file.content, Content::Archive(_));
-            let found = members::link_facts(tree, file, is_archive.then_some(of), wanted)?;
-            Some((*member, found))
+            let found = if is_archive {
+                open.member((&entry.members, library.member(*member)), wanted)
+            } else {
+                open.object(wanted)
+            };
+            Some((*member, found?))
         };
-        parallel::map(members, one).into_iter().flatten().collect()
+        members.iter().filter_map(one).collect()
     }
 
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
@@ -53,7 +80,7 @@ impl Audit {
         };
         let root = |(file, root): (&FileId, &cover::Root)| {
             let file = &self.corpus.files[*file];
-            let read = || members::link_facts(tree, file, None, wanted);
+            let read = || LinkFile::open(tree, file)?.object(wanted);
             (!root.linked).then(read).flatten()
         };
         let mut facts = Facts {

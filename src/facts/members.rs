@@ -102,27 +102,40 @@ fn name_all(
         || open(tree, facts).is_some_and(|file| members.name_all(&file, &nameless, names).is_ok())
 }
 
-/// The facts for linking a member, or the relocatable object in `facts` if `member` is `None`. The
-/// result is `None` if they cannot be read, or if the member is not a `MemberKind::Object`. The
-/// member was read before, so the file of a thin archive's member may be in any directory.
-pub fn link_facts(
-    tree: &dyn Tree,
-    facts: &FileFacts,
-    member: Option<(&Members, &Member)>,
-    wanted: Wanted<'_>,
-) -> Option<LinkFacts> {
-    let handle = open(tree, facts)?;
-    let anywhere = [PathBuf::from("/")];
-    let open = |name: &[u8]| external(tree, &anywhere, &facts.path, name);
-    RANGES.with_borrow_mut(|ranges| {
-        let mut reader = Reader { wanted, ranges };
-        let found = match member {
-            None => reader.object(&handle),
-            Some((_, member)) if !matches!(member.kind, MemberKind::Object) => return None,
-            Some((members, member)) => reader.member(&handle, member.offset, members.thin, &open),
-        };
-        found.ok().flatten()
-    })
+/// A file that is open again to read the facts of its objects that a linker needs.
+pub struct LinkFile<'a> {
+    tree: &'a dyn Tree,
+    facts: &'a FileFacts,
+    handle: Handle,
+}
+
+impl<'a> LinkFile<'a> {
+    /// Opens a file that was read before; `None` if it has changed.
+    pub fn open(tree: &'a dyn Tree, facts: &'a FileFacts) -> Option<Self> {
+        Some(Self { tree, facts, handle: open(tree, facts)? })
+    }
+
+    /// The facts of the file itself, a relocatable object; `None` if they cannot be read.
+    pub fn object(&self, wanted: Wanted<'_>) -> Option<LinkFacts> {
+        let read = |reader: &mut Reader<'_>| reader.object(&self.handle).ok().flatten();
+        RANGES.with_borrow_mut(|ranges| read(&mut Reader { wanted, ranges }))
+    }
+
+    /// The facts of a member of the archive; `None` if they cannot be read, or if the member is not
+    /// a `MemberKind::Object`. The member was read before, so the file of a thin archive's member
+    /// may be in any directory.
+    pub fn member(&self, of: (&Members, &Member), wanted: Wanted<'_>) -> Option<LinkFacts> {
+        let (members, member) = of;
+        if !matches!(member.kind, MemberKind::Object) {
+            return None;
+        }
+        let anywhere = [PathBuf::from("/")];
+        let open = |name: &[u8]| external(self.tree, &anywhere, &self.facts.path, name);
+        RANGES.with_borrow_mut(|ranges| {
+            let mut reader = Reader { wanted, ranges };
+            reader.member(&self.handle, member.offset, members.thin, &open).ok().flatten()
+        })
+    }
 }
 
 /// Opens a file that was read before; `None` if it has changed.
