@@ -81,7 +81,8 @@ impl Audit {
         let root = |(file, root): (&FileId, &cover::Root)| {
             let file = &self.corpus.files[*file];
             let read = || LinkFile::open(tree, file)?.object(wanted);
-            (!root.linked).then(read).flatten()
+            // The sections of intermediate language do not tell what it refers to.
+            (!root.linked && !root.lto).then(read).flatten()
         };
         let mut facts = Facts {
             roots: files.iter().zip(question.roots).map(root).collect(),

@@ -3,9 +3,9 @@
 //!
 //! A linker keeps the sections of the entry point and of exported names, those that a linker script
 //! keeps, and all sections to which kept sections refer (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`,
-//! `bfd_elf_gc_sections`). In doubt a section is kept. A member that could not be read keeps all
-//! sections to which it refers. Each entry of an `.eh_frame` keeps its personality routine, even if
-//! its function is dropped.
+//! `bfd_elf_gc_sections`). In doubt a section is kept. An object that could not be read, or that is
+//! intermediate language, keeps all sections to which it refers. Each entry of an `.eh_frame` keeps
+//! its personality routine, even if its function is dropped.
 
 use super::object_facts::Facts;
 use super::{By, ENTRY, Linker, OutputKind, Question};
@@ -142,13 +142,7 @@ impl<'a> Marker<'a> {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
             names.extend(undefined.map(|(name, _)| &**name));
         }
-        // If a member could not be read, all its references count.
-        for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
-            if let By::Member(member) = by {
-                let symbols = question.library.symbols(*member);
-                names.extend(symbols.map(|(name, _)| question.library.text(name)));
-            }
-        }
+        names.extend(self.of_unread());
         if question.output.linker == Some(Linker::Gnu) {
             names.extend(self.marked_by_debuggers());
         }
@@ -172,6 +166,28 @@ impl<'a> Marker<'a> {
                 }
             }
         }
+    }
+
+    /// The names to which objects without facts may refer: all names in their symbol tables.
+    fn of_unread(&self) -> Vec<&'a [u8]> {
+        let question = self.question;
+        let mut out: Vec<&'a [u8]> = Vec::new();
+        for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
+            match by {
+                By::Member(member) => {
+                    let symbols = question.library.symbols(*member);
+                    out.extend(symbols.map(|(name, _)| question.library.text(name)));
+                }
+                By::Root(at) => {
+                    let root = question.roots.get(*at).filter(|root| !root.linked);
+                    let symbols = root.into_iter().flat_map(|root| &root.symbols);
+                    out.extend(symbols.map(|(name, _)| &**name));
+                }
+                By::Asked => {}
+            }
+        }
+        let link = question.link;
+        out.into_iter().map(|name| link.map_or(name, |link| link.reference(name))).collect()
     }
 
     /// The names `__start_SECTION` and `__stop_SECTION` to which debug sections refer. With GNU ld,

@@ -8,9 +8,10 @@ use crate::id::{FastMap, MemberId};
 /// Facts of roots, in their order, and of members.
 #[derive(Default)]
 pub struct Facts {
-    /// `None` for a linked root, or if the facts could not be read.
+    /// `None` for a linked root, for intermediate language, or if the facts could not be read.
     pub roots: Vec<Option<LinkFacts>>,
-    /// The facts of each member. Members that could not be read are absent.
+    /// The facts of each member. Members that could not be read or that have intermediate language
+    /// are absent.
     pub members: FastMap<MemberId, LinkFacts>,
 }
 

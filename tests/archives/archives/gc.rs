@@ -1,7 +1,7 @@
 //! `--gc-sections`: undefined names of sections that a linker drops are not reported. Random links
 //! with every kind of section that keeps others, made by lld 19, GNU ld and mold.
 
-use super::kit::{ar, archive, object, undefined};
+use super::kit::{ar, archive, object, run, undefined};
 use super::links::undefined_name;
 use crate::support::random::{Random, number};
 use crate::support::{Lab, clean, has, skip};
@@ -144,4 +144,41 @@ fn random_links_with_collected_sections() {
     }
     println!("{cases} links with --gc-sections, {} differences", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong[..wrong.len().min(40)].join("\n"));
+}
+
+/// Makes the relocations of a 64-bit object end beyond the end of the file.
+fn without_relocations(mut object: Vec<u8>) -> Vec<u8> {
+    let field = |object: &[u8], at: usize, len: usize| {
+        object[at..at + len].iter().rev().fold(0_usize, |all, byte| all * 256 + usize::from(*byte))
+    };
+    let (start, count) = (field(&object, 40, 8), field(&object, 60, 2));
+    for header in (0..count).map(|at| start + 64 * at) {
+        if field(&object, header + 4, 4) == 4 {
+            // Adds 64 KiB to `sh_size` of a SHT_RELA section.
+            object[header + 34] += 1;
+        }
+    }
+    object
+}
+
+/// References count even if the sections that have them are unknown.
+#[test]
+fn an_object_with_unknown_sections_keeps_those_to_which_it_refers() {
+    let lab = Lab::new();
+    object(&lab, "use.o", ".globl _start\n_start: .quad f\n");
+    let other = ".section .text.g,\"ax\"\n.globl g\ng: .quad unused\n";
+    let part = format!(".section .text.f,\"ax\"\n.globl f\nf: .quad missing\n{other}");
+    object(&lab, "part.o", &part);
+    ar(&lab, "rc", "liba.a", &["part.o"]);
+    let bytes = std::fs::read(lab.path("use.o")).expect("an object");
+    lab.write("damaged.o", without_relocations(bytes));
+    lab.write("lto.c", "void f(void); void _start(void) { f(); }\n");
+    let options = ["-flto", "-fno-fat-lto-objects", "-c", "lto.c"];
+    run(clean("gcc").current_dir(lab.root()).args(options));
+    for file in ["use.o", "damaged.o", "lto.o"] {
+        for (_, linker) in LINKERS {
+            let names = ours(&lab, linker, &[file, "liba.a"]);
+            assert_eq!(names, BTreeSet::from(["missing".to_owned()]), "{linker} {file}");
+        }
+    }
 }
