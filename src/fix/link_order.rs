@@ -26,12 +26,10 @@ pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> Referenc
             let strong = symbol.kind == SymbolKind::Strong;
             own.insert((archive, name));
             let (first, is_strong, alone) = definers.entry(name).or_insert((archive, strong, true));
-            if *first != archive {
-                if strong && !*is_strong {
-                    (*first, *is_strong, *alone) = (archive, true, true);
-                } else if strong == *is_strong {
-                    *alone = false;
-                }
+            if strong && !*is_strong {
+                (*first, *is_strong, *alone) = (archive, true, true);
+            } else if strong == *is_strong && *first != archive {
+                *alone = false;
             }
         }
     }

@@ -93,6 +93,35 @@ fn a_list_of_a_link_stays_in_link_order() {
     println!("lists of links: {} lists in link order", lists.len());
 }
 
+/// `f` has a weak and a strong definition in one archive, and a weak one in another.
+#[test]
+fn a_strong_definition_counts_after_a_weak_one() {
+    let lab = Lab::new();
+    let weak = "__attribute__((weak))";
+    object(&lab, "user.o", "int za(void); int user(void) { return za(); }");
+    object(&lab, "z.o", "int f(void); int za(void) { return f(); }");
+    object(
+        &lab,
+        "a1.o",
+        &format!("int x(void) {{ return 1; }} {weak} int f(void) {{ return 1; }}"),
+    );
+    object(&lab, "a2.o", "int f(void) { return 2; }");
+    object(&lab, "b.o", &format!("int y(void) {{ return 1; }} {weak} int f(void) {{ return 3; }}"));
+    archive(&lab, OsStr::new("parts/libz.a"), &["z.o"]);
+    archive(&lab, OsStr::new("parts/libb.a"), &["b.o"]);
+    tool(&lab, "cc -shared -o user.so user.o");
+    lab.write("list.cmake", "target_link_libraries(user PRIVATE a b)\n");
+    for members in [["a1.o", "a2.o"], ["a2.o", "a1.o"]] {
+        tool(&lab, "rm -f parts/liba.a");
+        archive(&lab, OsStr::new("parts/liba.a"), &members);
+        let new = emitted(&lab, "cmake-deps", &["--deps-list", "list.cmake"]);
+        assert_eq!(new, "target_link_libraries(user PRIVATE z a b)\n", "{members:?}");
+    }
+    let words = "-Lparts -lz -la -lb";
+    tool(&lab, &format!("cc -shared -fuse-ld=bfd -Wl,-z,defs -o new.so user.o {words}"));
+    assert!(lab.undefined("new.so").is_empty());
+}
+
 #[test]
 fn a_set_without_a_candidate_takes_no_name() {
     let lab = chain();
