@@ -3,7 +3,8 @@
 //! others; the loader's rules decide which symbols are then undefined.
 //!
 //! Fixes are verified together as long as there are no new errors, otherwise by halves, so that
-//! only a fix with new errors stays unverified. `propose` calls it.
+//! only a fix with new errors stays unverified. Beyond a limit, groups are not split, and other
+//! fixes of a group stay unverified too. `propose` calls it.
 
 use super::as_linked;
 use super::linkable::{Refusals, refusals};
@@ -18,8 +19,9 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Number of verifications after which no group of fixes is split. A group that then has new errors
-/// stays unverified. Fixes with members that linkers reject are excluded before.
+/// Number of verifications after which no group of fixes is split. Each part of an earlier split is
+/// still verified once. A group that then has new errors stays unverified. Fixes with members that
+/// linkers reject are excluded before.
 const MOST_LOOKS: usize = 100;
 
 /// The results of verification for each part of each solution.
@@ -38,6 +40,8 @@ struct Shown {
     after: BTreeSet<LoadError>,
     /// The errors that occur only with the fix.
     new: BTreeSet<LoadError>,
+    /// Number of other fixes in the group.
+    others: usize,
 }
 
 impl Proofs {
@@ -58,7 +62,13 @@ impl Proofs {
             1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        Some(format!("with the fix {}{more} would be undefined", show(name)))
+        let limit = format!(": the limit of {MOST_LOOKS} verifications is reached");
+        let (fixes, limit) = match shown.others {
+            0 => ("the fix".to_owned(), String::new()),
+            1 => ("this fix or another one".to_owned(), limit),
+            n => (format!("this fix or one of {n} others"), limit),
+        };
+        Some(format!("with {fixes} {}{more} would be undefined{limit}", show(name)))
     }
 }
 
@@ -115,7 +125,8 @@ impl Prover<'_> {
             self.settle(others);
             return;
         }
-        let shown = Arc::new(shown);
+        let others = steps.len().saturating_sub(1);
+        let shown = Arc::new(Shown { others, ..shown });
         let keys = steps.iter().map(|(solution, part)| (solution.file, part.first));
         self.proofs.shown.extend(keys.map(|key| (key, Arc::clone(&shown))));
     }
@@ -141,6 +152,6 @@ impl Prover<'_> {
         self.looks += 1;
         let after = self.audit.again(self.plan, self.tree, &edits);
         let new = after.difference(&self.before).cloned().collect();
-        Shown { edited: edits.into_keys().collect(), after, new }
+        Shown { edited: edits.into_keys().collect(), after, new, others: 0 }
     }
 }

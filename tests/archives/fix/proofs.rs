@@ -127,6 +127,37 @@ fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
     }
 }
 
+/// 64 members refer to `help`, which only `bin/a` loads; the last member is good. The good fix is
+/// not verified alone, because the limit is reached before.
+#[test]
+fn beyond_the_limit_no_fix_is_blamed_alone() {
+    let lab = Lab::new();
+    let odd: Vec<String> = (100..164).map(|at| format!("odd{at}")).collect();
+    let mut user = String::from("void zgood(void);\n");
+    for name in &odd {
+        user += &format!("void {name}(void);\n");
+        lab.write(
+            &format!("{name}.c"),
+            format!("void help(void); void {name}(void) {{ help(); }}"),
+        );
+    }
+    user += &format!("void *user[] = {{ {}, zgood }};\n", odd.join(", "));
+    lab.write("zgood.c", "void zgood(void) {}");
+    tool(&lab, "cc -c -fPIC odd*.c zgood.c; mkdir parts; ar rcs parts/libodd.a odd*.o zgood.o");
+    lab.so("lib/libhelp.so", "void help(void) {}", &[]);
+    lab.so("lib/libuser.so", &user, &[]);
+    let flags = ["-Wl,--no-as-needed", "-Llib", "-luser", "-Wl,-rpath,$ORIGIN/../lib"];
+    lab.exe("bin/a", "int main(void) { return 0; }", &[&flags[..], &["-lhelp"]].concat());
+    lab.exe("bin/b", "int main(void) { return 0; }", &flags);
+    let (status, found) = proofs(&lab, &["bin/a", "bin/b", "--lib-path", "parts"]);
+    assert_eq!((status, found.len()), (Some(1), 65));
+    let alone = format!("{:?}", "with the fix help would be undefined");
+    assert_eq!(found["odd100"], Err(alone));
+    let doubt = "with this fix or one of 8 others help would be undefined: the limit of 100 \
+                 verifications is reached";
+    assert_eq!(found["zgood"], Err(format!("{doubt:?}")));
+}
+
 /// A member that defines the wanted name, and a name that is defined already.
 #[test]
 fn what_no_linker_takes_is_not_proven() {
