@@ -83,7 +83,8 @@ fn beside(path: &Path, pattern: &[u8]) -> PathBuf {
     path.parent().map_or_else(|| pattern.to_path_buf(), |dir| dir.join(pattern))
 }
 
-/// The files that a pattern of glob(3) matches, sorted component by component.
+/// The files that a pattern of glob(3) matches. They are sorted as whole strings, as in the C
+/// locale. The locale in which ldconfig will run is unknown.
 fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.components().filter_map(|part| match part {
@@ -113,10 +114,10 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
             });
             names.extend(here.into_iter().map(|name| dir.join(name)));
         }
-        names.arrange();
         found = names;
     }
     found.retain(|path| tree.kind(path).is_ok());
+    found.arrange_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     found
 }
 
@@ -150,5 +151,19 @@ mod tests {
         assert!(
             !found.contains(&PathBuf::from("/gone")) && !found.contains(&PathBuf::from("/opt/d"))
         );
+    }
+
+    /// As `ldconfig -v -r DIR` lists them in the C locale: `a-b/` comes before `a/`.
+    #[test]
+    fn included_files_are_sorted_as_whole_paths() {
+        let mut tree = MemTree::default();
+        tree.file("/etc/ld.so.conf", &b"include c/*/*.conf c/*.conf\n"[..]);
+        let files = [("a/l", "/opt/1"), ("a-b/l", "/opt/2"), ("a", "/opt/3"), ("Z", "/opt/4")];
+        for (file, dir) in files {
+            tree.file(format!("/etc/c/{file}.conf"), dir.as_bytes());
+            tree.directory(dir);
+        }
+        let found = directories(&tree, &Interpreter::default());
+        assert_eq!(found, ["/opt/2", "/opt/1", "/opt/4", "/opt/3"].map(PathBuf::from));
     }
 }
