@@ -44,7 +44,8 @@ pub(super) struct Plugin<'a> {
 }
 
 /// Shared objects that may be plugins. Each has an undefined reference that no `[[host]]` entry
-/// provides.
+/// provides. An object that lacks only libraries is skipped, because a symbol of the program is the
+/// evidence.
 pub(super) fn plugins<'a>(
     source: DiagnosisInput<'a>,
     open: &Undefined,
@@ -61,7 +62,7 @@ pub(super) fn plugins<'a>(
         let may = closure.root.host.is_none()
             && closure.fatal().is_none()
             && closure.failures().iter().all(|failure| failure.file.is_none())
-            && (!list.is_empty() || closure.lacks_any())
+            && !list.is_empty()
             && (!is_versioned || is_private(source, closure, path))
             && !is_default(source, closure, path);
         if !may {
