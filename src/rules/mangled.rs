@@ -2,13 +2,14 @@
 //! names that differ only in parameters or `[abi:…]` tags. This is not a demangler: a name with an
 //! unsupported construct has no parts.
 
-/// The parts of the name of a function, a variable or a vtable.
+/// The parts of the name of a function, a variable, a vtable or a typeinfo.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Parts<'n> {
     /// The enclosing classes and namespaces, without tags; empty for a global name. The scope of
-    /// a vtable includes its class.
+    /// a vtable or typeinfo includes its class.
     pub(super) scope: Vec<u8>,
-    /// The last component, with template arguments and without tags; `TV` for a vtable.
+    /// The last component, with template arguments and without tags; `TV` for a vtable and `TI` for
+    /// a typeinfo.
     pub(super) member: Vec<u8>,
     /// True if there are tags anywhere before the parameters.
     pub(super) is_tagged: bool,
@@ -33,11 +34,17 @@ pub(super) fn first_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(component(rest)?.end)
 }
 
-/// The first component of the class of a vtable, and the text after it.
-pub(super) fn vtable_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = name.strip_prefix(b"_ZTV")?;
+/// The first component of the class of a vtable or typeinfo, and the text after it.
+pub(super) fn class_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (_, rest) = of_class(name)?;
     let rest = rest.strip_prefix(b"N").unwrap_or(rest);
     rest.split_at_checked(component(rest)?.end)
+}
+
+/// The kind of a vtable or typeinfo, `TV` or `TI`, and the text after it.
+fn of_class(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (kind, rest) = name.strip_prefix(b"_Z")?.split_at_checked(2)?;
+    [&b"TV"[..], b"TI"].contains(&kind).then_some((kind, rest))
 }
 
 /// The component at the start of `text`, if it is a name preceded by its length.
@@ -47,9 +54,9 @@ pub(super) fn leading_name(text: &[u8]) -> Option<&[u8]> {
 
 /// The parts of `name`; `None` if it has an unsupported construct.
 pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
-    if let Some(rest) = name.strip_prefix(b"_ZTV") {
-        // An undefined vtable means that its class's key function is missing: the members of the
-        // class are near it.
+    if let Some((kind, rest)) = of_class(name) {
+        // An undefined vtable or typeinfo means that the key function of its class is missing: the
+        // members of the class are near it.
         let (rest, is_nested) = match rest.strip_prefix(b"N") {
             Some(rest) => (rest, true),
             None => (rest, false),
@@ -58,7 +65,7 @@ pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
         let scope = path.components.concat();
         return Some(Parts {
             scope,
-            member: b"TV".to_vec(),
+            member: kind.to_vec(),
             is_tagged: path.is_tagged,
             qualifiers: b"",
             parameters: b"",
@@ -212,6 +219,7 @@ mod tests {
         is("_ZSt4endlIcEvv", "St", "4endlIcE", "vv");
         is("_ZTVN3geo5ShapeE", "3geo5Shape", "TV", "");
         is("_ZTV5Shape", "5Shape", "TV", "");
+        is("_ZTISt9exception", "St9exception", "TI", "");
         assert_eq!(parts(b"_ZNK5Color3rgbEi").map(|parts| parts.qualifiers), Some(&b"K"[..]));
         assert!(parts(b"_ZN5Color3rgbB5cxx11Ei").is_some_and(|parts| parts.is_tagged));
         assert_eq!(first_component(b"_ZNK5Color3rgbEi"), Some((&b"5Color"[..], &b"3rgbEi"[..])));
@@ -222,6 +230,9 @@ mod tests {
         for name in
             ["malloc", "_Z", "_ZN", "_ZN9", "_ZN5Col", "_ZN5ColorIiE", "_ZN99999999999999999999a"]
         {
+            assert_eq!(split(name), None, "{name}");
+        }
+        for name in ["_ZT", "_ZTI", "_ZTIPKc", "_ZTS5Shape"] {
             assert_eq!(split(name), None, "{name}");
         }
     }

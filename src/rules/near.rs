@@ -5,7 +5,7 @@
 //! misses as evidence, and `why` shows them. The view `archive` and its rules look up members of
 //! archives in the same way.
 
-use super::mangled::{Parts, first_component, leading_name, parts, vtable_component};
+use super::mangled::{Parts, class_component, first_component, leading_name, parts};
 use crate::audit::Audit;
 use crate::format::archive;
 use crate::format::elf::tables::Symbol;
@@ -125,22 +125,12 @@ impl Wanted {
     /// The names and keys of these undefined names.
     pub(crate) fn new<'n>(undefined: impl Iterator<Item = &'n [u8]>) -> Self {
         let mut out = Self::default();
-        let mut tables = Vec::new();
         for symbol in undefined {
             out.names.insert(symbol.to_vec());
             let parts = parts(symbol);
             out.keys.extend(parts.iter().flat_map(keys));
-            match (first_component(symbol), parts) {
-                (Some(lead), parts) => {
-                    out.first_components.entry_ref(lead.0).or_default().add(lead, parts.as_ref());
-                }
-                (None, Some(parts)) => tables.extend(vtable_component(symbol).zip(Some(parts))),
-                (None, None) => {}
-            }
-        }
-        for (lead, parts) in tables {
-            if let Some(seconds) = out.first_components.get_mut(lead.0) {
-                seconds.add(lead, Some(&parts));
+            if let Some(lead) = first_component(symbol).or_else(|| class_component(symbol)) {
+                out.first_components.entry_ref(lead.0).or_default().add(lead, parts.as_ref());
             }
         }
         out
@@ -354,7 +344,7 @@ fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Defi
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Wanted, first_component, keys, parts};
+    use super::{Key, Wanted, class_component, first_component, keys, parts};
     use crate::id::FastSet;
 
     const NAMES: &[&str] = &[
@@ -378,6 +368,8 @@ mod tests {
         "_ZTV5Color",
         "_ZTVN5Color5InnerE",
         "_ZTIN5Color5InnerE",
+        "_ZTISt9exception",
+        "_ZNKSt9exception4whatEv",
         "_ZSt4endlIcEvv",
         "_ZSt4endlIwEvv",
         "_ZStplIcEvv",
@@ -404,7 +396,8 @@ mod tests {
                 let all: FastSet<Key> =
                     [*first, *second].into_iter().filter_map(of).flat_map(|p| keys(&p)).collect();
                 let lead = |name: &str| first_component(name.as_bytes()).map(|(f, _)| f.to_vec());
-                let leads = [lead(first), lead(second)];
+                let class = |name: &str| class_component(name.as_bytes()).map(|(f, _)| f.to_vec());
+                let leads = [first, second].map(|name| lead(name).or_else(|| class(name)));
                 for name in NAMES {
                     let shares = lead(name).is_some() && leads.contains(&lead(name));
                     let expected = pair.contains(&name.as_bytes())

@@ -253,11 +253,21 @@ fn every_kind_of_near_miss() {
         "_ZN1A1hB5cxx11Ev",
         "_ZN1B4lostEv",
         "_ZN1C1xEv",
+        "_ZTV1D",
+        "_ZTIN1n1EE",
         "nowhere",
     ];
     let source: String = refers.iter().map(|name| format!(".quad {name}\n")).collect();
     object(&lab, "use.o", &source);
-    let defined = ["_ZN1A1fEl", "_ZN1A1gEv", "_ZN1A1hEv", "_ZN1B4keptEv", "unrelated"];
+    let defined = [
+        "_ZN1A1fEl",
+        "_ZN1A1gEv",
+        "_ZN1A1hEv",
+        "_ZN1B4keptEv",
+        "_ZN1D4keptEv",
+        "_ZNK1n1E4keptEv",
+        "unrelated",
+    ];
     let source: String =
         defined.iter().map(|name| format!(".globl {name}\n{name}: .quad 0\n")).collect();
     object(&lab, "def.o", &source);
@@ -282,6 +292,8 @@ fn every_kind_of_near_miss() {
         ("_ZN1A1hB5cxx11Ev", list(&["_ZN1A1hEv - libdef.a def.o: another [abi:…] tag"])),
         ("_ZN1B4lostEv", list(&["_ZN1B4keptEv - libdef.a def.o: same class or namespace"])),
         ("_ZN1C1xEv", list(&[])),
+        ("_ZTV1D", list(&["_ZN1D4keptEv - libdef.a def.o: same class or namespace"])),
+        ("_ZTIN1n1EE", list(&["_ZNK1n1E4keptEv - libdef.a def.o: same class or namespace"])),
         ("nowhere", list(&[])),
     ];
     let expected: BTreeMap<String, Vec<String>> =
