@@ -31,7 +31,8 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
         return installed(shared, options, start);
     }
     let is_ordered = is_ordered(options);
-    if options.archives.is_empty() && options.order.is_none() {
+    let has_files = !options.archives.is_empty() || !options.library.is_empty();
+    if !has_files && options.order.is_none() {
         bail!(
             "no archive given\nhelp: name one: linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so"
         );
@@ -44,16 +45,18 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
              program or object) or --root-symbol NAME, or list every reference with --all-members"
         );
     }
-    let order = options.order.iter().flatten();
+    let files = options.archives.iter().chain(options.order.iter().flatten());
     let typed: Vec<PathBuf> =
-        options.archives.iter().chain(order).chain(&options.root_object).cloned().collect();
+        files.chain(&options.root_object).chain(&options.library_path).cloned().collect();
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
-    let prepared = prepare_with(shared, &typed, &options.from, &tables)?;
+    let mut prepared = prepare_with(shared, &typed, &options.from, &tables)?;
+    // Only single files of these directories are inputs.
+    let dirs = prepared.plan.paths.split_off(typed.len() - options.library_path.len());
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
-    let (asked, plan) = ask(options, &prepared)?;
+    let (asked, plan) = ask(options, &prepared, &dirs)?;
     // Files that linker scripts name are also read.
     output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
     let progress = Progress::new(prepared.progress);
@@ -146,7 +149,7 @@ fn answer(
 /// True if the order of the files counts; lld's tables also require an order.
 fn is_ordered(options: &ArchiveOptions) -> bool {
     let tables = options.why_extract.is_some() || options.archive_stats.is_some();
-    let is_position = |typed: &Typed| matches!(typed, Typed::Position(_));
+    let is_position = |typed: &Typed| matches!(typed, Typed::Position(_) | Typed::Library(_));
     options.order.is_some()
         || options.linker.is_some()
         || tables
@@ -156,8 +159,12 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
 }
 
 /// The question, and the plan of the audit for it. Linker scripts are replaced by the files that
-/// they name.
-fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(ArchiveQuestion, Plan)> {
+/// they name, and each `-l` by its file in `dirs`.
+fn ask(
+    options: &ArchiveOptions,
+    prepared: &Prepared,
+    dirs: &[PathBuf],
+) -> Result<(ArchiveQuestion, Plan)> {
     let (archives, rest) = prepared.plan.paths.split_at(options.archives.len());
     let (order, objects) = rest.split_at(options.order.as_ref().map_or(0, Vec::len));
     let symbols: Vec<Box<[u8]>> = bytes(&options.root_symbol);
@@ -172,7 +179,7 @@ fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(ArchiveQuestion
     let mut paths: Vec<PathBuf> = objects.to_vec();
     let (mut lazy, mut names) = (None, symbols);
     if is_ordered(options) {
-        let link = link(options, prepared, (archives, order, objects))?;
+        let link = link(options, prepared, (archives, order, objects), dirs)?;
         paths.extend(link.items.iter().filter_map(Item::path).map(Path::to_path_buf));
         lazy = Some(link.lazy());
         names.extend(link.names());
@@ -202,6 +209,7 @@ fn link(
     options: &ArchiveOptions,
     prepared: &Prepared,
     (archives, order, objects): (&[PathBuf], &[PathBuf], &[PathBuf]),
+    dirs: &[PathBuf],
 ) -> Result<TypedLink> {
     let linker = options.linker.map_or_else(cover::Linker::default, linker);
     let is_lib = |typed: &Typed| matches!(typed, Typed::Position(Position::StartLib));
@@ -209,7 +217,9 @@ fn link(
         bail!("GNU ld has no --start-lib\nhelp: use --linker lld or --linker mold");
     }
     let mut items: Vec<Item> = objects.iter().cloned().map(Item::Root).collect();
-    let (mut archives, mut order) = (archives.iter(), order.iter());
+    let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
+    let tree = &*prepared.tree;
+    let search = [dirs, &*prepared.plan.lib_paths].concat();
     for typed in &options.typed {
         let (path, item): (_, fn(PathBuf) -> Item) = match typed {
             Typed::Position(position) => {
@@ -218,9 +228,10 @@ fn link(
             }
             Typed::File(_) => (archives.next(), Item::File),
             Typed::Order(_) => (order.next(), Item::Added),
+            Typed::Library(name) => (Some(scripts::library(tree, name, dirs)?), Item::File),
         };
         if let Some(path) = path {
-            let inputs = scripts::inputs_of(&*prepared.tree, path, &prepared.plan.lib_paths)?;
+            let inputs = scripts::inputs_of(tree, &path, &search)?;
             items.extend(inputs.into_iter().map(item));
         }
     }

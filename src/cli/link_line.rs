@@ -32,6 +32,8 @@ pub enum Typed {
     File(PathBuf),
     /// A file of `--order`.
     Order(PathBuf),
+    /// The name of `-l`.
+    Library(OsString),
     /// An option.
     Position(Position),
 }
@@ -47,6 +49,8 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     let mut found: Vec<(usize, Typed)> = Vec::new();
     found.extend(files("archives").map(|(at, path)| (at, Typed::File(path))));
     found.extend(files("order").map(|(at, path)| (at, Typed::Order(path))));
+    let libraries = matches.get_many::<OsString>("library").into_iter().flatten().cloned();
+    found.extend(indices("library").zip(libraries).map(|(at, name)| (at, Typed::Library(name))));
     for (id, position) in POSITIONS {
         found.extend(indices(id).map(|at| (at, Typed::Position(*position))));
     }

@@ -214,6 +214,13 @@ pub struct ArchiveOptions {
     /// End --start-group
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub end_group: Vec<String>,
+    /// Link libNAME.so or libNAME.a from the first -L directory that has one of them, or, as :FILE, the
+    /// file of that name
+    #[arg(short = 'l', long, value_name = "NAME")]
+    pub library: Vec<OsString>,
+    /// Search DIR for the libraries of -l; no other directory is searched
+    #[arg(short = 'L', long, value_name = "DIR")]
+    pub library_path: Vec<PathBuf>,
     /// Extract the member that defines NAME; NAME may stay undefined
     #[arg(short = 'u', long, value_name = "NAME")]
     pub undefined: Vec<OsString>,
@@ -247,8 +254,8 @@ pub struct ArchiveOptions {
         value_name = "DIR",
         conflicts_with_all = [
             "archives", "order", "linker", "start_lib", "end_lib", "whole_archive", "no_whole_archive",
-            "start_group", "end_group", "undefined", "defsym", "wrap", "root_object", "root_symbol",
-            "all_members", "why_extract", "archive_stats", "gc_sections",
+            "start_group", "end_group", "library", "undefined", "defsym", "wrap", "root_object",
+            "root_symbol", "all_members", "why_extract", "archive_stats", "gc_sections",
         ]
     )]
     pub self_dirs: Vec<PathBuf>,

@@ -1,6 +1,6 @@
-//! Replaces linker scripts among the inputs by the files that they name. `expand` skips the ELF
-//! files that scripts name, because only archives count. `cli::archive` and `cli::fix` use this
-//! module.
+//! Replaces linker scripts among the inputs by the files that they name, and finds the files of
+//! `-l`. `expand` skips the ELF files that scripts name, because only archives count.
+//! `cli::archive` and `cli::fix` use this module.
 
 use crate::format::script::{Input, MOST, inputs};
 use crate::sniff::{Class, Classes, sniff};
@@ -33,6 +33,31 @@ pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Resul
     let mut out = Vec::new();
     Place { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
     Ok(out)
+}
+
+/// The file of `-l NAME`, as all linkers find it: the first directory that has `libNAME.so` or
+/// `libNAME.a`. `-l :FILE` has the whole name of the file.
+pub(super) fn library(tree: &dyn Tree, name: &OsStr, dirs: &[PathBuf]) -> Result<PathBuf> {
+    let name = name.as_bytes();
+    let files = match name.strip_prefix(b":") {
+        Some(file) => vec![file.to_vec()],
+        None => vec![of_library(name, ".so"), of_library(name, ".a")],
+    };
+    let mut paths =
+        dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(OsStr::from_bytes(file))));
+    paths.find(|path| is_file(tree, path)).with_context(|| {
+        let name = show(name);
+        format!("-l {name}: not found\nhelp: add its directory with -L DIR, or name the file")
+    })
+}
+
+/// The name of a file of the library `name`.
+fn of_library(name: &[u8], end: &str) -> Vec<u8> {
+    [b"lib", name, end.as_bytes()].concat()
+}
+
+fn is_file(tree: &dyn Tree, path: &Path) -> bool {
+    matches!(tree.kind(path), Ok(crate::tree::Kind::File))
 }
 
 /// The files that the linker scripts among `files` name, sorted. A script with an error is skipped.
@@ -128,15 +153,14 @@ fn find(
 ) -> (Vec<u8>, Option<PathBuf>) {
     let beside = script.parent().unwrap_or(Path::new(""));
     let places = || std::iter::once(beside).chain(dirs.iter().map(PathBuf::as_path));
-    let is_file = |path: &PathBuf| matches!(tree.kind(path), Ok(crate::tree::Kind::File));
+    let is_file = |path: &PathBuf| is_file(tree, path);
     match input {
         Input::File(name) => {
             let path = Path::new(OsStr::from_bytes(name));
             (name.clone(), places().map(|dir| dir.join(path)).find(is_file))
         }
         Input::Library(name) => {
-            let named = |end: &str| [b"lib", &**name, end.as_bytes()].concat();
-            let file = |dir: &Path, end: &str| dir.join(OsStr::from_bytes(&named(end)));
+            let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));
             let found = places().flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file);
             ([b"-l", &**name].concat(), found)
         }

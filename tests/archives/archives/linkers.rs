@@ -156,6 +156,53 @@ fn given_shared_objects_come_before_candidates() {
     assert!(super::kit::members(&answer).is_empty(), "{answer}");
 }
 
+/// `-l` and `-L`, also in a response file: all directories of `-L` count for each `-l`.
+#[test]
+fn libraries_are_found_as_linkers_find_them() {
+    let lab = lab();
+    let path = |file: &str| lab.path(file).display().to_string();
+    object(&lab, "case.o", ".data\n.quad foo\n");
+    lab.mkdir("none");
+    lab.mkdir("one");
+    lab.mkdir("two");
+    ar(&lab, "rc", "one/libx.a", &["foo.o"]);
+    ar(&lab, "rc", "two/libx.a", &["foo.o", "empty.o"]);
+    std::fs::copy(lab.path("libfoo.so"), lab.path("two/libx.so")).expect("a copy");
+    for (line, expected) in [
+        ("case.o -lx -L one -L two", &["one/libx.a"][..]),
+        ("-Lnone -Lone -Ltwo case.o -lx", &["one/libx.a"]),
+        ("-Ltwo -Lone case.o -lx", &[]),
+        ("-lx case.o -L one", &[]),
+        ("--library-path=two case.o -l:libx.a", &["two/libx.a"]),
+        ("--library-path two --library-path one case.o --library :libx.a", &["two/libx.a"]),
+        ("case.o -Lone --start-group --library=x --end-group", &["one/libx.a"]),
+    ] {
+        lab.write("line", line);
+        let words: Vec<&str> = line.split(' ').collect();
+        for words in [&words[..], &["@line"]] {
+            let args = [&["--linker", "gnu", "--shared"][..], words].concat();
+            let (answer, _) = archive(&lab.root(), &args);
+            let needed = answer["needed"].as_array().expect("needed").iter();
+            let needed: Vec<&str> = needed.filter_map(|one| one["archive"].as_str()).collect();
+            let files: Vec<String> = expected.iter().map(|file| path(file)).collect();
+            assert_eq!(needed, files, "{line}");
+            assert_eq!(undefined(&answer), theirs(&lab, "ld", words), "{line}");
+        }
+        // GNU ld names each member that it extracts.
+        let mut link = clean("ld");
+        let link = link.current_dir(lab.root()).args(["-shared", "-t", "-t", "-o", "/dev/null"]);
+        let trace = run(link.arg("@line"));
+        let taken: Vec<&str> = trace.lines().filter(|line| line.ends_with(".a)foo.o")).collect();
+        let files: Vec<String> = expected.iter().map(|file| format!("({file})foo.o")).collect();
+        assert_eq!(taken, files, "{line}");
+    }
+    let output = lab.linkaudit(&["archive", "--linker", "gnu", "case.o", "-Lnone", "-lx"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    let expected = "-l x: not found\nhelp: add its directory with -L DIR, or name the file\n";
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(output.status.code(), Some(2), "{error}");
+}
+
 /// Members that cannot be read: what they may define is unknown, and they are named.
 #[test]
 fn unread_members_leave_names_unknown() {
