@@ -154,6 +154,7 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || options.linker.is_some()
         || tables
         || options.typed.iter().any(is_position)
+        || !options.entry.is_empty()
         || !options.undefined.is_empty()
         || !options.wrap.is_empty()
 }
@@ -243,6 +244,7 @@ fn link(
     Ok(TypedLink {
         linker,
         items,
+        entry: bytes(&options.entry).pop(),
         undefined: bytes(&options.undefined),
         defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
         wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),

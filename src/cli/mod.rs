@@ -221,6 +221,9 @@ pub struct ArchiveOptions {
     /// Search DIR for the libraries of -l; no other directory is searched
     #[arg(short = 'L', long, value_name = "DIR")]
     pub library_path: Vec<PathBuf>,
+    /// Start at the symbol NAME instead of _start; the last -e counts
+    #[arg(short = 'e', long, value_name = "NAME")]
+    pub entry: Vec<OsString>,
     /// Extract the member that defines NAME; NAME may stay undefined
     #[arg(short = 'u', long, value_name = "NAME")]
     pub undefined: Vec<OsString>,
@@ -254,8 +257,8 @@ pub struct ArchiveOptions {
         value_name = "DIR",
         conflicts_with_all = [
             "archives", "order", "linker", "start_lib", "end_lib", "whole_archive", "no_whole_archive",
-            "start_group", "end_group", "library", "undefined", "defsym", "wrap", "root_object",
-            "root_symbol", "all_members", "why_extract", "archive_stats", "gc_sections",
+            "start_group", "end_group", "library", "entry", "undefined", "defsym", "wrap",
+            "root_object", "root_symbol", "all_members", "why_extract", "archive_stats", "gc_sections",
         ]
     )]
     pub self_dirs: Vec<PathBuf>,

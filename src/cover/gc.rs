@@ -8,7 +8,7 @@
 //! its personality routine, even if its function is dropped.
 
 use super::object_facts::Facts;
-use super::{By, ENTRY, Linker, OutputKind, Question};
+use super::{By, ENTRY, Link, Linker, OutputKind, Question};
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet};
 use object::elf;
@@ -136,7 +136,8 @@ impl<'a> Marker<'a> {
         names.extend(question.symbols.iter().map(|name| &**name));
         names.extend([&b"_init"[..], b"_fini"]);
         // If the start files are not among the inputs, `main` takes the place of the entry point.
-        let entry = [ENTRY, b"main"].into_iter().find(|name| self.defined.contains_key(*name));
+        let start = link.map_or(ENTRY, Link::entry);
+        let entry = [start, b"main"].into_iter().find(|name| self.defined.contains_key(*name));
         names.extend(entry);
         for root in question.roots.iter().filter(|root| root.linked) {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);

@@ -4,6 +4,9 @@
 
 use crate::id::ArchiveId;
 
+/// The symbol of a program's first instruction: linkers extract the member that defines it.
+pub const ENTRY: &[u8] = b"_start";
+
 /// A linker whose rules are followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Linker {
@@ -72,6 +75,8 @@ pub struct Link {
     pub linker: Linker,
     /// The inputs, in order.
     pub inputs: Vec<Input>,
+    /// `--entry`: the name that replaces [`ENTRY`].
+    pub entry: Option<Box<[u8]>>,
     /// `--undefined`: names that extract members and may stay undefined.
     pub undefined: Vec<Box<[u8]>>,
     /// `--defsym`
@@ -104,6 +109,11 @@ impl Wrap {
 }
 
 impl Link {
+    /// The symbol of the first instruction.
+    pub(super) fn entry(&self) -> &[u8] {
+        self.entry.as_deref().unwrap_or(ENTRY)
+    }
+
     /// The name to which `--wrap` redirects a reference to `name`, else `name` itself.
     pub fn reference<'a>(&'a self, name: &'a [u8]) -> &'a [u8] {
         for wrap in &self.wraps {

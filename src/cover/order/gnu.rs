@@ -4,7 +4,7 @@
 //! precedes the first reference to it is not extracted. With LTO, archives are searched once more
 //! for machine code, because the plugin's output may refer to it (`lang_process`).
 
-use super::{ENTRY, Found, Resolved};
+use super::{Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, OutputKind, Question};
 use crate::format::archive::{Member, SymbolKind};
 use crate::format::elf::Target;
@@ -22,7 +22,9 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
         again: false,
         out: Coverage::default(),
     };
-    let entry = (question.output.kind != OutputKind::Shared).then_some(ENTRY);
+    // A shared object has an entry point only with `--entry`.
+    let has_entry = question.output.kind != OutputKind::Shared || link.entry.is_some();
+    let entry = has_entry.then(|| link.entry());
     let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
     for name in entry.into_iter().chain(asked) {
         run.refer_plain(name, false, By::Asked);

@@ -4,7 +4,7 @@
 //! once, before the rest of the archive. The symbol table goes through the states of
 //! `lld/ELF/Symbols.cpp` (`resolve`).
 
-use super::{ENTRY, Found, Resolved};
+use super::{Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, Question};
 use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::Target;
@@ -150,8 +150,8 @@ impl<'q> Run<'q> {
     /// the names of `--wrap` (`LinkerDriver::link`, `addWrappedSymbols`). Returns the names of
     /// `--wrap` that no file mentions: they have no effect.
     fn ask_late(&mut self, link: &'q Link) -> FastSet<&'q [u8]> {
-        if matches!(self.table.get(ENTRY), Some(State::Lazy { .. })) {
-            self.follow(ENTRY, false, false, By::Asked);
+        if matches!(self.table.get(link.entry()), Some(State::Lazy { .. })) {
+            self.follow(link.entry(), false, false, By::Asked);
         }
         for name in link.expressions() {
             self.follow(name, false, false, By::Asked);

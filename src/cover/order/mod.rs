@@ -20,9 +20,6 @@ enum Found {
     Shared,
 }
 
-/// The symbol of a program's first instruction: linkers extract the member that defines it.
-pub const ENTRY: &[u8] = b"_start";
-
 /// The result of a linker's symbol resolution: members in order, and the kind of file that defines
 /// each name.
 #[derive(Default)]

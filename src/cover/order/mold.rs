@@ -3,7 +3,7 @@
 //! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that the
 //! objects lead to, and drops the others.
 
-use super::{ENTRY, Found, Resolved};
+use super::{Found, Resolved};
 use crate::cover::{By, Coverage, Input, Link, Needed, Question};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
@@ -132,7 +132,7 @@ impl<'q> Run<'q> {
     fn mark(&mut self) {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
-        for name in asked.chain(link.expressions()).chain([ENTRY]) {
+        for name in asked.chain(link.expressions()).chain([link.entry()]) {
             self.follow(name, By::Asked);
         }
         for (at, root) in question.roots.iter().enumerate() {

@@ -47,6 +47,8 @@ pub struct TypedLink {
     pub linker: Linker,
     /// The files and options, in order.
     pub items: Vec<Item>,
+    /// `--entry`
+    pub entry: Option<Box<[u8]>>,
     /// `--undefined`
     pub undefined: Vec<Box<[u8]>>,
     /// `--defsym`
@@ -66,12 +68,12 @@ impl Item {
 }
 
 impl TypedLink {
-    /// All names that the options mention, and the default entry symbol `_start`.
+    /// All names that the options mention, and the entry symbol.
     pub fn names(&self) -> Vec<Box<[u8]>> {
         let wraps = self.wraps.iter().flat_map(|wrap| [&wrap.name, &wrap.wrapper, &wrap.real]);
         let defined = self.defined.iter().flat_map(|d| std::iter::once(&d.name).chain(&d.refers));
         let names = self.undefined.iter().chain(wraps).chain(defined).cloned();
-        names.chain([ENTRY.into()]).collect()
+        names.chain([self.entry.clone().unwrap_or_else(|| ENTRY.into())]).collect()
     }
 
     /// The files between `--start-lib` and `--end-lib`.
@@ -119,6 +121,7 @@ impl Inputs {
         };
         let mut link = Link {
             linker: typed.linker,
+            entry: typed.entry.clone(),
             undefined: typed.undefined.clone(),
             defined: typed.defined.clone(),
             wraps: typed.wraps.clone(),

@@ -214,6 +214,12 @@ const CASES: &[(&str, &str)] = &[
     ("m: x | a: f^ | b: f^ g !h", "m --whole-archive [a b] --no-whole-archive"),
     ("m: x | n: !g | a: f g", "m --whole-archive n --no-whole-archive [a]"),
     // -u.
+    ("m: x | a: f", "m -e f [a]"),
+    ("m: x | a: f", "exe m --entry=f [a]"),
+    ("m: x | a: f !g | b: g", "pie m -e f [a] [b]"),
+    ("m: x | a: f !nosuch | b: _start", "exe m [a] [b] -e f"),
+    ("m: x | a: f | b: g", "m -e f -e g [a] [b]"),
+    ("m: x | a: f", "m -e nosuch [a]"),
     ("m: x | a: f", "m -u f [a]"),
     ("m: x | a: f", "[a] m -u f"),
     ("m: x | a: f !g | b: g", "m -u f [a] [b]"),
