@@ -7,7 +7,6 @@ use crate::cover::{ArchiveSet, By, Needed};
 use crate::demangle::demangle;
 use crate::format::archive::{Member, MemberKind};
 use crate::id::{ArchiveId, MemberId};
-use crate::order::Arrange as _;
 use crate::report::layout::wrap;
 use crate::report::{Style, incomplete, repair};
 use crate::text::{show, show_path};
@@ -72,17 +71,12 @@ fn needed(
         let owner = view.hints.owners.of(&entry.path).and_then(packages);
         let owner = owner.map(|words| format!(" ({words})")).unwrap_or_default();
         writeln!(out, "{heading}: {count} of {of} {members}{owner}")?;
-        let here = |needed: &&Needed| library.archive_of(needed.member) == archive;
-        let mut here: Vec<&Needed> = view.coverage.needed.iter().filter(here).collect();
-        if !style.verbose {
-            // References into the archive from outside are the most informative.
-            let inner = |needed: &&Needed| match needed.by {
-                By::Asked | By::Root(_) => 0,
-                By::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
-            };
-            here.arrange_by_key(inner);
-            here.truncate(1);
-        }
+        let all = view.coverage.needed.iter();
+        let here: Vec<&Needed> = if style.verbose {
+            all.filter(|needed| library.archive_of(needed.member) == archive).collect()
+        } else {
+            first(view, library, archive).into_iter().collect()
+        };
         for needed in here {
             writeln!(out, "    {}", style.fit(&reason(view, library, needed), 4))?;
         }
@@ -91,6 +85,21 @@ fn needed(
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// The needed member of an archive that tells most about the need: one that the question or a root
+/// needs, else one that another archive needs.
+pub(super) fn first<'v>(
+    view: &'v Archive,
+    library: &ArchiveSet,
+    archive: ArchiveId,
+) -> Option<&'v Needed> {
+    let inner = |needed: &&Needed| match needed.by {
+        By::Asked | By::Root(_) => 0,
+        By::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
+    };
+    let here = |needed: &&Needed| library.archive_of(needed.member) == archive;
+    view.coverage.needed.iter().filter(here).min_by_key(inner)
 }
 
 fn ties(view: &Archive, library: &ArchiveSet, style: Style, out: &mut dyn Write) -> io::Result<()> {

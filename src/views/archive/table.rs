@@ -1,10 +1,8 @@
-//! `archive` as a table: a row for each archive with needed members. As in `human`, the summary
-//! comes last.
+//! `archive` as a table: a row for each archive with needed members, and the reference that `human`
+//! shows of it. As in `human`, the summary comes last.
 
 use super::{Archive, human};
-use crate::cover::Needed;
 use crate::demangle::demangle;
-use crate::id::{ArchiveId, FastMap};
 use crate::report::Style;
 use crate::text::{show, show_path};
 use crate::views::Subject;
@@ -18,10 +16,6 @@ pub(super) fn render(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let library = &subject.audit.library;
-    let mut first: FastMap<ArchiveId, &Needed> = FastMap::default();
-    for needed in &view.coverage.needed {
-        first.entry(library.archive_of(needed.member)).or_insert(needed);
-    }
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_HORIZONTAL_ONLY)
@@ -31,7 +25,7 @@ pub(super) fn render(
     let archives = view.coverage.archives(library);
     for (archive, count) in &archives {
         let entry = library.entry(*archive);
-        let needed = first.get(archive);
+        let needed = human::first(view, library, *archive);
         let symbol = needed.map(|n| demangle(&n.symbol).unwrap_or_else(|| show(&n.symbol)));
         table.add_row([
             show_path(&entry.path),

@@ -232,3 +232,20 @@ fn never_failing_is_what_it_says() {
         assert_eq!(status(&[args, &["--fail-on", "never"]].concat()), Some(0), "{args:?}");
     }
 }
+
+/// `f.o` is needed from outside of the archive, and `inner.o` only by `f.o`.
+#[test]
+fn the_table_has_the_reference_of_the_text() {
+    let lab = Lab::new();
+    object(&lab, "use.o", ".data\n.quad f\n");
+    object(&lab, "inner.o", ".globl inner\ninner: nop\n");
+    object(&lab, "f.o", ".data\n.globl f\nf: .quad inner\n");
+    ar(&lab, "rc", "liba.a", &["inner.o", "f.o"]);
+    let show = |format: &str| {
+        let args = ["archive", "liba.a", "--root-object", "use.o", "--format", format];
+        String::from_utf8(lab.linkaudit(&args).stdout).expect("UTF-8")
+    };
+    let (text, table) = (show("human"), show("table"));
+    assert!(text.contains("    f.o  f  for use.o\n"), "{text}");
+    assert!(table.contains(" use.o") && !table.contains("(f.o)"), "{table}");
+}
