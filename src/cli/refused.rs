@@ -3,7 +3,7 @@
 //! lists and directories, such files are only counted.
 
 use crate::audit::cmake_package_name;
-use crate::sniff::{Class, Classes};
+use crate::sniff::{BITCODE, Class, Classes};
 use crate::text::{shell, show_path};
 use crate::tree::{Kind, Tree};
 use std::os::unix::ffi::OsStrExt as _;
@@ -41,7 +41,8 @@ const MARKS: &[(&[u8], &str, Help)] = &[
     (b"\xcf\xfa\xed\xfe", "a macOS file (Mach-O)", Help::Nothing),
     (b"\xca\xfe\xba\xbe", "a Java class or a universal macOS file", Help::Nothing),
     (b"\0asm", "a WebAssembly module", Help::Nothing),
-    (b"BC\xc0\xde", "LLVM bitcode", Help::Do("audit the file that is linked from it")),
+    (BITCODE[0], "LLVM bitcode", Help::Do("audit the file that is linked from it")),
+    (BITCODE[1], "LLVM bitcode", Help::Do("audit the file that is linked from it")),
     (
         b"glibc-ld.so.cache",
         "an ld.so.cache",
@@ -235,6 +236,8 @@ mod tests {
         is(b"\xfd7zXZ\0", "libx.so.xz", "a compressed file (xz)");
         is(b"#! /bin/sh -e\necho", "run", "a script (#!/bin/sh -e)");
         is(b"MZ\x90", "x.exe", "a Windows or EFI file (PE)");
+        is(b"BC\xc0\xde\x35\x14", "x.bc", "LLVM bitcode");
+        is(b"\xde\xc0\x17\x0b\0\0\0\0", "wrapped.bc", "LLVM bitcode");
         is("caf\u{e9}".as_bytes(), "notes", "a text file");
         is(b"/* GNU ld script */ GROUP ( libc.so.6 )", "libc.so", "a linker script");
         is(b"\x01\x02\x03", "x.bin", "data");
