@@ -55,7 +55,7 @@ pub(super) struct Dynamic {
     /// True if DT_PLTREL is DT_RELA.
     pub(super) plt_is_rela: bool,
     /// True if DT_PLTREL, DT_RELAENT or DT_RELENT has a value at which the loader aborts (the
-    /// assertions of `elf/get-dynamic-info.h`), or if DT_SYMENT is wrong.
+    /// assertions of `elf/get-dynamic-info.h`). No loader reads DT_SYMENT.
     pub(super) absurd: bool,
     pub(super) relr: bool,
     /// DT_INIT_ARRAYSZ, in bytes.
@@ -88,11 +88,10 @@ pub(super) struct Got {
     pub(super) symbols: u64,
 }
 
-/// Sizes of table entries for one class, in bytes.
+/// Sizes of relocations for one class, in bytes.
 struct Sizes {
     rela: u64,
     rel: u64,
-    symbol: u64,
 }
 
 impl Dynamic {
@@ -109,11 +108,7 @@ impl Dynamic {
         let count = bytes.len() / size_of::<H::Dyn>();
         let mips = machine::of(header.target()).is_some_and(|row| row.is_mips);
         let mut out = Self { got: mips.then(Got::default), ..Self::default() };
-        let sizes = Sizes {
-            rela: size_of::<H::Rela>() as u64,
-            rel: size_of::<H::Rel>() as u64,
-            symbol: size_of::<H::Sym>() as u64,
-        };
+        let sizes = Sizes { rela: size_of::<H::Rela>() as u64, rel: size_of::<H::Rel>() as u64 };
         let Ok((entries, _)) = object::pod::slice_from_bytes::<H::Dyn>(bytes, count) else {
             return out;
         };
@@ -202,7 +197,6 @@ impl Dynamic {
             }
             elf::DT_RELAENT => self.absurd |= value != sizes.rela,
             elf::DT_RELENT => self.absurd |= value != sizes.rel,
-            elf::DT_SYMENT => self.absurd |= value != sizes.symbol,
             elf::DT_FLAGS => self.flags = value,
             elf::DT_FLAGS_1 => self.flags_1 = value,
             elf::DT_SYMBOLIC => self.symbolic_tag = true,

@@ -25,7 +25,6 @@ pub type Operation = fn(&mut Random, &Built, &mut ElfFile) -> Outcome;
 const DT_RELA_SIZES: [u64; 1] = [2];
 const DT_JMPREL: u64 = 23;
 const DT_PLTREL: u64 = 20;
-const DT_SYMENT: u64 = 11;
 /// A tag without a meaning to a loader.
 const DT_DEBUG: u64 = elf_file::DT_DEBUG;
 /// In no PT_LOAD of any generated file.
@@ -52,7 +51,7 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
     ("dynamic-no-null", dynamic_no_null),
     ("tag-nowhere", tag_nowhere),
     ("tag-absent", tag_absent),
-    ("tag-entsize", tag_entsize),
+    ("tag-pltrel", tag_pltrel),
     ("tag-name", tag_name),
     ("tag-strsz", tag_strsz),
     ("tag-reloc-size", tag_reloc_size),
@@ -279,8 +278,8 @@ fn tag_absent(random: &mut Random, _: &Built, elf: &mut ElfFile) -> Outcome {
     malformed()
 }
 
-fn tag_entsize(random: &mut Random, _: &Built, elf: &mut ElfFile) -> Outcome {
-    let place = entry(elf, *random.pick(&[DT_SYMENT, DT_PLTREL]))?;
+fn tag_pltrel(random: &mut Random, _: &Built, elf: &mut ElfFile) -> Outcome {
+    let place = entry(elf, DT_PLTREL)?;
     elf.put(place, elf.word_size(), *random.pick(&[0, 1, 23, 25, 0xffff]));
     malformed()
 }

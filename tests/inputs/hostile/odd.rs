@@ -25,7 +25,10 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
     ("first-symbol", first_symbol),
     ("count-of-versions", counts_of_versions),
     ("tail", tail),
+    ("symbol-size", symbol_size),
 ];
+
+const DT_SYMENT: u64 = 11;
 
 fn nothing(_: &mut Random, _: &Built, _: &mut ElfFile) -> bool {
     true
@@ -170,6 +173,14 @@ fn counts_of_versions(random: &mut Random, _: &Built, elf: &mut ElfFile) -> bool
         elf.put(count.at + elf.word_size(), elf.word_size(), value);
     }
     !counts.is_empty()
+}
+
+/// DT_SYMENT: every loader takes the size from the class of the file.
+fn symbol_size(random: &mut Random, _: &Built, elf: &mut ElfFile) -> bool {
+    let entry = elf.dynamic().into_iter().find(|entry| entry.tag == DT_SYMENT);
+    let Some(entry) = entry else { return false };
+    let size = *random.pick(&[0, 1, 16, 23, 25, 0xffff]);
+    elf.put(entry.at + elf.word_size(), elf.word_size(), size)
 }
 
 fn tail(random: &mut Random, _: &Built, elf: &mut ElfFile) -> bool {

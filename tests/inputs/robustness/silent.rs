@@ -89,6 +89,29 @@ fn names_of_the_dynamic_section_and_of_versions() {
     }
 }
 
+/// The loader aborts at a wrong DT_RELAENT and never reads DT_SYMENT, as its answers show.
+#[test]
+fn entry_sizes_of_the_dynamic_section() {
+    let lab = Lab::new();
+    let good = library(&lab);
+    let (dynamic, size) = section(&lab, ".dynamic");
+    for (tag, is_read) in [(9, true), (11, false)] {
+        let at = (dynamic..dynamic + size).step_by(16).find(|at| good[*at] == tag);
+        let at = at.expect("the entry");
+        let mut bytes = good.clone();
+        bytes[at + 8..at + 16].copy_from_slice(&16_u64.to_le_bytes());
+        lab.write("bad/lib.so", bytes);
+        let listed = lab.sh("/lib64/ld-linux-x86-64.so.2 --list bad/lib.so 2>&1 || true").stdout;
+        let aborts = String::from_utf8_lossy(&listed).contains("Inconsistency detected");
+        assert_eq!(aborts, is_read, "tag {tag}");
+        let report = audit(&lab, &["bad"]);
+        let what = "has an entry size or DT_PLTREL at which the loader aborts";
+        let expected = is_read.then(|| format!("dynamic section at {dynamic:#x}: {what}"));
+        let expected: Vec<String> = expected.into_iter().collect();
+        assert_eq!(details(&report, "malformed"), expected, "tag {tag}");
+    }
+}
+
 /// DT_SYMTAB with an address outside of every segment: no offset belongs to it.
 #[test]
 fn addresses_are_not_called_offsets() {
