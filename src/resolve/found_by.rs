@@ -15,7 +15,8 @@ pub enum FoundBy {
     Loaded,
     /// The name has a slash, and the loader opens it as a path.
     Path,
-    /// DT_RPATH of the module with this index.
+    /// DT_RPATH of the module with this index. Under musl also its DT_RUNPATH, if another module has
+    /// the need: musl lets a module's needs inherit both.
     Rpath(ModuleId),
     /// A directory of LD_LIBRARY_PATH.
     LdLibraryPath,
@@ -36,15 +37,16 @@ pub enum FoundBy {
 }
 
 impl FoundBy {
-    /// True if a library in LD_LIBRARY_PATH can change the result under glibc: the loader searches
-    /// it no later than the step that found the library (`elf/dl-load.c`, `_dl_map_new_object`:
-    /// DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, cache, default).
-    pub fn yields_to_ld_library_path(self) -> bool {
+    /// True if a library in LD_LIBRARY_PATH can change the result: the loader searches it no later
+    /// than the step that found the library. glibc searches DT_RPATH before it (`elf/dl-load.c`,
+    /// `_dl_map_new_object`), musl after it (`ldso/dynlink.c`, `load_library`).
+    pub fn yields_to_ld_library_path(self, is_musl: bool) -> bool {
         match self {
             Self::LdLibraryPath | Self::Runpath | Self::Cache | Self::Default | Self::Missing => {
                 true
             }
-            Self::Root | Self::Dlopen | Self::Loaded | Self::Path | Self::Rpath(_) => false,
+            Self::Rpath(_) => is_musl,
+            Self::Root | Self::Dlopen | Self::Loaded | Self::Path => false,
             Self::Preload | Self::Builtin | Self::Provided => false,
         }
     }

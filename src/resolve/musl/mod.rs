@@ -450,7 +450,8 @@ impl Load<'_> {
         let mut lists = vec![(self.search.plan.ld_library_path.clone(), FoundBy::LdLibraryPath)];
         let mut here = requester;
         while let Some(module) = here {
-            lists.extend(self.rpath(module).map(|list| (list, FoundBy::Rpath(module))));
+            let how = self.search_path_of(module, requester);
+            lists.extend(self.rpath(module).map(|list| (list, how)));
             here = self.modules[module.index()].requester.or((module != ROOT).then_some(ROOT));
         }
         let loader = self.search.loader;
@@ -465,6 +466,17 @@ impl Load<'_> {
             }
         }
         Err(Loaded::Failed(None, self.errno))
+    }
+
+    /// The tag of a module's search path, for a need of `requester`.
+    fn search_path_of(&self, module: ModuleId, requester: Option<ModuleId>) -> FoundBy {
+        let object = self.modules[module.index()].file.and_then(|f| self.search.store.object(f));
+        let has_runpath = object.is_some_and(|object| object.runpath.is_some());
+        if has_runpath && requester == Some(module) {
+            FoundBy::Runpath
+        } else {
+            FoundBy::Rpath(module)
+        }
     }
 
     /// `path_open`

@@ -7,6 +7,7 @@ use crate::audit::Audit;
 use crate::facts::{FileFacts, PathState};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId, StrId};
 use crate::order::Arrange as _;
+use crate::resolve::loader::Family;
 use crate::resolve::trace::Tried;
 use crate::resolve::{FoundBy, ROOT};
 use crate::text::last_part;
@@ -116,9 +117,13 @@ impl Library {
             let file = |root: &RootId| audit.closures.roots[*root].root.file;
             programs.retain(|program| under.iter().any(|root| file(root) == *program));
             providers.retain(|provider| !provider.places.is_empty());
+            // All closures of one entry point have the same loader.
+            let is_musl = |root: &RootId| matches!(audit.loader(*root).family, Family::Musl(_));
+            let is_musl = under.iter().any(is_musl);
             for requester in &mut requesters {
                 let name = audit.text(requester.name);
-                let yields = requester.how.yields_to_ld_library_path() && !name.contains(&b'/');
+                let yields = requester.how.yields_to_ld_library_path(is_musl);
+                let yields = yields && !name.contains(&b'/');
                 requester.instead = yields.then(|| instead(audit, name, requester.to));
             }
         }

@@ -2,6 +2,7 @@
 
 use super::kit::{CALLS_FOO, FOO, at, run, text};
 use crate::support::Lab;
+use crate::support::tiny::Tiny;
 use serde_json::{Value, json};
 
 const KEEP: &str = "-Wl,--no-as-needed";
@@ -151,4 +152,37 @@ fn other_files_of_a_library_and_of_its_name() {
         (&without["copies"], &without["requesters"][0]["instead"]),
         (&json!([]), &Value::Null)
     );
+}
+
+/// musl searches LD_LIBRARY_PATH before DT_RPATH, and it lets needs inherit a DT_RUNPATH.
+#[test]
+fn ld_library_path_comes_first_under_musl() {
+    const LOADER: &str = "/lib/ld-musl-x86_64.so.1";
+    let library = |name: &str, needs: &[&str]| Tiny::library(name, needs.iter().copied());
+    let lab = Lab::new();
+    let mut loader = library("libc.so", &[]).bytes();
+    loader.extend(b"\0musl libc (x86_64)\nVersion %s\n\x001.2.5\0");
+    lab.write(&format!("r{LOADER}"), loader);
+    for dir in ["a", "b"] {
+        lab.write(&format!("r/p/{dir}/libfoo.so"), library("libfoo.so", &[]).bytes());
+    }
+    lab.write("r/p/a/libmid.so", library("libmid.so", &["libfoo.so"]).bytes());
+    let needs = ["libfoo.so", "libmid.so"].map(str::to_owned).to_vec();
+    let app = Tiny { needs, interp: Some(LOADER), ..Tiny::default() };
+    let path = "$ORIGIN/../a";
+    for (app, tag) in [(app.clone().rpath(path), "rpath"), (app.runpath(path), "runpath")] {
+        lab.write("r/p/bin/app", app.bytes());
+        let args = ["--root", "r", "/p", "--under", "app"];
+        let found = why(&lab, "libfoo.so", &args);
+        let [of_app, of_mid] = [1, 0].map(|at| &found["requesters"][at]);
+        assert_eq!((&of_app["how"], &of_app["to"]), (&json!(tag), &json!("/p/a/libfoo.so")));
+        assert_eq!(of_app["instead"], json!(["/p/b/libfoo.so"]), "{tag}");
+        assert_eq!((&of_mid["path"], &of_mid["how"]), (&json!("/p/a/libmid.so"), &json!("loaded")));
+        let mid = why(&lab, "libmid.so", &args);
+        assert_eq!((&mid["requesters"][0]["how"], &mid["copies"]), (&json!(tag), &json!([])));
+        let args = [&args[..], &["--ld-library-path", "/p/b"]].concat();
+        let requester = &why(&lab, "libfoo.so", &args)["requesters"][1];
+        let expected = (&json!("ld-library-path"), &json!("/p/b/libfoo.so"));
+        assert_eq!((&requester["how"], &requester["to"]), expected);
+    }
 }
