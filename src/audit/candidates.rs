@@ -45,18 +45,32 @@ const MOST_OF_NAME: usize = 8;
 /// File names below one prefix, with the paths of the files, sorted.
 type Listing = FastMap<OsString, Vec<PathBuf>>;
 
+/// The listing of a prefix, and the names for which it was made.
+#[derive(Debug)]
+struct PrefixListing {
+    files: Listing,
+    names: FastSet<OsString>,
+}
+
+impl PrefixListing {
+    /// True if the listing has all files of this name. Of other names without `.so`, it has none.
+    fn covers(&self, name: &OsStr) -> bool {
+        is_library_name(name) || self.names.contains(name)
+    }
+}
+
 /// Names of missing libraries that exist as file names below a prefix.
 #[derive(Debug, Default)]
 pub struct Candidates {
     /// The paths of the files, by prefix and name.
     found: FastMap<(PathBuf, OsString), Vec<PathBuf>>,
     /// The listings of prefixes, by prefix.
-    listings: FastMap<PathBuf, Listing>,
+    listings: FastMap<PathBuf, PrefixListing>,
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library. Lists each prefix at most once,
-    /// and only for names that may exist there according to the walks.
+    /// Searches the prefix of every object with a missing library. Lists a prefix only for names
+    /// that may exist there according to the walks, and again only for new names without `.so`.
     pub(super) fn search(
         &mut self,
         tree: &dyn Tree,
@@ -104,10 +118,14 @@ impl Candidates {
     }
 
     fn look_below(&mut self, tree: &dyn Tree, prefix: &Path, names: FastSet<OsString>) {
-        let listing = self.listings.entry_ref(prefix);
-        let listing = listing.or_insert_with(|| list(tree, prefix, &names));
+        let known = self.listings.get(prefix);
+        if known.is_none_or(|known| names.iter().any(|name| !known.covers(name))) {
+            let listing = PrefixListing { files: list(tree, prefix, &names), names: names.clone() };
+            self.listings.insert(prefix.to_path_buf(), listing);
+        }
+        let Some(listing) = self.listings.get(prefix) else { return };
         for name in names {
-            if let Some(paths) = listing.get(&name) {
+            if let Some(paths) = listing.files.get(&name) {
                 self.found.insert((prefix.to_path_buf(), name), paths.clone());
             }
         }
@@ -187,13 +205,12 @@ struct Listed {
 }
 
 fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
-    let is_object = |name: &OsStr| memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some();
     let mut out = Listed::default();
     // A directory that cannot be listed yields no candidates.
     let _ = tree.list(dir, &mut |name, node| {
         out.entries += 1;
         if node != Node::Kind(Kind::Directory) {
-            if names.contains(name) || is_object(name) {
+            if names.contains(name) || is_library_name(name) {
                 out.files.push(name.to_owned());
             }
             return;
@@ -205,6 +222,11 @@ fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
         }
     });
     out
+}
+
+/// True for a name that every listing has.
+fn is_library_name(name: &OsStr) -> bool {
+    memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some()
 }
 
 /// True if a listing of `prefix` reaches `dir`; a listing follows no link and enters no store.
@@ -219,4 +241,27 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
 fn file_name(library: &[u8]) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
     Some(last_part(library)).filter(|name| !name.is_empty()).map(OsStr::from_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Candidates;
+    use crate::tree::MemTree;
+    use std::ffi::OsString;
+    use std::path::Path;
+
+    #[test]
+    fn names_of_later_rounds_are_found_too() {
+        let mut tree = MemTree::new();
+        for file in ["/p/lib/libfoo.so", "/p/lib/engine", "/p/x/engine", "/p/lib/README"] {
+            tree.file(file, file.as_bytes());
+        }
+        let mut candidates = Candidates::default();
+        for names in [&["libfoo.so"][..], &["libfoo.so", "engine"], &["absent", "engine"]] {
+            let names = names.iter().map(OsString::from).collect();
+            candidates.look_below(&tree, Path::new("/p"), names);
+        }
+        let expected = ["/p/lib/engine", "/p/lib/libfoo.so", "/p/x/engine"].map(Path::new);
+        assert_eq!(candidates.paths(), expected);
+    }
 }
