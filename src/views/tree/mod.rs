@@ -70,8 +70,7 @@ pub struct Edge {
     pub rpath_of: Option<FileId>,
     /// The reason for the need.
     pub tag: Tag,
-    /// True if this need loaded `to` under `root`, false if `to` was loaded before. Meaningless if
-    /// `to` is `None`.
+    /// True if this need loaded `to` under `root`; false if `to` was loaded before, or is `None`.
     pub loads: bool,
     /// Paths that the search skipped, in order.
     pub tried: Vec<Tried>,
@@ -184,7 +183,7 @@ impl Maker {
             how: edge.how,
             rpath_of,
             tag,
-            loads,
+            loads: loads && module.file.is_some(),
             tried: Vec::new(),
         });
     }

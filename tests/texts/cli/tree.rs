@@ -63,6 +63,11 @@ fn how_each_library_was_found() {
         "p/lib/libmid.so libfoo.so missing - under p/bin/other",
     ];
     assert_eq!(edges(&lab, &tree), expected);
+    // Only a need that finds a file loads one.
+    let of_foo = tree["edges"].as_array().expect("edges").iter();
+    let of_foo = of_foo.filter(|edge| edge["name"] == "libfoo.so");
+    let loads: Vec<_> = of_foo.map(|edge| (edge["to"].is_null(), &edge["loads"])).collect();
+    assert_eq!(loads, [(false, &Value::Bool(true)), (true, &Value::Bool(false))]);
     let nodes: Vec<&str> =
         tree["nodes"].as_array().expect("nodes").iter().map(|n| text(&n["path"])).collect();
     assert!(nodes.is_sorted() && nodes.contains(&&*at(&lab, "p/lib/libmid.so")), "{nodes:?}");
