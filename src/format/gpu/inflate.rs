@@ -24,9 +24,9 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
     }
 }
 
-/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged. A zstd stream
-/// with small blocks may also give fewer. `None` if damage leaves no inflated byte, or if a header
-/// of the zstd frame is damaged or one of its first blocks is cut short.
+/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged, or if the first
+/// [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer. `None` if damage leaves no inflated
+/// byte, or if a header of the zstd frame is damaged or one of its first blocks is cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,
@@ -34,12 +34,26 @@ pub(super) fn head(
 ) -> Result<Option<Vec<u8>>, ReadError> {
     let stream = match method {
         Compression::Zlib => read_up_to(flate2::read::ZlibDecoder::new(Source::new(bytes)), want),
-        Compression::Zstd => match first_blocks(bytes, want)? {
-            Some(frame) => StreamingDecoder::new(&*frame).ok().and_then(|s| read_up_to(s, want)),
-            None => None,
-        },
+        Compression::Zstd => zstd_head(bytes, want)?,
     };
     Ok(stream)
+}
+
+/// [`head`] of a zstd stream. A block may inflate to any size up to [`BLOCK`], so twice as many
+/// blocks are read until they inflate to enough.
+fn zstd_head(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
+    let blocks = u32::try_from(want.div_ceil(BLOCK)).unwrap_or(MOST_BLOCKS);
+    let (mut blocks, mut head) = (blocks.min(MOST_BLOCKS), None);
+    while let Some((frame, is_whole)) = first_blocks(bytes, blocks)? {
+        let longer = StreamingDecoder::new(&*frame).ok().and_then(|s| read_up_to(s, want));
+        head = longer.or(head);
+        let is_enough = head.as_ref().is_none_or(|head| head.len() >= want);
+        if is_enough || is_whole || blocks == MOST_BLOCKS {
+            break;
+        }
+        blocks = (2 * blocks).min(MOST_BLOCKS);
+    }
+    Ok(head)
 }
 
 /// Inflates everything into `sink`. Returns the number of compressed bytes, or `None` if the stream
@@ -87,18 +101,17 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// A complete zstd frame with the first blocks of the frame in `bytes`: enough for `want` inflated
-/// bytes if blocks have their largest size, and at most [`MOST_BLOCKS`]. The decoder holds back as
-/// many bytes as the window has, often 8 MiB, but none at the end of a frame. `None` if a header is
-/// damaged or a block is cut short.
-fn first_blocks(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
+/// A complete zstd frame with the first `blocks` blocks of the frame in `bytes`, and true if those
+/// are all. The decoder holds back as many bytes as the window has, often 8 MiB, but none at the end
+/// of a frame. `None` if a header is damaged or a block is cut short.
+fn first_blocks(bytes: Bytes<'_>, blocks: u32) -> Result<Option<(Vec<u8>, bool)>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };
-    let blocks = u32::try_from(want.div_ceil(BLOCK)).map_or(MOST_BLOCKS, |n| n.min(MOST_BLOCKS));
     // Single segment, four bytes of content size, no checksum: the window has the size of the
-    // content.
+    // content, here that of blocks of the largest size.
     let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
     let (mut at, mut last, mut room) = (length as u64, None, 0_u32);
+    let mut is_whole = false;
     out.extend([0; 4]);
     while room < blocks * u32::try_from(BLOCK).unwrap_or(u32::MAX) {
         let raw = bytes.read(at, 3)?;
@@ -119,14 +132,15 @@ fn first_blocks(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadEr
         out.extend(content);
         at += 3 + stored as u64;
         room += u32::try_from(BLOCK).unwrap_or(u32::MAX);
-        if a & 1 == 1 {
+        is_whole = a & 1 == 1;
+        if is_whole {
             break;
         }
     }
     let Some(last) = last else { return Ok(None) };
     out[last] |= 1;
     out[5..9].copy_from_slice(&room.to_le_bytes());
-    Ok(Some(out))
+    Ok(Some((out, is_whole)))
 }
 
 /// The length of a zstd frame header; `None` if the bytes are not one, or if it names a dictionary.
@@ -173,5 +187,42 @@ impl Read for Source<'_> {
         self.at += n;
         self.taken += n as u64;
         Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bytes, Compression, head};
+
+    /// A zstd frame of raw blocks.
+    fn frame(blocks: &[&[u8]]) -> Vec<u8> {
+        // Eight bytes of content size, and a window of 1 MiB.
+        let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x50];
+        let size: usize = blocks.iter().map(|block| block.len()).sum();
+        out.extend((size as u64).to_le_bytes());
+        for (at, block) in blocks.iter().enumerate() {
+            let is_last = at + 1 == blocks.len();
+            let word = block.len() << 3 | usize::from(is_last);
+            out.extend(&word.to_le_bytes()[..3]);
+            out.extend(*block);
+        }
+        out
+    }
+
+    #[test]
+    fn small_blocks_are_read_until_they_are_enough() {
+        let text: Vec<u8> = (0..=u8::MAX).cycle().take(10_000).collect();
+        let blocks: Vec<&[u8]> = text.chunks(700).collect();
+        let whole = frame(&blocks);
+        let first = |bytes: &[u8], want: usize| {
+            head(Bytes::Memory(bytes), Compression::Zstd, want).expect("bytes in memory")
+        };
+        for want in [32, 700, 701, 4096, 10_000] {
+            assert_eq!(first(&whole, want).as_deref(), Some(&text[..want]), "{want}");
+        }
+        assert_eq!(first(&whole, 16_384), Some(text.clone()));
+        // The frame header has 14 bytes. The second block is cut short.
+        assert_eq!(first(&whole[..14 + 703 + 100], 4096).as_deref(), Some(&text[..700]));
+        assert_eq!(first(&whole[..14 + 100], 4096), None);
     }
 }
