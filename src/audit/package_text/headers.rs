@@ -344,9 +344,10 @@ impl<'a> World<'a> {
         let mut packages = self.interfaces.pkg_config.iter().filter(|one| is_here(&one.path));
         let mut configs = self.interfaces.cmake.iter().filter(|one| is_here(&one.path));
         let has_any = packages.clone().next().is_some() || configs.clone().next().is_some();
-        let is_closed = has_any
-            && packages.all(|one| one.unmet.is_empty() && one.content.defect.is_none())
-            && configs.all(is_met);
+        let is_known = |one: &PkgConfigFile| {
+            one.unmet.is_empty() && !one.has_unread && one.content.defect.is_none()
+        };
+        let is_closed = has_any && packages.all(is_known) && configs.all(is_met);
         self.closed.insert(prefix, is_closed);
         is_closed
     }

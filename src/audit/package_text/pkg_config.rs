@@ -23,6 +23,8 @@ pub struct PkgConfigFile {
     pub content: Arc<PkgConfig>,
     /// Requirements that no known package satisfies.
     pub unmet: Vec<Unmet>,
+    /// True if a required package file cannot be read.
+    pub has_unread: bool,
     /// Flags that name a missing file, directory or library.
     pub missing: Vec<MissingFlag>,
 }
@@ -36,6 +38,16 @@ pub struct Unmet {
     /// True if the package file is in a store and no package of that name was found: then its
     /// consumer may bring the required package.
     pub may_come: bool,
+}
+
+/// The answer to a requirement that is not unmet.
+enum Satisfied {
+    /// By this package file.
+    By(PathBuf),
+    /// By pkgconf itself.
+    ByPkgconf,
+    /// Unknown: the package file that pkgconf would find cannot be read.
+    Unknown,
 }
 
 /// A flag that names a missing file, directory or library.
@@ -100,6 +112,7 @@ pub(super) fn find(
         files: FastMap::default(),
         kinds: FastMap::default(),
         provided: None,
+        unread: Vec::new(),
     };
     let mut out = Vec::new();
     for path in judged {
@@ -114,6 +127,10 @@ pub(super) fn find(
             Err(reason) => problems.push(UnreadablePath { path, reason }),
         }
     }
+    known.unread.arrange();
+    known.unread.dedup();
+    known.unread.retain(|one| !problems.contains(one));
+    problems.append(&mut known.unread);
     dirs.extend(known.files.iter().flat_map(|(path, content)| known.include_dirs(path, content)));
     out
 }
@@ -133,6 +150,8 @@ struct Known<'a> {
     /// Names that walked packages provide besides their own, each with its file. Listed on first
     /// use.
     provided: Option<Vec<(Requirement, PathBuf)>>,
+    /// Required package files that could not be read.
+    unread: Vec<UnreadablePath>,
 }
 
 /// Directories by which the flags of one file are checked.
@@ -219,10 +238,11 @@ impl Known<'_> {
 
     fn judge(&mut self, path: PathBuf, content: Arc<PkgConfig>) -> PkgConfigFile {
         let place = self.place(&path, &content);
-        let mut unmet = Vec::new();
+        let (mut unmet, mut has_unread) = (Vec::new(), false);
         for requirement in &content.requires {
             match self.requirement(&path, &place, requirement) {
-                Ok(_) => {}
+                Ok(Satisfied::Unknown) => has_unread = true,
+                Ok(Satisfied::By(_) | Satisfied::ByPkgconf) => {}
                 Err(found) => unmet.push(Unmet {
                     requirement: requirement.clone(),
                     may_come: place.is_store && found.is_none(),
@@ -231,35 +251,41 @@ impl Known<'_> {
             }
         }
         let missing = self.missing(&path, &place, &content);
-        PkgConfigFile { path, content, unmet, missing }
+        PkgConfigFile { path, content, unmet, has_unread, missing }
     }
 
-    /// The file that satisfies a requirement: `Ok(None)` if it is pkgconf itself or cannot be read.
-    /// The error is a package of that name with another version, if any.
+    /// The answer to a requirement. The error is a package of that name with another version, if
+    /// any.
     fn requirement(
         &mut self,
         from: &Path,
         place: &Place,
         wanted: &Requirement,
-    ) -> Result<Option<PathBuf>, Option<(PathBuf, Vec<u8>)>> {
+    ) -> Result<Satisfied, Option<(PathBuf, Vec<u8>)>> {
         // Packages that pkgconf itself provides.
         if [b"pkg-config".as_slice(), b"pkgconf"].contains(&wanted.name.as_slice()) {
-            return Ok(None);
+            return Ok(Satisfied::ByPkgconf);
         }
         let mut other = None;
         for path in self.packages_named(from, place, &wanted.name) {
-            let Ok(content) = self.file(&path) else { return Ok(None) };
+            let content = match self.file(&path) {
+                Ok(content) => content,
+                Err(reason) => {
+                    self.unread.push(UnreadablePath { path, reason });
+                    return Ok(Satisfied::Unknown);
+                }
+            };
             let holds = wanted
                 .version
                 .as_ref()
                 .is_none_or(|(comparison, version)| comparison.holds(&content.version, version));
             if holds {
-                return Ok(Some(path));
+                return Ok(Satisfied::By(path));
             }
             other.get_or_insert((path, content.version.clone()));
         }
         let provider = self.provider(wanted);
-        provider.map(Some).ok_or(other)
+        provider.map(Satisfied::By).ok_or(other)
     }
 
     /// Package files of a name, in the order in which pkg-config would find them. Walked files with
@@ -343,8 +369,8 @@ impl Known<'_> {
     }
 
     /// Directories of `-L` flags of a file and of its public requirements, direct or not. `None` if
-    /// a requirement is unmet, a file has a defect, a directory is relative, or there are too many
-    /// files. Requirements that cannot be read are skipped.
+    /// a requirement is unmet or cannot be read, a file has a defect, a directory is relative, or
+    /// there are too many files.
     fn library_dirs(&mut self, path: &Path, content: &Arc<PkgConfig>) -> Option<Vec<PathBuf>> {
         let (mut out, mut met) = (Vec::new(), FastSet::default());
         let mut todo = vec![(path.to_path_buf(), Arc::clone(content))];
@@ -365,10 +391,14 @@ impl Known<'_> {
                 out.extend(place.paths(dir));
             }
             for requirement in content.requires.iter().filter(|one| !one.private) {
-                let found = self.requirement(&path, &place, requirement).ok()?;
-                let Some(found) = found else { continue };
-                let content = self.file(&found).ok()?;
-                todo.push((found, content));
+                match self.requirement(&path, &place, requirement).ok()? {
+                    Satisfied::By(found) => {
+                        let content = self.file(&found).ok()?;
+                        todo.push((found, content));
+                    }
+                    Satisfied::ByPkgconf => {}
+                    Satisfied::Unknown => return None,
+                }
             }
         }
         Some(out)

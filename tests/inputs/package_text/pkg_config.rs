@@ -331,3 +331,18 @@ fn verdicts_are_those_of_pkgconf_and_the_linker() {
     assert!(noticed > 0, "no deletion was noticed");
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
+
+/// The libraries of a package may lie in a directory that its requirement names.
+#[test]
+fn a_requirement_that_cannot_be_read_is_reported_and_decides_nothing() {
+    let lab = Lab::new();
+    lab.write("p/lib/pkgconfig/w.pc", "Name: w\nVersion: 1\nRequires: dep\nLibs: -lwood\n");
+    let long = "# a line\n".repeat(200_000);
+    lab.write("p/share/pkgconfig/dep.pc", format!("Name: dep\nVersion: 1\n{long}"));
+    let mut command = linkaudit();
+    command.current_dir(lab.root()).args(["--isolated", "-D", "package-text", "p/lib"]);
+    let report = Report::of(&mut command);
+    let unread: Vec<&str> = report.of_rule("unreadable").map(|f| text(&f["path"])).collect();
+    assert_eq!((unread.len(), report.findings().count()), (1, 1), "{}", report.outline());
+    assert!(unread[0].ends_with("share/pkgconfig/dep.pc"), "{unread:?}");
+}
