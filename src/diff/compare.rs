@@ -51,7 +51,7 @@ pub fn compare(
         names: new.names(),
         needers: needers(against, new),
         findings: Vec::new(),
-        same_files: Vec::new(),
+        changed: FastSet::default(),
         waived: 0,
         damaged: Vec::new(),
         is_any_gone: false,
@@ -60,9 +60,7 @@ pub fn compare(
     let Audited { fresh, fixed, unchanged, apart } = audited(old, new, &pairs);
     let mut findings = std::mem::take(&mut comparison.findings);
     let fresh = consequences_apart(fresh, &findings);
-    let worse: FastSet<PathBuf> = fresh.iter().map(Finding::full_path).collect();
-    let unchanged_files = comparison.same_files.iter().filter(|path| !worse.contains(**path));
-    let same_files = unchanged_files.count();
+    let same_files = same_files(&pairs, &comparison.changed, [&fixed, &fresh]);
     findings.extend(fresh);
     let questions = questions([old, new], against, &apart, &comparison.damaged);
     findings.extend(questions.iter().filter_map(Question::finding));
@@ -94,8 +92,8 @@ struct Comparison<'a, 's> {
     /// The files of the new side and of `against` that need a library, by its name.
     needers: FastMap<&'a [u8], Vec<&'a Path>>,
     findings: Vec<Finding>,
-    /// New files whose comparison found nothing.
-    same_files: Vec<&'a Path>,
+    /// New files whose comparison found a difference, waived or not, or could not be made.
+    changed: FastSet<&'a Path>,
     /// Number of findings that a waiver accepts.
     waived: usize,
     /// New files that are damaged or whose counterpart is damaged.
@@ -114,27 +112,35 @@ impl<'a> Comparison<'a, '_> {
         self.dropped(pairs);
         let (before, now) = (self.old.missing(), self.new.missing());
         let damaged = [self.old.damaged(), self.new.damaged()];
-        for ((old, new), changes) in pairs.both.iter().zip(changes) {
+        for (&(old, new), changes) in pairs.both.iter().zip(changes) {
             if damaged[0].contains(&*old.path) || damaged[1].contains(&*new.path) {
                 self.damaged.push(&new.path);
+                self.changed.insert(&new.path);
                 continue;
             }
-            let findings = self.findings.len();
             let is_worse = now.get(&*new.path) > before.get(&*old.path);
             let changes = self.that_count([old, new], changes);
-            if self.is_renamed(old, new) {
-                self.soname(old, new, &changes);
-            } else {
-                let pair = [*old, *new];
-                self.symbols("removed-symbol", old, pair, (&changes.gone, &GONE));
-                self.symbols("changed-symbol", new, pair, (&changes.changed, &CHANGED));
-            }
-            self.needs(old, new);
-            self.paths(old, new, is_worse);
-            self.targets(old, new);
-            if self.findings.len() == findings {
-                self.same_files.push(&new.path);
-            }
+            self.about(new, |this| {
+                if this.is_renamed(old, new) {
+                    this.soname(old, new, &changes);
+                } else {
+                    let pair = [old, new];
+                    this.symbols("removed-symbol", old, pair, (&changes.gone, &GONE));
+                    this.symbols("changed-symbol", new, pair, (&changes.changed, &CHANGED));
+                }
+                this.needs(old, new);
+                this.paths(old, new, is_worse);
+                this.targets(old, new);
+            });
+        }
+    }
+
+    /// Makes findings about a new file. If there are any, waived or not, the file has changed.
+    fn about(&mut self, new: &'a File, find: impl FnOnce(&mut Self)) {
+        let before = (self.findings.len(), self.waived);
+        find(self);
+        if (self.findings.len(), self.waived) != before {
+            self.changed.insert(&new.path);
         }
     }
 
@@ -183,8 +189,8 @@ impl<'a> Comparison<'a, '_> {
     /// Adds a finding for each library that an old library loaded and its counterpart does not
     /// load, if files of `against` reached symbols of the loaded library through the old library.
     fn dropped(&mut self, pairs: &Pairs<'a>) {
-        let mut dropped: Vec<(&'a File, &'a File)> = Vec::new();
-        for (old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
+        let mut dropped: Vec<[&'a File; 3]> = Vec::new();
+        for &(old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
             let needs = |file: &'a File| file.needed.iter().map(|need| &*need.name);
             let now: FastSet<&[u8]> = needs(new).collect();
             if self.against.is_empty() || needs(old).all(|name| now.contains(name)) {
@@ -192,10 +198,11 @@ impl<'a> Comparison<'a, '_> {
             }
             let now: FastSet<&[u8]> = self.new.loaded_by(new).into_iter().map(soname).collect();
             let before = self.old.loaded_by(old).into_iter();
-            dropped.extend(before.filter(|one| !now.contains(soname(one))).map(|one| (*old, one)));
+            let gone = before.filter(|one| !now.contains(soname(one)));
+            dropped.extend(gone.map(|one| [old, new, one]));
         }
         let libraries: FastMap<&Path, &File> =
-            dropped.iter().map(|(_, one)| (&*one.path, *one)).collect();
+            dropped.iter().map(|[.., one]| (&*one.path, *one)).collect();
         let exports: FastMap<&Path, Vec<Change>> = libraries
             .into_iter()
             .map(|(path, one)| {
@@ -206,8 +213,9 @@ impl<'a> Comparison<'a, '_> {
             .collect();
         let names = exports.values().flatten().map(|change| &*change.name).collect();
         let users = Users::of_dropped(self.against, (self.old, self.new), &names);
-        for (file, library) in dropped {
-            self.unreached(file, library, &exports[&*library.path], &users);
+        for [old, new, library] in dropped {
+            let exports = &exports[&*library.path];
+            self.about(new, |this| this.unreached(old, library, exports, &users));
         }
     }
 
@@ -278,10 +286,12 @@ impl<'a> Comparison<'a, '_> {
             let (name, message) = (lost.name().to_vec(), message_of(&lost));
             let users = self.needed_by(&name, &lost.new.path);
             let at = located(lost.old, lost.path);
-            let finding = self.finding_at("removed-library", at, &name, message, |fact| {
-                fact.library = is_library(lost.old).then(|| name.clone());
+            self.about(lost.new, |this| {
+                let finding = this.finding_at("removed-library", at, &name, message, |fact| {
+                    fact.library = is_library(lost.old).then(|| name.clone());
+                });
+                this.removed(finding, users);
             });
-            self.removed(finding, users);
         }
         for link in names::lost_links((old, new), [&before, &now]) {
             let path = link.path.strip_prefix(link.prefix).unwrap_or(link.path).to_path_buf();
@@ -469,6 +479,26 @@ impl<'a> Comparison<'a, '_> {
         let cause = format!("finding:{fingerprint}").into();
         Some(Finding { cause, ..Finding::of(*fact, level, fingerprint) })
     }
+}
+
+/// Number of new files without a difference from any counterpart: a new file may have several. A
+/// finding that only one side has is a difference too.
+fn same_files(
+    pairs: &Pairs<'_>,
+    changed: &FastSet<&Path>,
+    [fixed, fresh]: [&[Finding]; 2],
+) -> usize {
+    let paths = |findings: &[Finding]| -> FastSet<PathBuf> {
+        findings.iter().map(Finding::full_path).collect()
+    };
+    let (before, now) = (paths(fixed), paths(fresh));
+    let mut is_same: FastMap<&Path, bool> = FastMap::default();
+    for (old, new) in &pairs.both {
+        let (old, new) = (&*old.path, &*new.path);
+        let differs = changed.contains(new) || before.contains(old) || now.contains(new);
+        *is_same.entry(new).or_insert(true) &= !differs;
+    }
+    is_same.into_values().filter(|same| *same).count()
 }
 
 fn located(file: &File, path: &Path) -> Located {

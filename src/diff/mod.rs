@@ -40,8 +40,8 @@ pub struct Difference {
     pub added: Vec<String>,
     /// Number of findings that both sides have.
     pub unchanged: usize,
-    /// Number of files with a counterpart and without a new finding. Findings about lost names, and
-    /// about libraries that a file no longer loads, do not count.
+    /// Number of new files with a counterpart and without a difference: no finding about the file
+    /// or a name of it is new, fixed or waived.
     pub same_files: usize,
     /// True if a new finding is about a file, a name of a file, an exported symbol, one of its
     /// versions or a GPU target that is gone.

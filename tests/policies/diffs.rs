@@ -107,6 +107,43 @@ fn a_waiver_that_is_needed_no_more_is_not_worse() {
 }
 
 #[test]
+fn a_file_with_a_difference_is_not_the_same() {
+    let lab = Lab::new();
+    let lost = "int lost(void); int f(void) { return lost(); }";
+    let library = |side: &str, dir: &str, source: &str| {
+        lab.so(&format!("{side}/{dir}/libf.so.1"), source, &["-Wl,-soname,libf.so.1"]);
+    };
+    for side in ["linked", "bare"] {
+        library(side, "lib", "int f(void) { return 1; }");
+    }
+    lab.link("libf.so.1", "linked/lib/libf.so");
+    library("broken", "lib", lost);
+    for dir in ["a", "b"] {
+        library("two", dir, "int f(void) { return 1; }");
+    }
+    library("one", "a", "int f(void) { return 1; }");
+    lab.mkdir("one/b");
+    lab.link("../a/libf.so.1", "one/b/libf.so.1");
+    lab.write("policy.toml", "schema = 1\n[[waive]]\nrule = \"removed-library\"\nreason = \"r\"\n");
+    // Sides and options, then the numbers of new, waived, fixed and equal things.
+    let cases: [(&[&str], [u64; 4]); 5] = [
+        (&["bare", "linked"], [0, 0, 0, 1]),
+        (&["linked", "bare"], [1, 0, 0, 0]),
+        (&["linked", "bare", "--policy", "policy.toml"], [0, 1, 0, 0]),
+        (&["broken", "bare"], [0, 0, 1, 0]),
+        // A file that takes the place of two is one file.
+        (&["two", "one"], [0, 0, 0, 1]),
+    ];
+    for (args, expected) in cases {
+        let value = diff(&lab, &[args, &["-A", "link-hygiene"]].concat()).0;
+        let many = |key: &str| value[key].as_array().map_or(0, Vec::len) as u64;
+        let number = |key: &str| value[key].as_u64().expect("a number");
+        let found = [many("findings"), number("waived"), many("fixed"), number("same_files")];
+        assert_eq!(found, expected, "{args:?}: {value:#}");
+    }
+}
+
+#[test]
 fn a_reason_why_json_is_no_report_is_said_once() {
     let lab = Lab::new();
     lab.write("cut.json", "{\"schema\": \"linkaudit.report/1\"");
