@@ -1,10 +1,11 @@
 //! Keeps outputs apart from inputs. Before the audit, it refuses an output that is an audited or
 //! searched file, or that is below an audited or searched directory. It also refuses an output that
-//! is a policy or the file of `--files-from`, and two outputs to one file. Files are identified by
-//! device and inode, because a file may have several names. All commands that audit use this
-//! module.
+//! is a policy, a baseline, a list of archives or the file of `--files-from`, and two outputs to one
+//! file. A baseline and a list may be replaced by their new versions. Files are identified by device
+//! and inode, because a file may have several names. All commands that audit use this module.
 
 use super::{Shared, out, policy};
+use crate::emit::EMITTERS;
 use crate::id::FastMap;
 use crate::plan::Plan;
 use crate::text::show_path;
@@ -18,6 +19,8 @@ enum Use {
     Audited,
     Searched,
     Named,
+    Baseline,
+    List,
 }
 
 /// A file that the run will write.
@@ -27,6 +30,8 @@ struct Target<'a> {
     /// are resolved.
     real: PathBuf,
     there: Option<(u64, u64)>,
+    /// The kind of input that it may replace by a new version.
+    renews: Option<Use>,
 }
 
 /// Refuses outputs that would overwrite inputs. `more` are the output files of options that only
@@ -34,7 +39,7 @@ struct Target<'a> {
 pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path]) -> Result<()> {
     let typed: Vec<&Path> = shared.written(more).collect();
     typed.iter().try_for_each(|path| no_lost_link(path))?;
-    let targets: Vec<Target<'_>> = typed.into_iter().filter_map(Target::new).collect();
+    let targets = targets(shared, &typed);
     if targets.is_empty() {
         return Ok(());
     }
@@ -43,7 +48,8 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
     for target in &targets {
         for above in target.real.ancestors() {
             let Ok((_, stat)) = here.look(above) else { continue };
-            if let Some(used) = read.get(&identity(stat)) {
+            let used = read.get(&identity(stat)).filter(|used| target.renews != Some(**used));
+            if let Some(used) = used {
                 refuse(target.typed, *used, above == target.real)?;
             }
         }
@@ -61,7 +67,7 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
 
 /// Refuses outputs that would overwrite one of `files`, which the command reads, such as reports.
 pub(super) fn apart_from<'p>(shared: &Shared, files: impl Iterator<Item = &'p Path>) -> Result<()> {
-    let targets: Vec<Target<'_>> = shared.written(&[]).filter_map(Target::new).collect();
+    let targets = targets(shared, &shared.written(&[]).collect::<Vec<_>>());
     let here = DiskTree::new();
     for (kind, stat) in files.filter_map(|file| here.look(file).ok()) {
         let is_same = |target: &&Target<'_>| target.there == Some(identity(stat));
@@ -107,7 +113,7 @@ fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool 
 
 impl<'a> Target<'a> {
     /// `None` if the output is a pipe, a device or a directory, or if its directory does not exist.
-    fn new(typed: &'a Path) -> Option<Self> {
+    fn new(typed: &'a Path, renews: Option<Use>) -> Option<Self> {
         let here = DiskTree::new();
         let there = match here.look(typed) {
             Ok((Kind::File, stat)) => Some(identity(stat)),
@@ -119,7 +125,7 @@ impl<'a> Target<'a> {
             let dir = here.real_path(dir.unwrap_or(Path::new("."))).ok()?;
             Some(dir.join(typed.file_name()?))
         })?;
-        Some(Self { typed, real, there })
+        Some(Self { typed, real, there, renews })
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -127,13 +133,28 @@ impl<'a> Target<'a> {
     }
 }
 
+/// The files that the run will write to the paths `typed`.
+fn targets<'a>(shared: &Shared, typed: &[&'a Path]) -> Vec<Target<'a>> {
+    typed.iter().copied().filter_map(|path| Target::new(path, renewed(shared, path))).collect()
+}
+
+/// The kind of input that the output at `typed` may replace. If two outputs have this path, they
+/// are refused anyway.
+fn renewed(shared: &Shared, typed: &Path) -> Option<Use> {
+    let is_list = |name: &str| EMITTERS.iter().any(|one| one.needs_list && one.name == name);
+    let mut outputs = shared.output.iter().filter_map(|pair| pair.split_once('='));
+    if shared.write_baseline.as_deref() == Some(typed) {
+        return Some(Use::Baseline);
+    }
+    outputs.any(|(name, path)| is_list(name) && Path::new(path) == typed).then_some(Use::List)
+}
+
 fn identity(stat: Stat) -> (u64, u64) {
     (stat.dev, stat.ino)
 }
 
-/// Files and directories that the run reads, by device and inode: audited and searched paths, the
-/// files of `--files-from`, `--nix-closure` and `--replaces`, and policies. A deps list is omitted,
-/// because `fix` may write its new version in place.
+/// Files and directories that the run reads, by device and inode: audited and searched paths, files
+/// that options name, policies, and the lists of archives that options or policies name.
 fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
     let mut add = |tree: &dyn Tree, path: &Path, used: Use| {
@@ -147,13 +168,17 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, 
     plan.all_paths().iter().chain(hosts).for_each(|path| add(tree, path, Use::Audited));
     plan.stages.iter().for_each(|dir| add(&DiskTree::new(), dir, Use::Audited));
     plan.lib_paths.iter().for_each(|path| add(tree, path, Use::Searched));
-    // The baseline is omitted, because it may be rewritten.
     let found = !shared.isolated && shared.policy.is_empty();
     let found = found.then_some(Path::new(policy::FOUND));
     let policies = shared.policy.iter().map(Path::new).chain(found);
     let lists = [&shared.files_from, &shared.nix_closure, &shared.replaces];
     let named = lists.into_iter().flatten().map(PathBuf::as_path).chain(policies);
     named.for_each(|path| add(&DiskTree::new(), path, Use::Named));
+    shared.baseline.iter().for_each(|path| add(&DiskTree::new(), path, Use::Baseline));
+    // `--deps-list` replaces the lists of policies, but the run has read them.
+    let of_policies = plan.policy.archives.iter().filter_map(|archive| archive.deps_list.as_ref());
+    let lists = plan.lists.iter().map(|merged| &merged.path).chain(of_policies);
+    lists.for_each(|path| add(&DiskTree::new(), path, Use::List));
     read
 }
 
@@ -178,11 +203,11 @@ fn refuse(target: &Path, used: Use, itself: bool) -> Result<()> {
                 "cannot write {shown}: this run searches its directory for archives\nhelp: write to another directory"
             )
         }
-        (Use::Named, true) => {
+        (Use::Named | Use::Baseline | Use::List, true) => {
             bail!("cannot write {shown}: this run reads it\nhelp: write to another file")
         }
         // Lists and policies are files, not directories.
-        (Use::Named, false) => Ok(()),
+        (Use::Named | Use::Baseline | Use::List, false) => Ok(()),
     }
 }
 

@@ -15,6 +15,10 @@ fn lab() -> Lab {
     lab.write("list", "broken/libbroken.so\nnosuch\n");
     lab.write("policy.toml", "schema = 1\n");
     lab.write("linkaudit.toml", "schema = 1\n");
+    lab.write("known", "");
+    lab.write("deps.cmake", "set(parts\nl\n)\n");
+    let merged = "schema = 1\n[[archive]]\nmatch = \"**/l.a\"\ndeps-list = \"deps.cmake\"\n";
+    lab.write("merged.toml", merged);
     lab.link("broken/libbroken.so", "link.so");
     lab.link("broken", "linked");
     lab.mkdir("broken/sub");
@@ -61,6 +65,16 @@ fn no_output_goes_over_what_is_read() {
         (vec!["--staged", "fine", "--replaces", "list", "-o", "json=list"], "this run reads it"),
         (vec!["fine", "--policy", "policy.toml", "-o", "json=policy.toml"], "this run reads it"),
         (vec!["fine", "-o", "json=linkaudit.toml"], "this run reads it"),
+        (vec!["fine", "--baseline", "known", "-o", "json=known"], "this run reads it"),
+        (vec!["fine", "--policy", "merged.toml", "-o", "json=deps.cmake"], "this run reads it"),
+        (
+            vec!["fix", "fine", "--policy", "merged.toml", "-o", "ldflags=deps.cmake"],
+            "this run reads it",
+        ),
+        (
+            vec!["fix", "fine", "--deps-list", "deps.cmake", "-o", "json=deps.cmake"],
+            "this run reads it",
+        ),
         (vec!["fine", "--lib-path", "places", "-o", "json=places/x"], "for archives"),
         (vec!["fine", "--host", "host", "-o", "json=host"], "this run audits it\n"),
         (vec!["tree", "broken", "-o", "dot=broken/x"], "this run audits its directory"),
