@@ -85,10 +85,11 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     let shared = &Shared { fail_on_gone: false, ..shared.clone() };
     baseline::refuse(shared, "diff")?;
     let sinks = sinks(shared, "diff", DIFF_OUTPUTS)?;
-    let sides = [&options.old, &options.new].into_iter().chain(&options.against);
-    output_conflicts::apart_from(shared, sides.map(PathBuf::as_path))?;
     let color = plan::colored(shared, io::stderr().is_terminal());
     let policy = policy::of_run(shared, color)?;
+    let sides = [&options.old, &options.new].into_iter().chain(&options.against);
+    let inputs = sides.map(PathBuf::as_path).chain(policy.files());
+    output_conflicts::apart_from(shared, inputs)?;
     // The sides may be in different directories, so the sandbox does not restrict reading.
     sandbox::enter(&Shared { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
     let shared = &Shared { sandbox: Sandbox::Off, ..shared.clone() };

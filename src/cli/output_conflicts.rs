@@ -4,7 +4,7 @@
 //! file. A baseline and a list may be replaced by their new versions. Files are identified by device
 //! and inode, because a file may have several names. All commands that audit use this module.
 
-use super::{Shared, out, policy};
+use super::{Shared, out};
 use crate::emit::EMITTERS;
 use crate::id::FastMap;
 use crate::plan::Plan;
@@ -168,9 +168,8 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, 
     plan.all_paths().iter().chain(hosts).for_each(|path| add(tree, path, Use::Audited));
     plan.stages.iter().for_each(|dir| add(&DiskTree::new(), dir, Use::Audited));
     plan.lib_paths.iter().for_each(|path| add(tree, path, Use::Searched));
-    let found = !shared.isolated && shared.policy.is_empty();
-    let found = found.then_some(Path::new(policy::FOUND));
-    let policies = shared.policy.iter().map(Path::new).chain(found);
+    // A policy may extend others, and a name may select a part of a file.
+    let policies = shared.policy.iter().map(Path::new).chain(plan.policy.files());
     let lists = [&shared.files_from, &shared.nix_closure, &shared.replaces];
     let named = lists.into_iter().flatten().map(PathBuf::as_path).chain(policies);
     named.for_each(|path| add(&DiskTree::new(), path, Use::Named));

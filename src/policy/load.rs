@@ -216,6 +216,16 @@ impl Loader<'_> {
     }
 }
 
+impl Policy {
+    /// The files of the merged policies, by their names in reports. Built-in policies have none.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let names = self.sources.iter().map(|name| &**name);
+        let files =
+            names.filter(|name| builtin::find(name).is_none() && wheel::built_in(name).is_none());
+        files.map(|name| Path::new(wheel::split(name).map_or(name, |(file, _)| file)))
+    }
+}
+
 /// True if the file has the format of a policy. Only files that a policy extends are checked:
 /// errors are shown with their lines, and a policy must not be able to print the lines of arbitrary
 /// files.

@@ -15,6 +15,11 @@ fn lab() -> Lab {
     lab.write("list", "broken/libbroken.so\nnosuch\n");
     lab.write("policy.toml", "schema = 1\n");
     lab.write("linkaudit.toml", "schema = 1\n");
+    lab.write("extends.toml", "schema = 1\nextends = [\"policy.toml\"]\n");
+    let platform = "[{\"name\": \"tiny\", \"aliases\": [], \"priority\": 1, \"lib_whitelist\": [], \
+                    \"symbol_versions\": {\"x86_64\": {}}, \"blacklist\": {}}]";
+    lab.write("tiny.json", platform);
+    lab.write("report.json", run(&lab, &["fine", "--isolated", "--format", "json"]).out);
     lab.write("known", "");
     lab.write("deps.cmake", "set(parts\nl\n)\n");
     let merged = "schema = 1\n[[archive]]\nmatch = \"**/l.a\"\ndeps-list = \"deps.cmake\"\n";
@@ -65,6 +70,16 @@ fn no_output_goes_over_what_is_read() {
         (vec!["--staged", "fine", "--replaces", "list", "-o", "json=list"], "this run reads it"),
         (vec!["fine", "--policy", "policy.toml", "-o", "json=policy.toml"], "this run reads it"),
         (vec!["fine", "-o", "json=linkaudit.toml"], "this run reads it"),
+        (vec!["fine", "--policy", "extends.toml", "-o", "json=policy.toml"], "this run reads it"),
+        (
+            vec!["fine", "--policy", "tiny.json#tiny_x86_64", "-o", "json=tiny.json"],
+            "this run reads it",
+        ),
+        (vec!["diff", "report.json", "report.json", "-o", "json=report.json"], "this run reads it"),
+        (
+            vec!["diff", "report.json", "report.json", "-o", "json=linkaudit.toml"],
+            "this run reads it",
+        ),
         (vec!["fine", "--baseline", "known", "-o", "json=known"], "this run reads it"),
         (vec!["fine", "--policy", "merged.toml", "-o", "json=deps.cmake"], "this run reads it"),
         (
