@@ -14,8 +14,8 @@ use std::path::Path;
 
 /// Maximum number of files that are named one by one; more become a glob.
 const MOST_FILES: usize = 4;
-/// Maximum number of symbols that an entry names.
-const MOST_SYMBOLS: usize = 50;
+/// Maximum number of symbols or targets that an entry names.
+const MOST_NAMES: usize = 50;
 
 /// The policy. `day` is the date that the reasons state.
 pub fn first_policy(report: &Report, day: &str) -> Emitted {
@@ -61,7 +61,8 @@ fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, 
         vec![around(&paths)?]
     };
     let library = common(findings, |finding| finding.library.as_deref());
-    let symbols = symbols(findings)?;
+    let targets = alternatives(findings, |finding| finding.target.as_deref())?;
+    let symbols = alternatives(findings, |finding| finding.symbol.as_deref())?;
     let mut all = Vec::new();
     for glob in globs {
         let mut out = String::new();
@@ -69,8 +70,10 @@ fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, 
         if let Some(library) = library {
             let _ = writeln!(out, "library = \"{}\"", string(&pattern(utf8(library)?, true)));
         }
-        if let Some(symbols) = &symbols {
-            let _ = writeln!(out, "symbol = \"{}\"", string(symbols));
+        for (selector, names) in [("target", &targets), ("symbol", &symbols)] {
+            if let Some(names) = names {
+                let _ = writeln!(out, "{selector} = \"{}\"", string(names));
+            }
         }
         let _ = writeln!(out, "reason = \"known on {day}: state why it is accepted\"");
         all.push(out);
@@ -78,12 +81,14 @@ fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, 
     Ok(all)
 }
 
-/// The glob for the symbols of the findings; `None` if a finding has no symbol, or if one glob
-/// cannot name the symbols: too many, or several and one with a comma.
-fn symbols(findings: &[&Finding]) -> Result<Option<String>, Vec<u8>> {
-    let names: Option<BTreeSet<&[u8]>> =
-        findings.iter().map(|finding| finding.symbol.as_deref()).collect();
-    let Some(names) = names.filter(|names| names.len() <= MOST_SYMBOLS) else { return Ok(None) };
+/// The glob for the names that `key` returns; `None` if a finding has no such name, or if one glob
+/// cannot hold the names: too many, or several and one with a comma.
+fn alternatives<'f>(
+    findings: &[&'f Finding],
+    key: impl Fn(&'f Finding) -> Option<&'f [u8]>,
+) -> Result<Option<String>, Vec<u8>> {
+    let names: Option<BTreeSet<&[u8]>> = findings.iter().map(|finding| key(finding)).collect();
+    let Some(names) = names.filter(|names| names.len() <= MOST_NAMES) else { return Ok(None) };
     let glob = |name| utf8(name).map(|name| pattern(name, true));
     let names = names.into_iter().map(glob).collect::<Result<Vec<String>, _>>()?;
     Ok(match &names[..] {

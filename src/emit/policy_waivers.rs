@@ -38,6 +38,7 @@ fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
         ("symbol", finding.symbol.as_deref()),
         ("version", finding.version.as_deref()),
         ("library", finding.library.as_deref()),
+        ("target", finding.target.as_deref()),
         ("member", finding.member.as_deref()),
         ("detail", finding.detail.as_deref()),
     ];

@@ -39,7 +39,7 @@ pub struct BaselineLine {
     pub rule: String,
     /// Its path below the prefix.
     pub path: Vec<u8>,
-    /// The name in the finding: a symbol, library, member or detail.
+    /// The name in the finding: a symbol, library, target, member or detail.
     pub name: Vec<u8>,
     /// The reason why it is accepted.
     pub reason: Option<String>,
@@ -166,8 +166,8 @@ pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
 
 /// The subject of a finding as one field: its most specific key, with the version.
 fn name(finding: &Finding) -> Vec<u8> {
-    let keys = [&finding.symbol, &finding.library, &finding.member, &finding.detail];
-    let key = keys.into_iter().flatten().next();
+    let Finding { symbol, library, target, member, detail, .. } = finding;
+    let key = [symbol, library, target, member, detail].into_iter().flatten().next();
     match (key, &finding.version) {
         (Some(key), Some(version)) => [key, &b"@"[..], version].concat(),
         (Some(one), None) | (None, Some(one)) => one.clone(),

@@ -250,7 +250,7 @@ pub struct StaleLine {
     /// Its path, relative to the prefix.
     #[serde(with = "raw")]
     pub path: Vec<u8>,
-    /// The name in the finding: a symbol, library, member or detail.
+    /// The name in the finding: a symbol, library, target, member or detail.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
     /// True if the file no longer exists.

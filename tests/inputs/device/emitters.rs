@@ -71,6 +71,45 @@ fn targets_that_an_exact_policy_does_not_list_are_left_out() {
 }
 
 #[test]
+fn known_findings_are_about_one_target() {
+    let lab = Lab::new();
+    runtime(&lab, "6");
+    library(&lab, "libfew.so", &device::bundle(&["gfx90a"], 4096), &[]);
+    policy(&lab, "targets = [\"gfx1030\", \"gfx1100\"]");
+    let waivers = emitted(&lab, "policy-waivers");
+    let of_rule = "rule = \"gpu-target-missing\"";
+    let mut waivers = waivers.split("\n\n").filter(|waiver| waiver.contains(of_rule));
+    let waiver = waivers.find(|waiver| waiver.contains("target = \"gfx1030\"")).expect("a waiver");
+    let waiver = waiver.replace("reason = \"\"", "reason = \"known\"");
+    lab.write("one.toml", format!("schema = 1\n{waiver}"));
+    let check = |more: &[&str]| {
+        lab.linkaudit(&[&["p", "--isolated", "--policy", "gpu.toml"], more].concat())
+    };
+    let missing = |policy: &str| {
+        let run = check(&["--policy", policy, "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let findings = report["findings"].as_array().expect("findings").clone();
+        let own = findings.iter().filter(|finding| finding["rule"] == "gpu-target-missing");
+        own.map(|finding| finding["target"].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(missing("one.toml"), ["\"gfx1100\""]);
+    // A first policy accepts both, and no third one.
+    let init = ["policy", "init", "--from", "p", "first.toml", "--isolated"];
+    let made = lab.linkaudit(&[&init[..], &["--policy", "gpu.toml"]].concat());
+    assert!(made.status.success(), "{made:?}");
+    assert_eq!(missing("first.toml"), [""; 0]);
+    policy(&lab, "targets = [\"gfx1030\", \"gfx1100\", \"gfx942\"]");
+    assert_eq!(missing("first.toml"), ["\"gfx942\""]);
+    // A baseline names them.
+    check(&["--write-baseline", "known"]);
+    let lines = std::fs::read_to_string(lab.path("known")).expect("a baseline");
+    for target in ["gfx1030", "gfx1100", "gfx942"] {
+        let line = format!(" gpu-target-missing lib/libfew.so {target}\n");
+        assert!(lines.contains(&line), "{lines}");
+    }
+}
+
+#[test]
 fn libraries_precede_what_needs_them() {
     let lab = lab();
     let out = emitted(&lab, "rebuild-order");
