@@ -49,7 +49,7 @@ fn musl_soname(arch: &str) -> String {
 }
 
 /// The policy for `tag`, a platform and an architecture. Without a tag, the file must have exactly
-/// one platform, for one architecture and without aliases.
+/// one platform, for one architecture.
 pub(super) fn build(
     source: &Arc<Source>,
     origin: &Arc<str>,
@@ -76,16 +76,18 @@ pub(super) fn build(
         })
     });
     let all: Vec<(&Platform, String, String)> = tags.collect();
+    // An alias is another name of the same platform.
+    let several: usize = platforms.iter().map(|platform| platform.symbol_versions.len()).sum();
     let chosen = match tag {
         Some(tag) => all.iter().find(|(_, name, arch)| format!("{name}_{arch}") == *tag),
-        None => all.first().filter(|_| all.len() == 1),
+        None => all.first().filter(|_| several == 1),
     };
     let Some((platform, _, arch)) = chosen else {
         let wrong = match tag {
             Some(tag) => {
                 format!("unknown platform `{}`", crate::text::show(tag.as_bytes()))
             }
-            None => format!("this file holds {} platforms and one must be chosen", all.len()),
+            None => format!("this file holds {several} platforms and one must be chosen"),
         };
         return Err(problem(0, wrong, choices(&all, tag)));
     };

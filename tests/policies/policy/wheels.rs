@@ -49,6 +49,12 @@ fn a_file_with_one_platform_needs_no_choice() {
     let memory = Memory::default().with("m.json", format!("[{}", &PLATFORMS[start..]));
     let policy = memory.load(&["m.json"]).expect("it is right");
     assert_eq!(provided(&policy), ["libc.musl-x86.so.1"]);
+    // An alias is no second platform.
+    let with_alias = PLATFORMS[start..].replacen("\"aliases\": []", "\"aliases\": [\"m1\"]", 1);
+    assert!(with_alias.contains("m1"), "{with_alias}");
+    let memory = Memory::default().with("m.json", format!("[{with_alias}"));
+    let policy = memory.load(&["m.json"]).expect("it is right");
+    assert_eq!(provided(&policy), ["libc.musl-x86.so.1"]);
 }
 
 /// The policies in auditwheel's own package.
