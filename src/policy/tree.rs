@@ -3,7 +3,7 @@
 
 use super::Day;
 use super::errors::{PolicyError, Source};
-use super::shape::{Key, Kind};
+use super::shape::{self, Key, Kind};
 use super::words::Word;
 use crate::catalogue::Catalogue;
 use crate::order::Arrange as _;
@@ -173,7 +173,7 @@ impl<'a> Check<'a> {
         for key in keys.iter().filter(|key| key.required && !meant.contains(&key.name)) {
             if !table.keys().any(|typed| typed.get_ref() == key.name) {
                 let wrong = format!("{name} lacks `{}`", key.name);
-                let right = format!("add `{} = {}`", key.name, example(&key.kind));
+                let right = format!("add `{} = {}`", key.name, example(key.name, &key.kind));
                 self.lacks(&out.span, wrong, right);
             }
         }
@@ -254,7 +254,8 @@ impl<'a> Check<'a> {
                     let span = item.span();
                     let DeValue::Table(table) = item.get_ref() else {
                         let wrong = format!("`{key}` holds {}", found(item.get_ref()));
-                        self.wrong(&span, wrong, format!("write tables, as in {}", example(kind)));
+                        let right = format!("write tables, as in {}", example(key, kind));
+                        self.wrong(&span, wrong, right);
                         continue;
                     };
                     let name = match key {
@@ -327,14 +328,14 @@ impl<'a> Check<'a> {
         let wrong = format!("`{key}` is {}, not {}", found(value), wanted(kind));
         let right = match kind {
             Kind::Table(_) => format!("write `[{key}]`"),
-            Kind::Map(..) => format!("write a table: {}", example(kind)),
+            Kind::Map(..) => format!("write a table: {}", example(key, kind)),
             Kind::Tables(_)
                 if matches!(value, DeValue::Table(_))
                     && !matches!(key, "symbols" | "libraries") =>
             {
                 format!("write `[[{key}]]`")
             }
-            _ => format!("write `{key} = {}`", example(kind)),
+            _ => format!("write `{key} = {}`", example(key, kind)),
         };
         self.wrong(span, wrong, right);
     }
@@ -376,8 +377,9 @@ fn wanted(kind: &Kind) -> String {
     }
 }
 
-/// An example value for messages. A table has only its required keys.
-fn example(kind: &Kind) -> String {
+/// An example value of a key for messages. A table has its required keys, and the first of those of
+/// which it needs at least one.
+fn example(key: &str, kind: &Kind) -> String {
     match kind {
         Kind::Schema => "1".to_owned(),
         Kind::Text(word) | Kind::OneOrMore(word) => format!("\"{}\"", word.example),
@@ -386,11 +388,11 @@ fn example(kind: &Kind) -> String {
         Kind::List(word) => format!("[\"{}\"]", word.example),
         Kind::Map(name, word) => format!("{{ {} = \"{}\" }}", name.example, word.example),
         Kind::Table(keys) => {
-            let needed = keys.iter().filter(|key| key.required);
-            let pairs: Vec<String> =
-                needed.map(|key| format!("{} = {}", key.name, example(&key.kind))).collect();
-            format!("{{ {} }}", pairs.join(", "))
+            let any = shape::one_of(key).and_then(|names| names.first());
+            let needed = keys.iter().filter(|key| key.required || any == Some(&key.name));
+            let pair = |key: &Key| format!("{} = {}", key.name, example(key.name, &key.kind));
+            format!("{{ {} }}", needed.map(pair).collect::<Vec<_>>().join(", "))
         }
-        Kind::Tables(keys) => format!("[{}]", example(&Kind::Table(keys))),
+        Kind::Tables(keys) => format!("[{}]", example(key, &Kind::Table(keys))),
     }
 }
