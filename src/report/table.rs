@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 /// Upper bound for the symbols in one cell without `-v`.
 const MOST: usize = 20;
-/// Upper bound for the files in one cell.
+/// Upper bound for the files, or directories of files, in one cell without `-v`.
 const MOST_FILES: usize = 6;
 /// Blanks around the text of a cell.
 const PADDING: usize = 2;
@@ -37,13 +37,14 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 fn row(entries: &Entries<'_>, entry: &ReportEntry<'_>, style: Style) -> [String; 4] {
     let (_, level) = entry.level_name();
-    let most = if style.verbose { usize::MAX } else { MOST };
+    let (most, most_files) =
+        if style.verbose { (usize::MAX, usize::MAX) } else { (MOST, MOST_FILES) };
     let place = |text: &str| folded(text, file_width(style).saturating_sub(PADDING));
     let files = entry.files();
-    let names = if files.len() <= most.min(MOST_FILES) {
+    let names = if files.len() <= most_files {
         files.iter().map(|(file, _)| place(&entries.file(file))).collect()
     } else {
-        directories(entries, entry, most.min(MOST_FILES), &place)
+        directories(entries, entry, most_files, &place)
     };
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut lines: Vec<String> = match entry.cause.kind {

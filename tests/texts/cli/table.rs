@@ -61,6 +61,24 @@ fn quiet_and_verbose() {
 }
 
 #[test]
+fn verbose_names_every_file() {
+    let lab = Lab::new();
+    lab.so("elsewhere/libgone.so", FOO, &[]);
+    let needs = ["-Wl,--no-as-needed", "-Lelsewhere", "-lgone"];
+    for n in 0..8 {
+        lab.so(&format!("p/d{n}/lib{n}.so"), FOO, &needs);
+    }
+    let shown = run(&lab, &["p", "--format", "table"]).out;
+    assert!(shown.contains("1 file in") && !shown.contains("lib7.so"), "{shown}");
+    assert!(shown.contains("… and 2 more (-v"), "{shown}");
+    let verbose = run(&lab, &["p", "--format", "table", "-v"]).out;
+    for n in 0..8 {
+        assert!(verbose.contains(&format!("d{n}/lib{n}.so")), "{verbose}");
+    }
+    assert!(!verbose.contains("more (-v"), "{verbose}");
+}
+
+#[test]
 fn colours_are_around_the_level_only() {
     let lab = many(1);
     let plain = run(&lab, &["p", "--format", "table"]).out;
