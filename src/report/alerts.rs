@@ -2,7 +2,7 @@
 //! alerts, because one cause can have thousands of findings. An alert keeps its fingerprint as long
 //! as its cause and its file stay, even if its symbols change.
 
-use super::model::{Cause, Finding, Report, Waiver};
+use super::model::{Cause, Finding, Report, WaivedBy, Waiver};
 use super::repair;
 use crate::catalogue::Level;
 use crate::demangle::demangle;
@@ -31,14 +31,21 @@ pub(super) struct Alert<'r> {
     pub(super) cause: Option<&'r Cause>,
     /// At least one, in the order of the report.
     pub(super) findings: Vec<&'r Finding>,
-    /// The waiver of the first finding, if the findings are waived. An alert never mixes waived and
-    /// other findings.
-    pub(super) waiver: Option<&'r Waiver>,
+    /// The waivers of the findings, one for each reason; empty if the findings are not waived. An
+    /// alert never mixes waived and other findings.
+    pub(super) waivers: Vec<&'r Waiver>,
+    /// True if the findings are waived, and others of the same cause and file are not.
+    pub(super) is_rest: bool,
     /// Unique in the report.
     pub(super) fingerprint: String,
 }
 
 impl Alert<'_> {
+    /// True if the findings are waived.
+    pub(super) fn is_waived(&self) -> bool {
+        !self.waivers.is_empty()
+    }
+
     /// The findings in one line.
     pub(super) fn headline(&self) -> String {
         match (&*self.findings, self.cause) {
@@ -71,6 +78,11 @@ impl Alert<'_> {
     }
 }
 
+/// The reason of a waiver.
+pub(super) fn reason(waiver: &Waiver) -> &str {
+    waiver.reason.as_deref().unwrap_or("known finding of the baseline")
+}
+
 /// The message of a finding, followed by the demangled name of its symbol if the message lacks it.
 pub(super) fn sentence(finding: &Finding) -> String {
     match finding.symbol.as_deref().and_then(demangle) {
@@ -99,11 +111,15 @@ fn group<'r>(
     let causes: FastMap<&str, &Cause> =
         report.causes.iter().map(|cause| (&*cause.id, cause)).collect();
     let mut places: FastMap<(&str, Option<&Path>, &Path, bool), usize> = FastMap::default();
+    let mut reasons: FastSet<(usize, bool, &str)> = FastSet::default();
     let mut alerts: Vec<Alert<'_>> = Vec::new();
     for (finding, waiver) in findings {
         let file = &*finding.file;
-        let key = (&*finding.cause, file.prefix.as_deref(), &*file.path, waiver.is_some());
+        let mut key = (&*finding.cause, file.prefix.as_deref(), &*file.path, false);
         let is_input = inputs.contains(&*finding.rule);
+        // Findings that are not waived come first.
+        let is_rest = waiver.is_some() && places.contains_key(&key);
+        key.3 = waiver.is_some();
         let at = *places.entry(key).or_insert_with(|| {
             alerts.push(Alert {
                 rule: &finding.rule,
@@ -112,7 +128,8 @@ fn group<'r>(
                 path: finding.full_path(),
                 cause: causes.get(&*finding.cause).copied(),
                 findings: Vec::new(),
-                waiver,
+                waivers: Vec::new(),
+                is_rest,
                 fingerprint: String::new(),
             });
             alerts.len() - 1
@@ -122,6 +139,11 @@ fn group<'r>(
             (alert.rule, alert.level, alert.is_input) = (&finding.rule, finding.level, is_input);
         }
         alert.findings.push(finding);
+        if let Some(waiver) = waiver
+            && reasons.insert((at, waiver.by == WaivedBy::Policy, reason(waiver)))
+        {
+            alert.waivers.push(waiver);
+        }
     }
     let mut known = FastMap::default();
     for alert in &mut alerts {

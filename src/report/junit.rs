@@ -45,12 +45,13 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let path = show_path(&how.paths.relative(&alert.path));
-    // Two causes of one rule in one file need two names.
+    // Two alerts of one rule in one file need two names.
+    let rest = if alert.is_rest { " (waived findings)" } else { "" };
     let name = match alert.cause {
         Some(cause) if cause.files > 1 || alert.findings.len() > 1 => {
-            format!("{path}: {}", cause.title)
+            format!("{path}: {}{rest}", cause.title)
         }
-        _ => format!("{path}: {}", alert.headline()),
+        _ => format!("{path}: {}{rest}", alert.headline()),
     };
     write!(
         out,
@@ -60,20 +61,20 @@ fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Resu
     )?;
     let headline = escaped(&alert.headline());
     let text = escaped(&format!("{path}\n{}", alert.lines().join("\n")));
-    match (alert.waiver, kind(alert)) {
-        (Some(waiver), _) => {
-            let why = waiver.reason.as_deref().unwrap_or("known finding of the baseline");
-            write!(out, "<skipped message=\"waived: {}\"/>", escaped(why))?;
+    match kind(alert) {
+        _ if alert.is_waived() => {
+            let why: Vec<&str> = alert.waivers.iter().copied().map(alerts::reason).collect();
+            write!(out, "<skipped message=\"waived: {}\"/>", escaped(&why.join("; ")))?;
         }
-        (None, Kind::Failure) => {
+        Kind::Failure => {
             let rule = escaped(alert.rule);
             write!(out, "<failure type=\"{rule}\" message=\"{headline}\">{text}</failure>")?;
         }
-        (None, Kind::Error) => {
+        Kind::Error => {
             let rule = escaped(alert.rule);
             write!(out, "<error type=\"{rule}\" message=\"{headline}\">{text}</error>")?;
         }
-        (None, Kind::Passed) => write!(out, "<system-out>warning: {text}</system-out>")?,
+        Kind::Passed => write!(out, "<system-out>warning: {text}</system-out>")?,
     }
     writeln!(out, "</testcase>")
 }
@@ -106,7 +107,7 @@ impl Counts {
         for alert in alerts {
             counts.tests += 1;
             match kind(alert) {
-                _ if alert.waiver.is_some() => counts.skipped += 1,
+                _ if alert.is_waived() => counts.skipped += 1,
                 Kind::Failure => counts.failures += 1,
                 Kind::Error => counts.errors += 1,
                 Kind::Passed => {}

@@ -24,7 +24,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     let left_out = alerts.len().saturating_sub(MOST);
     if left_out > 0 {
         // The sort is stable: alerts of one level keep the order of the report.
-        alerts.arrange_by_key(|alert| (alert.waiver.is_some(), std::cmp::Reverse(alert.level)));
+        alerts.arrange_by_key(|alert| (alert.is_waived(), std::cmp::Reverse(alert.level)));
         alerts.truncate(MOST);
     }
     let mut ids: Vec<&str> = report.rules.iter().map(|rule| &*rule.id).collect();
@@ -133,16 +133,18 @@ fn result(alert: &Alert<'_>, ids: &[&str], paths: &Paths, compared: bool) -> Val
         out["properties"]["cause"] = json!(&*cause.id);
     }
     if compared {
-        let known = alert.waiver.is_some_and(|waiver| waiver.by == WaivedBy::Baseline);
+        let known = alert.waivers.iter().any(|waiver| waiver.by == WaivedBy::Baseline);
         out["baselineState"] = json!(if known { "unchanged" } else { "new" });
     }
-    if let Some(waiver) = alert.waiver {
-        let why = waiver.reason.as_deref().unwrap_or("known finding of the baseline");
-        out["suppressions"] = json!([{
-            "kind": "external",
-            "status": "accepted",
-            "justification": format!("{why} ({})", waiver.source),
-        }]);
+    if alert.is_waived() {
+        let suppressions = alert.waivers.iter().map(|waiver| {
+            json!({
+                "kind": "external",
+                "status": "accepted",
+                "justification": format!("{} ({})", alerts::reason(waiver), waiver.source),
+            })
+        });
+        out["suppressions"] = suppressions.collect();
     }
     out
 }

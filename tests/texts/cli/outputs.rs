@@ -130,3 +130,65 @@ fn machine_formats_do_not_depend_on_how_they_are_asked_for() {
         }
     }
 }
+
+/// Two files lack three symbols of one library, and waivers with two reasons accept two of them.
+#[test]
+fn partly_waived_causes_are_two_alerts() {
+    let lab = Lab::new();
+    let names = ["one", "two", "three"];
+    let source = names.map(|name| format!("int {name}(void) {{ return 1; }}")).concat();
+    lab.so("p/libprovider.so", &source, &["-Wl,-soname,libprovider.so"]);
+    for file in ["a", "b"] {
+        let source = format!(
+            "int one(void), two(void), three(void);
+             int {file}(void) {{ return one() + two() + three(); }}"
+        );
+        lab.so(&format!("p/lib{file}.so"), &source, &[]);
+    }
+    let waive = |name: &str, reason: &str| {
+        format!(
+            "[[waive]]\nrule = \"undefined-symbol\"\nsymbol = \"{name}\"\nreason = \"{reason}\"\n"
+        )
+    };
+    let waivers = waive("one", "first reason") + &waive("two", "second reason");
+    lab.write("waive.toml", format!("schema = 1\n{waivers}"));
+    let shown = |format: &str| {
+        let args = ["p", "--isolated", "--policy", "waive.toml", "-A", "link-hygiene"];
+        run(&lab, &[&args[..], &["--format", format]].concat()).out
+    };
+    let sarif: serde_json::Value = serde_json::from_str(&shown("sarif")).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let reasons = |result: &serde_json::Value| -> Vec<String> {
+        let all = result["suppressions"].as_array().into_iter().flatten();
+        all.map(|one| one["justification"].as_str().expect("a reason").to_owned()).collect()
+    };
+    let both = ["first reason (waive.toml)", "second reason (waive.toml)"].map(str::to_owned);
+    for file in ["p/liba.so", "p/libb.so"] {
+        let own = results.iter().filter(|result| {
+            result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == *file
+        });
+        let own: Vec<(u64, Vec<String>)> = own
+            .map(|one| (one["properties"]["findings"].as_u64().expect("a number"), reasons(one)))
+            .collect();
+        assert_eq!(own, [(1, Vec::new()), (2, both.to_vec())], "{file}: {sarif:#}");
+    }
+    let junit = shown("junit");
+    let mut names: Vec<&str> = junit
+        .lines()
+        .filter_map(|line| line.split("<testcase ").nth(1)?.split(" time").next())
+        .collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "{junit}");
+    assert_eq!(
+        junit.matches("message=\"waived: first reason; second reason\"").count(),
+        2,
+        "{junit}"
+    );
+    assert_eq!(junit.matches("<failure ").count(), 2, "{junit}");
+    // Outputs without waived findings show the others.
+    assert_eq!(shown("github").lines().count(), 2);
+    let gitlab: serde_json::Value = serde_json::from_str(&shown("gitlab")).expect("JSON");
+    assert_eq!(gitlab.as_array().map(Vec::len), Some(2), "{gitlab:#}");
+}
