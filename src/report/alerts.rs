@@ -19,12 +19,12 @@ const DIGITS: usize = 32;
 
 /// The findings of one cause in one file.
 pub(super) struct Alert<'r> {
-    /// The rule of the most severe finding. Findings that make the run incomplete count as the
-    /// least severe.
+    /// The rule of the most severe finding. A finding that makes the run incomplete is less severe
+    /// than an error and more severe than a warning, as in the exit status.
     pub(super) rule: &'r str,
     /// The level of that finding.
     pub(super) level: Level,
-    /// True if all of its findings make the run incomplete.
+    /// True if that finding makes the run incomplete.
     pub(super) is_input: bool,
     /// The full path of the file, in the audited system.
     pub(super) path: PathBuf,
@@ -72,10 +72,21 @@ impl Alert<'_> {
         lines
     }
 
+    /// The severity of its most severe finding.
+    pub(super) fn severity(&self) -> (bool, bool, Level) {
+        severity(self.is_input, self.level)
+    }
+
     /// `error`, `warning` or `incomplete`.
     pub(super) fn level_name(&self) -> &'static str {
         if self.is_input { "incomplete" } else { self.level.name() }
     }
+}
+
+/// The severity of a finding: errors come last, and findings that make the run incomplete come
+/// before them.
+fn severity(is_input: bool, level: Level) -> (bool, bool, Level) {
+    (!is_input && level == Level::Error, is_input, level)
 }
 
 /// The reason of a waiver.
@@ -135,7 +146,7 @@ fn group<'r>(
             alerts.len() - 1
         });
         let alert = &mut alerts[at];
-        if (!is_input, finding.level) > (!alert.is_input, alert.level) {
+        if severity(is_input, finding.level) > severity(alert.is_input, alert.level) {
             (alert.rule, alert.level, alert.is_input) = (&finding.rule, finding.level, is_input);
         }
         alert.findings.push(finding);
@@ -188,7 +199,15 @@ pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_release;
+    use super::{Level, severity, without_release};
+
+    #[test]
+    fn a_warning_does_not_hide_an_incomplete_audit() {
+        let (warning, error) = (Level::Warning, Level::Error);
+        let order = [(false, warning), (true, warning), (true, error), (false, error)];
+        let order = order.map(|(is_input, level)| severity(is_input, level));
+        assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
+    }
 
     #[test]
     fn a_release_does_not_change_a_fingerprint() {

@@ -66,7 +66,7 @@ fn verdict(report: &Report) -> String {
 }
 
 fn level(alerts: &[&Alert<'_>]) -> &'static str {
-    let highest = alerts.iter().max_by_key(|alert| (!alert.is_input, alert.level));
+    let highest = alerts.iter().max_by_key(|alert| alert.severity());
     highest.map_or("error", |alert| alert.level_name())
 }
 

@@ -23,8 +23,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     let mut alerts = alerts::all(report);
     let left_out = alerts.len().saturating_sub(MOST);
     if left_out > 0 {
-        // The sort is stable: alerts of one level keep the order of the report.
-        alerts.arrange_by_key(|alert| (alert.is_waived(), std::cmp::Reverse(alert.level)));
+        // The sort is stable: alerts of one severity keep the order of the report.
+        alerts.arrange_by_key(|alert| (alert.is_waived(), std::cmp::Reverse(alert.severity())));
         alerts.truncate(MOST);
     }
     let mut ids: Vec<&str> = report.rules.iter().map(|rule| &*rule.id).collect();
