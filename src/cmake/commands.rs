@@ -161,7 +161,7 @@ impl Eval<'_> {
                 self.obscure(&words);
                 self.open_targets(&words);
                 if !OF_CMAKE.contains(&format!(" {name} ")) {
-                    return self.strange_command(name);
+                    return self.strange_command(name, true);
                 }
             }
         }

@@ -98,8 +98,9 @@ pub(super) struct Eval<'h> {
     /// False if another package requests this one. That package may have defined commands that this
     /// one calls.
     pub(super) alone: bool,
-    /// Undefined commands that the requesting package must have defined.
-    pub(super) strange: Vec<String>,
+    /// Undefined commands that the requesting package must have defined, each with true if it
+    /// certainly runs.
+    pub(super) strange: Vec<(String, bool)>,
     /// The states of branches that may have left the current loop, file or call.
     pub(super) left: Left,
     /// Number of unknown conditions around the current code.
@@ -144,21 +145,22 @@ impl Eval<'_> {
     }
 
     /// Handles an undefined command. It is a fatal error, unless a module or the requesting package
-    /// may have defined it.
-    pub(super) fn strange_command(&mut self, name: &str) -> Flow {
+    /// may have defined it. `is_certain` is false if a requested package may skip the command.
+    pub(super) fn strange_command(&mut self, name: &str, is_certain: bool) -> Flow {
         if self.has_modules || self.state.functions.contains_key(name) {
             return Flow::Next;
         }
+        let runs = is_certain && self.certain();
         if !self.alone {
-            self.strange.push(name.to_owned());
+            self.strange.push((name.to_owned(), runs));
             return Flow::Next;
         }
-        if self.certain() {
+        if runs {
             self.fatal = Some(format!("Unknown CMake command \"{name}\".").into_bytes());
         } else {
             self.may_fail = true;
         }
-        Flow::Stop
+        if is_certain { Flow::Stop } else { Flow::Next }
     }
 
     pub(super) fn give_up(&mut self, reason: &'static str) -> Flow {

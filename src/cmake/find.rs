@@ -96,8 +96,8 @@ impl Eval<'_> {
         let (package, scope) = self.host.package(&request.wanted, manner, scope, self.depth);
         self.state = scope.state;
         let (found, fatal) = (package.found.clone(), package.fatal.clone());
-        for command in &package.strange {
-            if self.strange_command(command) == Flow::Stop {
+        for (command, is_certain) in &package.strange {
+            if self.strange_command(command, *is_certain) == Flow::Stop {
                 return Flow::Stop;
             }
         }

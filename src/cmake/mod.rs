@@ -124,8 +124,9 @@ pub struct Package {
     pub(crate) has_modules: bool,
     /// True if the package may define targets of any name.
     pub(crate) is_open: bool,
-    /// Commands that the package calls, and that the requesting package must have defined.
-    pub(crate) strange: Vec<String>,
+    /// Commands that the package calls, and that the requesting package must have defined. Each has
+    /// true if the package certainly calls it.
+    pub(crate) strange: Vec<(String, bool)>,
     /// Variables that the package changes.
     pub(crate) variables: Vec<(Text, Value)>,
     /// Variables of enclosing packages that the package removes.
@@ -277,8 +278,20 @@ mod tests {
             Some(path.to_path_buf())
         }
 
-        fn package(&mut self, _: &Wanted, _: Manner, scope: Scope, _: usize) -> (Package, Scope) {
-            (Package::default(), scope)
+        fn package(
+            &mut self,
+            wanted: &Wanted,
+            _: Manner,
+            scope: Scope,
+            depth: usize,
+        ) -> (Package, Scope) {
+            let path = format!("/p/{}Config.cmake", String::from_utf8_lossy(&wanted.name));
+            let path = Path::new(&path);
+            if self.look(path) != Entry::File {
+                return (Package::default(), scope);
+            }
+            let config = Config { depth, alone: false, ..config(&wanted.name, path) };
+            (evaluate(self, &config).package, scope)
         }
 
         fn enclosing(&self, _: &Sought) -> Answer {
@@ -286,12 +299,10 @@ mod tests {
         }
     }
 
-    fn outcome(text: &str, others: &[(&'static str, &str)]) -> Outcome {
-        let others = others.iter().map(|(name, text)| (*name, (*text).to_owned()));
-        let files = others.chain([("/p/fooConfig.cmake", text.to_owned())]);
-        let config = Config {
-            name: b"foo",
-            path: Path::new("/p/fooConfig.cmake"),
+    fn config<'c>(name: &'c [u8], path: &'c Path) -> Config<'c> {
+        Config {
+            name,
+            path,
             version_file: None,
             version: None,
             depth: 0,
@@ -301,8 +312,14 @@ mod tests {
             components: &[],
             architecture: None,
             pointer: 8,
-        };
-        evaluate(&mut Files(files.collect()), &config)
+        }
+    }
+
+    fn outcome(text: &str, others: &[(&'static str, &str)]) -> Outcome {
+        let others = others.iter().map(|(name, text)| (*name, (*text).to_owned()));
+        let files = others.chain([("/p/fooConfig.cmake", text.to_owned())]);
+        let path = Path::new("/p/fooConfig.cmake");
+        evaluate(&mut Files(files.collect()), &config(b"foo", path))
     }
 
     fn included(text: &str) -> Vec<String> {
@@ -366,6 +383,16 @@ mod tests {
         assert_eq!(found("find_package(other CONFIG)"), Some(Truth::True));
         assert_eq!(found("find_package(other CONFIG REQUIRED)"), Some(Truth::Unknown));
         assert_eq!(found("find_dependency(other CONFIG)"), Some(Truth::Unknown));
+    }
+
+    #[test]
+    fn undefined_commands_of_a_package_fail_only_if_they_run() {
+        let found = |part: &str| {
+            outcome("find_package(part CONFIG)", &[("/p/partConfig.cmake", part)]).found
+        };
+        assert_eq!(found("not_defined()"), None);
+        assert_eq!(found("if($ENV{X})\n not_defined()\nendif()"), Some(Truth::Unknown));
+        assert_eq!(found("if(0)\n not_defined()\nendif()"), Some(Truth::True));
     }
 
     #[test]
