@@ -15,6 +15,7 @@ mod facts;
 mod judge;
 pub(crate) mod mutate;
 use crate::support::random;
+use crate::support::scratch::scratch;
 mod report;
 
 use std::collections::BTreeMap;
@@ -96,10 +97,10 @@ fn draw(bases: &[Base], first: u64, wanted: usize) -> Vec<Drawn> {
 /// One batch: the mutants and, as controls, the undamaged files.
 fn audit(bases: &[Base], batch: &[Drawn]) -> Tally {
     let mut tally = Tally::default();
-    let lab = tempfile::Builder::new().prefix("mutants-").tempdir();
+    let lab = tempfile::Builder::new().prefix("mutants-").tempdir_in(scratch());
     let mut lab = lab.expect("a temporary directory");
     let root = lab.path().canonicalize().expect("the directory exists");
-    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let scratch = crate::support::scratch::tempdir().expect("a temporary directory");
     let controls: Vec<String> = bases.iter().map(|base| format!("base-{}", base.name)).collect();
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(root.join(name), bytes).expect("a mutant");
@@ -156,7 +157,7 @@ fn audit(bases: &[Base], batch: &[Drawn]) -> Tally {
 /// Runs linkaudit, which must neither hang nor crash on any file.
 fn look(root: &Path, files: &[&str]) -> Result<Report, String> {
     // A file without ELF magic is refused if it is named, and counted if it is listed.
-    let mut list = tempfile::NamedTempFile::new().expect("a temporary file");
+    let mut list = tempfile::NamedTempFile::new_in(scratch()).expect("a temporary file");
     list.write_all(files.join("\0").as_bytes()).expect("a list of files");
     let listed = list.path().to_str().expect("a path in UTF-8");
     let program = env!("CARGO_BIN_EXE_linkaudit");

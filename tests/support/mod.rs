@@ -18,6 +18,7 @@ pub mod queries;
 pub mod random;
 pub mod report;
 pub mod rule_fixtures;
+pub mod scratch;
 pub mod strace;
 pub mod tiny;
 
@@ -58,7 +59,7 @@ pub fn linkaudit() -> Command {
     clean(env!("CARGO_BIN_EXE_linkaudit"))
 }
 
-/// A command with LC_ALL=C and without LD_* variables in its environment.
+/// A command with LC_ALL=C, the TMPDIR of the tests, and without LD_* variables in its environment.
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -66,7 +67,7 @@ pub fn clean(program: impl AsRef<OsStr>) -> Command {
             command.env_remove(name);
         }
     }
-    command.env("LC_ALL", "C");
+    command.env("LC_ALL", "C").env("TMPDIR", scratch::scratch());
     command
 }
 
@@ -82,7 +83,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("a temporary directory") }
+        Self { dir: scratch::tempdir().expect("a temporary directory") }
     }
 
     /// A laboratory whose path has ten bytes, so that lines with the path wrap alike in every run.

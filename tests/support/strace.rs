@@ -11,7 +11,7 @@ use crate::support;
 /// Runs the program under test with `args` in `cwd`. Returns the calls of `set` (as in strace's `-e
 /// trace=`) of all its threads.
 pub fn linkaudit(cwd: &Path, args: &[&str], set: &str) -> (Output, Vec<String>) {
-    let dir = tempfile::tempdir().expect("a directory for the trace");
+    let dir = support::scratch::tempdir().expect("a directory for the trace");
     let output = strace(set, dir.path())
         .arg(env!("CARGO_BIN_EXE_linkaudit"))
         .args(args)

@@ -241,7 +241,7 @@ fn root(dir: &Path) {
 
 /// Runs the cases of these numbers, one after the other in one root.
 pub fn run(numbers: std::ops::Range<usize>, random: fn(usize) -> Random) -> Tally {
-    let lab = tempfile::tempdir().expect("a directory");
+    let lab = crate::support::scratch::tempdir().expect("a directory");
     let dir = lab.path().canonicalize().expect("a directory");
     root(&dir);
     let mut tally = Tally::default();

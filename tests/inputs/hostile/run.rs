@@ -4,6 +4,7 @@
 use super::case::{Case, Label};
 use super::peak;
 use super::support;
+use crate::support::scratch::scratch;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -126,7 +127,7 @@ pub struct Run {
 
 /// Runs the program in `dir`, whose parent gets its output. Memory and time are measured.
 pub fn run(dir: &Path, args: &[&str]) -> Run {
-    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let scratch = crate::support::scratch::tempdir().expect("a temporary directory");
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
     let mut command = support::linkaudit();
     command.current_dir(dir).args(args).stdin(std::process::Stdio::null());
@@ -201,7 +202,8 @@ pub fn batch(cases: &[(String, Case)], args: &[&str]) -> Tally {
     if cases.is_empty() {
         return tally;
     }
-    let lab = tempfile::Builder::new().prefix("hostile-").tempdir().expect("a directory");
+    let lab =
+        tempfile::Builder::new().prefix("hostile-").tempdir_in(scratch()).expect("a directory");
     let root = lab.path().canonicalize().expect("a directory");
     for (place, case) in cases {
         write(&root.join(place), case);

@@ -175,7 +175,7 @@ fn wrong(kind: &Kind, label: &Label, run: &Run) -> Option<String> {
 
 /// Runs the cases of these numbers.
 pub fn run(numbers: std::ops::Range<usize>, random: fn(usize) -> Random) -> Tally {
-    let lab = tempfile::tempdir().expect("a directory");
+    let lab = crate::support::scratch::tempdir().expect("a directory");
     let dir = lab.path().canonicalize().expect("a directory");
     std::fs::create_dir(dir.join("p")).expect("a directory");
     let library = build(&Shape::library(X86_64, "lib.so")).bytes;

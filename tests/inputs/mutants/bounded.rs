@@ -19,7 +19,7 @@ const MEMORY: &str = "ulimit -v 4000000; exec \"$@\"";
 
 /// Runs `words` in `cwd`; their output goes through files, so that a full pipe is no hang.
 pub fn run(cwd: &Path, seconds: u64, words: &[&str]) -> Outcome {
-    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let scratch = crate::support::scratch::tempdir().expect("a temporary directory");
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
     let mut command = clean("sh");
     command.current_dir(cwd).args(["-c", MEMORY, "sh"]).args(words);

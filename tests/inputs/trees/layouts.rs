@@ -52,7 +52,7 @@ impl Layout {
     /// Installs the stage over the system at `top`, with tar as package managers do.
     pub fn install(&self, top: &Path, stage: &Path) {
         self.system.on_disk(top);
-        let script = "tar -C \"$1\" -c . | tar -C \"$0\" -x --keep-directory-symlink";
+        let script = "tar -C \"$1\" --sort=name -c . | tar -C \"$0\" -x --keep-directory-symlink";
         let status = clean("sh").args(["-c", script]).arg(top).arg(stage).status();
         assert!(status.expect("a shell").success(), "tar");
     }

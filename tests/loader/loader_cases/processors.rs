@@ -53,7 +53,7 @@ fn copy_for(real: &Path, intel: bool) -> PathBuf {
     assert!(here.contains("GenuineIntel") || here.contains("AuthenticAMD"));
     let bytes = std::fs::read(real).expect("the loader");
     let own = here.contains("GenuineIntel") == intel;
-    let dir = tempfile::tempdir().expect("a directory for a loader").keep();
+    let dir = crate::support::scratch::tempdir().expect("a directory for a loader").keep();
     let (written, copy) = (dir.join("written"), dir.join("ld-linux-x86-64.so.2"));
     std::fs::write(&written, if own { bytes } else { other_vendor(&bytes) }).expect("a loader");
     // A file that this process wrote cannot be started while a child of another thread has it open.

@@ -13,6 +13,7 @@ use super::model::{Graph, ROOT};
 use super::oracle::{Answer, Environment, ask, bindings};
 use super::queries;
 use super::{ANSWERS, support};
+use crate::support::scratch::scratch;
 use crate::support::{LddText, difference, linkaudit, normalise};
 
 pub struct Compared {
@@ -32,7 +33,7 @@ pub fn compare(tools: &Tools, seed: u64) -> Compared {
     if !tools.environment {
         (graph.library_path, graph.preload) = (None, None);
     }
-    let lab = tempfile::Builder::new().prefix(&format!("graph-{seed}-")).tempdir();
+    let lab = tempfile::Builder::new().prefix(&format!("graph-{seed}-")).tempdir_in(scratch());
     let mut lab = lab.expect("a temporary directory");
     lab.disable_cleanup(std::env::var_os("LINKAUDIT_KEEP").is_some());
     let root = lab.path().canonicalize().expect("the directory exists");

@@ -1,0 +1,36 @@
+//! The directory in which tests create temporary files.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Free memory, in bytes, that the file system of [`SHARED_MEMORY`] must have. The largest tests use
+/// a tenth.
+const ENOUGH: u64 = 8 << 30;
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// The directory for temporary files: TMPDIR if it is set, otherwise shared memory if it has room
+/// and programs may run from it, otherwise `/tmp`. Tests create and delete a million small files,
+/// and ext4 searches long for a free inode after many deletions (`recently_deleted` in
+/// `fs/ext4/ialloc.c`).
+pub fn scratch() -> &'static Path {
+    static DIR: OnceLock<&'static Path> = OnceLock::new();
+    DIR.get_or_init(|| match std::env::var_os("TMPDIR") {
+        Some(dir) => Path::new(dir.leak()),
+        None if is_fit(Path::new(SHARED_MEMORY)) => Path::new(SHARED_MEMORY),
+        None => Path::new("/tmp"),
+    })
+}
+
+/// True if the directory has room, may be written to, and programs may run from it.
+fn is_fit(dir: &Path) -> bool {
+    use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
+    statvfs(dir).is_ok_and(|system| {
+        let free = system.f_bavail.saturating_mul(system.f_frsize);
+        free >= ENOUGH && !system.f_flag.contains(StatVfsMountFlags::NOEXEC)
+    }) && access(dir, Access::WRITE_OK).is_ok()
+}
+
+/// A new temporary directory in [`scratch`].
+pub fn tempdir() -> std::io::Result<tempfile::TempDir> {
+    tempfile::tempdir_in(scratch())
+}
