@@ -1,7 +1,7 @@
 //! Groups of rules, levels, and the rule names that policies and command lines may use. Built rules
 //! declare themselves (`rules::catalogue`). This module has the groups, the planned rules and the
-//! renamed ids. Ids are permanent. A policy may name a planned rule; [`Known::is_built`] is false
-//! for it.
+//! renamed ids. Ids are permanent. A policy may name a planned rule; [`KnownRule::is_built`] is
+//! false for it.
 
 /// The level of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,7 +27,7 @@ impl Level {
 
 /// A group of rules, which carries their default level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Group {
+pub struct RuleGroup {
     /// The name on the command line.
     pub name: &'static str,
     /// The level of its rules, unless a rule, a policy or an option sets another.
@@ -36,50 +36,50 @@ pub struct Group {
     pub is_input: bool,
 }
 
-impl Group {
+impl RuleGroup {
     const fn new(name: &'static str, level: Level) -> Self {
         Self { name, level, is_input: false }
     }
 }
 
 /// Libraries that are missing or that the loader refuses.
-pub const LIBRARY: Group = Group::new("library", Level::Error);
+pub const LIBRARY: RuleGroup = RuleGroup::new("library", Level::Error);
 /// Symbols that do not bind, or bind to the wrong definition.
-pub const SYMBOL: Group = Group::new("symbol", Level::Error);
+pub const SYMBOL: RuleGroup = RuleGroup::new("symbol", Level::Error);
 /// Several runtimes in one process.
-pub const RUNTIME: Group = Group::new("runtime", Level::Error);
+pub const RUNTIME: RuleGroup = RuleGroup::new("runtime", Level::Error);
 /// Unnecessary or indirect needs, unusual sonames, and links to libraries that are missing or
 /// dangle.
-pub const LINK_HYGIENE: Group = Group::new("link-hygiene", Level::Warning);
+pub const LINK_HYGIENE: RuleGroup = RuleGroup::new("link-hygiene", Level::Warning);
 /// Damaged or incomplete files.
-pub const INTEGRITY: Group = Group::new("integrity", Level::Warning);
+pub const INTEGRITY: RuleGroup = RuleGroup::new("integrity", Level::Warning);
 /// Protections that a linker can add and a file lacks.
-pub const HARDENING: Group = Group::new("hardening", Level::Allow);
+pub const HARDENING: RuleGroup = RuleGroup::new("hardening", Level::Allow);
 /// Changes in a new version of a package that break its users.
-pub const COMPATIBILITY: Group = Group::new("compatibility", Level::Error);
+pub const COMPATIBILITY: RuleGroup = RuleGroup::new("compatibility", Level::Error);
 /// Entries of search paths.
-pub const SEARCH_PATH: Group = Group::new("search-path", Level::Warning);
+pub const SEARCH_PATH: RuleGroup = RuleGroup::new("search-path", Level::Warning);
 /// Libraries outside a store, a prefix or a platform's list.
-pub const CLOSURE: Group = Group::new("closure", Level::Warning);
+pub const CLOSURE: RuleGroup = RuleGroup::new("closure", Level::Warning);
 /// Static archives.
-pub const ARCHIVE: Group = Group::new("archive", Level::Error);
+pub const ARCHIVE: RuleGroup = RuleGroup::new("archive", Level::Error);
 /// Files that a package must have.
-pub const PACKAGE: Group = Group::new("package", Level::Error);
+pub const PACKAGE: RuleGroup = RuleGroup::new("package", Level::Error);
 /// Text files of a package that name other files.
-pub const PACKAGE_TEXT: Group = Group::new("package-text", Level::Allow);
+pub const PACKAGE_TEXT: RuleGroup = RuleGroup::new("package-text", Level::Allow);
 /// Device code.
-pub const GPU: Group = Group::new("gpu", Level::Error);
+pub const GPU: RuleGroup = RuleGroup::new("gpu", Level::Error);
 /// Amount of mapped memory.
-pub const SIZE: Group = Group::new("size", Level::Warning);
+pub const SIZE: RuleGroup = RuleGroup::new("size", Level::Warning);
 /// Requirements and prohibitions of a policy.
-pub const POLICY: Group = Group::new("policy", Level::Error);
+pub const POLICY: RuleGroup = RuleGroup::new("policy", Level::Error);
 /// Waivers that match no finding or have expired.
-pub const WAIVERS: Group = Group::new("waivers", Level::Warning);
+pub const WAIVERS: RuleGroup = RuleGroup::new("waivers", Level::Warning);
 /// Input that could not be read or decided.
-pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
+pub const INPUT: RuleGroup = RuleGroup { name: "input", level: Level::Error, is_input: true };
 
 /// All groups.
-pub const GROUPS: &[Group] = &[
+pub const GROUPS: &[RuleGroup] = &[
     LIBRARY,
     SYMBOL,
     RUNTIME,
@@ -130,11 +130,11 @@ impl PartialEq<str> for RuleId {
 
 /// A rule, built or planned.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct KnownRule {
     /// Its id.
     pub id: &'static str,
     /// Its group.
-    pub group: Group,
+    pub group: RuleGroup,
     /// Its default level.
     pub level: Level,
     /// The keys besides the path that its findings can have, as waivers name them; `None` if the
@@ -144,12 +144,12 @@ pub struct Known {
     pub is_built: bool,
 }
 
-const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
-    Known { id, group, level, keys: None, is_built: false }
+const fn planned_at(id: &'static str, group: RuleGroup, level: Level) -> KnownRule {
+    KnownRule { id, group, level, keys: None, is_built: false }
 }
 
 /// Planned rules. Once a rule is built, its own declaration replaces the line here.
-const PLANNED: &[Known] = &[planned_at("copy-size-mismatch", SYMBOL, Level::Warning)];
+const PLANNED: &[KnownRule] = &[planned_at("copy-size-mismatch", SYMBOL, Level::Warning)];
 
 /// Old ids and their new ids.
 const RENAMED: &[(&str, &str)] = &[("hijacked-symbol", "interposed-symbol")];
@@ -160,37 +160,37 @@ pub fn renamed(name: &str) -> Option<&'static str> {
 }
 
 /// The group with this name.
-pub fn group(name: &str) -> Option<&'static Group> {
+pub fn group(name: &str) -> Option<&'static RuleGroup> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
 /// All rules, built and planned, for the policy reader.
 #[derive(Debug)]
 pub struct Catalogue {
-    rules: Vec<Known>,
+    rules: Vec<KnownRule>,
 }
 
 impl Catalogue {
     /// The `built` rules and the planned ones.
-    pub fn new(built: impl IntoIterator<Item = Known>) -> Self {
-        let mut rules: Vec<Known> = built.into_iter().collect();
+    pub fn new(built: impl IntoIterator<Item = KnownRule>) -> Self {
+        let mut rules: Vec<KnownRule> = built.into_iter().collect();
         for planned in PLANNED {
             if !rules.iter().any(|built| built.id == planned.id) {
                 rules.push(*planned);
             }
         }
-        let place = |known: &Known| GROUPS.iter().position(|group| *group == known.group);
+        let place = |known: &KnownRule| GROUPS.iter().position(|group| *group == known.group);
         rules.sort_by_key(place);
         Self { rules }
     }
 
     /// All rules, grouped.
-    pub fn rules(&self) -> &[Known] {
+    pub fn rules(&self) -> &[KnownRule] {
         &self.rules
     }
 
     /// The rule with this id or old id.
-    pub fn known(&self, id: &str) -> Option<&Known> {
+    pub fn known(&self, id: &str) -> Option<&KnownRule> {
         let id = renamed(id).unwrap_or(id);
         self.rules.iter().find(|known| known.id == id)
     }
@@ -203,7 +203,7 @@ impl Catalogue {
 
 #[cfg(test)]
 mod tests {
-    use super::{Catalogue, GROUPS, Known, Level, PLANNED, RENAMED, SYMBOL, group};
+    use super::{Catalogue, GROUPS, KnownRule, Level, PLANNED, RENAMED, SYMBOL, group};
 
     #[test]
     fn no_name_means_two_things() {
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn an_old_id_names_the_rule() {
         let (id, keys) = ("interposed-symbol", None);
-        let built = Known { id, group: SYMBOL, level: Level::Error, keys, is_built: true };
+        let built = KnownRule { id, group: SYMBOL, level: Level::Error, keys, is_built: true };
         let catalogue = Catalogue::new([built]);
         let found = catalogue.known("hijacked-symbol").map(|known| known.id);
         assert_eq!(found, Some("interposed-symbol"));

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! options ─► Plan
-//! PATHs ─walk─► Candidates ─read─► Facts of one file ─collect─► Corpus ─resolve─► Closures
+//! PATHs ─walk─► WalkedFiles ─read─► Facts of one file ─collect─► Corpus ─resolve─► Closures
 //!       ─bind─► Bindings ─diagnose─► Diagnosis ─rules─► Findings ─triage─► Report ─► report/
 //! ```
 //!

@@ -8,8 +8,8 @@ use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
-use crate::tree::Kind;
-use crate::tree::walk::{Given, WalkedName};
+use crate::tree::EntryType;
+use crate::tree::walk::{GivenPath, WalkedName};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -20,10 +20,10 @@ pub(crate) struct StartNames {
 }
 
 impl StartNames {
-    pub(crate) fn new(given: &[Given], entries: &[WalkedName<Read>]) -> Self {
+    pub(crate) fn new(given: &[GivenPath], entries: &[WalkedName<Read>]) -> Self {
         let mut names = Vec::with_capacity(given.len());
-        for Given { path, kind, .. } in given {
-            if *kind == Ok(Kind::Directory) {
+        for GivenPath { path, kind, .. } in given {
+            if *kind == Ok(EntryType::Directory) {
                 // Entries are sorted by bytes, so those below a directory need not be adjacent.
                 let is_below =
                     |entry: &WalkedName<Read>| entry.listed && entry.path.starts_with(path);

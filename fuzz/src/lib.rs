@@ -6,14 +6,14 @@ use linkaudit::facts::read::read;
 use linkaudit::format::Reading;
 use linkaudit::format::archive::{self, External, Options, RequestedNames, Scratch};
 use linkaudit::format::cross_check::{compare_archive, compare_elf};
-use linkaudit::format::deps_list::{Change, DepsList};
+use linkaudit::format::deps_list::{DepsList, SetChange};
 use linkaudit::format::elf::{self, hash};
 use linkaudit::format::gpu::{self, Depth};
 use linkaudit::merged::solve::Solved;
 use linkaudit::plan::Plan;
 use linkaudit::policy;
-use linkaudit::resolve::cache::{Asker, Cache};
-use linkaudit::rules::{self, Given};
+use linkaudit::resolve::cache::{Cache, CacheQuery};
+use linkaudit::rules::{self, RuleInput};
 use linkaudit::symbol_names::Growing;
 use linkaudit::tree::{Handle, MemTree, Opened, Tree as _};
 use std::collections::BTreeMap;
@@ -78,7 +78,8 @@ pub fn object(bytes: &[u8]) {
 
 /// Reads a cache in both byte orders, checks it for defects, and looks up its first entries.
 pub fn ld_so_cache(bytes: &[u8]) {
-    let asker = Asker { flags: &[0x303], active: &["x86-64-v2"], isa_level: 1, legacy: Some(0) };
+    let asker =
+        CacheQuery { flags: &[0x303], active: &["x86-64-v2"], isa_level: 1, legacy: Some(0) };
     for big in [false, true] {
         let Some(cache) = Cache::parse(bytes.into(), big) else { continue };
         let _ = cache.defect();
@@ -124,7 +125,7 @@ pub fn deps_list(bytes: &[u8]) {
     assert_eq!(list.regenerated(&[]), bytes);
     if list.sets().first().is_some_and(|set| set.trouble.is_none()) {
         let name = b"zz-added".to_vec();
-        let change = Change { add: [name.clone()].into(), ..Change::default() };
+        let change = SetChange { add: [name.clone()].into(), ..SetChange::default() };
         let again = DepsList::parse(list.regenerated(&[(0, change)])).expect("a list as before");
         assert!(again.names().any(|listed| listed == name));
     }
@@ -150,7 +151,7 @@ pub fn pipeline(bytes: &[u8]) {
     let ground = collect(&plan, &tree, audit::read(&plan, &tree, &AtomicUsize::new(0)));
     let mut found = audit(&plan, &tree, ground);
     let (explained, solved) = (found.explain(&plan), Solved::default());
-    let given = Given { explained: &explained, solved: &solved };
+    let given = RuleInput { explained: &explained, solved: &solved };
     let findings = rules::check(&found, &plan, given);
     let caught =
         |finding: &linkaudit::finding::Finding| finding.message.contains("a fault of linkaudit");
@@ -161,7 +162,7 @@ pub fn pipeline(bytes: &[u8]) {
 /// Policies by name.
 struct Policies(BTreeMap<&'static str, Vec<u8>>);
 
-impl policy::Files for Policies {
+impl policy::PolicyFiles for Policies {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let bytes = path.to_str().and_then(|path| self.0.get(path));
         bytes.cloned().ok_or(io::ErrorKind::NotFound.into())

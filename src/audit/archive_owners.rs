@@ -6,13 +6,13 @@
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
 use crate::finding::CMakeTarget;
-use crate::format::cmake::{self, Command};
+use crate::format::cmake::{self, CommandInvocation};
 use crate::format::pkg_config::{self, FlagKind};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::parallel;
 use crate::text::last_part;
-use crate::tree::{Kind, Node, Tree};
+use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -104,7 +104,7 @@ impl ArchiveOwners {
             let cmake = beside.iter().find_map(|beside| beside.cmake.get(&**real)).cloned();
             let owner = ArchiveOwner {
                 path: Arc::from(path.as_path()),
-                exists: matches!(tree.kind(real), Ok(Kind::File)),
+                exists: matches!(tree.kind(real), Ok(EntryType::File)),
                 package: (!packages.is_empty()).then(|| packages.join(", ")),
                 pkg_config,
                 cmake,
@@ -186,7 +186,7 @@ impl<'a> Beside<'a> {
         });
         let dirs: Vec<PathBuf> = dirs.collect();
         let has = |dir: &PathBuf, file: &[u8]| {
-            tree.kind(&dir.join(OsStr::from_bytes(file))) == Ok(Kind::File)
+            tree.kind(&dir.join(OsStr::from_bytes(file))) == Ok(EntryType::File)
         };
         let is_found = |file: &[u8]| {
             let first = dirs.iter().find(|dir| **dir == own || has(dir, file));
@@ -235,7 +235,7 @@ fn files(tree: &dyn Tree, dirs: &[PathBuf], end: &str) -> Vec<PathBuf> {
     for dir in dirs {
         // A directory that cannot be listed yields no package files.
         let _ = tree.list(dir, &mut |name, node| {
-            let is_file = node != Node::Kind(Kind::Directory);
+            let is_file = node != DirEntryKind::Kind(EntryType::Directory);
             if is_file && name.as_bytes().ends_with(end.as_bytes()) && out.len() < MOST_FILES {
                 out.push(dir.join(name));
             }
@@ -255,7 +255,7 @@ fn files_of_cmake(tree: &dyn Tree, dir: &Path, prefix: Option<&Path>) -> Vec<Pat
         let mut out = Vec::new();
         // A directory that cannot be listed yields no package directories.
         let _ = tree.list(dir, &mut |name, node| {
-            if node != Node::Kind(Kind::File) && out.len() < MOST_FILES {
+            if node != DirEntryKind::Kind(EntryType::File) && out.len() < MOST_FILES {
                 out.push(dir.join(name));
             }
         });
@@ -303,7 +303,7 @@ fn imported<'a>(
 const LOCATION: &[u8] = b"IMPORTED_LOCATION";
 
 /// The target and its file in `set_target_properties(TARGET PROPERTIES … IMPORTED_LOCATION FILE)`.
-fn location<'t>(text: &'t [u8], command: &Command) -> Option<(&'t [u8], &'t [u8])> {
+fn location<'t>(text: &'t [u8], command: &CommandInvocation) -> Option<(&'t [u8], &'t [u8])> {
     if !text[command.name.clone()].eq_ignore_ascii_case(b"set_target_properties") {
         return None;
     }

@@ -1,15 +1,15 @@
 //! Selects the archives and objects whose members are read, and builds the archive set. A plain
 //! audit of a large system reads few archives: to read all would cost more than all other reading.
 
-use super::binding::Bound;
+use super::binding::BoundClosures;
 use super::unlinkable;
-use crate::bind::Report;
+use crate::bind::RelocationMessage;
 use crate::cover::ArchiveSet;
 use crate::diagnosis::Diagnosis;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::{Content, Corpus, FileFacts, Need};
-use crate::format::archive::{Definition, RequestedNames};
+use crate::format::archive::{DefiningMember, RequestedNames};
 use crate::format::elf::{Object, Role};
 use crate::id::{FastSet, FileId, Id as _};
 use crate::order::Arrange as _;
@@ -69,7 +69,7 @@ pub(super) fn read_all(
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
     unbound: &RequestedNames,
-    bound: Bound<'_>,
+    bound: BoundClosures<'_>,
 ) -> ArchiveSet {
     let is_wanted = |(file, facts): (FileId, &FileFacts)| {
         let wanted = match &facts.content {
@@ -101,11 +101,11 @@ pub(super) fn read_all(
 }
 
 /// Objects with an undefined reference under some entry point.
-fn lacking<'c>(corpus: &'c Corpus, bound: Bound<'_>) -> impl Iterator<Item = &'c Object> {
+fn lacking<'c>(corpus: &'c Corpus, bound: BoundClosures<'_>) -> impl Iterator<Item = &'c Object> {
     let mut files: Vec<FileId> = Vec::new();
     for (closure, binding) in bound.closures.roots.iter().zip(bound.bindings) {
         let lacking = binding.reports.iter().filter(|(_, reports)| {
-            reports.iter().any(|report| matches!(report, Report::Undefined { .. }))
+            reports.iter().any(|report| matches!(report, RelocationMessage::Undefined { .. }))
         });
         files.extend(lacking.filter_map(|(module, _)| closure.module(*module).file));
     }
@@ -118,15 +118,15 @@ fn lacking<'c>(corpus: &'c Corpus, bound: Bound<'_>) -> impl Iterator<Item = &'c
 pub(super) fn definitions(
     library: &ArchiveSet,
     names: &RequestedNames,
-) -> Vec<(FileId, Vec<Definition>)> {
-    let mut out: Vec<(FileId, Vec<Definition>)> =
+) -> Vec<(FileId, Vec<DefiningMember>)> {
+    let mut out: Vec<(FileId, Vec<DefiningMember>)> =
         library.entries().map(|(_, entry)| (entry.file, Vec::new())).collect();
     let mut texts: Vec<&[u8]> = names.texts().collect();
     texts.arrange();
     for text in texts {
         let Some(name) = library.find(text) else { continue };
         for found in library.definitions(name) {
-            let definition = Definition {
+            let definition = DefiningMember {
                 symbol: text.into(),
                 member: library.member_name(found.member).into(),
                 target: library.member(found.member).target,

@@ -6,7 +6,7 @@ use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, PathState};
 use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
-use crate::resolve::hosts::Hosts;
+use crate::resolve::hosts::HostPrograms;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 
@@ -36,7 +36,7 @@ pub(super) fn resolved(
     collector: &mut Collector<'_>,
     given: Vec<Start>,
 ) -> (Resolver, Closures) {
-    let entries = EntryPoints { given, walked: Vec::new(), hosts: Hosts::default() };
+    let entries = EntryPoints { given, walked: Vec::new(), hosts: HostPrograms::default() };
     let mut resolver = Resolver::default();
     let closures = resolve(plan, corpus, &Edits::default(), collector, &mut resolver, entries);
     (resolver, closures)

@@ -3,13 +3,13 @@
 
 use super::Audit;
 use super::rounds::Rounds;
-use crate::bind::entry_point::{self, Shared, Worker};
+use crate::bind::entry_point::{self, BindingInput, BindingWorker};
 use crate::bind::query::RequestedQueries;
-use crate::bind::standalone::{self, OpenReferences, Rules};
+use crate::bind::standalone::{self, LookupRules, OpenReferences};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, symbol_query};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, View};
-use crate::format::archive::{self, Definition};
+use crate::format::archive::{self, DefiningMember};
 use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, RootId};
 use crate::parallel;
 use crate::plan::Plan;
@@ -23,14 +23,14 @@ use rayon::prelude::*;
 
 /// The closures of all entry points, and their resolver.
 #[derive(Clone, Copy)]
-pub(super) struct Resolved<'a> {
+pub(super) struct ResolvedClosures<'a> {
     pub(super) resolver: &'a Resolver,
     pub(super) closures: &'a Closures,
 }
 
 /// The closures of all entry points, with their bindings.
 #[derive(Clone, Copy)]
-pub(super) struct Bound<'a> {
+pub(super) struct BoundClosures<'a> {
     pub(super) resolver: &'a Resolver,
     pub(super) closures: &'a Closures,
     pub(super) bindings: &'a [RootBinding],
@@ -48,9 +48,9 @@ pub(super) fn bind(
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    resolved: Resolved<'_>,
+    resolved: ResolvedClosures<'_>,
 ) -> Bindings {
-    let Resolved { resolver, closures } = resolved;
+    let ResolvedClosures { resolver, closures } = resolved;
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
     let own = bind_own(plan, corpus, edits, collector, resolved);
     let view = View::edited(corpus, edits);
@@ -59,7 +59,7 @@ pub(super) fn bind(
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
     let hosts = hosts(closures);
     loop {
-        let shared = Shared {
+        let shared = BindingInput {
             view: View::edited(corpus, edits),
             strings: &resolver.strings,
             needed: &needed,
@@ -77,10 +77,10 @@ pub(super) fn bind(
         let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
             .par_iter()
             .with_min_len(share(todo.len()))
-            .map_init(Worker::default, |worker, root| {
+            .map_init(BindingWorker::default, |worker, root| {
                 let closure = &closures.roots[*root];
                 let host = hosts.get(root).and_then(|host| done[host.index()].as_ref());
-                let shared = Shared { unique: host.map(|host| &host.unique), ..shared };
+                let shared = BindingInput { unique: host.map(|host| &host.unique), ..shared };
                 match resolver.loaders.get(closure.root.loader).family {
                     Family::Glibc => entry_point::bind(closure, shared, release(closure), worker),
                     Family::Musl(release) => {
@@ -126,7 +126,7 @@ fn quiet_links(
     resolver: &Resolver,
 ) -> FastSet<usize> {
     let none = FastSet::default();
-    let shared = Shared {
+    let shared = BindingInput {
         view,
         strings: &resolver.strings,
         needed,
@@ -150,13 +150,13 @@ fn quiet_links(
         .filter(|closure| closure.host().is_none())
         .filter(&mut second)
         .collect();
-    let is_quiet = |worker: &mut Worker, closure: &Closure| {
+    let is_quiet = |worker: &mut BindingWorker, closure: &Closure| {
         entry_point::is_quiet(closure, shared, loader(closure).release, worker)
     };
     let quiet: Vec<bool> = roots
         .par_iter()
         .with_min_len(share(roots.len()))
-        .map_init(Worker::default, |worker, closure| is_quiet(worker, closure))
+        .map_init(BindingWorker::default, |worker, closure| is_quiet(worker, closure))
         .collect();
     let quiet = roots.into_iter().zip(quiet).filter(|(_, quiet)| *quiet);
     quiet.map(|(closure, _)| closure.links_id()).collect()
@@ -179,11 +179,11 @@ fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
 /// The bindings of a few names, by entry point, and the archive members that define them.
 pub struct NamedBindings {
     /// Symbols with these names, by file.
-    pub symbols: symbol_query::Symbols,
+    pub symbols: symbol_query::RequestedSymbols,
     /// Bindings, in the order of the entry points.
     pub bindings: Vec<Vec<Binding>>,
     /// Definitions of the names in archives, by archive.
-    pub archives: Vec<(FileId, Vec<Definition>)>,
+    pub archives: Vec<(FileId, Vec<DefiningMember>)>,
 }
 
 /// Binds a few names under all entry points of a finished audit.
@@ -211,7 +211,8 @@ pub fn bind_names(
                 let all = musl::bind(closure, view, release, true)?.bindings;
                 return Ok(all.into_iter().filter(asked).collect());
             }
-            let rules = symbol_query::Rules { release: loader.release, started: !plan.as_ldd };
+            let rules =
+                symbol_query::BindingRules { release: loader.release, started: !plan.as_ldd };
             symbol_query::bind(closure, view, &resolver.strings, &symbols, rules)
         });
         let (done, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
@@ -245,7 +246,7 @@ fn bind_own(
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    Resolved { resolver, closures }: Resolved<'_>,
+    ResolvedClosures { resolver, closures }: ResolvedClosures<'_>,
 ) -> OwnBindings {
     let mut own = OwnBindings::default();
     if !plan.reuse {
@@ -264,7 +265,7 @@ fn bind_own(
         let view = View::edited(corpus, edits);
         let answers: Vec<Result<OpenReferences, Vec<Need>>> = parallel::map(&todo, |file| {
             let closure = lone[file];
-            let rules = Rules { release: loader(closure).release };
+            let rules = LookupRules { release: loader(closure).release };
             standalone::bind(closure, view, rules, providers)
         });
         let mut needs = Vec::new();

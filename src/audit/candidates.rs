@@ -9,8 +9,8 @@ use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::parallel;
 use crate::text::last_part;
-use crate::tree::walk::{Given, ListedNames};
-use crate::tree::{Kind, Node, Tree};
+use crate::tree::walk::{GivenPath, ListedNames};
+use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -23,18 +23,18 @@ const MOST_ENTRIES: usize = 300_000;
 
 /// The listings of the run's walks.
 #[derive(Clone, Copy)]
-pub(super) struct Walked<'a> {
+pub(super) struct WalkListings<'a> {
     /// The paths that were given to the walks.
-    pub(super) given: &'a [Given],
+    pub(super) given: &'a [GivenPath],
     /// Names in the listed directories.
     pub(super) met: &'a ListedNames,
 }
 
-impl Walked<'_> {
+impl WalkListings<'_> {
     /// True if the walks listed all readable directories below `prefix`.
     fn covers(&self, tree: &dyn Tree, prefix: &Path) -> bool {
         let Ok(prefix) = tree.real_path(prefix) else { return false };
-        let mut dirs = self.given.iter().filter(|given| given.kind == Ok(Kind::Directory));
+        let mut dirs = self.given.iter().filter(|given| given.kind == Ok(EntryType::Directory));
         dirs.any(|dir| tree.real_path(&dir.path).is_ok_and(|dir| prefix.starts_with(dir)))
     }
 }
@@ -77,7 +77,7 @@ impl Candidates {
         corpus: &Corpus,
         prefixes: &Prefixes,
         missing: &[MissingNeed],
-        walked: Walked<'_>,
+        walked: WalkListings<'_>,
     ) {
         let mut wanted: FastMap<PathBuf, FastSet<OsString>> = FastMap::default();
         for missing in missing {
@@ -209,7 +209,7 @@ fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
     // A directory that cannot be listed yields no candidates.
     let _ = tree.list(dir, &mut |name, node| {
         out.entries += 1;
-        if node != Node::Kind(Kind::Directory) {
+        if node != DirEntryKind::Kind(EntryType::Directory) {
             if names.contains(name) || is_library_name(name) {
                 out.files.push(name.to_owned());
             }

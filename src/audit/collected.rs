@@ -3,23 +3,23 @@
 use crate::facts::Corpus;
 use crate::package::Prefixes;
 use crate::plan::Plan;
-use crate::tree::walk::{Given, Totals, UnreadablePath};
-use crate::tree::{Kind, Tree};
+use crate::tree::walk::{GivenPath, UnreadablePath, WalkTotals};
+use crate::tree::{EntryType, Tree};
 use std::collections::BTreeSet;
 
 /// The stated prefix, the prefixes of the given paths, and those of the packages of all files.
 pub(super) fn prefixes(
     plan: &Plan,
-    given: &[Given],
+    given: &[GivenPath],
     tree: &dyn Tree,
     corpus: &Corpus,
     problems: &[UnreadablePath],
 ) -> Prefixes {
     let mut prefixes = Prefixes::stated(plan.prefix.clone());
-    for Given { path, kind, .. } in given {
+    for GivenPath { path, kind, .. } in given {
         let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
         match (kind, known) {
-            (Ok(Kind::Directory), _) => {
+            (Ok(EntryType::Directory), _) => {
                 prefixes.add_dir(tree.real_path(path).unwrap_or_else(|_| plan.cwd.join(path)));
             }
             (_, Some(file)) => prefixes.add_dir_of(file),
@@ -41,7 +41,7 @@ pub(super) fn prefixes(
 
 /// Corrects the counts of the walk: audited files with defects count as read in part, and files of
 /// another system count by kind, not as ELF files.
-pub(super) fn count_kinds(corpus: &Corpus, totals: &mut Totals) {
+pub(super) fn count_kinds(corpus: &Corpus, totals: &mut WalkTotals) {
     for facts in corpus.files.iter().filter(|facts| facts.audited) {
         if let Some(foreign) = facts.foreign() {
             if totals.elf > 0 {

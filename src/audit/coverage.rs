@@ -2,7 +2,7 @@
 //! references are unknown (opaque), and referenced names that no audited file defines.
 
 use super::Audit;
-use crate::cover::{LinkerDefined, Output};
+use crate::cover::{LinkOutput, LinkerDefined};
 use crate::facts::Content;
 use crate::facts::providers::Providers;
 use crate::format::archive::{RequestedNames, SymbolKind};
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// The coverage of one archive.
 #[derive(Debug)]
-pub struct Line {
+pub struct CoverageLine {
     /// The archive.
     pub file: FileId,
     /// Counts of members, opaque members, and names without a definition; `None` if the members
@@ -35,7 +35,7 @@ impl Audit {
     }
 
     /// The coverage of all audited archives, sorted by path.
-    pub fn archive_lines(&self) -> Vec<Line> {
+    pub fn archive_lines(&self) -> Vec<CoverageLine> {
         let library = &self.library;
         let mut archives: Vec<FileId> = self.archives().collect();
         archives.arrange_by_key(|file| self.corpus.files[*file].path.as_os_str());
@@ -48,7 +48,7 @@ impl Audit {
                 let strong = symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined);
                 let members = &library.entry(library.archive(*file)?).members.list;
                 let target = members.iter().find_map(|member| member.target);
-                let output = Output::default();
+                let output = LinkOutput::default();
                 let nowhere = |name: &NameId| {
                     output.defines(target, library.text(*name)) == LinkerDefined::No
                         && !library.definitions(*name).any(|definition| {
@@ -78,6 +78,6 @@ impl Audit {
             let references = open.len() - open.iter().filter(defined).count();
             Some((members.list.len(), members.opaque(), references))
         };
-        archives.into_iter().map(|file| Line { file, counts: line(file) }).collect()
+        archives.into_iter().map(|file| CoverageLine { file, counts: line(file) }).collect()
     }
 }

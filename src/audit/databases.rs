@@ -5,11 +5,11 @@
 use crate::facts::{Corpus, FileFacts};
 use crate::format::elf::Object;
 use crate::format::gpu::database as header;
-use crate::gpu::databases::{Database, Name, of_miopen, of_rocfft};
+use crate::gpu::databases::{Database, DatabaseName, of_miopen, of_rocfft};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::tree::walk::{UnreadablePath, describe};
-use crate::tree::{Kind, Node, Opened, Tree};
+use crate::tree::{DirEntryKind, EntryType, Opened, Tree};
 use crate::wants::Wants;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -47,7 +47,7 @@ pub(super) fn find(
     for ((_, owner), dir) in directories(tree, corpus, prefixes) {
         let mut names: BTreeSet<OsString> = BTreeSet::new();
         let listed = tree.list(&dir, &mut |name, node| {
-            let is_file = !matches!(node, Node::Kind(Kind::Directory));
+            let is_file = !matches!(node, DirEntryKind::Kind(EntryType::Directory));
             if is_file && names.len() < MOST {
                 names.insert(name.to_owned());
             }
@@ -112,7 +112,7 @@ fn has_soname(facts: &FileFacts, start: &[u8]) -> bool {
 }
 
 /// Reads one database. `None` if it is not a regular file; the error is the reason for the report.
-fn read(tree: &dyn Tree, path: &Path, name: Name) -> Result<Option<Database>, String> {
+fn read(tree: &dyn Tree, path: &Path, name: DatabaseName) -> Result<Option<Database>, String> {
     let Opened::File(handle) = tree.open(path).map_err(describe)? else { return Ok(None) };
     let is_text = path.extension() == Some(OsStr::new("txt"));
     let header = if is_text {

@@ -2,7 +2,7 @@
 //! load. `diagnosis` looks up symbols in them.
 
 use super::beside;
-use super::candidates::{Candidates, Walked};
+use super::candidates::{Candidates, WalkListings};
 use super::rounds::Rounds;
 use super::shared_facts::SharedFacts;
 use crate::diagnosis::{self, LibraryCandidates, MissingNeed};
@@ -18,15 +18,15 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// The search for candidates for missing libraries, and for the libraries that these candidates
 /// need.
-pub(super) struct Search<'a> {
+pub(super) struct DefinerSearch<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
     pub(super) prefixes: &'a Prefixes,
-    pub(super) walked: Walked<'a>,
+    pub(super) walked: WalkListings<'a>,
     pub(super) missing: Vec<MissingNeed>,
 }
 
-impl Search<'_> {
+impl DefinerSearch<'_> {
     /// Finds and reads the candidates. Each that is not audited is resolved as an entry point,
     /// because the libraries that it loads may define symbols that the missing library would have
     /// brought.

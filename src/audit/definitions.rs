@@ -3,7 +3,7 @@
 //! view `archive` find in this way definitions whose names resemble an undefined name.
 
 use super::Audit;
-use crate::format::archive::{self, Definition};
+use crate::format::archive::{self, DefiningMember};
 use crate::id::{ArchiveId, FileId};
 use crate::parallel;
 use crate::tree::{Opened, Tree};
@@ -22,7 +22,7 @@ impl Audit {
         tree: &dyn Tree,
         archives: &[ArchiveId],
         is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
-    ) -> Vec<(FileId, Definition)> {
+    ) -> Vec<(FileId, DefiningMember)> {
         let one = |archive: &ArchiveId| {
             let entry = self.library.entry(*archive);
             let file = entry.file;

@@ -3,10 +3,10 @@
 //! finding. `crate::diagnosis` decides this; this module reads the facts for the decision.
 
 use super::archives;
-use super::binding::Bound;
-use super::candidates::{Candidates, Walked};
-use super::definers::Search;
-use super::programs::Programs;
+use super::binding::BoundClosures;
+use super::candidates::{Candidates, WalkListings};
+use super::definers::DefinerSearch;
+use super::programs::SystemPrograms;
 use super::rounds::Rounds;
 use super::shared_facts::SharedFacts;
 use super::source;
@@ -28,8 +28,8 @@ pub(super) struct Diagnosing<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
     pub(super) prefixes: &'a Prefixes,
-    pub(super) bound: Bound<'a>,
-    pub(super) walked: Walked<'a>,
+    pub(super) bound: BoundClosures<'a>,
+    pub(super) walked: WalkListings<'a>,
 }
 
 /// The result of the stage.
@@ -97,7 +97,7 @@ impl Diagnosing<'_> {
         if !may_explain {
             return (candidates, LibraryCandidates::default());
         }
-        let mut search = Search { plan, tree, prefixes, walked, missing };
+        let mut search = DefinerSearch { plan, tree, prefixes, walked, missing };
         let libraries = search.libraries(facts, &mut candidates);
         (candidates, libraries)
     }
@@ -122,8 +122,8 @@ impl Diagnosing<'_> {
         let lacks_any =
             |corpus: &Corpus| found.lacks_any(self.source(corpus), open, claims, libraries);
         if !plan.stages.is_empty() && facts.read(lacks_any) {
-            let programs =
-                facts.write(|corpus, collector| Programs::read(plan, tree, corpus, collector));
+            let programs = facts
+                .write(|corpus, collector| SystemPrograms::read(plan, tree, corpus, collector));
             found.add(facts.until(&rounds, |corpus| {
                 let hosts = programs.source(plan, prefixes, View::new(corpus));
                 Inferred::find(self.source(corpus), hosts, open, claims, libraries)

@@ -41,7 +41,7 @@ pub(super) fn find(
     if noted.is_empty() {
         return out;
     }
-    let mut search = Search { plan, corpus, collector, resolver };
+    let mut search = DlopenSearch { plan, corpus, collector, resolver };
     let mut asked = FastSet::default();
     let mut missing = FastSet::default();
     for (root, closure) in closures.roots.entries() {
@@ -66,14 +66,14 @@ pub(super) fn find(
 }
 
 /// The state of a search.
-struct Search<'a, 'c> {
+struct DlopenSearch<'a, 'c> {
     plan: &'a Plan,
     corpus: &'a mut Corpus,
     collector: &'a mut Collector<'c>,
     resolver: &'a mut Resolver,
 }
 
-impl Search<'_, '_> {
+impl DlopenSearch<'_, '_> {
     /// `Ok` if `module` can open one of the libraries of an entry. The error is the loader's
     /// message about the first file that it refuses, if any.
     fn opens_one(

@@ -4,19 +4,19 @@
 //! without device code costs almost nothing: data directories are listed only if files with device
 //! code, or libraries that load such data, are found.
 
-use super::binding::Resolved;
+use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
 use crate::facts::{Content, Corpus, FileFacts};
 use crate::format::elf::{Foreign, Object};
 use crate::format::gpu::{self as format, Depth, DeviceCode, TargetId};
-use crate::gpu::data::{self, Index, Listing, TENSILE, Tensile};
+use crate::gpu::data::{self, IndexKind, Listing, TENSILE, Tensile};
 use crate::gpu::{
-    DataSet, Devices, Offer, Process, Runtime, Unit, by_target, is_host, offers, profile_of,
+    DataSet, Devices, Process, Runtime, TargetCode, Unit, by_target, is_host, offers, profile_of,
 };
 use crate::id::FileId;
 use crate::plan::Plan;
 use crate::resolve::Closure;
-use crate::tree::{Errno, Kind, Node, Opened, Tree};
+use crate::tree::{DirEntryKind, EntryType, Errno, Opened, Tree};
 use crate::wants::Wants;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ pub(super) fn find(
     tree: &dyn Tree,
     corpus: &Corpus,
     collector: &Collector<'_>,
-    resolved: Resolved<'_>,
+    resolved: ResolvedClosures<'_>,
 ) -> Devices {
     if plan.gpu.is_none() && !plan.rule_wants.holds(Wants::DEVICE_CODE) {
         return Devices::default();
@@ -91,7 +91,7 @@ fn depths(
 }
 
 /// The files, audited or not, that entry points load together with the runtime.
-fn loaded(corpus: &Corpus, resolved: Resolved<'_>) -> BTreeSet<FileId> {
+fn loaded(corpus: &Corpus, resolved: ResolvedClosures<'_>) -> BTreeSet<FileId> {
     let mut out = BTreeSet::new();
     for closure in &resolved.closures.roots {
         let files: Vec<FileId> = closure.in_scope().map(|(_, file)| file).collect();
@@ -156,7 +156,7 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
             for (pack, target) in found {
                 // The target in the file name counts only if the file was not read.
                 let own = read.get(&*pack).and_then(|file| out.files.get(file)).map(offers);
-                let named = || target.map(|target| Offer { target, compressed: false });
+                let named = || target.map(|target| TargetCode { target, compressed: false });
                 offers_of_all.extend(own.unwrap_or_else(|| named().into_iter().collect()));
                 all.insert(pack);
             }
@@ -239,7 +239,7 @@ fn tensile(facts: &FileFacts) -> Option<Tensile> {
 /// The existing directories in which a library looks for its data.
 fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
     let Some(base) = data::places(library, kind) else { return Vec::new() };
-    let is_dir = |path: &PathBuf| tree.kind(path) == Ok(Kind::Directory);
+    let is_dir = |path: &PathBuf| tree.kind(path) == Ok(EntryType::Directory);
     let plain = base.join("library");
     if is_dir(&plain) {
         return vec![plain];
@@ -256,9 +256,9 @@ fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
 /// The names in a directory, sorted: of files and links, or of directories and links.
 fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString>, Errno> {
     let mut out = BTreeSet::new();
-    let visit = &mut |name: &std::ffi::OsStr, node: Node| {
-        let is_file = !matches!(node, Node::Kind(Kind::Directory));
-        if out.len() < MOST_NAMES && (is_file == of_files || matches!(node, Node::Link)) {
+    let visit = &mut |name: &std::ffi::OsStr, node: DirEntryKind| {
+        let is_file = !matches!(node, DirEntryKind::Kind(EntryType::Directory));
+        if out.len() < MOST_NAMES && (is_file == of_files || matches!(node, DirEntryKind::Link)) {
             out.insert(name.to_owned());
         }
     };
@@ -271,7 +271,7 @@ fn listing(
     tree: &dyn Tree,
     dir: &Path,
     is_of_library: bool,
-    code: BTreeMap<Vec<u8>, Vec<Offer>>,
+    code: BTreeMap<Vec<u8>, Vec<TargetCode>>,
 ) -> Listing {
     let mut listing = Listing { code, ..Listing::default() };
     let below = if is_of_library { names(tree, dir, false) } else { BTreeSet::new() };
@@ -279,7 +279,7 @@ fn listing(
     for dir in std::iter::once(dir.to_path_buf()).chain(below.map(|name| dir.join(name))) {
         for name in names(tree, &dir, true) {
             let bytes = name.as_bytes().to_vec();
-            if let Some(kind) = Index::of(&bytes) {
+            if let Some(kind) = IndexKind::of(&bytes) {
                 listing.indexes.insert(bytes.clone(), index(tree, &dir.join(&name), kind));
             }
             listing.names.insert(bytes);
@@ -289,25 +289,25 @@ fn listing(
 }
 
 /// The names of libraries or files in an index; `None` if it cannot be read.
-fn index(tree: &dyn Tree, path: &Path, kind: Index) -> Option<Vec<Vec<u8>>> {
+fn index(tree: &dyn Tree, path: &Path, kind: IndexKind) -> Option<Vec<Vec<u8>>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
     let bytes = crate::format::read_range(&handle, 0, len.min(MOST_INDEX)).ok()?;
     let names = match kind {
-        Index::Lazy => {
+        IndexKind::Lazy => {
             let mut all = format::index_values(&bytes, b"value")?;
             all.retain(|value| value.starts_with(b"TensileLibrary"));
             all
         }
-        Index::Mapping => format::map_strings(&bytes)?,
-        Index::Extensions => format::index_values(&bytes, b"co_path")?,
+        IndexKind::Mapping => format::map_strings(&bytes)?,
+        IndexKind::Extensions => format::index_values(&bytes, b"co_path")?,
     };
     let names: BTreeSet<&[u8]> = names.into_iter().collect();
     Some(names.into_iter().map(<[u8]>::to_vec).collect())
 }
 
 /// Adds the processes that load device code, and their profiles.
-fn processes(plan: &Plan, corpus: &Corpus, resolved: Resolved<'_>, out: &mut Devices) {
+fn processes(plan: &Plan, corpus: &Corpus, resolved: ResolvedClosures<'_>, out: &mut Devices) {
     let gpu = &plan.policy.gpu;
     let mut runtimes = BTreeSet::new();
     let with_data: BTreeSet<FileId> = out.sets.iter().filter_map(|set| set.library).collect();

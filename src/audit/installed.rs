@@ -8,7 +8,7 @@
 //! If a policy has a whitelist, nothing is looked up, so that the report is the same on every
 //! machine.
 
-use super::binding::Bound;
+use super::binding::BoundClosures;
 use super::candidates::Candidates;
 use super::owners::{Owned, Owners};
 use super::programs;
@@ -27,7 +27,7 @@ use crate::plan::Plan;
 use crate::resolve::cache::Cache;
 use crate::resolve::loader::Loader;
 use crate::text::last_part;
-use crate::tree::{Kind, Node, Opened, Stat, Tree};
+use crate::tree::{DirEntryKind, EntryType, Opened, Stat, Tree};
 use crate::wants::Wants;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub struct InstalledFile {
 
 /// The relation of a file of the system to the process of an object whose symbols it defines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Standing {
+pub enum DefinerKind {
     /// A library that the process does not load.
     Library,
     /// A library with the soname of another file that the process loads.
@@ -79,7 +79,7 @@ pub enum Standing {
 /// A file that defines undefined symbols of an object, and that the process does not load.
 struct Definer {
     file: InstalledFile,
-    standing: Standing,
+    kind: DefinerKind,
     symbols: FastSet<Box<[u8]>>,
 }
 
@@ -97,10 +97,10 @@ impl Installed {
         &self,
         object: FileId,
         symbol: &[u8],
-    ) -> impl Iterator<Item = (&InstalledFile, Standing)> {
+    ) -> impl Iterator<Item = (&InstalledFile, DefinerKind)> {
         let all = self.definers.get(&object).into_iter().flatten();
         let defining = all.filter(|definer| definer.symbols.contains(symbol));
-        defining.map(|definer| (&definer.file, definer.standing))
+        defining.map(|definer| (&definer.file, definer.kind))
     }
 
     /// Files of installed packages with the name of a missing library. They are for `target`, or no
@@ -117,19 +117,19 @@ impl Installed {
 
 /// The input of the search.
 #[derive(Clone, Copy)]
-pub(super) struct Search<'a> {
+pub(super) struct InstalledSearch<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
     pub(super) corpus: &'a Corpus,
     pub(super) prefixes: &'a Prefixes,
-    pub(super) bound: Bound<'a>,
+    pub(super) bound: BoundClosures<'a>,
     pub(super) diagnosis: &'a Diagnosis,
     pub(super) providers: &'a Providers,
     pub(super) candidates: &'a Candidates,
 }
 
 /// An object with undefined symbols that have no candidate.
-struct Open<'a> {
+struct UnresolvedObject<'a> {
     root: RootId,
     target: Target,
     names: Vec<&'a [u8]>,
@@ -149,7 +149,7 @@ struct Hit {
     names: Vec<Box<[u8]>>,
 }
 
-impl Search<'_> {
+impl InstalledSearch<'_> {
     /// Runs the search. `None` if no rule wants it, if a policy has a whitelist, if every file is
     /// an entry point, or if there is nothing to look up.
     pub(super) fn run(self) -> Option<Installed> {
@@ -188,8 +188,8 @@ impl Search<'_> {
 
     /// Objects with undefined symbols that have no candidate. Symbols with a version are skipped:
     /// the version names the library that should define them.
-    fn open(&self) -> BTreeMap<FileId, Open<'_>> {
-        let mut out: BTreeMap<FileId, Open<'_>> = BTreeMap::new();
+    fn open(&self) -> BTreeMap<FileId, UnresolvedObject<'_>> {
+        let mut out: BTreeMap<FileId, UnresolvedObject<'_>> = BTreeMap::new();
         for one in &self.diagnosis.undefined {
             let Some(object) = self.corpus.files[one.file].object() else { continue };
             let target = object.header.target();
@@ -200,7 +200,7 @@ impl Search<'_> {
             if one.version.is_some() || is_at_hand() || self.plan.policy.claims(&one.symbol, path) {
                 continue;
             }
-            let new = || Open { root: one.site.root, target, names: Vec::new() };
+            let new = || UnresolvedObject { root: one.site.root, target, names: Vec::new() };
             out.entry(one.file).or_insert_with(new).names.push(&one.symbol);
         }
         out
@@ -225,7 +225,7 @@ impl Search<'_> {
     }
 
     /// Files of the system that define some of the undefined symbols.
-    fn hits(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Hit> {
+    fn hits(&self, open: &BTreeMap<FileId, UnresolvedObject<'_>>) -> Vec<Hit> {
         let mut names = RequestedNames::default();
         for name in open.values().flat_map(|one| &one.names) {
             names.insert(name, hash::gnu(name));
@@ -248,8 +248,8 @@ impl Search<'_> {
     /// The libraries that the loaders of these objects find by name, in default directories and the
     /// cache, and the programs of the system. Audited files and those of `--lib-path` are excluded:
     /// they were searched before.
-    fn files(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Place> {
-        let Bound { resolver, closures, .. } = self.bound;
+    fn files(&self, open: &BTreeMap<FileId, UnresolvedObject<'_>>) -> Vec<SystemFile> {
+        let BoundClosures { resolver, closures, .. } = self.bound;
         let mut loaders: Vec<_> =
             open.values().map(|open| closures.roots[open.root].root.loader).collect();
         loaders.arrange();
@@ -265,28 +265,28 @@ impl Search<'_> {
         paths.dedup();
         paths.truncate(MOST_FILES);
         let found = parallel::map(&paths, |path| match self.tree.look(path) {
-            Ok((Kind::File, stat)) => Some((stat, self.tree.is_link(path))),
+            Ok((EntryType::File, stat)) => Some((stat, self.tree.is_link(path))),
             _ => None,
         });
-        let mut out: BTreeMap<(u64, u64), Place> = BTreeMap::new();
+        let mut out: BTreeMap<(u64, u64), SystemFile> = BTreeMap::new();
         for (path, found) in paths.into_iter().zip(found) {
             let Some((stat, is_link)) = found else { continue };
-            let place = out.entry((stat.dev, stat.ino)).or_insert_with(|| Place::new(stat));
+            let place = out.entry((stat.dev, stat.ino)).or_insert_with(|| SystemFile::new(stat));
             if is_link {
                 place.links.push(path);
             } else {
                 place.real.get_or_insert(path);
             }
         }
-        let searched = |place: &Place| {
+        let searched = |place: &SystemFile| {
             let file = self.corpus.file_of(place.stat);
             file.is_some_and(|file| {
                 let facts = &self.corpus.files[file];
                 facts.audited || facts.provider
             })
         };
-        let mut out: Vec<Place> = out.into_values().filter(|place| !searched(place)).collect();
-        out.arrange_by_key(Place::path);
+        let mut out: Vec<SystemFile> = out.into_values().filter(|place| !searched(place)).collect();
+        out.arrange_by_key(SystemFile::path);
         out
     }
 
@@ -303,7 +303,7 @@ impl Search<'_> {
             // A directory that cannot be listed yields no evidence.
             let _ = self.tree.list(dir, &mut |name, node| {
                 let is_library = memchr::memmem::find(name.as_bytes(), b".so").is_some();
-                if is_library && node != Node::Kind(Kind::Directory) {
+                if is_library && node != DirEntryKind::Kind(EntryType::Directory) {
                     out.push(dir.join(name));
                 }
             });
@@ -320,7 +320,7 @@ impl Search<'_> {
 
     /// Reads one file. Returns the size of its tables in bytes, and the file if it defines any of
     /// `names`.
-    fn hit(&self, place: &Place, names: &RequestedNames) -> (usize, Option<Hit>) {
+    fn hit(&self, place: &SystemFile, names: &RequestedNames) -> (usize, Option<Hit>) {
         let path = place.path();
         let reading = Reading { tables: true, ..Reading::default() };
         let Ok(Opened::File(handle)) = self.tree.open(&path) else { return (0, None) };
@@ -355,7 +355,12 @@ impl Search<'_> {
     /// symbols first, and at most three programs that define all of them. Files that the process
     /// loads are skipped: the loader has searched them. For an object in a store, only files of
     /// that store are taken; for other objects, only files outside of stores.
-    fn chosen<'h>(&self, file: FileId, open: &Open<'_>, hits: &'h [Hit]) -> Vec<Chosen<'h>> {
+    fn chosen<'h>(
+        &self,
+        file: FileId,
+        open: &UnresolvedObject<'_>,
+        hits: &'h [Hit],
+    ) -> Vec<Chosen<'h>> {
         let closure = &self.bound.closures.roots[open.root];
         let scope: FastSet<FileId> = closure.in_scope().map(|(_, file)| file).collect();
         let loaded = scope.iter().filter_map(|file| self.corpus.files[*file].object());
@@ -372,21 +377,21 @@ impl Search<'_> {
             let own = hit.names.iter().filter(|name| names.contains(&***name)).cloned();
             let symbols: FastSet<Box<[u8]>> = own.collect();
             let is_loaded = |soname: &[u8]| loaded.contains(soname);
-            let standing = match &hit.soname {
-                _ if hit.is_program => Standing::Program,
-                Some(soname) if is_loaded(soname) => Standing::Shadowed,
-                _ => Standing::Library,
+            let kind = match &hit.soname {
+                _ if hit.is_program => DefinerKind::Program,
+                Some(soname) if is_loaded(soname) => DefinerKind::Shadowed,
+                _ => DefinerKind::Library,
             };
             let least = if hit.is_program { names.len() } else { 1 };
             if symbols.len() >= least {
-                out.push(Chosen { hit, standing, symbols });
+                out.push(Chosen { hit, kind, symbols });
             }
         }
         out.arrange_by_key(|one| {
             (Reverse(one.symbols.len()), one.hit.shown.as_os_str().to_owned())
         });
         let (mut programs, mut out): (Vec<_>, Vec<_>) =
-            out.into_iter().partition(|one| one.standing == Standing::Program);
+            out.into_iter().partition(|one| one.kind == DefinerKind::Program);
         programs.truncate(MOST);
         out.truncate(MOST);
         out.extend(programs);
@@ -417,13 +422,13 @@ impl Search<'_> {
 /// A file that is reported for an object.
 struct Chosen<'h> {
     hit: &'h Hit,
-    standing: Standing,
+    kind: DefinerKind,
     symbols: FastSet<Box<[u8]>>,
 }
 
 impl Chosen<'_> {
     fn definer(self, owners: &Owners) -> Definer {
-        let Self { hit, standing, symbols } = self;
+        let Self { hit, kind, symbols } = self;
         let item = store_item(&hit.real).map(|item| {
             let PackageId { name, .. } = Prefixes::package(&item);
             name
@@ -434,18 +439,18 @@ impl Chosen<'_> {
         };
         let package = item.filter(|name| !name.is_empty()).or_else(owned);
         let file = InstalledFile { path: hit.shown.as_path().into(), package };
-        Definer { file, standing, symbols }
+        Definer { file, kind, symbols }
     }
 }
 
 /// A file of the system, with its own path, if it was found, and the links that lead to it.
-struct Place {
+struct SystemFile {
     stat: Stat,
     real: Option<PathBuf>,
     links: Vec<PathBuf>,
 }
 
-impl Place {
+impl SystemFile {
     fn new(stat: Stat) -> Self {
         Self { stat, real: None, links: Vec::new() }
     }

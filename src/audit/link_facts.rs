@@ -2,10 +2,10 @@
 //! that a linker would not report. The view `archive` and fixes are the callers.
 
 use super::Audit;
-use crate::cover::{self, Coverage, Facts, Question, referring, refine, rivals};
+use crate::cover::{self, Coverage, CoverageQuestion, ObjectFacts, referring, refine, rivals};
 use crate::facts::Content;
 use crate::facts::members::LinkFile;
-use crate::format::archive::{LinkFacts, Wanted};
+use crate::format::archive::{LinkFacts, RelocationFilter};
 use crate::id::{FastMap, FastSet, FileId, MemberId};
 use crate::parallel;
 use crate::tree::Tree;
@@ -19,7 +19,7 @@ impl Audit {
         &self,
         tree: &dyn Tree,
         members: &[MemberId],
-        wanted: Wanted<'_>,
+        wanted: RelocationFilter<'_>,
     ) -> FastMap<MemberId, LinkFacts> {
         let library = &self.library;
         let mut members = members.to_vec();
@@ -37,7 +37,7 @@ impl Audit {
         &self,
         tree: &dyn Tree,
         members: &[MemberId],
-        wanted: Wanted<'_>,
+        wanted: RelocationFilter<'_>,
     ) -> Vec<(MemberId, LinkFacts)> {
         let library = &self.library;
         let Some(first) = members.first() else { return Vec::new() };
@@ -61,7 +61,7 @@ impl Audit {
     pub fn refine(
         &self,
         tree: &dyn Tree,
-        question: &Question<'_>,
+        question: &CoverageQuestion<'_>,
         files: &[FileId],
         coverage: &mut Coverage,
     ) {
@@ -73,18 +73,21 @@ impl Audit {
         let nothing = FastSet::default();
         // All relocations decide which sections `--gc-sections` drops.
         let (wanted, of_rivals) = if question.gc_sections {
-            (Wanted::All, Wanted::All)
+            (RelocationFilter::All, RelocationFilter::All)
         } else {
             let every_section = cover::counts_every_section(question);
-            (Wanted::Names(&names, every_section), Wanted::Names(&nothing, every_section))
+            (
+                RelocationFilter::Names(&names, every_section),
+                RelocationFilter::Names(&nothing, every_section),
+            )
         };
-        let root = |(file, root): (&FileId, &cover::Root)| {
+        let root = |(file, root): (&FileId, &cover::ReferringFile)| {
             let file = &self.corpus.files[*file];
             let read = || LinkFile::open(tree, file)?.object(wanted);
             // The sections of intermediate language do not tell what it refers to.
             (!root.linked && !root.lto).then(read).flatten()
         };
-        let mut facts = Facts {
+        let mut facts = ObjectFacts {
             roots: files.iter().zip(question.roots).map(root).collect(),
             members: self.link_facts(tree, &referring(question, coverage), wanted),
         };

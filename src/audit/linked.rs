@@ -2,8 +2,8 @@
 //! point, the names that its libraries define, and the symbols of an unlinked object.
 
 use super::Audit;
-use crate::bind::Report;
-use crate::cover::Root;
+use crate::bind::RelocationMessage;
+use crate::cover::ReferringFile;
 use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
 use crate::format::archive::{MemberKind, SymbolKind};
@@ -58,7 +58,7 @@ impl Audit {
     ///
     /// If `input` is set, a shared object is an input of a link: the result has all its references,
     /// not only the undefined ones.
-    pub fn cover_root(&self, file: FileId, input: bool) -> Option<Root> {
+    pub fn cover_root(&self, file: FileId, input: bool) -> Option<ReferringFile> {
         let facts = &self.corpus.files[file];
         let object = match &facts.content {
             Content::Elf(object) => Some(&**object),
@@ -87,7 +87,7 @@ impl Audit {
         let target = object.map(|object| object.header.target());
         let path = Arc::clone(&facts.path);
         let linked = linked.is_some();
-        Some(Root { path, linked, input, lto, target, symbols, hidden })
+        Some(ReferringFile { path, linked, input, lto, target, symbols, hidden })
     }
 
     /// Undefined symbols of a linked object, sorted by name.
@@ -99,8 +99,10 @@ impl Audit {
                     continue;
                 }
                 undefined.extend(reports.iter().filter_map(|report| match report {
-                    Report::Undefined { symbol, .. } => Some(object.symbol_name(*symbol)),
-                    Report::Size { .. } | Report::Protected { .. } => None,
+                    RelocationMessage::Undefined { symbol, .. } => {
+                        Some(object.symbol_name(*symbol))
+                    }
+                    RelocationMessage::Size { .. } | RelocationMessage::Protected { .. } => None,
                 }));
             }
         }

@@ -37,10 +37,10 @@ use crate::order::Arrange as _;
 pub use archive_owners::{ArchiveOwner, ArchiveOwners};
 pub use binding::{NamedBindings, bind_names};
 pub use candidates::{Candidates, named_below};
-pub use coverage::Line;
+pub use coverage::CoverageLine;
 pub use dlopens::MissingDlopen;
 pub use explained::Explained;
-pub use installed::{Installed, InstalledLibrary, Standing};
+pub use installed::{DefinerKind, Installed, InstalledLibrary};
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries, link_references};
 pub use package_text::{
@@ -52,7 +52,7 @@ pub use unlinkable::Unlinkable;
 pub use what_if::LoadError;
 
 use crate::bind::RootBinding;
-use crate::bind::query::{Answers, RequestedQueries};
+use crate::bind::query::{QueryAnswers, RequestedQueries};
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{Diagnosis, DiagnosisInput, Inferred, LibraryCandidates};
 use crate::facts::collect::Collector;
@@ -66,19 +66,19 @@ use crate::parallel;
 use crate::plan::Plan;
 use crate::resolve::candidate::Round;
 use crate::resolve::entry_points::{Closures, Resolving};
-use crate::resolve::hosts::Hosts;
+use crate::resolve::hosts::HostPrograms;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::StartNames;
 use crate::tree::walk::{
-    self, Given, ListedNames, Totals, UnreadablePath, Visit, Walked, WalkedText,
+    self, GivenPath, ListedNames, UnreadablePath, Visit, WalkTotals, Walked, WalkedText,
 };
-use crate::tree::{InsideTree, Kind, Opened, Tree};
+use crate::tree::{EntryType, InsideTree, Opened, Tree};
 use crate::wants::Wants;
 use archives::Unbound;
-use binding::{Bound, Resolved, bind};
+use binding::{BoundClosures, ResolvedClosures, bind};
 use collected::{count_kinds, prefixes};
 use diagnosis::{Diagnosed, Diagnosing};
 use kept_names::KeptNames;
@@ -105,7 +105,7 @@ pub struct Audit {
     /// Bindings, in the order of the entry points.
     pub bindings: Vec<RootBinding>,
     /// Answers of the binding queries that the plan asks for.
-    queries: Answers,
+    queries: QueryAnswers,
     /// The diagnosis: missing libraries, undefined symbols and other load errors, per object.
     pub diagnosis: Diagnosis,
     /// Definitions of unbound names in the files read.
@@ -125,7 +125,7 @@ pub struct Audit {
     /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
-    pub totals: Totals,
+    pub totals: WalkTotals,
     /// Paths of files, of any content, whose names a policy may require (`KeptNames`).
     pub named: Vec<PathBuf>,
     /// Links to directories, with the real paths of their targets. Empty unless a policy selects
@@ -153,7 +153,7 @@ pub struct Audit {
     /// The names under which files are started.
     names: StartNames,
     /// The given paths, in the order of the walks.
-    given: Vec<Given>,
+    given: Vec<GivenPath>,
     met: ListedNames,
     /// Duration of each stage.
     pub timings: Vec<(&'static str, Duration)>,
@@ -195,7 +195,7 @@ impl Audit {
 
     /// The files that were given by name, not found in a directory.
     pub fn given_files(&self) -> FastSet<FileId> {
-        let files = self.given.iter().filter(|given| given.kind == Ok(Kind::File));
+        let files = self.given.iter().filter(|given| given.kind == Ok(EntryType::File));
         files.filter_map(|given| self.corpus.file_at(&given.path)).collect()
     }
 
@@ -233,7 +233,7 @@ impl Audit {
 }
 
 /// The walked files: those to audit, and those of `--lib-path`.
-pub struct Input {
+pub struct AuditInput {
     /// Files below the paths to audit.
     pub audited: Walked<Read>,
     /// Files below the `--lib-path` directories.
@@ -242,9 +242,9 @@ pub struct Input {
 
 /// Walks the paths of the plan in `tree` and reads their files. `seen` counts entries, for a
 /// progress line.
-pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
+pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
     let wants = plan.reading();
-    let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
+    let reading = |wants| move |candidate: walk::WalkedFile<'_>| read_candidate(&candidate, wants);
     let wanted = KeptNames::new(&plan.policy);
     let keeps_met = [Wants::NAMES_IN_PREFIX, Wants::NAMES_MET]
         .into_iter()
@@ -259,7 +259,7 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     let given = given(plan, tree);
     let provider_wants = plan.provider_reading();
     let read_provider = reading(provider_wants);
-    let provider = |candidate: walk::Candidate<'_>| {
+    let provider = |candidate: walk::WalkedFile<'_>| {
         let stat = candidate.handle.stat();
         let known = given.contains(&(stat.dev, stat.ino));
         if known { Read::elsewhere() } else { read_provider(candidate) }
@@ -270,11 +270,11 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
         walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
     if plan.lib_paths.is_empty() {
-        return Input { audited: audited(), providers: Walked::default() };
+        return AuditInput { audited: audited(), providers: Walked::default() };
     }
     // One side is often a single large library, which one thread reads.
     let (providers, audited) = parallel::both(plan.threads > 1, providers, audited);
-    Input { audited, providers }
+    AuditInput { audited, providers }
 }
 
 /// Device and inode of given objects that may also be below a `--lib-path`. Such an object is read
@@ -317,19 +317,19 @@ pub struct Ground {
     corpus: Corpus,
     prefixes: Prefixes,
     problems: Vec<UnreadablePath>,
-    totals: Totals,
+    totals: WalkTotals,
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
     dangling: Vec<(PathBuf, PathBuf)>,
     met: ListedNames,
     texts: Texts,
     names: StartNames,
-    given: Vec<Given>,
+    given: Vec<GivenPath>,
     timings: Vec<(&'static str, Duration)>,
 }
 
 /// Collects the walked files into a corpus.
-pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
+pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.reading());
@@ -349,7 +349,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
     let named_files = collector.placed(&given, &named);
-    let mut place = |texts: Vec<WalkedText>, given: &[Given]| {
+    let mut place = |texts: Vec<WalkedText>, given: &[GivenPath]| {
         let names: Vec<PathBuf> = texts.iter().map(|text| text.path.clone()).collect();
         let placed = collector.placed(given, &names).into_iter().zip(texts);
         placed.map(|(path, text)| WalkedText { path, ..text }).collect()
@@ -445,12 +445,15 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         dlopens::find(plan, &mut corpus, &mut collector, &mut resolver, &closures);
     clock.lap("resolve");
 
-    let resolved = Resolved { resolver: &resolver, closures: &closures };
+    let resolved = ResolvedClosures { resolver: &resolver, closures: &closures };
     let bindings = bind(plan, &mut corpus, &none, &mut collector, resolved);
     clock.lap("bind");
 
-    let bound =
-        Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
+    let bound = BoundClosures {
+        resolver: &resolver,
+        closures: &closures,
+        bindings: &bindings.entry_points,
+    };
     let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
     let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
 
@@ -461,7 +464,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let package_text = package_text::find(plan, tree, &prefixes, &texts, &mut problems);
     clock.lap_if(!texts.is_empty(), "package text");
 
-    let walked = candidates::Walked { given: &places, met: &met };
+    let walked = candidates::WalkListings { given: &places, met: &met };
     let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };
     let facts = SharedFacts::new(&mut corpus, &mut collector);
     let has_queries = RequestedQueries::by(plan.rule_wants) != RequestedQueries::default();
@@ -478,7 +481,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         library.unwrap_or_else(|| archives::read(plan, &mut corpus, &mut collector, found));
     clock.lap("archives");
 
-    let search = installed::Search {
+    let search = installed::InstalledSearch {
         plan,
         tree,
         corpus: &corpus,
@@ -501,11 +504,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     problems.extend(collector.into_problems());
     problems.arrange();
     problems.dedup();
-    let listing = if plan.every_file_is_root {
-        names.listing(&corpus, &resolver, &closures)
-    } else {
-        Vec::new()
-    };
+    let listing = || names.listing(&corpus, &resolver, &closures);
+    let listing = plan.every_file_is_root.then(listing).unwrap_or_default();
     Audit {
         corpus,
         resolver,
@@ -544,9 +544,9 @@ fn source<'a>(
     plan: &'a Plan,
     prefixes: &'a Prefixes,
     view: View<'a>,
-    bound: Bound<'a>,
+    bound: BoundClosures<'a>,
 ) -> DiagnosisInput<'a> {
-    let Bound { resolver, closures, bindings } = bound;
+    let BoundClosures { resolver, closures, bindings } = bound;
     let (strings, loaders) = (&resolver.strings, &resolver.loaders);
     let hosts = &plan.policy.hosts;
     DiagnosisInput { view, strings, loaders, closures, bindings, prefixes, hosts }
@@ -557,10 +557,10 @@ fn hosts(
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
     prefixes: &Prefixes,
-) -> Hosts {
+) -> HostPrograms {
     Rounds::of("hosts").until(corpus, collector, |corpus| {
         let audited = corpus.files.entries().filter(|(_, facts)| facts.audited);
-        Hosts::find(plan, &View::new(corpus), audited.map(|(file, _)| file), prefixes)
+        HostPrograms::find(plan, &View::new(corpus), audited.map(|(file, _)| file), prefixes)
     })
 }
 
@@ -569,7 +569,7 @@ fn hosts(
 struct EntryPoints {
     given: Vec<Start>,
     walked: Vec<Start>,
-    hosts: Hosts,
+    hosts: HostPrograms,
 }
 
 fn resolve(

@@ -3,7 +3,7 @@
 //! If a process loads a libc.so.6 with an ld.so of another directory, this module reads the ld.so
 //! beside the libc.so.6.
 
-use super::binding::Resolved;
+use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need, PathState};
 use crate::id::{FastMap, FileId};
@@ -26,7 +26,7 @@ pub(super) fn find(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
-    resolved: Resolved<'_>,
+    resolved: ResolvedClosures<'_>,
 ) -> FastMap<(FileId, FileId), FileId> {
     if !plan.rule_wants.holds(Wants::OWN_LOADERS) {
         return FastMap::default();
@@ -63,7 +63,7 @@ struct Pair<'a> {
 }
 
 /// Each libc.so.6 with each loader that loads it.
-fn pairs<'a>(corpus: &Corpus, resolved: Resolved<'a>) -> BTreeSet<Pair<'a>> {
+fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'a>> {
     let mut out = BTreeSet::new();
     for closure in &resolved.closures.roots {
         let rules = resolved.resolver.loaders.get(closure.root.loader);

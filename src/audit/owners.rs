@@ -10,7 +10,7 @@ use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::parallel;
 use crate::text::last_part;
-use crate::tree::{Kind, Node, Opened, Tree};
+use crate::tree::{DirEntryKind, EntryType, Opened, Tree};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ fn lists(tree: &dyn Tree) -> Vec<PathBuf> {
     let mut out = Vec::new();
     // If the directory cannot be listed, no file has an owner.
     let _ = tree.list_all(Path::new(LISTS), &mut |name, node| {
-        if node == Node::Kind(Kind::File) && name.as_bytes().ends_with(b".list") {
+        if node == DirEntryKind::Kind(EntryType::File) && name.as_bytes().ends_with(b".list") {
             out.push(Path::new(LISTS).join(name));
         }
     });

@@ -2,7 +2,7 @@
 //! resolved only if such plugins lack symbols or libraries. Reports have no findings about them.
 
 use super::beside;
-use super::binding::Bound;
+use super::binding::BoundClosures;
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, View};
 use crate::format::elf::Role;
@@ -11,7 +11,7 @@ use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
-use crate::tree::{Kind, Node, Tree};
+use crate::tree::{DirEntryKind, EntryType, Tree};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
     for dir in dirs {
         // A directory that cannot be listed yields no program.
         let _ = tree.list_all(&dir, &mut |name, node| {
-            if matches!(node, Node::Link | Node::Kind(Kind::File)) {
+            if matches!(node, DirEntryKind::Link | DirEntryKind::Kind(EntryType::File)) {
                 out.push(dir.join(name));
             }
         });
@@ -38,12 +38,12 @@ pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
 }
 
 /// Programs with the libraries that they load at their start.
-pub(super) struct Programs {
+pub(super) struct SystemPrograms {
     resolver: Resolver,
     closures: Closures,
 }
 
-impl Programs {
+impl SystemPrograms {
     /// Reads and resolves the programs of the system.
     pub(super) fn read(
         plan: &Plan,
@@ -72,7 +72,8 @@ impl Programs {
         prefixes: &'a Prefixes,
         view: View<'a>,
     ) -> crate::diagnosis::DiagnosisInput<'a> {
-        let bound = Bound { resolver: &self.resolver, closures: &self.closures, bindings: &[] };
+        let bound =
+            BoundClosures { resolver: &self.resolver, closures: &self.closures, bindings: &[] };
         super::source(plan, prefixes, view, bound)
     }
 }

@@ -2,12 +2,12 @@
 //! collector reads them, and the round runs again. Nothing runs if the plan has no query.
 
 use super::Audit;
-use super::binding::Bound;
+use super::binding::BoundClosures;
 use super::rounds::Rounds;
 use super::shared_facts::SharedFacts;
 use crate::bind::OwnBindings;
 use crate::bind::query::contested::Contested;
-use crate::bind::query::{self, Answers, BoundLibrary, DuplicateName, RequestedQueries};
+use crate::bind::query::{self, BoundLibrary, DuplicateName, QueryAnswers, RequestedQueries};
 use crate::facts::{Corpus, View};
 use crate::id::RootId;
 use crate::plan::Plan;
@@ -30,10 +30,10 @@ impl Audit {
 pub(super) fn answer(
     plan: &Plan,
     facts: &SharedFacts<'_, '_>,
-    bound: Bound<'_>,
+    bound: BoundClosures<'_>,
     own: &OwnBindings,
-) -> Answers {
-    let mut out = Answers::default();
+) -> QueryAnswers {
+    let mut out = QueryAnswers::default();
     let RequestedQueries { duplicates, bound: libraries } = RequestedQueries::by(plan.rule_wants);
     let rounds = Rounds::of("binding queries");
     if duplicates {
@@ -52,10 +52,10 @@ pub(super) fn answer(
 fn source<'a>(
     plan: &Plan,
     corpus: &'a Corpus,
-    Bound { resolver, closures, bindings }: Bound<'a>,
+    BoundClosures { resolver, closures, bindings }: BoundClosures<'a>,
     own: &'a OwnBindings,
-) -> query::Source<'a> {
+) -> query::QueryInput<'a> {
     let (view, started) = (View::new(corpus), !plan.as_ldd);
     let Resolver { strings, loaders, .. } = resolver;
-    query::Source { view, closures, bindings, own, strings, loaders, started }
+    query::QueryInput { view, closures, bindings, own, strings, loaders, started }
 }

@@ -3,7 +3,7 @@
 //! system is assumed to define it. The diagnosis summarises the states per object; a view about one
 //! symbol needs them per entry point.
 
-use super::binding::Bound;
+use super::binding::BoundClosures;
 use super::{Audit, source};
 use crate::diagnosis::{self, Claims, Explanations, HostLibraries, ReferenceUnderRoot, Undefined};
 use crate::plan::Plan;
@@ -12,7 +12,7 @@ impl Audit {
     /// The states of all undefined references, in the order of the entry points.
     pub fn reference_states(&self, plan: &Plan) -> Vec<ReferenceUnderRoot> {
         let Self { resolver, closures, bindings, providers, libraries, inferred, .. } = self;
-        let bound = Bound { resolver, closures, bindings };
+        let bound = BoundClosures { resolver, closures, bindings };
         let source = source(plan, &self.prefixes, self.view(), bound);
         let claims = Claims { providers, policy: &plan.policy };
         let host_libraries = HostLibraries::find(source);

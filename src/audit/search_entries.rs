@@ -1,14 +1,14 @@
 //! The entries of DT_RPATH and DT_RUNPATH of audited objects, and the directories that they name.
 //! The directories are probed, not listed, and their states are cached.
 
-use super::binding::Resolved;
+use super::binding::ResolvedClosures;
 use crate::diagnosis::Site;
 use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId, ModuleId, StrId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::{self, Closure, ROOT};
-use crate::tree::{Errno, Kind, Tree};
+use crate::tree::{EntryType, Errno, Tree};
 use crate::wants::Wants;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -76,7 +76,7 @@ pub(super) fn find(
     tree: &dyn Tree,
     corpus: &Corpus,
     prefixes: &Prefixes,
-    resolved: Resolved<'_>,
+    resolved: ResolvedClosures<'_>,
 ) -> BTreeMap<FileId, SearchEntries> {
     let mut out = BTreeMap::new();
     if !plan.rule_wants.holds(Wants::SEARCH_ENTRIES) {
@@ -135,7 +135,7 @@ impl SearchEntries {
 /// `$ORIGIN`: the directory of the program's file, or of the path by which a library was opened.
 fn origin(
     corpus: &Corpus,
-    resolved: Resolved<'_>,
+    resolved: ResolvedClosures<'_>,
     (closure, module, file): (&Closure, ModuleId, FileId),
 ) -> Vec<u8> {
     let opened =
@@ -175,7 +175,7 @@ impl Probes<'_> {
             return (EntryState::Unknown, None);
         }
         let state = match self.tree.kind(directory) {
-            Ok(Kind::Directory) => EntryState::Directory,
+            Ok(EntryType::Directory) => EntryState::Directory,
             Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => EntryState::Absent,
             Err(_) => EntryState::Unknown,
         };

@@ -5,20 +5,20 @@
 use super::rounds::Rounds;
 use crate::facts::collect::{ByFile, Collector};
 use crate::facts::{Corpus, Need};
-use crate::format::archive::{Definition, RequestedNames};
+use crate::format::archive::{DefiningMember, RequestedNames};
 use std::sync::{PoisonError, RwLock};
 
 /// The facts and their collector, behind a lock.
-pub(super) struct SharedFacts<'f, 't>(RwLock<Facts<'f, 't>>);
+pub(super) struct SharedFacts<'f, 't>(RwLock<CorpusAndCollector<'f, 't>>);
 
-struct Facts<'f, 't> {
+struct CorpusAndCollector<'f, 't> {
     corpus: &'f mut Corpus,
     collector: &'f mut Collector<'t>,
 }
 
 impl<'f, 't> SharedFacts<'f, 't> {
     pub(super) fn new(corpus: &'f mut Corpus, collector: &'f mut Collector<'t>) -> Self {
-        Self(RwLock::new(Facts { corpus, collector }))
+        Self(RwLock::new(CorpusAndCollector { corpus, collector }))
     }
 
     /// Runs `look` on the facts. `look` must not call this again.
@@ -31,12 +31,12 @@ impl<'f, 't> SharedFacts<'f, 't> {
     /// Adds facts, while the other stage waits.
     pub(super) fn write<T>(&self, add: impl FnOnce(&mut Corpus, &mut Collector<'t>) -> T) -> T {
         let mut facts = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let Facts { corpus, collector } = &mut *facts;
+        let CorpusAndCollector { corpus, collector } = &mut *facts;
         add(corpus, collector)
     }
 
     /// The definitions of `names` in members of archives.
-    pub(super) fn archive_definitions(&self, names: &RequestedNames) -> ByFile<Definition> {
+    pub(super) fn archive_definitions(&self, names: &RequestedNames) -> ByFile<DefiningMember> {
         let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let (found, mut defects) = facts.collector.archive_definitions(facts.corpus, names);
         drop(facts);

@@ -3,7 +3,7 @@
 
 use super::Audit;
 use super::archives::is_about;
-use crate::cover::{Referrers, Referring};
+use crate::cover::{ArchiveReferences, Referrers};
 use crate::id::{ArchiveId, FastMap, FileId, MemberId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
@@ -44,7 +44,7 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     for (file, names) in files {
         let path = &audit.corpus.files[file].path;
         let archives = referrers.archives(names.iter().copied());
-        let rank = |(archive, referring): (&ArchiveId, &Referring)| {
+        let rank = |(archive, referring): (&ArchiveId, &ArchiveReferences)| {
             let entry = library.entry(*archive);
             let mut policy = plan.policy.archives.iter();
             let named = policy.any(|of| is_about(of, &entry.path, &audit.prefixes));

@@ -6,7 +6,8 @@
 
 use super::{Audit, Ground, LIBC_NONSHARED};
 use crate::cover::{
-    self, By, Coverage, LackingReference, LinkerDefined, Output, Question, Undefined,
+    self, Coverage, CoverageQuestion, LackingReference, LinkOutput, LinkerDefined, ReferredBy,
+    UndefinedName,
 };
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -31,10 +32,10 @@ pub struct Unlinkable {
     /// The archive.
     pub archive: ArchiveId,
     /// Names without a definition, sorted, each with the members that refer to it.
-    pub undefined: Vec<Undefined>,
+    pub undefined: Vec<UndefinedName>,
     /// Names that an unreadable file may define, or that a linker defines under a condition (see
     /// [`LinkerDefined`]).
-    pub unknown: Vec<Undefined>,
+    pub unknown: Vec<UndefinedName>,
 }
 
 /// True for an object that compilers add to every link (`STARTFILE_SPEC` of GCC).
@@ -56,7 +57,7 @@ impl Ground {
         let reading = plan.provider_reading();
         let visit = Visit {
             classes: reading.classes,
-            consume: &|candidate: walk::Candidate<'_>| read_candidate(&candidate, reading),
+            consume: &|candidate: walk::WalkedFile<'_>| read_candidate(&candidate, reading),
             is_named: &|_| false,
             keeps_met: false,
         };
@@ -84,7 +85,7 @@ impl Audit {
         &self,
         tree: &dyn Tree,
         archives: &[ArchiveId],
-        output: Output,
+        output: LinkOutput,
     ) -> Vec<Unlinkable> {
         let mut found = cover::lacking(&self.library, archives, output);
         let shared = self.shared(found.iter().flatten());
@@ -166,25 +167,25 @@ impl Audit {
         tree: &dyn Tree,
         archive: ArchiveId,
         references: &[LackingReference],
-        (output, unread): (Output, &FastSet<Option<Target>>),
+        (output, unread): (LinkOutput, &FastSet<Option<Target>>),
     ) -> Unlinkable {
         let library = &self.library;
-        let mut names: BTreeMap<&[u8], Vec<By>> = BTreeMap::new();
+        let mut names: BTreeMap<&[u8], Vec<ReferredBy>> = BTreeMap::new();
         for reference in references {
             let by = names.entry(library.text(reference.name)).or_default();
-            by.push(By::Member(reference.member));
+            by.push(ReferredBy::Member(reference.member));
         }
         let list = names.into_iter();
         let undefined = list.map(|(symbol, mut by)| {
             by.dedup();
-            Undefined { symbol: symbol.into(), by }
+            UndefinedName { symbol: symbol.into(), by }
         });
         let mut coverage = Coverage {
             undefined: undefined.collect(),
             order: library.members_of(archive).collect(),
             ..Coverage::default()
         };
-        let question = Question {
+        let question = CoverageQuestion {
             library,
             roots: &[],
             symbols: &[],
@@ -204,7 +205,7 @@ impl Audit {
             _ => true,
         });
         let is_open =
-            |one: &Undefined| blind || output.defines(target, &one.symbol) != LinkerDefined::No;
+            |one: &UndefinedName| blind || output.defines(target, &one.symbol) != LinkerDefined::No;
         let (unknown, undefined) = coverage.undefined.into_iter().partition(is_open);
         Unlinkable { archive, undefined, unknown }
     }

@@ -2,14 +2,14 @@
 //! on a [`View`] with edits, only for the entry points that load a changed object. `fix::prove` is
 //! the caller.
 
-use super::binding::{Bound, Resolved};
+use super::binding::{BoundClosures, ResolvedClosures};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
 use crate::bind::RootBinding;
 use crate::bind::lookup::definition;
 use crate::diagnosis::{self, Claims, Explanations, HostLibraries, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
-use crate::format::elf::find::Query;
+use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, SymbolIndex, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
@@ -50,16 +50,16 @@ pub struct LoadsAfterFix {
 }
 
 /// The file of an entry point, and its host program.
-type Key = (FileId, Option<FileId>);
+type HostedFile = (FileId, Option<FileId>);
 
-fn key(closure: &Closure) -> Key {
+fn key(closure: &Closure) -> HostedFile {
     (closure.root.file, closure.root.host)
 }
 
 /// A reference of a file under one entry point.
 #[derive(PartialEq, Eq, Hash)]
 struct Referred {
-    root: Key,
+    root: HostedFile,
     file: FileId,
     symbol: SymbolIndex,
 }
@@ -144,7 +144,7 @@ impl Audit {
         let plan = Plan { facts: false, ..plan.clone() };
         let Repeated { resolver, closures, bindings } = self.repeat(&plan, tree, edits, &roots);
         let view = View::edited(&self.corpus, edits);
-        let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
+        let bound = BoundClosures { resolver: &resolver, closures: &closures, bindings: &bindings };
         let source = source(&plan, &self.prefixes, view, bound);
         let host_libraries = HostLibraries::find(source);
         let explanations = Explanations {
@@ -173,7 +173,7 @@ impl Audit {
         let after = self.repeat(&plan, tree, edits, &roots).winners();
         let object = |file: FileId| self.corpus.files[file].object();
         let is_weak = |file: FileId, name: &[u8]| {
-            let query = Query::new(name, hash::gnu(name), None);
+            let query = SymbolQuery::new(name, hash::gnu(name), None);
             let found = object(file).and_then(|o| definition(o, &query, EVERY_VERSION));
             found.is_some_and(|found| elf::SymbolBind(found.bind) == elf::STB_WEAK)
         };
@@ -208,7 +208,7 @@ impl Audit {
         let hosts = hosts(plan, corpus, &mut collector, &self.prefixes);
         let entries = EntryPoints { given: only(given), walked: only(walked), hosts };
         let closures = resolve(plan, corpus, edits, &mut collector, &mut resolver, entries);
-        let resolved = Resolved { resolver: &resolver, closures: &closures };
+        let resolved = ResolvedClosures { resolver: &resolver, closures: &closures };
         let bindings = binding::bind(plan, corpus, edits, &mut collector, resolved).entry_points;
         Repeated { resolver, closures, bindings }
     }

@@ -7,18 +7,18 @@
 
 use super::lookup::Scope;
 use super::relocation_pass::RelocationPass;
-use super::standalone::{OpenReferences, Rules, Search};
+use super::standalone::{LookupRules, ObjectLookup, OpenReferences};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::SymbolIndex;
 use crate::format::elf::{GlibcVersion, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
-use crate::resolve::versions::{self, Check, Memory, NeededFiles, Part};
+use crate::resolve::versions::{self, CheckedObjects, NeededFiles, VersionCheck, VersionMemo};
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// Data shared by all entry points.
 #[derive(Clone, Copy)]
-pub struct Shared<'a> {
+pub struct BindingInput<'a> {
     /// The facts.
     pub view: View<'a>,
     /// Names of closures.
@@ -38,16 +38,16 @@ pub struct Shared<'a> {
     pub unique: Option<&'a Unique>,
 }
 
-impl Shared<'_> {
-    fn check(&self, release: GlibcVersion, part: Part) -> Check<'_> {
-        Check { store: &self.view, needed: self.needed, release, part }
+impl BindingInput<'_> {
+    fn check(&self, release: GlibcVersion, part: CheckedObjects) -> VersionCheck<'_> {
+        VersionCheck { store: &self.view, needed: self.needed, release, part }
     }
 }
 
 /// Buffers and results that one worker reuses across entry points.
 #[derive(Default)]
-pub struct Worker {
-    versions: Memory,
+pub struct BindingWorker {
+    versions: VersionMemo,
     here: FileSet,
 }
 
@@ -77,13 +77,13 @@ impl FileSet {
 /// Binds one entry point, or returns the missing facts.
 pub fn bind(
     closure: &Closure,
-    shared: Shared<'_>,
+    shared: BindingInput<'_>,
     release: GlibcVersion,
-    worker: &mut Worker,
+    worker: &mut BindingWorker,
 ) -> Result<RootBinding, Vec<Need>> {
-    let Worker { versions: memory, here } = worker;
+    let BindingWorker { versions: memory, here } = worker;
     let quiet = shared.quiet.contains(&closure.links_id());
-    let part = if quiet { Part::Root } else { Part::Whole };
+    let part = if quiet { CheckedObjects::Root } else { CheckedObjects::Whole };
     let mut out = RootBinding {
         checked: versions::check(closure, shared.check(release, part), memory),
         ..RootBinding::default()
@@ -97,7 +97,8 @@ pub fn bind(
         return Ok(out);
     }
     // A copy relocation skips the program; any other reference may find its definition in it.
-    let with_root = shared.bindings || open.values().any(|open| !matches!(open, Open::Copies(_)));
+    let with_root =
+        shared.bindings || open.values().any(|open| !matches!(open, UnboundReferences::Copies(_)));
     let scope = Scope::new(closure, shared.view, with_root)?;
     let mut needs = Vec::new();
     let mut pass = RelocationPass {
@@ -128,7 +129,9 @@ pub fn bind(
             continue;
         }
         let only = match only {
-            Some(Open::Symbols(symbols) | Open::Copies(symbols)) if !shared.bindings => {
+            Some(UnboundReferences::Symbols(symbols) | UnboundReferences::Copies(symbols))
+                if !shared.bindings =>
+            {
                 Some(symbols)
             }
             _ => None,
@@ -167,12 +170,12 @@ pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
 /// unresolved references. All other modules find their definitions without the entry point.
 pub fn is_quiet(
     closure: &Closure,
-    shared: Shared<'_>,
+    shared: BindingInput<'_>,
     release: GlibcVersion,
-    worker: &mut Worker,
+    worker: &mut BindingWorker,
 ) -> bool {
-    let Worker { versions: memory, here } = worker;
-    let checked = versions::check(closure, shared.check(release, Part::Others), memory);
+    let BindingWorker { versions: memory, here } = worker;
+    let checked = versions::check(closure, shared.check(release, CheckedObjects::Others), memory);
     let others = || closure.found().filter(|(module, _)| *module != ROOT);
     here.fill(others().map(|(_, file)| file));
     let is_settled = |(module, file): (ModuleId, FileId)| {
@@ -189,7 +192,7 @@ pub fn is_quiet(
 }
 
 /// The references of a module that need a lookup relocation by relocation.
-enum Open {
+enum UnboundReferences {
     /// References to these symbols.
     Symbols(FastSet<SymbolIndex>),
     /// References of the program to these symbols, all by copy relocations.
@@ -201,14 +204,14 @@ enum Open {
 /// Modules that may have unbound references under this entry point.
 fn open_modules(
     closure: &Closure,
-    shared: Shared<'_>,
+    shared: BindingInput<'_>,
     release: GlibcVersion,
     here: &FileSet,
-    part: Part,
-) -> Result<FastMap<ModuleId, Open>, Vec<Need>> {
+    part: CheckedObjects,
+) -> Result<FastMap<ModuleId, UnboundReferences>, Vec<Need>> {
     let mut scope: Option<Scope<'_>> = None;
     let mut out = FastMap::default();
-    let concerns = |module| module != LOADER && (part == Part::Whole || module == ROOT);
+    let concerns = |module| module != LOADER && (part == CheckedObjects::Whole || module == ROOT);
     for (module, file) in closure.found().filter(|(module, _)| concerns(*module)) {
         let limit = closure.module(module).version_limit;
         let settled = settled(closure, shared, module, file, here);
@@ -218,7 +221,7 @@ fn open_modules(
         }
         let Some(object) = shared.view.object(file) else { continue };
         if limit == 0 && object.versions.has_versym {
-            out.insert(module, Open::All);
+            out.insert(module, UnboundReferences::All);
             continue;
         }
         if settled.is_some_and(|own| own.open.is_empty()) {
@@ -233,8 +236,8 @@ fn open_modules(
                 };
                 let indices = settled
                     .map_or_else(|| object.reference_indices().collect(), |own| own.open.clone());
-                let rules = Rules { release };
-                let search = Search { scope, object, limit, rules, weak: false };
+                let rules = LookupRules { release };
+                let search = ObjectLookup { scope, object, limit, rules, weak: false };
                 search.open(indices.into_iter(), &mut |_, _| {})
             }
         };
@@ -245,7 +248,14 @@ fn open_modules(
         let copies = references().all(|r| matches!(r.kind, RefKind::Copy { .. }));
         let symbols = references().map(|r| r.symbol).collect();
         let copies = copies && module == ROOT;
-        out.insert(module, if copies { Open::Copies(symbols) } else { Open::Symbols(symbols) });
+        out.insert(
+            module,
+            if copies {
+                UnboundReferences::Copies(symbols)
+            } else {
+                UnboundReferences::Symbols(symbols)
+            },
+        );
     }
     Ok(out)
 }
@@ -253,7 +263,7 @@ fn open_modules(
 /// The standalone bindings of a module, if they hold under this entry point.
 fn settled<'a>(
     closure: &Closure,
-    shared: Shared<'a>,
+    shared: BindingInput<'a>,
     module: ModuleId,
     file: FileId,
     here: &FileSet,

@@ -3,7 +3,7 @@
 
 use super::definers::Definers;
 use crate::facts::{Need, View};
-use crate::format::elf::find::{Candidate, Query, Wanted};
+use crate::format::elf::find::{FoundSymbol, SymbolQuery, WantedVersion};
 use crate::format::elf::tables::{Bloom, Tables, binds_local};
 use crate::format::elf::{Object, SymbolIndex};
 use crate::id::{FastMap, Id as _, ModuleId};
@@ -17,7 +17,7 @@ const WIDE: usize = 1000;
 /// The objects of one entry point in search order.
 pub struct Scope<'v> {
     /// The objects, each with its module.
-    entries: Vec<Entry<'v>>,
+    entries: Vec<ScopeObject<'v>>,
     /// Upper bound on the number of filters asked so far: each lookup counts all objects.
     questions: Cell<usize>,
     /// Number of symbols in all objects. Building an index costs about as much as this many
@@ -30,7 +30,7 @@ pub struct Scope<'v> {
     places: OnceCell<Vec<usize>>,
 }
 
-struct Entry<'v> {
+struct ScopeObject<'v> {
     module: ModuleId,
     object: &'v Object,
     bloom: Bloom<'v>,
@@ -43,7 +43,7 @@ pub struct Winner {
     /// The module.
     pub module: ModuleId,
     /// The definition.
-    pub candidate: Candidate,
+    pub candidate: FoundSymbol,
 }
 
 impl Winner {
@@ -73,9 +73,14 @@ pub struct Route {
     pub skip_root: bool,
 }
 
-impl Entry<'_> {
+impl ScopeObject<'_> {
     /// `first`, if given, is the first symbol with the hash.
-    fn ask(&self, query: &Query<'_>, route: Route, first: Option<SymbolIndex>) -> Option<Winner> {
+    fn ask(
+        &self,
+        query: &SymbolQuery<'_>,
+        route: Route,
+        first: Option<SymbolIndex>,
+    ) -> Option<Winner> {
         if route.skip_root && self.module == ROOT {
             return None;
         }
@@ -85,13 +90,13 @@ impl Entry<'_> {
 }
 
 /// A hidden or local definition does not count: the search continues after its object.
-fn can_win(candidate: &Candidate) -> bool {
+fn can_win(candidate: &FoundSymbol) -> bool {
     !binds_local(candidate.visibility) && is_global(candidate.bind)
 }
 
 /// The definition that a lookup finds in `object`. The loader knows the object's versions up to the
 /// index `limit`.
-pub fn definition(object: &Object, query: &Query<'_>, limit: u16) -> Option<Candidate> {
+pub fn definition(object: &Object, query: &SymbolQuery<'_>, limit: u16) -> Option<FoundSymbol> {
     let bloom = object.tables.as_ref().map_or(Bloom::Never, Tables::bloom);
     let candidate = bloom.may_hold(query.hash).then(|| object.find(query, limit)).flatten()?;
     can_win(&candidate).then_some(candidate)
@@ -110,7 +115,7 @@ impl<'v> Scope<'v> {
             }
             let limit = closure.module(module).version_limit;
             let bloom = object.tables.as_ref().map_or(Bloom::Never, Tables::bloom);
-            entries.push(Entry { module, object, bloom, limit });
+            entries.push(ScopeObject { module, object, bloom, limit });
         }
         let scope = Self {
             entries,
@@ -170,14 +175,19 @@ impl<'v> Scope<'v> {
     }
 
     /// The answer of the first object that defines the name.
-    fn first_of(&self, definers: &Definers, query: &Query<'_>, route: Route) -> Option<Winner> {
+    fn first_of(
+        &self,
+        definers: &Definers,
+        query: &SymbolQuery<'_>,
+        route: Route,
+    ) -> Option<Winner> {
         let entries = definers.of(query.hash).map(|position| &self.entries[position]);
         let mut let_through = entries.filter(|entry| entry.bloom.may_hold(query.hash));
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
     /// The definition that `query` finds.
-    pub fn lookup(&self, query: &Query<'_>, route: Route) -> Option<Winner> {
+    pub fn lookup(&self, query: &SymbolQuery<'_>, route: Route) -> Option<Winner> {
         let first = route.first.and_then(|module| self.entry(module));
         if let Some(winner) = first.and_then(|entry| entry.ask(query, route, None)) {
             return Some(winner);
@@ -194,9 +204,9 @@ impl<'v> Scope<'v> {
     }
 
     /// The modules that [`Self::lookup`] asks, in order. The last one has the definition, if any.
-    pub fn asked(&self, query: &Query<'_>, route: Route) -> Vec<ModuleId> {
+    pub fn asked(&self, query: &SymbolQuery<'_>, route: Route) -> Vec<ModuleId> {
         let first = route.first.and_then(|module| self.entry(module));
-        let is_asked = |entry: &&Entry<'_>| !(route.skip_root && entry.module == ROOT);
+        let is_asked = |entry: &&ScopeObject<'_>| !(route.skip_root && entry.module == ROOT);
         let mut out = Vec::new();
         for entry in first.into_iter().chain(&self.entries).filter(is_asked) {
             out.push(entry.module);
@@ -213,7 +223,7 @@ impl<'v> Scope<'v> {
     pub fn lookup_all<'q>(
         &self,
         left: &mut Vec<Pending>,
-        question: impl Fn(&Pending) -> (Query<'q>, Route),
+        question: impl Fn(&Pending) -> (SymbolQuery<'q>, Route),
         mut found: impl FnMut(Pending, Winner),
     ) {
         if let Some(definers) = self.definers(left.len()) {
@@ -253,7 +263,7 @@ impl<'v> Scope<'v> {
     }
 
     /// The answer of each object to `query`, in search order. The loader takes the first.
-    pub fn answers(&self, query: &Query<'_>) -> impl Iterator<Item = Winner> {
+    pub fn answers(&self, query: &SymbolQuery<'_>) -> impl Iterator<Item = Winner> {
         let known = self.known(query.hash);
         let indexed = if known.is_none() { self.definers(1) } else { None };
         let indexed = indexed.map(|definers| definers.of(query.hash));
@@ -270,7 +280,7 @@ impl<'v> Scope<'v> {
         self.entry(module).map(|entry| entry.object)
     }
 
-    fn entry(&self, module: ModuleId) -> Option<&Entry<'v>> {
+    fn entry(&self, module: ModuleId) -> Option<&ScopeObject<'v>> {
         let places = self.places.get_or_init(|| {
             let last = self.entries.iter().map(|entry| entry.module.index()).max();
             let mut places = vec![usize::MAX; last.map_or(0, |last| last + 1)];
@@ -289,7 +299,7 @@ fn is_global(bind: u8) -> bool {
 
 /// The version that a reference of `object` with this version index requires, if the loader knows
 /// it.
-pub fn wanted(object: &Object, index: u16, limit: u16) -> Option<Wanted<'_>> {
+pub fn wanted(object: &Object, index: u16, limit: u16) -> Option<WantedVersion<'_>> {
     let entry = object.versions.entry(index).filter(|_| index <= limit)?;
-    Some(Wanted { hash: entry.hash, name: object.str(entry.name), hidden: entry.hidden })
+    Some(WantedVersion { hash: entry.hash, name: object.str(entry.name), hidden: entry.hidden })
 }

@@ -27,7 +27,7 @@ pub struct RootBinding {
     pub checked: Checked,
     /// Messages from the relocation of each module, in relocation order. Modules without messages
     /// are omitted.
-    pub reports: Vec<(ModuleId, Vec<Report>)>,
+    pub reports: Vec<(ModuleId, Vec<RelocationMessage>)>,
     /// Modules with more messages than [`MOST_REPORTS`], and the number beyond it.
     pub left_out: Vec<(ModuleId, usize)>,
     /// The module during whose relocation the loader crashes or fails an assertion.
@@ -48,7 +48,7 @@ pub const MOST_REPORTS: usize = 100_000;
 
 /// One message of relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Report {
+pub enum RelocationMessage {
     /// No definition for a strong reference.
     Undefined {
         /// Index in the module's dynamic symbol table.

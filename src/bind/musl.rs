@@ -5,7 +5,7 @@
 //! `audit` calls it for entry points whose loader is musl's. Such closures are small, so entry
 //! points share no results.
 
-use super::{Binding, MOST_REPORTS, Report, RootBinding};
+use super::{Binding, MOST_REPORTS, RelocationMessage, RootBinding};
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::Relocation;
@@ -122,7 +122,8 @@ pub fn bind(
             let (symbol, class) = (relocation.symbol(), relocation.class());
             if !load.lookup(*module, object, symbol, class) {
                 let (version, version_known) = (0, false);
-                let report = Report::Undefined { symbol, version, version_known, at_load: true };
+                let report =
+                    RelocationMessage::Undefined { symbol, version, version_known, at_load: true };
                 match reports.last() {
                     Some(last) if *last == report => {}
                     _ if reports.len() < MOST_REPORTS => reports.push(report),

@@ -5,8 +5,8 @@
 //! are requested.
 
 use super::lookup::{Route, Scope, Winner, wanted};
-use super::{Abort, Binding, MOST_REPORTS, Report, Unique};
-use crate::format::elf::find::{Query, Wanted};
+use super::{Abort, Binding, MOST_REPORTS, RelocationMessage, Unique};
+use crate::format::elf::find::{SymbolQuery, WantedVersion};
 use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::binds_local;
@@ -95,7 +95,7 @@ impl<'v> RelocationPass<'_, 'v> {
                     if relocation.class() == LookupClass::Copy
                         && winner.candidate.size != asked.size
                     {
-                        reports.push(Report::Size { symbol });
+                        reports.push(RelocationMessage::Size { symbol });
                     }
                     if let Some(bindings) = &mut bindings {
                         let provider = winner.module;
@@ -118,10 +118,11 @@ impl<'v> RelocationPass<'_, 'v> {
             return Vec::new();
         }
         let version = allocator_version(self.scope.object(ROOT));
-        let wanted = Wanted { hash: hash::sysv(version), name: version, hidden: false };
+        let wanted = WantedVersion { hash: hash::sysv(version), name: version, hidden: false };
         let names = ["calloc", "free", "malloc", "realloc"];
         let find = |name: &'static str| {
-            let mut query = Query::new(name.as_bytes(), hash::gnu(name.as_bytes()), Some(wanted));
+            let mut query =
+                SymbolQuery::new(name.as_bytes(), hash::gnu(name.as_bytes()), Some(wanted));
             query.plt = false;
             Some((name, self.scope.lookup(&query, Route::default())?.module))
         };
@@ -135,9 +136,9 @@ impl<'v> RelocationPass<'_, 'v> {
         symbol: SymbolIndex,
         asked: &LookedUpSymbol<'_>,
         relocation: Relocation,
-    ) -> Report {
+    ) -> RelocationMessage {
         let slot = relocation.class() == LookupClass::Plt { slot: true };
-        Report::Undefined {
+        RelocationMessage::Undefined {
             symbol,
             version: asked.version,
             version_known: asked.version <= self.closure.module(module).version_limit,
@@ -162,7 +163,7 @@ impl<'v> RelocationPass<'_, 'v> {
     ) -> Result<Option<Winner>, Abort> {
         let limit = self.closure.module(module).version_limit;
         let version = wanted(object, asked.version, limit);
-        let mut query = Query::new(asked.name, asked.hash, version);
+        let mut query = SymbolQuery::new(asked.name, asked.hash, version);
         query.plt = matches!(relocation.class(), LookupClass::Plt { .. });
         query.exact_first = self.release >= EXACT_FIRST;
         let copy = relocation.class() == LookupClass::Copy;
@@ -228,10 +229,10 @@ fn protected(
     asked: &LookedUpSymbol<'_>,
     winner: Winner,
     relocation: Relocation,
-) -> Option<Report> {
+) -> Option<RelocationMessage> {
     let copy = relocation.class() == LookupClass::Copy;
     let provider = winner.module;
-    (winner.is_protected() && (copy || asked.canonical)).then_some(Report::Protected {
+    (winner.is_protected() && (copy || asked.canonical)).then_some(RelocationMessage::Protected {
         symbol,
         provider,
         copy,
@@ -242,14 +243,14 @@ fn protected(
 #[derive(Default)]
 pub struct Reports {
     /// At most [`MOST_REPORTS`] messages.
-    pub list: Vec<Report>,
+    pub list: Vec<RelocationMessage>,
     /// Index in `list` by kind and symbol. Messages beyond the limit have indices after its end.
-    places: FastMap<(Kind, SymbolIndex), u32>,
+    places: FastMap<(MessageKind, SymbolIndex), u32>,
 }
 
 /// The kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum MessageKind {
     Undefined,
     Size,
     Protected,
@@ -263,18 +264,21 @@ impl Reports {
 
     /// Adds a message. A symbol with relocations of two classes gets one message of each kind; a
     /// failure at load outweighs one at the first call.
-    pub(super) fn push(&mut self, report: Report) {
+    pub(super) fn push(&mut self, report: RelocationMessage) {
         let key = match report {
-            Report::Undefined { symbol, .. } => (Kind::Undefined, symbol),
-            Report::Size { symbol } => (Kind::Size, symbol),
-            Report::Protected { symbol, .. } => (Kind::Protected, symbol),
+            RelocationMessage::Undefined { symbol, .. } => (MessageKind::Undefined, symbol),
+            RelocationMessage::Size { symbol } => (MessageKind::Size, symbol),
+            RelocationMessage::Protected { symbol, .. } => (MessageKind::Protected, symbol),
         };
         let next = self.places.len();
         let new = u32::try_from(next).unwrap_or(u32::MAX);
         let place = *self.places.entry(key).or_insert(new) as usize;
         match (self.list.get_mut(place), report) {
             (None, report) if place == next && next < MOST_REPORTS => self.list.push(report),
-            (Some(Report::Undefined { at_load, .. }), Report::Undefined { at_load: now, .. }) => {
+            (
+                Some(RelocationMessage::Undefined { at_load, .. }),
+                RelocationMessage::Undefined { at_load: now, .. },
+            ) => {
                 *at_load |= now;
             }
             _ => {}

@@ -4,7 +4,7 @@
 
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
-use crate::format::elf::find::Query;
+use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, RefKind};
 use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};
@@ -34,7 +34,7 @@ const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// Rules that decide a lookup besides the scope.
 #[derive(Clone, Copy)]
-pub struct Rules {
+pub struct LookupRules {
     /// glibc's release.
     pub release: GlibcVersion,
 }
@@ -45,7 +45,7 @@ pub struct Rules {
 pub fn bind(
     closure: &Closure,
     view: View<'_>,
-    rules: Rules,
+    rules: LookupRules,
     providers: bool,
 ) -> Result<OpenReferences, Vec<Need>> {
     let scope = Scope::new(closure, view, false)?;
@@ -60,13 +60,13 @@ pub fn bind(
             providers[index as usize] = closure.module(winner.module).file;
         }
     };
-    let search = Search { scope: &scope, object, limit, rules, weak };
+    let search = ObjectLookup { scope: &scope, object, limit, rules, weak };
     let open = search.open(object.reference_indices(), &mut note);
     Ok(OpenReferences { open, limit, files, providers })
 }
 
 /// One object in a scope, and the rules of its lookups.
-pub struct Search<'s, 'v> {
+pub struct ObjectLookup<'s, 'v> {
     /// The scope.
     pub scope: &'s Scope<'v>,
     /// The object whose references are looked up.
@@ -74,12 +74,12 @@ pub struct Search<'s, 'v> {
     /// The highest version index that the loader knows for it.
     pub limit: u16,
     /// The rules that depend on glibc's release.
-    pub rules: Rules,
+    pub rules: LookupRules,
     /// True if weak references are looked up too.
     pub weak: bool,
 }
 
-impl Search<'_, '_> {
+impl ObjectLookup<'_, '_> {
     /// Looks up the references at `indices`, and calls `note` with each definition found. Returns
     /// the indices of references that may cause a message; weak references never do.
     pub fn open(
@@ -115,7 +115,7 @@ impl Search<'_, '_> {
             let reference = reference(pending.index);
             let name = self.object.reference_name(reference);
             let version = wanted(self.object, reference.version, self.limit);
-            let mut query = Query::new(name, reference.hash, version);
+            let mut query = SymbolQuery::new(name, reference.hash, version);
             query.exact_first = self.rules.release >= super::relocation_pass::EXACT_FIRST;
             let is_copy = matches!(reference.kind, RefKind::Copy { .. });
             (query, Route { first: None, skip_root: is_copy })
@@ -126,7 +126,7 @@ impl Search<'_, '_> {
 }
 
 /// True if no relocation against a reference with this definition can cause a message.
-fn settles(winner: Winner, kind: RefKind, rules: Rules) -> bool {
+fn settles(winner: Winner, kind: RefKind, rules: LookupRules) -> bool {
     if winner.candidate.versionless && rules.release < NO_ASSERT {
         return false;
     }

@@ -7,7 +7,7 @@ use super::relocation_pass::RelocationPass;
 use super::{Binding, Unique, relocation_pass};
 use crate::facts::{Need, View};
 use crate::format::archive::RequestedNames;
-use crate::format::elf::find::Query;
+use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::{GlibcVersion, Object, SymbolIndex, hash};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
@@ -15,11 +15,11 @@ use crate::parallel;
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// Symbols with the requested names, by file.
-pub type Symbols = FastMap<FileId, FastSet<SymbolIndex>>;
+pub type RequestedSymbols = FastMap<FileId, FastSet<SymbolIndex>>;
 
 /// Finds the symbols with these names in `files`. In an object without tables only its references
 /// are checked.
-pub fn symbols(view: View<'_>, files: &[FileId], names: &RequestedNames) -> Symbols {
+pub fn symbols(view: View<'_>, files: &[FileId], names: &RequestedNames) -> RequestedSymbols {
     let of_file = |file: &FileId| Some((*file, symbols_of(view.object(*file)?, names)));
     let found = parallel::map(files, of_file);
     found.into_iter().flatten().filter(|(_, symbols)| !symbols.is_empty()).collect()
@@ -53,7 +53,7 @@ fn symbols_of(object: &Object, names: &RequestedNames) -> FastSet<SymbolIndex> {
 
 /// The rules for binding one entry point.
 #[derive(Clone, Copy)]
-pub struct Rules {
+pub struct BindingRules {
     /// glibc's release.
     pub release: GlibcVersion,
     /// True if programs are started, false if traced as by `ldd`.
@@ -65,8 +65,8 @@ pub fn bind(
     closure: &Closure,
     view: View<'_>,
     strings: &Strings,
-    symbols: &Symbols,
-    rules: Rules,
+    symbols: &RequestedSymbols,
+    rules: BindingRules,
 ) -> Result<Vec<Binding>, Vec<Need>> {
     let mut out = Vec::new();
     let concerns = |(_, file): (ModuleId, FileId)| symbols.contains_key(&file);
@@ -132,13 +132,13 @@ fn query<'v>(
     module: ModuleId,
     symbol: SymbolIndex,
     release: GlibcVersion,
-) -> Option<Query<'v>> {
+) -> Option<SymbolQuery<'v>> {
     let object = view.object(closure.module(module).file?)?;
     let name = object.symbol_name(symbol);
     let version = reference_version(object, symbol);
     let limit = closure.module(module).version_limit;
     let wanted = super::lookup::wanted(object, version, limit);
-    let mut query = Query::new(name, hash::gnu(name), wanted);
+    let mut query = SymbolQuery::new(name, hash::gnu(name), wanted);
     query.exact_first = release >= relocation_pass::EXACT_FIRST;
     Some(query)
 }

@@ -5,16 +5,19 @@ use super::exit::Exit;
 use super::link_line::Typed;
 use super::plan::{Prepared, Sinks, prepare_with, sinks};
 use super::progress::Progress;
-use super::run::{Run, walk};
-use super::{ArchiveOptions, FailOn, Linker, Shared, baseline, out, output_conflicts, scripts};
-use crate::cover::{self, Defined, Output, OutputKind, Wrap};
+use super::run::{AuditRun, walk};
+use super::{
+    ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, out, output_conflicts, scripts,
+};
+use crate::cover::{self, DefsymOption, LinkOutput, OutputKind, Wrap};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
 use crate::text::show_path;
 use crate::views;
 use crate::views::archive::{
-    Archive, ArchiveQuestion, Item, OUTPUTS, Position, Shown, TypedLink, lld, shown,
+    ArchiveAnswer, ArchiveQuestion, LinkArgument, OUTPUTS, PositionalOption, ShownHints, TypedLink,
+    lld, shown,
 };
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsString;
@@ -24,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// `linkaudit archive`
-pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit> {
+pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Result<Exit> {
     let start = Instant::now();
     baseline::refuse(shared, "archive")?;
     if !options.self_dirs.is_empty() {
@@ -63,13 +66,13 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let mut walked = walk(&plan, &*prepared.tree, &progress);
     let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
     walked.add_providers(&plan, &*prepared.tree, &named);
-    let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
+    let run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
     let style = prepared.style;
     let files = sinks.files.iter().map(|(output, _)| shown(output, style.plain()));
-    let shown = files.fold(shown(sinks.stdout, style), Shown::and);
+    let shown = files.fold(shown(sinks.stdout, style), ShownHints::and);
     let source = (&run.audit, &run.plan, &*prepared.tree);
-    let view = Archive::new(source, &asked, shown).map_err(anyhow::Error::msg)?;
+    let view = ArchiveAnswer::new(source, &asked, shown).map_err(anyhow::Error::msg)?;
     drop(progress);
     write_files(&sinks, &run, &view, prepared.style)?;
     let library = &run.audit.library;
@@ -86,7 +89,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
 
 /// `linkaudit archive --self`: all files below the directories may be linked, and none is an entry
 /// point.
-fn installed(shared: &Shared, options: &ArchiveOptions, start: Instant) -> Result<Exit> {
+fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -> Result<Exit> {
     let prepared = prepare_with(shared, &options.self_dirs, &options.from, &[])?;
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
@@ -105,9 +108,10 @@ fn installed(shared: &Shared, options: &ArchiveOptions, start: Instant) -> Resul
     let mut walked = walk(&plan, &*prepared.tree, &progress);
     let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
     walked.add_providers(&plan, &*prepared.tree, &named);
-    let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
+    let run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
-    let view = Archive::installed(&run.audit, &run.plan, &*prepared.tree, &dirs, output(options));
+    let view =
+        ArchiveAnswer::installed(&run.audit, &run.plan, &*prepared.tree, &dirs, output(options));
     drop(progress);
     if view.archives.is_empty() {
         let dirs: Vec<String> = options.self_dirs.iter().map(|dir| show_path(dir)).collect();
@@ -119,9 +123,14 @@ fn installed(shared: &Shared, options: &ArchiveOptions, start: Instant) -> Resul
     Ok(status)
 }
 
-type ArchiveSinks = Sinks<views::Output<Archive>>;
+type ArchiveSinks = Sinks<views::ViewOutput<ArchiveAnswer>>;
 
-fn write_files(sinks: &ArchiveSinks, run: &Run, view: &Archive, style: Style) -> Result<()> {
+fn write_files(
+    sinks: &ArchiveSinks,
+    run: &AuditRun,
+    view: &ArchiveAnswer,
+    style: Style,
+) -> Result<()> {
     for (output, file) in &sinks.files {
         write(file, |w| (output.render)(&run.subject(), view, style.plain(), w))?;
     }
@@ -130,10 +139,10 @@ fn write_files(sinks: &ArchiveSinks, run: &Run, view: &Archive, style: Style) ->
 
 /// Writes the answer to stdout, and returns the exit status.
 fn answer(
-    shared: &Shared,
+    shared: &SharedOptions,
     sinks: &ArchiveSinks,
-    run: &Run,
-    view: &Archive,
+    run: &AuditRun,
+    view: &ArchiveAnswer,
     style: Style,
 ) -> Result<Exit> {
     out::stdout(|w| (sinks.stdout.render)(&run.subject(), view, style, w))
@@ -181,7 +190,7 @@ fn ask(
     let (mut lazy, mut names) = (None, symbols);
     if is_ordered(options) {
         let link = link(options, prepared, (archives, order, objects), dirs)?;
-        paths.extend(link.items.iter().filter_map(Item::path).map(Path::to_path_buf));
+        paths.extend(link.items.iter().filter_map(LinkArgument::path).map(Path::to_path_buf));
         lazy = Some(link.lazy());
         names.extend(link.names());
         asked.link = Some(link);
@@ -213,23 +222,23 @@ fn link(
     dirs: &[PathBuf],
 ) -> Result<TypedLink> {
     let linker = options.linker.map_or_else(cover::Linker::default, linker);
-    let is_lib = |typed: &Typed| matches!(typed, Typed::Position(Position::StartLib));
+    let is_lib = |typed: &Typed| matches!(typed, Typed::Position(PositionalOption::StartLib));
     if linker == cover::Linker::Gnu && options.typed.iter().any(is_lib) {
         bail!("GNU ld has no --start-lib\nhelp: use --linker lld or --linker mold");
     }
-    let mut items: Vec<Item> = objects.iter().cloned().map(Item::Root).collect();
+    let mut items: Vec<LinkArgument> = objects.iter().cloned().map(LinkArgument::Root).collect();
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
     let tree = &*prepared.tree;
     let search = [dirs, &*prepared.plan.lib_paths].concat();
     for typed in &options.typed {
-        let (path, item): (_, fn(PathBuf) -> Item) = match typed {
+        let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
             Typed::Position(position) => {
-                items.push(Item::Position(*position));
+                items.push(LinkArgument::Position(*position));
                 continue;
             }
-            Typed::File(_) => (archives.next(), Item::File),
-            Typed::Order(_) => (order.next(), Item::Added),
-            Typed::Library(name) => (Some(scripts::library(tree, name, dirs)?), Item::File),
+            Typed::File(_) => (archives.next(), LinkArgument::File),
+            Typed::Order(_) => (order.next(), LinkArgument::Added),
+            Typed::Library(name) => (Some(scripts::library(tree, name, dirs)?), LinkArgument::File),
         };
         if let Some(path) = path {
             let inputs = scripts::inputs_of(tree, &path, &search)?;
@@ -237,7 +246,7 @@ fn link(
         }
     }
     let define = |text: &OsString| {
-        let defined = Defined::parse(text.as_bytes());
+        let defined = DefsymOption::parse(text.as_bytes());
         defined
             .with_context(|| format!("--defsym {}: not NAME=EXPRESSION", show_path(text.as_ref())))
     };
@@ -251,22 +260,22 @@ fn link(
     })
 }
 
-fn linker(typed: Linker) -> cover::Linker {
+fn linker(typed: LinkerOption) -> cover::Linker {
     match typed {
-        Linker::Lld => cover::Linker::Lld,
-        Linker::Gnu => cover::Linker::Gnu,
-        Linker::Mold => cover::Linker::Mold,
+        LinkerOption::Lld => cover::Linker::Lld,
+        LinkerOption::Gnu => cover::Linker::Gnu,
+        LinkerOption::Mold => cover::Linker::Mold,
     }
 }
 
 /// The kind of output file, and the linker if `--linker` is given.
-fn output(options: &ArchiveOptions) -> Output {
+fn output(options: &ArchiveOptions) -> LinkOutput {
     let kind = match (options.shared, options.pie) {
         (true, _) => OutputKind::Shared,
         (false, true) => OutputKind::Pie,
         (false, false) => OutputKind::Any,
     };
-    Output { kind, linker: options.linker.map(linker) }
+    LinkOutput { kind, linker: options.linker.map(linker) }
 }
 
 fn write(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {

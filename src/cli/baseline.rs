@@ -3,10 +3,10 @@
 //! on stderr. `triage` defines the format.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
-use super::{Shared, message, named, out};
+use super::{SharedOptions, message, named, out};
 use crate::report::model::Report;
 use crate::text::show_path;
-use crate::triage::{Baseline, Known, Rewrite, Triage, rewrite};
+use crate::triage::{Baseline, BaselineUse, Rewrite, Triage, rewrite};
 use anyhow::{Context as _, Result, bail};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) struct Baselines {
 
 impl Baselines {
     /// Reads the files of the options. A file that will be overwritten must be a baseline too.
-    pub(super) fn new(shared: &Shared) -> Result<Self> {
+    pub(super) fn new(shared: &SharedOptions) -> Result<Self> {
         if shared.fail_on_gone && shared.baseline.is_none() {
             bail!("--fail-on-gone needs a baseline\nhelp: add --baseline FILE");
         }
@@ -39,8 +39,8 @@ impl Baselines {
         Ok(Self { known, waives: shared.baseline.is_some(), is_written: target.is_some() })
     }
 
-    pub(super) fn known(&self) -> Option<Known<'_>> {
-        self.known.as_ref().map(|baseline| Known { baseline, waives: self.waives })
+    pub(super) fn known(&self) -> Option<BaselineUse<'_>> {
+        self.known.as_ref().map(|baseline| BaselineUse { baseline, waives: self.waives })
     }
 
     /// The new content of the file of `--write-baseline`; `None` without this option. With
@@ -52,7 +52,7 @@ impl Baselines {
 }
 
 /// Writes the file of `--write-baseline`, if requested.
-pub(super) fn write(shared: &Shared, written: Option<&Rewrite>) -> Result<()> {
+pub(super) fn write(shared: &SharedOptions, written: Option<&Rewrite>) -> Result<()> {
     let (Some(file), Some(written)) = (&shared.write_baseline, written) else { return Ok(()) };
     let shown = show_path(file);
     out::file(file, |to| to.write_all(&written.text))
@@ -92,7 +92,7 @@ fn lines(count: usize) -> String {
 }
 
 /// Refuses baseline options that `command` does not support.
-pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
+pub(super) fn refuse(shared: &SharedOptions, command: &str) -> Result<()> {
     if shared.write_baseline.is_some() {
         bail!(
             "`{command}` does not write a baseline\nhelp: use linkaudit check --write-baseline FILE"
@@ -112,7 +112,7 @@ pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
 }
 
 /// Reports stale lines on stderr, for outputs that do not show them.
-pub(super) fn say_stale(report: &Report, known: &Known<'_>) {
+pub(super) fn say_stale(report: &Report, known: &BaselineUse<'_>) {
     let name = &known.baseline.name;
     for stale in &report.stale {
         message::warning(&format!("{name}:{}: stale line: {}", stale.line, stale.words()));

@@ -3,8 +3,8 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::run::{Run, walk};
-use super::{Shared, baseline, out, output_conflicts};
+use super::run::{AuditRun, walk};
+use super::{SharedOptions, baseline, out, output_conflicts};
 use crate::plan::{FixRequest, Plan};
 use crate::report::model::Parts;
 use crate::report::{MadeOf, OUTPUTS, Output, Paths, Rendering, Style};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// `linkaudit` and `linkaudit check`
-pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
+pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let sinks = sinks(shared, "check", OUTPUTS)?;
@@ -34,7 +34,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
         let Some(ground) = walked.take() else { break };
         let request = FixRequest { merged_only: true, ..FixRequest::default() };
         let plan = Plan { every_file_is_root, fix: Some(Arc::new(request)), ..plan.clone() };
-        let run = Run::new(plan, tree, ground, baselines, share.parts(prepared.style));
+        let run = AuditRun::new(plan, tree, ground, baselines, share.parts(prepared.style));
         progress.end();
         run.require_elf(shared)?;
         let rendering = Instant::now();
@@ -53,7 +53,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
 
 /// Writes the file of `--write-baseline`, and returns the exit status of the run. Reports the stale
 /// lines of `--baseline`, unless the output on stdout shows them.
-fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
+fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result<Exit> {
     let baselines = &prepared.baselines;
     baseline::write(shared, run.rewrite.as_ref())?;
     let is_for_people = OUTPUTS.iter().any(|o| o.name == shared.format && o.for_people);
@@ -94,7 +94,7 @@ impl<'a> Share<'a> {
         parts.fold(Parts::default(), Parts::and)
     }
 
-    fn write(&self, run: &Run, style: Style, paths: &Paths) -> Result<()> {
+    fn write(&self, run: &AuditRun, style: Style, paths: &Paths) -> Result<()> {
         for (output, file) in &self.files {
             let shown = crate::text::show_path(file);
             out::file(file, |w| render(output, run, style.plain(), paths, w))
@@ -109,7 +109,7 @@ impl<'a> Share<'a> {
 /// Writes one output of a run.
 pub(super) fn render(
     output: &Output,
-    run: &Run,
+    run: &AuditRun,
     style: Style,
     paths: &Paths,
     out: &mut dyn Write,

@@ -2,8 +2,8 @@
 
 use super::exit::Exit;
 use super::{
-    Cli, Command, PolicyCommand, Shared, archive, check, demo, diff, explain, first_policy, fix,
-    gpu, hook, manual, plan, policy, views,
+    Cli, Command, PolicyCommand, SharedOptions, archive, check, demo, diff, explain, first_policy,
+    fix, gpu, hook, manual, plan, policy, views,
 };
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
@@ -48,7 +48,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
 }
 
 /// Refuses other outputs for a command that writes only for people.
-fn only_human(shared: &Shared, command: &str) -> Result<()> {
+fn only_human(shared: &SharedOptions, command: &str) -> Result<()> {
     let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
     if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {
         bail!("unknown output `{name}` of `{command}`\nhelp: the only output is human");

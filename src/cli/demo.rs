@@ -2,8 +2,8 @@
 //! typed.
 
 use super::exit::Exit;
-use super::{Cli, Command, Sandbox, Shared, check, fix, lists, out};
-use crate::demo::{File, LINKED, build, sources};
+use super::{Cli, Command, Sandbox, SharedOptions, check, fix, lists, out};
+use crate::demo::{DemoFile, LINKED, build, sources};
 use crate::text::{shell, show_path};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
@@ -16,7 +16,7 @@ const LIST: &str = "librockcompiler_deps.cmake";
 const NEW: &str = "new_deps.cmake";
 
 /// `linkaudit demo`
-pub(super) fn demo(shared: &Shared, dir: Option<&Path>) -> Result<Exit> {
+pub(super) fn demo(shared: &SharedOptions, dir: Option<&Path>) -> Result<Exit> {
     let dir = dir.unwrap_or(Path::new(DIR));
     let shown = show_path(dir);
     out::new_directory(dir).with_context(|| format!("cannot create {shown}"))?;
@@ -55,7 +55,7 @@ pub(super) fn demo(shared: &Shared, dir: Option<&Path>) -> Result<Exit> {
     Ok(if fixed == Exit::Clean { after } else { fixed })
 }
 
-fn write(dir: &Path, files: Vec<File>) -> Result<()> {
+fn write(dir: &Path, files: Vec<DemoFile>) -> Result<()> {
     for (name, bytes) in files {
         let path = dir.join(name);
         if let Some(parent) = path.parent() {
@@ -73,7 +73,7 @@ fn say(text: &str) -> Result<()> {
 }
 
 /// Shows a command, and runs it.
-fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
+fn typed(shared: &SharedOptions, words: &[&Path]) -> Result<Exit> {
     let word = |word: &&Path| match show_path(word) {
         option if option.starts_with('-') => option,
         word => shell(&word),

@@ -4,15 +4,15 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, prepare, sinks};
 use super::progress::Progress;
-use super::run::{Run, walk};
+use super::run::{AuditRun, walk};
 use super::{
-    DiffOptions, Sandbox, Shared, baseline, message, named, out, output_conflicts, plan, policy,
-    sandbox, threads,
+    DiffOptions, Sandbox, SharedOptions, baseline, message, named, out, output_conflicts, plan,
+    policy, sandbox, threads,
 };
-use crate::diff::{self, Difference, Judge, Side, Symbols};
+use crate::diff::{self, Difference, PolicyDecisions, Side, SideSymbols};
 use crate::finding::Finding;
 use crate::report::model::{AuditFacts, Parts};
-use crate::report::{self, Named, Rendering, Report, json};
+use crate::report::{self, NamedFormat, Rendering, Report, json};
 use crate::text::show_path;
 use crate::triage;
 use anyhow::{Context as _, Result, bail};
@@ -24,12 +24,12 @@ use std::path::{Path, PathBuf};
 const MOST_REPORT: u64 = 4 << 30;
 
 /// One output of a comparison.
-struct Output {
+struct DiffOutput {
     name: &'static str,
     render: fn(&Difference, &Rendering<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-impl Named for Output {
+impl NamedFormat for DiffOutput {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -37,16 +37,16 @@ impl Named for Output {
 
 /// `human` and `json` show the whole comparison. Each other output shows only the new findings, as
 /// the output of that name shows a report of `check`.
-const DIFF_OUTPUTS: &[Output] = &[
-    Output { name: "human", render: diff::human },
-    Output { name: "json", render: |difference, _, out| diff::json(difference, out) },
-    Output { name: "table", render: |d, how, out| of_report("table", d, how, out) },
-    Output { name: "sarif", render: |d, how, out| of_report("sarif", d, how, out) },
-    Output { name: "junit", render: |d, how, out| of_report("junit", d, how, out) },
-    Output { name: "github", render: |d, how, out| of_report("github", d, how, out) },
-    Output { name: "gitlab", render: |d, how, out| of_report("gitlab", d, how, out) },
-    Output { name: "gcc", render: |d, how, out| of_report("gcc", d, how, out) },
-    Output { name: "markdown", render: |d, how, out| of_report("markdown", d, how, out) },
+const DIFF_OUTPUTS: &[DiffOutput] = &[
+    DiffOutput { name: "human", render: diff::human },
+    DiffOutput { name: "json", render: |difference, _, out| diff::json(difference, out) },
+    DiffOutput { name: "table", render: |d, how, out| of_report("table", d, how, out) },
+    DiffOutput { name: "sarif", render: |d, how, out| of_report("sarif", d, how, out) },
+    DiffOutput { name: "junit", render: |d, how, out| of_report("junit", d, how, out) },
+    DiffOutput { name: "github", render: |d, how, out| of_report("github", d, how, out) },
+    DiffOutput { name: "gitlab", render: |d, how, out| of_report("gitlab", d, how, out) },
+    DiffOutput { name: "gcc", render: |d, how, out| of_report("gcc", d, how, out) },
+    DiffOutput { name: "markdown", render: |d, how, out| of_report("markdown", d, how, out) },
 ];
 
 /// Writes the new findings as `check` writes a report.
@@ -60,29 +60,29 @@ fn of_report(
 }
 
 /// A side before the comparison: a report, or an audited directory.
-struct Source {
+struct SideSource {
     name: String,
-    of: Of,
+    of: SideInput,
 }
 
-enum Of {
+enum SideInput {
     Report(Box<Report>),
-    Run(Box<Run>),
+    Run(Box<AuditRun>),
 }
 
-impl Source {
+impl SideSource {
     fn report(&self) -> &Report {
         match &self.of {
-            Of::Report(report) => report,
-            Of::Run(run) => &run.report,
+            SideInput::Report(report) => report,
+            SideInput::Run(run) => &run.report,
         }
     }
 }
 
 /// `linkaudit diff`
-pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
+pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit> {
     let fails_on_gone = shared.fail_on_gone;
-    let shared = &Shared { fail_on_gone: false, ..shared.clone() };
+    let shared = &SharedOptions { fail_on_gone: false, ..shared.clone() };
     baseline::refuse(shared, "diff")?;
     let sinks = sinks(shared, "diff", DIFF_OUTPUTS)?;
     let color = plan::colored(shared, io::stderr().is_terminal());
@@ -91,23 +91,25 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     let inputs = sides.map(PathBuf::as_path).chain(policy.files());
     output_conflicts::apart_from(shared, inputs)?;
     // The sides may be in different directories, so the sandbox does not restrict reading.
-    sandbox::enter(&Shared { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
-    let shared = &Shared { sandbox: Sandbox::Off, ..shared.clone() };
+    sandbox::enter(&SharedOptions { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
+    let shared = &SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
     threads::start(plan::wanted_threads(shared));
     let source = |path: &Path, read: Option<Report>, staged| match read {
-        Some(report) => Ok(Source { name: show_path(path), of: Of::Report(Box::new(report)) }),
+        Some(report) => {
+            Ok(SideSource { name: show_path(path), of: SideInput::Report(Box::new(report)) })
+        }
         None => audit(shared, path, staged),
     };
     let (old, new) = rayon::join(|| read(&options.old), || read(&options.new));
     let old = source(&options.old, old?, options.stages)?;
     let new = source(&options.new, new?, options.stages)?;
     let other = |path: &PathBuf| source(path, read(path)?, false);
-    let against: Vec<Source> = options.against.iter().map(other).collect::<Result<_>>()?;
+    let against: Vec<SideSource> = options.against.iter().map(other).collect::<Result<_>>()?;
     let difference = {
         let against: Vec<Side<'_>> = against.iter().map(side).collect();
         let level = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
         let waived = |finding: &Finding| triage::is_waived(&policy, plan::today(), finding);
-        let judge = Judge { level: &level, waived: &waived };
+        let judge = PolicyDecisions { level: &level, waived: &waived };
         diff::compare(&side(&old), &side(&new), &against, &judge)
     };
     let (style, paths) = (plan::style(shared), plan::output_paths(shared)?);
@@ -129,7 +131,7 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
 }
 
 /// The report at `path`, or the report of an audit of the prefix there.
-pub(super) fn report_of(shared: &Shared, path: &Path) -> Result<Report> {
+pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     if let Some(report) = read(path)? {
         return Ok(report);
     }
@@ -137,7 +139,7 @@ pub(super) fn report_of(shared: &Shared, path: &Path) -> Result<Report> {
 }
 
 /// Audits one side.
-fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
+fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource> {
     let name = show_path(path);
     let (mut own, mut paths) = (shared.clone(), vec![path.to_path_buf()]);
     if staged {
@@ -151,7 +153,7 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
     let progress = Progress::new(prepared.progress);
     let walked = walk(plan, &**tree, &progress);
     let parts = Parts { files: true, archives: false };
-    let run = Run::new(plan.clone(), &**tree, walked, baselines, parts);
+    let run = AuditRun::new(plan.clone(), &**tree, walked, baselines, parts);
     drop(progress);
     run.require_elf(&own)?;
     let totals = &run.report.totals;
@@ -160,7 +162,7 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );
     }
-    Ok(Source { name, of: Of::Run(Box::new(run)) })
+    Ok(SideSource { name, of: SideInput::Run(Box::new(run)) })
 }
 
 /// Reads a JSON report; `None` for a directory, a file of another kind, or a path that cannot be
@@ -188,11 +190,11 @@ fn read(path: &Path) -> Result<Option<Report>> {
     Ok(Some(report))
 }
 
-fn side(source: &Source) -> Side<'_> {
+fn side(source: &SideSource) -> Side<'_> {
     let report = source.report();
     let symbols = match &source.of {
-        Of::Run(run) => Symbols::Audit(AuditFacts::new(&run.audit)),
-        Of::Report(_) => Symbols::Report(report),
+        SideInput::Run(run) => SideSymbols::Audit(AuditFacts::new(&run.audit)),
+        SideInput::Report(_) => SideSymbols::Report(report),
     };
     Side::new(&source.name, report, symbols)
 }

@@ -2,7 +2,7 @@
 
 use crate::catalogue::Level;
 use crate::cli::FailOn;
-use crate::report::model::{Finding, Report};
+use crate::report::model::{Report, ReportFinding};
 use std::process::ExitCode;
 
 /// The result of a run.
@@ -53,11 +53,11 @@ pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
 /// The exit status of `fix`: findings with verified fixes do not count. If `whole` is false, the
 /// outputs are incomplete, and the status is [`Exit::Findings`].
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
-    let is_open = |finding: &Finding| !finding.has_proven_fix();
+    let is_open = |finding: &ReportFinding| !finding.has_proven_fix();
     if whole { status(report, fail_on, is_open) } else { Exit::Findings }
 }
 
-fn status(report: &Report, fail_on: FailOn, counts: impl Fn(&Finding) -> bool) -> Exit {
+fn status(report: &Report, fail_on: FailOn, counts: impl Fn(&ReportFinding) -> bool) -> Exit {
     let lowest = match fail_on {
         FailOn::Error => Some(Level::Error),
         FailOn::Warning => Some(Level::Warning),

@@ -2,16 +2,16 @@
 //! accepts its findings.
 
 use super::exit::Exit;
-use super::{Sandbox, Shared, diff, message, plan, policy};
+use super::{Sandbox, SharedOptions, diff, message, plan, policy};
 use crate::emit::first_policy;
 use crate::text::show;
 use anyhow::Result;
 use std::path::Path;
 
 /// Writes the policy to `file`.
-pub(super) fn write(shared: &Shared, from: &Path, file: &Path) -> Result<Exit> {
+pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<Exit> {
     // The sandbox is off: the file is created after the audit, and no output option names it.
-    let shared = Shared { sandbox: Sandbox::Off, ..shared.clone() };
+    let shared = SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
     let report = diff::report_of(&shared, from)?;
     let made = first_policy(&report, &plan::today().to_string());
     for refused in &made.refused {

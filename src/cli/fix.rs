@@ -5,8 +5,8 @@ use super::check::render;
 use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
-use super::run::{Run, walk};
-use super::{FixOptions, Shared, baseline, lists, message, out, output_conflicts, scripts};
+use super::run::{AuditRun, walk};
+use super::{FixOptions, SharedOptions, baseline, lists, message, out, output_conflicts, scripts};
 use crate::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::propose::Proposal;
 use crate::plan::{FixRequest, MergedFrom, Plan, Which};
@@ -42,7 +42,7 @@ impl Sinks {
 }
 
 /// `linkaudit fix`
-pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
+pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> {
     let start = Instant::now();
     baseline::refuse(shared, "fix")?;
     let sinks = sinks(shared, options)?;
@@ -89,7 +89,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
     walked.add_providers(&plan, &*prepared.tree, &named);
     let parts = sinks.parts(prepared.style);
-    let mut run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, parts);
+    let mut run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, parts);
     drop(progress);
     run.require_elf(shared)?;
     let rendering = Instant::now();
@@ -103,7 +103,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
 
 /// The destinations that the options request. Fails for an unknown name, and if two outputs would
 /// go to stdout.
-fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
+fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     let emitter = |name: &str| EMITTERS.iter().find(|emitter| emitter.name == name);
     let is_emitter =
         |pair: &&String| pair.split_once('=').is_some_and(|(n, _)| emitter(n).is_some());
@@ -140,9 +140,9 @@ fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
 
 /// Writes all outputs; false if a format could not represent a name.
 fn write(
-    shared: &Shared,
+    shared: &SharedOptions,
     sinks: &Sinks,
-    run: &Run,
+    run: &AuditRun,
     proposal: &Proposal,
     (style, paths): (Style, &Paths),
 ) -> Result<bool> {

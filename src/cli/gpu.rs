@@ -1,9 +1,9 @@
 //! `linkaudit gpu`: audits files with their device code, and shows the device code.
 
 use super::exit::{self, Exit};
-use super::run::Run;
+use super::run::AuditRun;
 use super::views::show;
-use super::{FailOn, GpuOptions, Shared, baseline, message};
+use super::{FailOn, GpuOptions, SharedOptions, baseline, message};
 use crate::cli::plan::sinks;
 use crate::format::gpu::TargetId;
 use crate::plan::{GpuRequest, Plan};
@@ -13,7 +13,7 @@ use crate::views::gpu::Gpu;
 use anyhow::{Context as _, Result};
 
 /// `linkaudit gpu`
-pub(super) fn gpu(shared: &Shared, options: &GpuOptions) -> Result<Exit> {
+pub(super) fn gpu(shared: &SharedOptions, options: &GpuOptions) -> Result<Exit> {
     baseline::refuse(shared, "gpu")?;
     let parse = |text: &String| {
         TargetId::named(text).with_context(|| {
@@ -31,8 +31,8 @@ pub(super) fn gpu(shared: &Shared, options: &GpuOptions) -> Result<Exit> {
     let request = GpuRequest { deep: options.deep, target };
     let sinks = || sinks(shared, "gpu", views::gpu::OUTPUTS);
     let plan = |plan| Plan { gpu: Some(request.clone()), ..plan };
-    let make = |run: &mut Run, _: &dyn Tree| Ok(Gpu::new(&run.audit, &run.plan));
-    let status = |run: &Run, view: &Gpu| match exit::of_gpu(&run.report, shared.fail_on) {
+    let make = |run: &mut AuditRun, _: &dyn Tree| Ok(Gpu::new(&run.audit, &run.plan));
+    let status = |run: &AuditRun, view: &Gpu| match exit::of_gpu(&run.report, shared.fail_on) {
         Exit::Findings => Exit::Findings,
         _ if view.fails() && shared.fail_on != FailOn::Never => Exit::Findings,
         other => other,

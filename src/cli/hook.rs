@@ -3,7 +3,7 @@
 
 use super::exit::Exit;
 use super::{HookOptions, named, out};
-use crate::hooks::{File, SYSTEMS, System, unified};
+use crate::hooks::{HookFile, HookSystem, SYSTEMS, unified};
 use crate::text::{did_you_mean, show, show_path};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
@@ -19,7 +19,7 @@ const MOST: u64 = 1 << 20;
 /// `linkaudit hook`
 pub(super) fn hook(options: &HookOptions) -> Result<Exit> {
     let Some(name) = &options.system else { return list() };
-    let Some(system) = System::named(name) else {
+    let Some(system) = HookSystem::named(name) else {
         let names = SYSTEMS.iter().map(|system| system.name);
         let right = did_you_mean(name, names, "list the systems: linkaudit hook");
         bail!("unknown system `{}`\nhelp: {right}", show(name.as_bytes()));
@@ -44,7 +44,7 @@ fn list() -> Result<Exit> {
 
 /// Prints the files first, so that the output for a single file can be redirected to its path. The
 /// page follows as comments.
-fn print(system: &System) -> Result<Exit> {
+fn print(system: &HookSystem) -> Result<Exit> {
     let mark = system.comment();
     let mut text = String::new();
     for file in system.files {
@@ -65,7 +65,7 @@ fn print(system: &System) -> Result<Exit> {
 
 /// A file of an integration, and the state of its destination.
 struct Placed {
-    file: &'static File,
+    file: &'static HookFile,
     path: PathBuf,
     there: There,
 }
@@ -78,15 +78,15 @@ enum There {
     Other(String),
 }
 
-fn placed(system: &System, dir: &Path) -> Vec<Placed> {
-    let place = |file: &'static File| {
+fn placed(system: &HookSystem, dir: &Path) -> Vec<Placed> {
+    let place = |file: &'static HookFile| {
         let path = dir.join(file.path);
         Placed { file, there: there(&path, file), path }
     };
     system.files.iter().map(place).collect()
 }
 
-fn there(path: &Path, file: &File) -> There {
+fn there(path: &Path, file: &HookFile) -> There {
     let tree = DiskTree::new();
     if tree.is_link(path) {
         return There::Other("is a link\n".to_owned());
@@ -103,14 +103,14 @@ fn there(path: &Path, file: &File) -> There {
     }
 }
 
-fn difference(there: &[u8], file: &File) -> String {
+fn difference(there: &[u8], file: &HookFile) -> String {
     let old = String::from_utf8_lossy(there);
     let diff = unified(&old, file.text);
     if diff.is_empty() { "is not text in UTF-8\n".to_owned() } else { diff }
 }
 
 /// Fails if a destination has another file, and shows the differences on stderr.
-fn refuse(placed: &[Placed], system: &System, done: &str) -> Result<()> {
+fn refuse(placed: &[Placed], system: &HookSystem, done: &str) -> Result<()> {
     let mut shown = String::new();
     let mut count = 0;
     for Placed { path, there, .. } in placed {
@@ -132,8 +132,8 @@ fn refuse(placed: &[Placed], system: &System, done: &str) -> Result<()> {
     bail!("{files}: nothing was {done}\nhelp: move the file away, or merge the two by hand");
 }
 
-fn install(system: &System, dir: &Path) -> Result<Exit> {
-    if DiskTree::new().kind(dir) != Ok(crate::tree::Kind::Directory) {
+fn install(system: &HookSystem, dir: &Path) -> Result<Exit> {
+    if DiskTree::new().kind(dir) != Ok(crate::tree::EntryType::Directory) {
         bail!("{}: not a directory\nhelp: create it first", show_path(dir));
     }
     let placed = placed(system, dir);
@@ -167,7 +167,7 @@ fn install(system: &System, dir: &Path) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-fn uninstall(system: &System, dir: &Path) -> Result<Exit> {
+fn uninstall(system: &HookSystem, dir: &Path) -> Result<Exit> {
     let placed = placed(system, dir);
     refuse(&placed, system, "removed")?;
     let mut said = String::new();

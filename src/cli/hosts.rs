@@ -8,7 +8,7 @@ use crate::format::elf::{Object, Role};
 use crate::plan::HostFile;
 use crate::policy::Pattern;
 use crate::text::show_path;
-use crate::tree::{Kind, Opened, Tree, walk};
+use crate::tree::{EntryType, Opened, Tree, walk};
 use anyhow::{Result, anyhow, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -54,7 +54,7 @@ fn host(typed: &OsStr, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<Hos
 fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     match tree.kind(path) {
         Err(errno) => return Some(walk::describe(errno)),
-        Ok(Kind::Directory) => return Some("a directory, not a program".to_owned()),
+        Ok(EntryType::Directory) => return Some("a directory, not a program".to_owned()),
         Ok(_) => {}
     }
     let handle = match tree.open(path) {

@@ -2,7 +2,7 @@
 //! linkers accept them.
 
 use super::named;
-use crate::views::archive::Position;
+use crate::views::archive::PositionalOption;
 use clap::ArgMatches;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -16,13 +16,13 @@ const MOST: u64 = 16 << 20;
 const DEEPEST: usize = 8;
 
 /// Options without a value that affect the inputs after them.
-const POSITIONS: &[(&str, Position)] = &[
-    ("start_lib", Position::StartLib),
-    ("end_lib", Position::EndLib),
-    ("whole_archive", Position::WholeArchive),
-    ("no_whole_archive", Position::NoWholeArchive),
-    ("start_group", Position::StartGroup),
-    ("end_group", Position::EndGroup),
+const POSITIONS: &[(&str, PositionalOption)] = &[
+    ("start_lib", PositionalOption::StartLib),
+    ("end_lib", PositionalOption::EndLib),
+    ("whole_archive", PositionalOption::WholeArchive),
+    ("no_whole_archive", PositionalOption::NoWholeArchive),
+    ("start_group", PositionalOption::StartGroup),
+    ("end_group", PositionalOption::EndGroup),
 ];
 
 /// A file or an option, as typed.
@@ -35,7 +35,7 @@ pub enum Typed {
     /// The name of `-l`.
     Library(OsString),
     /// An option.
-    Position(Position),
+    Position(PositionalOption),
 }
 
 /// Files and options of `archive` in the order typed.
@@ -55,7 +55,7 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
         found.extend(indices(id).map(|at| (at, Typed::Position(*position))));
     }
     let defined = indices("defsym").enumerate();
-    found.extend(defined.map(|(n, at)| (at, Typed::Position(Position::Define(n)))));
+    found.extend(defined.map(|(n, at)| (at, Typed::Position(PositionalOption::Define(n)))));
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, typed)| typed).collect()
 }

@@ -6,7 +6,7 @@ use crate::format::deps_list::DepsList;
 use crate::plan::{MergedFrom, Which};
 use crate::policy::{ArchivePolicy, Policy};
 use crate::text::show_path;
-use crate::tree::{DiskTree, Kind, Tree};
+use crate::tree::{DiskTree, EntryType, Tree};
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a list in bytes.
@@ -48,7 +48,9 @@ pub(super) fn places(policy: &Policy) -> Vec<PathBuf> {
     let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());
     let from = entries.filter(|entry| !is_built_in(entry)).flat_map(|entry| &entry.from);
     let tree = DiskTree::new();
-    from.map(|(_, dir)| dir.clone()).filter(|dir| tree.kind(dir) == Ok(Kind::Directory)).collect()
+    from.map(|(_, dir)| dir.clone())
+        .filter(|dir| tree.kind(dir) == Ok(EntryType::Directory))
+        .collect()
 }
 
 fn is_built_in(entry: &ArchivePolicy) -> bool {

@@ -60,7 +60,7 @@ pub struct Cli {
     pub command: Option<Command>,
     /// Options of all commands.
     #[command(flatten)]
-    pub shared: Shared,
+    pub shared: SharedOptions,
     /// Directories and files to audit
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
@@ -195,7 +195,7 @@ pub struct ArchiveOptions {
     /// Link all files in the order given, by the rules of this linker. Options of a linker, such as
     /// --order or --start-lib, imply lld; without any, the order does not count
     #[arg(long, value_enum, value_name = "LINKER")]
-    pub linker: Option<Linker>,
+    pub linker: Option<LinkerOption>,
     /// Treat the objects after this option as archive members, up to --end-lib
     #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
     pub start_lib: Vec<String>,
@@ -390,7 +390,7 @@ pub enum Sandbox {
 
 /// The loader whose rules apply.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Loader {
+pub enum LoaderOption {
     /// The loader in PT_INTERP. For a library: the loader of the libc on its search path, else the
     /// system's
     Auto,
@@ -404,7 +404,7 @@ pub enum Loader {
 
 /// A linker.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Linker {
+pub enum LinkerOption {
     /// LLVM's ld.lld
     Lld,
     /// GNU ld
@@ -426,7 +426,7 @@ pub enum FailOn {
 
 /// Options of all commands.
 #[derive(Args, Clone, Debug)]
-pub struct Shared {
+pub struct SharedOptions {
     /// DIR is the sysroot: all paths, links and caches are looked up inside it
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub root: Option<PathBuf>,
@@ -446,7 +446,7 @@ pub struct Shared {
     pub as_ldd: bool,
     /// The loader whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "auto", help_heading = sections::LOADER)]
-    pub loader: Loader,
+    pub loader: LoaderOption,
     /// The processor of the target: baseline, x86-64-v3, x86-64-v4, power10, z15 and so on. haswell
     /// and skylake-avx512 are Intel processors of the levels v3 and v4, for which glibc also sets
     /// $PLATFORM
@@ -562,7 +562,7 @@ pub struct Shared {
     pub no_reuse: bool,
 }
 
-impl Shared {
+impl SharedOptions {
     /// The files that the run writes: outputs, the baseline, and `more`, the output files of
     /// options that only one command has.
     fn written<'a>(&'a self, more: &'a [&'a Path]) -> impl Iterator<Item = &'a Path> {

@@ -34,14 +34,14 @@ pub(super) fn stdout_file() -> Option<(u64, u64)> {
 }
 
 /// The path to which [`file()`] needs write access, with links resolved.
-pub(super) enum Target {
+pub(super) enum WriteTarget {
     /// The directory of the output, which is a regular or new file.
     In(PathBuf),
     /// The output itself, which exists and is not a regular file.
     Itself(PathBuf),
 }
 
-impl Target {
+impl WriteTarget {
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::In(path) | Self::Itself(path) => path,
@@ -51,12 +51,12 @@ impl Target {
 
 /// The path to which [`file()`] needs write access for an output at `path`. For a regular or new
 /// file, this is its directory: a temporary file is created there and renamed to `path`.
-pub(super) fn target(path: &Path) -> Target {
+pub(super) fn target(path: &Path) -> WriteTarget {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {
-        return Target::Itself(real);
+        return WriteTarget::Itself(real);
     }
-    Target::In(directory(&real).to_path_buf())
+    WriteTarget::In(directory(&real).to_path_buf())
 }
 
 /// The parent directory of a file; `.` for a bare file name.

@@ -4,12 +4,12 @@
 //! file. A baseline and a list may be replaced by their new versions. Files are identified by device
 //! and inode, because a file may have several names. All commands that audit use this module.
 
-use super::{Shared, out};
+use super::{SharedOptions, out};
 use crate::emit::EMITTERS;
 use crate::id::FastMap;
 use crate::plan::Plan;
 use crate::text::show_path;
-use crate::tree::{DiskTree, Kind, Node, Stat, Tree};
+use crate::tree::{DirEntryKind, DiskTree, EntryType, Stat, Tree};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ enum Use {
 }
 
 /// A file that the run will write.
-struct Target<'a> {
+struct OutputFile<'a> {
     typed: &'a Path,
     /// The path with links resolved. If the file does not exist, only the links of its directory
     /// are resolved.
@@ -36,7 +36,12 @@ struct Target<'a> {
 
 /// Refuses outputs that would overwrite inputs. `more` are the output files of options that only
 /// one command has.
-pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path]) -> Result<()> {
+pub(super) fn check(
+    plan: &Plan,
+    tree: &dyn Tree,
+    shared: &SharedOptions,
+    more: &[&Path],
+) -> Result<()> {
     let typed: Vec<&Path> = shared.written(more).collect();
     typed.iter().try_for_each(|path| no_lost_link(path))?;
     let targets = targets(shared, &typed);
@@ -55,7 +60,7 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
         }
     }
     let several =
-        |target: &&Target<'_>| target.there.is_some() && out::has_other_names(&target.real);
+        |target: &&OutputFile<'_>| target.there.is_some() && out::has_other_names(&target.real);
     for target in targets.iter().filter(several) {
         let is_target = |stat| target.there == Some(identity(stat));
         if plan.all_paths().iter().any(|path| holds(tree, path, &is_target)) {
@@ -66,12 +71,15 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
 }
 
 /// Refuses outputs that would overwrite one of `files`, which the command reads, such as reports.
-pub(super) fn apart_from<'p>(shared: &Shared, files: impl Iterator<Item = &'p Path>) -> Result<()> {
+pub(super) fn apart_from<'p>(
+    shared: &SharedOptions,
+    files: impl Iterator<Item = &'p Path>,
+) -> Result<()> {
     let targets = targets(shared, &shared.written(&[]).collect::<Vec<_>>());
     let here = DiskTree::new();
     for (kind, stat) in files.filter_map(|file| here.look(file).ok()) {
-        let is_same = |target: &&Target<'_>| target.there == Some(identity(stat));
-        if kind == Kind::File
+        let is_same = |target: &&OutputFile<'_>| target.there == Some(identity(stat));
+        if kind == EntryType::File
             && let Some(target) = targets.iter().find(is_same)
         {
             refuse(target.typed, Use::Named, true)?;
@@ -99,9 +107,9 @@ fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool 
         let (mut files, mut dirs) = (Vec::new(), Vec::new());
         // The walk reports a directory that cannot be listed.
         let _ = tree.list(&dir, &mut |name, node| match node {
-            Node::Kind(Kind::File) => files.push(dir.join(name)),
-            Node::Kind(Kind::Directory) => dirs.push(dir.join(name)),
-            Node::Kind(Kind::Special(_)) | Node::Link => {}
+            DirEntryKind::Kind(EntryType::File) => files.push(dir.join(name)),
+            DirEntryKind::Kind(EntryType::Directory) => dirs.push(dir.join(name)),
+            DirEntryKind::Kind(EntryType::Special(_)) | DirEntryKind::Link => {}
         });
         if files.iter().any(|file| tree.look(file).is_ok_and(|(_, stat)| is_target(stat))) {
             return true;
@@ -111,12 +119,12 @@ fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool 
     false
 }
 
-impl<'a> Target<'a> {
+impl<'a> OutputFile<'a> {
     /// `None` if the output is a pipe, a device or a directory, or if its directory does not exist.
     fn new(typed: &'a Path, renews: Option<Use>) -> Option<Self> {
         let here = DiskTree::new();
         let there = match here.look(typed) {
-            Ok((Kind::File, stat)) => Some(identity(stat)),
+            Ok((EntryType::File, stat)) => Some(identity(stat)),
             Ok(_) => return None,
             Err(_) => None,
         };
@@ -134,13 +142,13 @@ impl<'a> Target<'a> {
 }
 
 /// The files that the run will write to the paths `typed`.
-fn targets<'a>(shared: &Shared, typed: &[&'a Path]) -> Vec<Target<'a>> {
-    typed.iter().copied().filter_map(|path| Target::new(path, renewed(shared, path))).collect()
+fn targets<'a>(shared: &SharedOptions, typed: &[&'a Path]) -> Vec<OutputFile<'a>> {
+    typed.iter().copied().filter_map(|path| OutputFile::new(path, renewed(shared, path))).collect()
 }
 
 /// The kind of input that the output at `typed` may replace. If two outputs have this path, they
 /// are refused anyway.
-fn renewed(shared: &Shared, typed: &Path) -> Option<Use> {
+fn renewed(shared: &SharedOptions, typed: &Path) -> Option<Use> {
     let is_list = |name: &str| EMITTERS.iter().any(|one| one.needs_list && one.name == name);
     let mut outputs = shared.output.iter().filter_map(|pair| pair.split_once('='));
     if shared.write_baseline.as_deref() == Some(typed) {
@@ -155,11 +163,11 @@ fn identity(stat: Stat) -> (u64, u64) {
 
 /// Files and directories that the run reads, by device and inode: audited and searched paths, files
 /// that options name, policies, and the lists of archives that options or policies name.
-fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
+fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &SharedOptions) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
     let mut add = |tree: &dyn Tree, path: &Path, used: Use| {
         if let Ok((kind, stat)) = tree.look(path)
-            && !matches!(kind, Kind::Special(_))
+            && !matches!(kind, EntryType::Special(_))
         {
             read.entry(identity(stat)).or_insert(used);
         }
@@ -211,7 +219,7 @@ fn refuse(target: &Path, used: Use, itself: bool) -> Result<()> {
 }
 
 /// Refuses two outputs to one file: only the last would remain.
-fn no_two_in_one(targets: &[Target<'_>]) -> Result<()> {
+fn no_two_in_one(targets: &[OutputFile<'_>]) -> Result<()> {
     let stdout = out::stdout_file();
     for (at, target) in targets.iter().enumerate() {
         let shown = show_path(target.typed);

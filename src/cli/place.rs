@@ -2,12 +2,12 @@
 //! stage. Also determines the start directory and the processor of programs. `cli::plan` uses it.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
-use super::Shared;
+use super::SharedOptions;
 use crate::plan::Cpu;
 use crate::report::Paths;
 use crate::stage::{self, Stage, StagedTree};
 use crate::text::show_path;
-use crate::tree::{DiskTree, Errno, Kind, Tree as _, without_dots};
+use crate::tree::{DiskTree, EntryType, Errno, Tree as _, without_dots};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(super) struct AuditedSystem<'a> {
 }
 
 impl<'a> AuditedSystem<'a> {
-    pub(super) fn new(shared: &Shared, here: &'a Path) -> Result<Self> {
+    pub(super) fn new(shared: &SharedOptions, here: &'a Path) -> Result<Self> {
         let root = match &shared.root {
             Some(dir) => {
                 let real = dir.canonicalize();
@@ -54,7 +54,7 @@ impl<'a> AuditedSystem<'a> {
     }
 
     /// The directory and the sysroot for paths in outputs that other programs read.
-    pub(super) fn outputs(&self, shared: &Shared) -> Result<Paths> {
+    pub(super) fn outputs(&self, shared: &SharedOptions) -> Result<Paths> {
         let base = match &shared.relative_to {
             Some(dir) => {
                 let real = dir.canonicalize();
@@ -164,7 +164,7 @@ fn stage(here: &Path, typed: &Path, root: Option<&Path>) -> Result<Stage> {
     let tree = DiskTree::new().seen_from(here.to_path_buf());
     let shown = show_path(typed);
     match tree.kind(typed) {
-        Ok(Kind::Directory) => {}
+        Ok(EntryType::Directory) => {}
         Ok(_) => bail!("--staged {shown}: not a directory"),
         Err(errno) => bail!("--staged {shown}: {}", crate::tree::walk::describe(errno)),
     }

@@ -5,15 +5,15 @@
 use super::baseline::Baselines;
 use super::place::AuditedSystem;
 use super::{
-    Cli, Loader, Shared, Switch, closure, hosts, lists, message, named, policy, refused, sandbox,
-    threads,
+    Cli, LoaderOption, SharedOptions, Switch, closure, hosts, lists, message, named, policy,
+    refused, sandbox, threads,
 };
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
-use crate::report::{Named, Paths, Style};
+use crate::report::{NamedFormat, Paths, Style};
 use crate::rules;
 use crate::text::{did_you_mean, nearest};
-use crate::tree::{Kind, Tree, without_dots};
+use crate::tree::{EntryType, Tree, without_dots};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
@@ -43,7 +43,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// Writes a note to stderr if the sysroot is read as merged-usr, unless `--quiet` is given.
-    pub(super) fn say_what_is_assumed(&self, shared: &Shared) {
+    pub(super) fn say_what_is_assumed(&self, shared: &SharedOptions) {
         if self.merged && !shared.quiet {
             message::note("the sysroot has usr/lib and no lib: it is read as merged-usr");
         }
@@ -53,7 +53,11 @@ impl Prepared {
 impl Prepared {
     /// Fails for the first PATH that is a file of a kind that linkaudit does not read. `typed` has
     /// all PATHs as typed.
-    pub(super) fn refuse_other_files(&self, shared: &Shared, typed: &[PathBuf]) -> Result<()> {
+    pub(super) fn refuse_other_files(
+        &self,
+        shared: &SharedOptions,
+        typed: &[PathBuf],
+    ) -> Result<()> {
         if shared.answers_any_file() {
             return Ok(());
         }
@@ -74,14 +78,14 @@ pub(super) struct Sinks<O: 'static> {
 
 /// The path in the audited tree of an existing file that was typed as `path`, with links resolved.
 /// `None` if there is no such file.
-pub(super) fn real_path(shared: &Shared, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
+pub(super) fn real_path(shared: &SharedOptions, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let named = AuditedSystem::new(shared, &here).ok()?.named(path).ok()?;
     tree.real_path(&named).ok()
 }
 
 /// Makes the plan of an audit. It finds errors in the options before the audit starts.
-pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
+pub(super) fn prepare(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Prepared> {
     prepare_with(shared, paths, &[], &[])
 }
 
@@ -90,7 +94,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
 /// files that options name are read. Then the process enters the sandbox and starts its threads.
 /// Audited files are read only after that.
 pub(super) fn prepare_with(
-    shared: &Shared,
+    shared: &SharedOptions,
     paths: &[PathBuf],
     places: &[PathBuf],
     written: &[&Path],
@@ -156,10 +160,10 @@ pub(super) fn prepare_with(
         self_dirs: Vec::new(),
         lib_paths,
         loader: match shared.loader {
-            Loader::Auto => None,
-            Loader::Glibc => Some(LoaderRules::Glibc),
-            Loader::Musl => Some(LoaderRules::Musl),
-            Loader::Guix => Some(LoaderRules::Guix),
+            LoaderOption::Auto => None,
+            LoaderOption::Glibc => Some(LoaderRules::Glibc),
+            LoaderOption::Musl => Some(LoaderRules::Musl),
+            LoaderOption::Guix => Some(LoaderRules::Guix),
         },
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
@@ -197,7 +201,7 @@ pub(super) fn prepare_with(
     })
 }
 
-fn shows_progress(shared: &Shared) -> bool {
+fn shows_progress(shared: &SharedOptions) -> bool {
     match shared.progress {
         Switch::Always => true,
         Switch::Never => false,
@@ -214,13 +218,13 @@ fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result
 }
 
 /// The directory and the sysroot for paths in the outputs of `diff`, which may audit nothing.
-pub(super) fn output_paths(shared: &Shared) -> Result<Paths> {
+pub(super) fn output_paths(shared: &SharedOptions) -> Result<Paths> {
     let here = current_directory(std::iter::empty())?;
     AuditedSystem::new(shared, &here)?.outputs(shared)
 }
 
 /// The style of reports on stdout.
-pub(super) fn style(shared: &Shared) -> Style {
+pub(super) fn style(shared: &SharedOptions) -> Style {
     let on_terminal = std::io::stdout().is_terminal();
     Style {
         color: colored(shared, on_terminal),
@@ -243,7 +247,7 @@ impl System {
     /// not in a stage also lists the files that are already installed. `replaced` are the installed
     /// paths that installing the stages removes.
     fn new(
-        shared: &Shared,
+        shared: &SharedOptions,
         place: &AuditedSystem<'_>,
         paths: &[PathBuf],
         places: &[PathBuf],
@@ -270,7 +274,7 @@ fn installed(lines: Vec<PathBuf>) -> Vec<PathBuf> {
 /// The directory of `--prefix`, with links resolved.
 fn prefix(typed: &Path, named: &Path, tree: &dyn Tree) -> Result<PathBuf> {
     let typed = crate::text::show_path(typed);
-    if tree.kind(named) != Ok(Kind::Directory) {
+    if tree.kind(named) != Ok(EntryType::Directory) {
         bail!("--prefix {typed}: not a directory");
     }
     tree.real_path(named).with_context(|| format!("--prefix {typed}"))
@@ -312,7 +316,7 @@ fn command_meant(path: &Path) -> String {
 /// True if text is coloured. `on_terminal` is true if it goes to a terminal. The usual environment
 /// variables apply (no-color.org, bixense.com/clicolors, force-color.org). `NO_COLOR` precedes
 /// `CLICOLOR_FORCE` and `FORCE_COLOR`. These two precede `CLICOLOR`, `TERM` and the terminal.
-pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
+pub(super) fn colored(shared: &SharedOptions, on_terminal: bool) -> bool {
     let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_on = |name: &str| value(name).is_some_and(|value| value != "0");
     match shared.color {
@@ -340,8 +344,8 @@ fn cpu(name: &str) -> Result<Cpu> {
 }
 
 /// The outputs that `--format` and `--output` request, among those of `command`.
-pub(super) fn sinks<O: Named>(
-    shared: &Shared,
+pub(super) fn sinks<O: NamedFormat>(
+    shared: &SharedOptions,
     command: &str,
     outputs: &'static [O],
 ) -> Result<Sinks<O>> {
@@ -349,7 +353,7 @@ pub(super) fn sinks<O: Named>(
 }
 
 /// The outputs for a `--format` and for pairs `NAME=FILE`, among those of `command`.
-pub(super) fn sinks_of<O: Named>(
+pub(super) fn sinks_of<O: NamedFormat>(
     format: &str,
     pairs: &[String],
     command: &str,
@@ -357,7 +361,7 @@ pub(super) fn sinks_of<O: Named>(
 ) -> Result<Sinks<O>> {
     let find = |name: &str| {
         outputs.iter().find(|output| output.name() == name).with_context(|| {
-            let names: Vec<&str> = outputs.iter().map(Named::name).collect();
+            let names: Vec<&str> = outputs.iter().map(NamedFormat::name).collect();
             let all = format!("the outputs are {}", names.join(", "));
             let right = did_you_mean(name, names.iter().copied(), &all);
             format!("unknown output `{name}` of `{command}`\nhelp: {right}")
@@ -398,7 +402,7 @@ pub(super) fn today() -> Day {
     Day { year, month, day: u8::try_from(left + 1).unwrap_or(31) }
 }
 
-pub(super) fn wanted_threads(shared: &Shared) -> usize {
+pub(super) fn wanted_threads(shared: &SharedOptions) -> usize {
     let present = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     shared.jobs.map_or_else(present, std::num::NonZero::get).min(threads::MOST)
 }

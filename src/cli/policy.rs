@@ -3,9 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
-use super::{PolicyCommand, Shared, message, named, out};
+use super::{PolicyCommand, SharedOptions, message, named, out};
 use crate::catalogue::{GROUPS, renamed};
-use crate::policy::{self, Files, LevelSetting, Origin, Policy, PolicyErrors, Renamed, Unchecked};
+use crate::policy::{
+    self, LevelSetting, Origin, Policy, PolicyErrors, PolicyFiles, Renamed, Unchecked,
+};
 use crate::rules;
 use crate::text::did_you_mean;
 use crate::text::show_path;
@@ -23,7 +25,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Policy files on this machine, also with `--root`.
 struct Disk;
 
-impl Files for Disk {
+impl PolicyFiles for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         // The error for an absent file must be `NotFound`: the name may be a misspelled built-in.
         path.metadata()?;
@@ -36,7 +38,7 @@ impl Files for Disk {
 }
 
 /// Runs a command of `policy`. Errors in policies are coloured if `color` is true.
-pub(super) fn run(shared: &Shared, command: &PolicyCommand, color: bool) -> Result<Exit> {
+pub(super) fn run(shared: &SharedOptions, command: &PolicyCommand, color: bool) -> Result<Exit> {
     match command {
         PolicyCommand::Check { policies } => check(&merged(shared, policies, color)?, shared)?,
         PolicyCommand::Show { policies } => {
@@ -64,7 +66,7 @@ pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
 }
 
 /// Lists the policy entries whose rules are not implemented, then the policies.
-fn check(policy: &Policy, shared: &Shared) -> Result<()> {
+fn check(policy: &Policy, shared: &SharedOptions) -> Result<()> {
     out::stdout(|w| {
         for inactive in policy.inactive(rules::catalogue()) {
             let Unchecked { what, rules, origin } = inactive;
@@ -80,13 +82,13 @@ fn check(policy: &Policy, shared: &Shared) -> Result<()> {
 
 /// The policy of a run: the built-in default, then `--policy` or the file in the current directory,
 /// then options.
-pub(super) fn of_run(shared: &Shared, color: bool) -> Result<Arc<Policy>> {
+pub(super) fn of_run(shared: &SharedOptions, color: bool) -> Result<Arc<Policy>> {
     merged(shared, &[], color).map(Arc::new)
 }
 
 /// Merges the policies of the run and `more`. The file in the current directory is read only if
 /// neither `--policy` nor `more` names a policy.
-fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
+fn merged(shared: &SharedOptions, more: &[OsString], color: bool) -> Result<Policy> {
     let named = || shared.policy.iter().chain(more).map(|name| &**name);
     let found = named().next().is_none() && found(shared)?;
     let named = named().chain(found.then_some(OsStr::new(FOUND)));
@@ -104,7 +106,7 @@ fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
 
 /// True if the policy in the current directory applies: it exists, and `--isolated` is not given. A
 /// directory or special file with its name is an error.
-fn found(shared: &Shared) -> Result<bool> {
+fn found(shared: &SharedOptions) -> Result<bool> {
     if shared.isolated {
         return Ok(false);
     }
@@ -127,7 +129,7 @@ fn refuse(mistakes: &PolicyErrors, color: bool) -> anyhow::Error {
 }
 
 /// Rules that the command line names by an old id.
-fn renamed_levels(shared: &Shared) -> impl Iterator<Item = Renamed> {
+fn renamed_levels(shared: &SharedOptions) -> impl Iterator<Item = Renamed> {
     shared.levels.iter().filter_map(|(old, _)| {
         let origin = Origin { source: "command line".into(), line: 0 };
         Some(Renamed { old: old.clone(), new: renamed(old)?, origin })
@@ -135,7 +137,7 @@ fn renamed_levels(shared: &Shared) -> impl Iterator<Item = Renamed> {
 }
 
 /// Settings of `-A`, `-W` and `-D`, in the order typed.
-fn levels(shared: &Shared) -> Result<Vec<LevelSetting>> {
+fn levels(shared: &SharedOptions) -> Result<Vec<LevelSetting>> {
     let origin = Origin { source: "command line".into(), line: 0 };
     let setting = |(name, level): &(String, _)| {
         if !rules::catalogue().names(name) {

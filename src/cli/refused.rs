@@ -5,7 +5,7 @@
 use crate::audit::cmake_package_name;
 use crate::sniff::{BITCODE, Class, Classes};
 use crate::text::{shell, show_path};
-use crate::tree::{Kind, Tree};
+use crate::tree::{EntryType, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -80,7 +80,7 @@ pub(super) fn reason(
     typed: &Path,
     classes: Classes,
 ) -> Option<String> {
-    if tree.kind(path) != Ok(Kind::File) {
+    if tree.kind(path) != Ok(EntryType::File) {
         return None;
     }
     let handle = tree.open_regular(path).ok()?;

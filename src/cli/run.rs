@@ -1,7 +1,7 @@
 //! Runs one audit and makes its report, for all commands that audit. It only calls the stages, in
 //! order.
 
-use super::Shared;
+use super::SharedOptions;
 use super::baseline::Baselines;
 use super::progress::Progress;
 use crate::audit::{self, Audit, Ground};
@@ -10,10 +10,10 @@ use crate::fix::owners;
 use crate::fix::propose::{Proposal, propose};
 use crate::merged::solve::Solved;
 use crate::plan::Plan;
-use crate::report::model::{AuditFacts, Facts, Parts, Report};
-use crate::rules::{self, Given};
+use crate::report::model::{AuditFacts, Parts, Report, StreamedFacts};
+use crate::rules::{self, RuleInput};
 use crate::tree::Tree;
-use crate::triage::{Rewrite, Scope, Sonames, TriageInput, sort_findings};
+use crate::triage::{Rewrite, RunScope, Sonames, TriageInput, sort_findings};
 use crate::views::Subject;
 use anyhow::{Result, bail};
 use std::io::Write as _;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// One audit with its report.
-pub(super) struct Run {
+pub(super) struct AuditRun {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) report: Report,
@@ -32,12 +32,12 @@ pub(super) struct Run {
 }
 
 /// The files of a run, walked and read.
-pub(super) struct Walked {
+pub(super) struct WalkedRun {
     ground: Ground,
     took: Duration,
 }
 
-impl Walked {
+impl WalkedRun {
     /// Files that may be linker scripts.
     pub(super) fn scripts(&self) -> impl Iterator<Item = &Path> {
         self.ground.scripts()
@@ -50,20 +50,20 @@ impl Walked {
 }
 
 /// Walks and reads the files of a plan.
-pub(super) fn walk(plan: &Plan, tree: &dyn Tree, progress: &Progress) -> Walked {
+pub(super) fn walk(plan: &Plan, tree: &dyn Tree, progress: &Progress) -> WalkedRun {
     let start = Instant::now();
     let input = audit::read(plan, tree, progress.seen());
     let took = start.elapsed();
-    Walked { ground: audit::collect(plan, tree, input), took }
+    WalkedRun { ground: audit::collect(plan, tree, input), took }
 }
 
-impl Run {
+impl AuditRun {
     /// Audits the walked files. `parts` are the parts of the report that the outputs render besides
     /// findings.
     pub(super) fn new(
         plan: Plan,
         tree: &dyn Tree,
-        walked: Walked,
+        walked: WalkedRun,
         baselines: &Baselines,
         parts: Parts,
     ) -> Self {
@@ -73,7 +73,7 @@ impl Run {
         audit.timings.insert(0, ("walk and read", walked.took));
         let judging = Instant::now();
         let (explained, solved) = (audit.explain(&plan), Solved::default());
-        let given = Given { explained: &explained, solved: &solved };
+        let given = RuleInput { explained: &explained, solved: &solved };
         let mut findings = rules::check(&audit, &plan, given);
         rules::near_archives::attach(&audit, tree, &mut findings);
         rules::may_load::attach(&audit, tree, &mut findings);
@@ -88,9 +88,9 @@ impl Run {
         let sonames = Sonames::new(files);
         let known = baselines.known();
         let scope = if known.is_some() || !plan.policy.waivers.is_empty() {
-            Scope::of(&audit, &sonames, &plan)
+            RunScope::of(&audit, &sonames, &plan)
         } else {
-            Scope::default()
+            RunScope::default()
         };
         let how = TriageInput { plan: &plan, known, scope: &scope, sonames: &sonames };
         let triage = sort_findings(findings, &how);
@@ -102,7 +102,7 @@ impl Run {
     }
 
     /// Calls `render` with all exports and bindings if the plan requests them, else with `None`.
-    pub(super) fn with_facts<T>(&self, render: impl FnOnce(Option<&dyn Facts>) -> T) -> T {
+    pub(super) fn with_facts<T>(&self, render: impl FnOnce(Option<&dyn StreamedFacts>) -> T) -> T {
         if self.plan.facts {
             return render(Some(&AuditFacts::new(&self.audit)));
         }
@@ -115,12 +115,12 @@ impl Run {
     }
 
     /// The facts, for another run with the same files.
-    pub(super) fn into_walked(self) -> Walked {
-        Walked { ground: self.audit.into_ground(), took: Duration::ZERO }
+    pub(super) fn into_walked(self) -> WalkedRun {
+        WalkedRun { ground: self.audit.into_ground(), took: Duration::ZERO }
     }
 
     /// With `--require-elf`, a run without anything to audit is an error.
-    pub(super) fn require_elf(&self, shared: &Shared) -> Result<()> {
+    pub(super) fn require_elf(&self, shared: &SharedOptions) -> Result<()> {
         let totals = &self.report.totals;
         if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
             bail!("nothing to audit: 0 ELF files and archives in {} entries", totals.entries);
@@ -129,7 +129,7 @@ impl Run {
     }
 
     /// Ends the run: records the time of the report, and prints all times with `--timings`.
-    pub(super) fn finish(mut self, shared: &Shared, rendering: Instant, start: Instant) {
+    pub(super) fn finish(mut self, shared: &SharedOptions, rendering: Instant, start: Instant) {
         self.audit.timings.push(("report", rendering.elapsed()));
         if shared.timings {
             timings(&self.audit, start);

@@ -7,8 +7,8 @@
 //! not support or allow one of them, the run continues without it. Both apply to this thread and to
 //! threads that it starts later, so the sandbox is entered before the thread pool starts.
 
-use super::out::{self, Target};
-use super::{Sandbox, Shared};
+use super::out::{self, WriteTarget};
+use super::{Sandbox, SharedOptions};
 use crate::order;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset,
@@ -60,7 +60,7 @@ const RIGHTS: ABI = ABI::V6;
 
 /// Enters the sandbox, unless `--sandbox off`. `more` are the output files of options that only one
 /// command has.
-pub(super) fn enter(shared: &Shared, more: &[&Path]) {
+pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
     if shared.sandbox == Sandbox::Off {
         return;
     }
@@ -107,8 +107,8 @@ fn restrict_files(
         let target = out::target(path);
         if let Ok(place) = PathFd::new(target.path()) {
             let own = match target {
-                Target::In(_) => outputs,
-                Target::Itself(_) => outputs & AccessFs::from_file(RIGHTS),
+                WriteTarget::In(_) => outputs,
+                WriteTarget::Itself(_) => outputs & AccessFs::from_file(RIGHTS),
             };
             rules = rules.add_rule(PathBeneath::new(place, own & handled))?;
         }

@@ -2,7 +2,7 @@
 //! `-l`. `expand` skips the ELF files that scripts name, because only archives count.
 //! `cli::archive` and `cli::fix` use this module.
 
-use crate::format::script::{Input, MOST, inputs};
+use crate::format::script::{MOST, ScriptInput, inputs};
 use crate::sniff::{Class, Classes, sniff};
 use crate::text::{show, show_path};
 use crate::tree::walk::describe;
@@ -22,7 +22,7 @@ const SHOWN: usize = 24;
 /// script are searched for in the directory of the script, then in `dirs`.
 pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
-    let place = Place { tree, dirs, shared: false };
+    let place = ScriptSearch { tree, dirs, shared: false };
     paths.iter().try_for_each(|path| place.expand(path, 0, &mut out))?;
     Ok(out)
 }
@@ -31,7 +31,7 @@ pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Re
 /// itself. Objects and shared objects are included.
 pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
-    Place { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
+    ScriptSearch { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
@@ -57,7 +57,7 @@ fn of_library(name: &[u8], end: &str) -> Vec<u8> {
 }
 
 fn is_file(tree: &dyn Tree, path: &Path) -> bool {
-    matches!(tree.kind(path), Ok(crate::tree::Kind::File))
+    matches!(tree.kind(path), Ok(crate::tree::EntryType::File))
 }
 
 /// The files that the linker scripts among `files` name, sorted. A script with an error is skipped.
@@ -75,7 +75,7 @@ pub(super) fn named<'p>(
 
 /// The directories in which the files of scripts are searched for, and the files that count.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct ScriptSearch<'a> {
     tree: &'a dyn Tree,
     dirs: &'a [PathBuf],
     /// True if objects and shared objects in scripts are inputs too.
@@ -112,7 +112,7 @@ fn refuse(path: &Path, text: &[u8]) -> Result<()> {
     }
 }
 
-impl Place<'_> {
+impl ScriptSearch<'_> {
     fn expand(self, path: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<()> {
         let (handle, text) = open(self.tree, path)?;
         let classes = Classes::LINKAGE.with(Class::Bitcode);
@@ -149,17 +149,17 @@ fn find(
     tree: &dyn Tree,
     script: &Path,
     dirs: &[PathBuf],
-    input: &Input,
+    input: &ScriptInput,
 ) -> (Vec<u8>, Option<PathBuf>) {
     let beside = script.parent().unwrap_or(Path::new(""));
     let places = || std::iter::once(beside).chain(dirs.iter().map(PathBuf::as_path));
     let is_file = |path: &PathBuf| is_file(tree, path);
     match input {
-        Input::File(name) => {
+        ScriptInput::File(name) => {
             let path = Path::new(OsStr::from_bytes(name));
             (name.clone(), places().map(|dir| dir.join(path)).find(is_file))
         }
-        Input::Library(name) => {
+        ScriptInput::Library(name) => {
             let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));
             let found = places().flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file);
             ([b"-l", &**name].concat(), found)

@@ -4,31 +4,33 @@
 use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, real_path, sinks};
 use super::progress::Progress;
-use super::run::{Run, walk};
-use super::{FailOn, Shared, WhyOptions, baseline, out, output_conflicts};
+use super::run::{AuditRun, walk};
+use super::{FailOn, SharedOptions, WhyOptions, baseline, out, output_conflicts};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
 use crate::rules::typeable;
 use crate::tree::Tree;
 use crate::views::why::{Under, Why};
-use crate::views::{self, Output};
+use crate::views::{self, ViewOutput};
 use anyhow::{Context as _, Result, bail};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
 /// Runs `linkaudit tree`.
-pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
+pub(super) fn tree(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
     baseline::refuse(shared, "tree")?;
     let sinks = || sinks(shared, "tree", views::tree::OUTPUTS);
-    let make = |run: &mut Run, _: &dyn Tree| Ok(views::tree::Tree::new(&mut run.audit, &run.plan));
-    let status = |run: &Run, _: &_| exit::of_tree(&run.report, shared.fail_on);
+    let make = |run: &mut AuditRun, _: &dyn Tree| {
+        Ok(views::tree::LoadTree::new(&mut run.audit, &run.plan))
+    };
+    let status = |run: &AuditRun, _: &_| exit::of_tree(&run.report, shared.fail_on);
     show(shared, paths, sinks, |plan| plan, make, status)
 }
 
 /// Runs `linkaudit why`.
-pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
+pub(super) fn why(shared: &SharedOptions, options: &WhyOptions) -> Result<Exit> {
     baseline::refuse(shared, "why")?;
     let name = options.name.as_bytes();
     let is_listed = shared.files_from.is_some() || shared.nix_closure.is_some();
@@ -41,7 +43,7 @@ pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
     }
     let sinks = || sinks(shared, "why", views::why::OUTPUTS);
     let plan = |plan| Plan { definitions: true, ..plan };
-    let make = |run: &mut Run, tree: &dyn Tree| {
+    let make = |run: &mut AuditRun, tree: &dyn Tree| {
         let under = |entry: &PathBuf| {
             let real = real_path(shared, entry, tree);
             Under::find(entry, real.as_deref(), &run.audit).map_err(anyhow::Error::msg)
@@ -50,18 +52,18 @@ pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
         Ok(Why::new(name, under, &mut run.audit, &run.plan, tree))
     };
     let fails = |why: &Why| !why.is_known() && shared.fail_on != FailOn::Never;
-    let status = |_: &Run, why: &Why| if fails(why) { Exit::Findings } else { Exit::Clean };
+    let status = |_: &AuditRun, why: &Why| if fails(why) { Exit::Findings } else { Exit::Clean };
     show(shared, &options.paths, sinks, plan, make, status)
 }
 
 /// Audits, makes a view of the audit, and writes it.
 pub(super) fn show<T: 'static>(
-    shared: &Shared,
+    shared: &SharedOptions,
     paths: &[PathBuf],
-    sinks: impl Fn() -> Result<Sinks<Output<T>>>,
+    sinks: impl Fn() -> Result<Sinks<ViewOutput<T>>>,
     plan: impl Fn(Plan) -> Plan,
-    make: impl Fn(&mut Run, &dyn Tree) -> Result<T>,
-    status: impl Fn(&Run, &T) -> Exit,
+    make: impl Fn(&mut AuditRun, &dyn Tree) -> Result<T>,
+    status: impl Fn(&AuditRun, &T) -> Exit,
 ) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
@@ -73,7 +75,7 @@ pub(super) fn show<T: 'static>(
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
     let (tree, baselines) = (&*prepared.tree, &prepared.baselines);
-    let mut run = Run::new(plan, tree, walked, baselines, Parts::default());
+    let mut run = AuditRun::new(plan, tree, walked, baselines, Parts::default());
     run.require_elf(shared)?;
     let rendering = Instant::now();
     let view = make(&mut run, &*prepared.tree)?;
@@ -84,7 +86,12 @@ pub(super) fn show<T: 'static>(
     Ok(status)
 }
 
-fn write<T: 'static>(sinks: &Sinks<Output<T>>, run: &Run, view: &T, style: Style) -> Result<()> {
+fn write<T: 'static>(
+    sinks: &Sinks<ViewOutput<T>>,
+    run: &AuditRun,
+    view: &T,
+    style: Style,
+) -> Result<()> {
     for (output, file) in &sinks.files {
         let shown = crate::text::show_path(file);
         out::file(file, |w| (output.render)(&run.subject(), view, style.plain(), w))

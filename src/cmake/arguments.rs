@@ -3,7 +3,7 @@
 
 use super::eval::Eval;
 use super::parsed::Parsed;
-use super::value::{Value, Word, items, known};
+use super::value::{ArgumentWord, MaybeText, items, known};
 use crate::format::cmake::{Argument, ArgumentKind};
 
 /// Maximum nesting depth of references.
@@ -13,27 +13,29 @@ const MOST_TEXT: usize = 1 << 20;
 
 impl Eval<'_> {
     /// The words of a list of arguments. Parentheses are words of their own.
-    pub(super) fn words(&mut self, file: &Parsed, arguments: &[Argument]) -> Vec<Word> {
+    pub(super) fn words(&mut self, file: &Parsed, arguments: &[Argument]) -> Vec<ArgumentWord> {
         let mut out = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let text = file.text(argument);
             match argument.kind {
                 ArgumentKind::Bracket => {
                     let text = text.strip_prefix(b"\n").unwrap_or(text);
-                    out.push(Word { value: known(text), quoted: true });
+                    out.push(ArgumentWord { value: known(text), quoted: true });
                 }
                 ArgumentKind::Quoted => {
                     let value = self.expanded(text, true);
-                    out.push(Word { value, quoted: true });
+                    out.push(ArgumentWord { value, quoted: true });
                 }
                 ArgumentKind::Parenthesis => {
-                    out.push(Word { value: known(text), quoted: false });
+                    out.push(ArgumentWord { value: known(text), quoted: false });
                 }
                 ArgumentKind::Unquoted => match self.expanded(text, false) {
-                    None => out.push(Word { value: None, quoted: false }),
+                    None => out.push(ArgumentWord { value: None, quoted: false }),
                     Some(text) => {
                         let list = items(&text, true).into_iter();
-                        out.extend(list.map(|item| Word { value: known(item), quoted: false }));
+                        out.extend(
+                            list.map(|item| ArgumentWord { value: known(item), quoted: false }),
+                        );
                     }
                 },
             }
@@ -43,7 +45,7 @@ impl Eval<'_> {
 
     /// A text with its references replaced. `None` if a value is unknown, or if the text is too
     /// long or nested too deeply.
-    pub(super) fn expanded(&mut self, text: &[u8], quoted: bool) -> Value {
+    pub(super) fn expanded(&mut self, text: &[u8], quoted: bool) -> MaybeText {
         let mut rest = text;
         let out = self.part(&mut rest, quoted, 0)?;
         self.spend(out.len());
@@ -92,29 +94,29 @@ impl Eval<'_> {
         is_known.then_some(out)
     }
 
-    fn referred(&self, kind: Reference, name: &[u8]) -> Value {
+    fn referred(&self, kind: VariableKind, name: &[u8]) -> MaybeText {
         match kind {
-            Reference::Variable => self.referred_value(name),
+            VariableKind::Variable => self.referred_value(name),
             // The consumer's environment and cache are unknown.
-            Reference::Environment => None,
-            Reference::Cache => None,
+            VariableKind::Environment => None,
+            VariableKind::Cache => None,
         }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Reference {
+enum VariableKind {
     Variable,
     Environment,
     Cache,
 }
 
 /// The kind of the reference at the start of `text`, and the length of its opening, such as `${`.
-fn reference(text: &[u8]) -> Option<(Reference, usize)> {
+fn reference(text: &[u8]) -> Option<(VariableKind, usize)> {
     let all = [
-        (&b"${"[..], Reference::Variable),
-        (b"$ENV{", Reference::Environment),
-        (b"$CACHE{", Reference::Cache),
+        (&b"${"[..], VariableKind::Variable),
+        (b"$ENV{", VariableKind::Environment),
+        (b"$CACHE{", VariableKind::Cache),
     ];
     all.into_iter()
         .find(|(start, _)| text.starts_with(start))

@@ -1,7 +1,7 @@
 //! The limits of an evaluation. They bound its time and memory for any content of the files.
 
 use super::eval::Eval;
-use super::state::{State, Text};
+use super::state::{EvalState, Text};
 
 /// The work that one evaluation may cost, or that it did cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +63,7 @@ impl Eval<'_> {
     }
 
     /// A copy of the state, for a branch that may not run.
-    pub(super) fn copied(&mut self) -> State {
+    pub(super) fn copied(&mut self) -> EvalState {
         self.copy(self.state.len() * ENTRY);
         self.state.clone()
     }

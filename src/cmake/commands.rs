@@ -4,8 +4,8 @@
 use super::eval::{Eval, Flow, bytes};
 use super::parsed::Parsed;
 use super::state::Text;
-use super::value::{Truth, Value, Word, items, joined, known};
-use super::{Entry, EventKind, modules};
+use super::value::{ArgumentWord, MaybeText, Truth, items, joined, known};
+use super::{EventKind, PathEntry, modules};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -102,7 +102,7 @@ impl Eval<'_> {
         match name {
             "return" => {
                 // A policy decides if `return(PROPAGATE name…)` sets the variables.
-                for word in words.iter().skip(1).filter_map(Word::text) {
+                for word in words.iter().skip(1).filter_map(ArgumentWord::text) {
                     self.state.set_outside(word, Some(None));
                 }
                 return Flow::Return;
@@ -110,7 +110,7 @@ impl Eval<'_> {
             "include_guard" => return self.include_guard(),
             "cmake_language" if !words.first().is_some_and(|word| word.is("DEFER")) => {
                 self.state.forget();
-                self.open_targets(&[Word { value: None, quoted: false }]);
+                self.open_targets(&[ArgumentWord { value: None, quoted: false }]);
                 self.is_open = true;
             }
             "break" => return Flow::Break,
@@ -176,7 +176,7 @@ impl Eval<'_> {
 
     /// Makes variables unknown: those that the words name, and those whose names start with such a
     /// name and `_`.
-    pub(super) fn obscure(&mut self, words: &[Word]) {
+    pub(super) fn obscure(&mut self, words: &[ArgumentWord]) {
         for word in words {
             let Some(text) = word.text().map(<[u8]>::to_vec) else { continue };
             let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
@@ -209,11 +209,11 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    fn message(&mut self, words: &[Word]) -> Flow {
+    fn message(&mut self, words: &[ArgumentWord]) -> Flow {
         if !words.first().is_some_and(|word| word.is("FATAL_ERROR") || word.is("SEND_ERROR")) {
             return Flow::Next;
         }
-        let parts: Vec<&[u8]> = words[1..].iter().filter_map(Word::text).collect();
+        let parts: Vec<&[u8]> = words[1..].iter().filter_map(ArgumentWord::text).collect();
         let text = parts.concat();
         // A file that the package checked before and did not find, and that the message names.
         let absent =
@@ -228,11 +228,13 @@ impl Eval<'_> {
     }
 
     /// `include(FILE|MODULE [OPTIONAL] [RESULT_VARIABLE name])`
-    fn included(&mut self, words: &[Word]) -> Flow {
+    fn included(&mut self, words: &[ArgumentWord]) -> Flow {
         let Some(first) = words.first() else { return Flow::Next };
         let result = words.iter().position(|word| word.is("RESULT_VARIABLE"));
-        let result =
-            result.and_then(|at| words.get(at + 1)).and_then(Word::text).map(<[u8]>::to_vec);
+        let result = result
+            .and_then(|at| words.get(at + 1))
+            .and_then(ArgumentWord::text)
+            .map(<[u8]>::to_vec);
         let Some(text) = first.text().map(<[u8]>::to_vec) else {
             // Any file may be included.
             return self.give_up("it includes a file whose name is not known");
@@ -244,13 +246,13 @@ impl Eval<'_> {
         let path = if path.is_absolute() { path.to_path_buf() } else { return Flow::Next };
         let entry = self.host.look(&path);
         if let Some(result) = result {
-            let found = if entry == Entry::File { bytes(&path) } else { b"NOTFOUND" };
-            self.state.set(&result, known(found).filter(|_| entry != Entry::Unknown));
+            let found = if entry == PathEntry::File { bytes(&path) } else { b"NOTFOUND" };
+            self.state.set(&result, known(found).filter(|_| entry != PathEntry::Unknown));
         }
         match entry {
-            Entry::File => self.include(&without_dots(&path)),
-            Entry::Absent if words.iter().any(|word| word.is("OPTIONAL")) => Flow::Next,
-            Entry::Absent => {
+            PathEntry::File => self.include(&without_dots(&path)),
+            PathEntry::Absent if words.iter().any(|word| word.is("OPTIONAL")) => Flow::Next,
+            PathEntry::Absent => {
                 self.event(EventKind::Include(without_dots(&path)));
                 if self.certain() {
                     let what = b"include could not find requested file: ";
@@ -259,7 +261,9 @@ impl Eval<'_> {
                 // The consumer's configuration continues to its end, and then fails.
                 Flow::Next
             }
-            Entry::Directory | Entry::Unknown => self.give_up("an included file cannot be read"),
+            PathEntry::Directory | PathEntry::Unknown => {
+                self.give_up("an included file cannot be read")
+            }
         }
     }
 
@@ -273,7 +277,7 @@ impl Eval<'_> {
         let file = [name, b".cmake"].concat();
         let file = Path::new(OsStr::from_bytes(&file));
         let is_there = |eval: &mut Self, path: &Path| {
-            path.is_absolute() && eval.host.look(path) == Entry::File
+            path.is_absolute() && eval.host.look(path) == PathEntry::File
         };
         let mut is_known = is_of_cmake || result.is_some();
         if let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") {
@@ -296,7 +300,7 @@ impl Eval<'_> {
     }
 
     /// `find_package_handle_standard_args(NAME message|REQUIRED_VARS variable…)`
-    fn standard_args(&mut self, words: &[Word]) {
+    fn standard_args(&mut self, words: &[ArgumentWord]) {
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
         let Some((name, rest)) = texts.as_deref().and_then(<[_]>::split_first) else {
@@ -343,7 +347,7 @@ impl Eval<'_> {
     }
 
     /// `set(NAME value… [PARENT_SCOPE])` and `set(NAME value… CACHE TYPE text [FORCE])`
-    fn set(&mut self, words: &[Word]) {
+    fn set(&mut self, words: &[ArgumentWord]) {
         let Some((name, values)) = words.split_first() else { return };
         let Some(name) = name.text().map(<[u8]>::to_vec) else { return };
         if name.starts_with(b"ENV{") {
@@ -364,8 +368,10 @@ impl Eval<'_> {
         if values.is_empty() { self.forget_variable(&name) } else { self.state.set(&name, value) }
     }
 
-    fn unset(&mut self, words: &[Word]) {
-        let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
+    fn unset(&mut self, words: &[ArgumentWord]) {
+        let Some(name) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
+            return;
+        };
         if words.get(1).is_some_and(|word| word.is("PARENT_SCOPE")) {
             self.state.set_outside(&name, None);
         } else if !name.starts_with(b"ENV{") {
@@ -373,8 +379,10 @@ impl Eval<'_> {
         }
     }
 
-    fn option(&mut self, words: &[Word]) {
-        let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
+    fn option(&mut self, words: &[ArgumentWord]) {
+        let Some(name) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
+            return;
+        };
         if self.defined(&name) == Truth::False {
             let value = words.get(2).map_or_else(|| known(&b"OFF"[..]), |word| word.value.clone());
             self.state.set(&name, value);
@@ -383,9 +391,11 @@ impl Eval<'_> {
 
     /// `math(EXPR name "A op B")` of two whole numbers. The result of any other expression is
     /// unknown.
-    fn math(&mut self, words: &[Word]) {
-        let Some(name) = words.get(1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
-        let value = words.get(2).and_then(Word::text).and_then(|text| {
+    fn math(&mut self, words: &[ArgumentWord]) {
+        let Some(name) = words.get(1).and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
+            return;
+        };
+        let value = words.get(2).and_then(ArgumentWord::text).and_then(|text| {
             let text: String = String::from_utf8_lossy(text).replace(' ', "");
             let at = text.char_indices().skip(1).find(|(_, c)| "+-*/%".contains(*c))?.0;
             let (left, right): (i64, i64) =
@@ -402,14 +412,15 @@ impl Eval<'_> {
     }
 
     /// `cmake_parse_arguments(prefix options one multi args…)`
-    fn parse_arguments(&mut self, words: &[Word]) {
+    fn parse_arguments(&mut self, words: &[ArgumentWord]) {
         let texts: Option<Vec<Vec<u8>>> =
             words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
         let by_scope = words.first().is_some_and(|word| word.is("PARSE_ARGV"));
         let at = if by_scope { 2 } else { 0 };
         let rest =
             if by_scope { self.value_of(b"ARGN").map(|list| items(&list, true)) } else { None };
-        let (Some(texts), Some(prefix)) = (texts, words.get(at).and_then(Word::text)) else {
+        let (Some(texts), Some(prefix)) = (texts, words.get(at).and_then(ArgumentWord::text))
+        else {
             return self.obscure(words.get(at..=at).unwrap_or_default());
         };
         let prefix = prefix.to_vec();
@@ -460,7 +471,7 @@ impl Eval<'_> {
 }
 
 /// Words joined to one list; `None` if one of them is unknown.
-pub(super) fn joined_words(words: &[Word]) -> Value {
+pub(super) fn joined_words(words: &[ArgumentWord]) -> MaybeText {
     let all: Option<Vec<Vec<u8>>> =
         words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
     all.and_then(|all| known(joined(&all)))

@@ -3,9 +3,9 @@
 //! evaluate both sides.
 
 use super::eval::Eval;
-use super::pattern::Pattern;
-use super::value::{Truth, Value, Word, constant, items, number, versions};
-use super::{COMPONENT, Entry};
+use super::pattern::Regex;
+use super::value::{ArgumentWord, MaybeText, Truth, constant, items, number, versions};
+use super::{COMPONENT, PathEntry};
 use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,7 +16,7 @@ const DEEPEST: usize = 32;
 
 impl Eval<'_> {
     /// The truth of a condition.
-    pub(super) fn condition(&mut self, words: &[Word]) -> Truth {
+    pub(super) fn condition(&mut self, words: &[ArgumentWord]) -> Truth {
         // An unquoted unknown word may stand for several words.
         if words.iter().any(|word| word.value.is_none() && !word.quoted) {
             return Truth::Unknown;
@@ -31,7 +31,7 @@ impl Eval<'_> {
         if rest.is_empty() { truth } else { Truth::Unknown }
     }
 
-    fn any(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+    fn any(&mut self, rest: &mut &[ArgumentWord], depth: usize) -> Truth {
         let mut truth = self.all(rest, depth);
         while rest.first().is_some_and(|word| is_key(word, "OR")) {
             *rest = &rest[1..];
@@ -40,7 +40,7 @@ impl Eval<'_> {
         truth
     }
 
-    fn all(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+    fn all(&mut self, rest: &mut &[ArgumentWord], depth: usize) -> Truth {
         let mut truth = self.not(rest, depth);
         while rest.first().is_some_and(|word| is_key(word, "AND")) {
             *rest = &rest[1..];
@@ -49,7 +49,7 @@ impl Eval<'_> {
         truth
     }
 
-    fn not(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+    fn not(&mut self, rest: &mut &[ArgumentWord], depth: usize) -> Truth {
         let mut negated = false;
         while rest.first().is_some_and(|word| is_key(word, "NOT")) {
             *rest = &rest[1..];
@@ -59,7 +59,7 @@ impl Eval<'_> {
         if negated { truth.not() } else { truth }
     }
 
-    fn one(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+    fn one(&mut self, rest: &mut &[ArgumentWord], depth: usize) -> Truth {
         let Some((first, after)) = rest.split_first() else { return Truth::Unknown };
         if is_key(first, "(") {
             *rest = after;
@@ -105,7 +105,7 @@ impl Eval<'_> {
     }
 
     /// The truth of a word that stands alone: a constant, or the name of a variable.
-    fn word(&self, word: &Word) -> Truth {
+    fn word(&self, word: &ArgumentWord) -> Truth {
         let Some(text) = word.text() else { return Truth::Unknown };
         if let Some(truth) = constant(text) {
             return Truth::of(truth);
@@ -118,7 +118,7 @@ impl Eval<'_> {
         Truth::maybe(value.map(|value| constant(&value).unwrap_or(true)))
     }
 
-    fn unary(&mut self, operator: &str, operand: &Word) -> Truth {
+    fn unary(&mut self, operator: &str, operand: &ArgumentWord) -> Truth {
         let Some(text) = operand.text() else { return Truth::Unknown };
         let path = Path::new(OsStr::from_bytes(text));
         match operator {
@@ -130,19 +130,19 @@ impl Eval<'_> {
             "EXISTS" | "IS_DIRECTORY" if !path.is_absolute() => Truth::Unknown,
             "EXISTS" => {
                 let entry = self.host.look(path);
-                if entry == Entry::Absent {
+                if entry == PathEntry::Absent {
                     self.last_absent.push(path.to_path_buf());
                 }
                 match entry {
-                    Entry::File | Entry::Directory => Truth::True,
-                    Entry::Absent => Truth::False,
-                    Entry::Unknown => Truth::Unknown,
+                    PathEntry::File | PathEntry::Directory => Truth::True,
+                    PathEntry::Absent => Truth::False,
+                    PathEntry::Unknown => Truth::Unknown,
                 }
             }
             "IS_DIRECTORY" => match self.host.look(path) {
-                Entry::Directory => Truth::True,
-                Entry::File | Entry::Absent => Truth::False,
-                Entry::Unknown => Truth::Unknown,
+                PathEntry::Directory => Truth::True,
+                PathEntry::File | PathEntry::Absent => Truth::False,
+                PathEntry::Unknown => Truth::Unknown,
             },
             "IS_SYMLINK" if path.is_absolute() => Truth::maybe(self.host.is_link(path)),
             // CMP0142 is the last policy of the modelled release.
@@ -158,7 +158,7 @@ impl Eval<'_> {
 
     /// The value of an operand. An unquoted operand that is the name of a variable stands for the
     /// value of the variable.
-    fn operand(&self, word: &Word) -> Value {
+    fn operand(&self, word: &ArgumentWord) -> MaybeText {
         let text = word.value.clone()?;
         if word.quoted {
             return Some(text);
@@ -170,7 +170,12 @@ impl Eval<'_> {
         }
     }
 
-    fn comparison(&mut self, left: &Word, operator: &Word, right: &Word) -> Truth {
+    fn comparison(
+        &mut self,
+        left: &ArgumentWord,
+        operator: &ArgumentWord,
+        right: &ArgumentWord,
+    ) -> Truth {
         let Some(name) = operator.text().and_then(|text| std::str::from_utf8(text).ok()) else {
             return Truth::Unknown;
         };
@@ -224,8 +229,7 @@ impl Eval<'_> {
 
     /// `MATCHES`, which sets CMAKE_MATCH_0 and so on.
     fn matches(&mut self, text: &[u8], pattern: &[u8]) -> Truth {
-        let Some(found) = Pattern::new(pattern).and_then(|pattern| pattern.find(text, 0).ok())
-        else {
+        let Some(found) = Regex::new(pattern).and_then(|pattern| pattern.find(text, 0).ok()) else {
             return Truth::Unknown;
         };
         self.set_matches(text, found.as_ref().map_or(&[], |found| &found.groups));
@@ -233,11 +237,11 @@ impl Eval<'_> {
     }
 }
 
-fn is_key(word: &Word, key: &str) -> bool {
+fn is_key(word: &ArgumentWord, key: &str) -> bool {
     !word.quoted && word.is(key)
 }
 
-fn is_comparison(word: &Word) -> bool {
+fn is_comparison(word: &ArgumentWord) -> bool {
     const ALL: [&str; 18] = [
         "EQUAL",
         "LESS",

@@ -3,9 +3,9 @@
 
 use super::budget::{MOST_BYTES, MOST_STEPS, MOST_WORK, Work};
 use super::eval::{Eval, Flow, Frame, Left, bytes};
-use super::state::{Function, State, Text};
-use super::value::{Truth, Value, constant, joined, known};
-use super::{COMPONENT, Found, Host, Manner, Outcome, Package};
+use super::state::{EvalState, Function, Text};
+use super::value::{MaybeText, Truth, constant, joined, known};
+use super::{CMakeHost, COMPONENT, FindResult, Manner, Package, PackageOutcome};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,12 +39,12 @@ pub struct Config<'a> {
 
 /// The result of a version file.
 struct Version {
-    text: Value,
+    text: MaybeText,
     fits: Truth,
 }
 
 /// Evaluates a configuration file as `find_package(NAME CONFIG)` does.
-pub fn evaluate(host: &mut dyn Host, config: &Config<'_>) -> Outcome {
+pub fn evaluate(host: &mut dyn CMakeHost, config: &Config<'_>) -> PackageOutcome {
     let mut eval = Eval::new(host, config);
     let version = config.version_file.as_deref().map(|path| eval.version(path, config));
     let refused = match &version {
@@ -56,10 +56,10 @@ pub fn evaluate(host: &mut dyn Host, config: &Config<'_>) -> Outcome {
         Some(_) => None,
     };
     if let Some(version) = refused {
-        let found = Found::OtherVersion { path: config.path.to_path_buf(), version };
+        let found = FindResult::OtherVersion { path: config.path.to_path_buf(), version };
         let package = Package { found, ..Package::default() };
         let spent = eval.spent(config);
-        return Outcome { package, spent, ..eval.outcome(Some(Truth::False)) };
+        return PackageOutcome { package, spent, ..eval.outcome(Some(Truth::False)) };
     }
     let before = eval.state.clone();
     eval.prepare(config, &version.and_then(|version| version.text));
@@ -75,11 +75,11 @@ pub fn evaluate(host: &mut dyn Host, config: &Config<'_>) -> Outcome {
 }
 
 impl<'h> Eval<'h> {
-    fn new(host: &'h mut dyn Host, config: &Config<'_>) -> Self {
+    fn new(host: &'h mut dyn CMakeHost, config: &Config<'_>) -> Self {
         let frame = Frame { path: config.path.into(), line: 0, replaced: Vec::new() };
         let mut eval = Self {
             host,
-            state: State::default(),
+            state: EvalState::default(),
             frame,
             events: Vec::new(),
             recorded: crate::id::FastSet::default(),
@@ -154,7 +154,7 @@ impl<'h> Eval<'h> {
     }
 
     /// Variables that `find_package` sets before the configuration file.
-    fn prepare(&mut self, config: &Config<'_>, version: &Value) {
+    fn prepare(&mut self, config: &Config<'_>, version: &MaybeText) {
         let name = config.name;
         let of = |end: &str| [name, end.as_bytes()].concat();
         let dir = config.path.parent().unwrap_or(config.path);
@@ -252,14 +252,14 @@ impl<'h> Eval<'h> {
         Some(if self.may_fail || is_open { Truth::Unknown } else { truth })
     }
 
-    fn outcome(&self, found: Option<Truth>) -> Outcome {
+    fn outcome(&self, found: Option<Truth>) -> PackageOutcome {
         let why = self.state.get(&[self.package.as_slice(), b"_NOT_FOUND_MESSAGE"].concat());
         let message = self.fatal.clone().or(why.map(|why| why.to_vec())).unwrap_or_default();
         let mut components = self.components.clone();
         components.sort();
         components.dedup();
         components.retain(|component| !component.is_empty() && **component != *COMPONENT);
-        Outcome {
+        PackageOutcome {
             found,
             events: self.events.clone(),
             components,
@@ -278,11 +278,11 @@ impl<'h> Eval<'h> {
     }
 
     /// The parts of the package that other packages use.
-    fn package_of(&self, before: &State, found: Option<Truth>) -> Package {
+    fn package_of(&self, before: &EvalState, found: Option<Truth>) -> Package {
         let found = match found {
-            Some(Truth::True) => Found::Yes,
-            Some(Truth::False) | None => Found::Refused,
-            Some(Truth::Unknown) => Found::Unknown,
+            Some(Truth::True) => FindResult::Yes,
+            Some(Truth::False) | None => FindResult::Refused,
+            Some(Truth::Unknown) => FindResult::Unknown,
         };
         let (Some(now), Some(old)) = (self.state.scopes.last(), before.scopes.last()) else {
             return Package { found, ..Package::default() };
@@ -292,7 +292,7 @@ impl<'h> Eval<'h> {
             |name: &[u8]| !name.starts_with(&of_request) && name != b"CMAKE_FIND_PACKAGE_NAME";
         let changed =
             now.iter().filter(|(name, value)| is_kept(name) && old.get(*name) != Some(*value));
-        let mut variables: Vec<(Text, Value)> =
+        let mut variables: Vec<(Text, MaybeText)> =
             changed.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
         variables.sort();
         let targets =

@@ -2,9 +2,9 @@
 //! state, which is then merged with the states of the other branches. Such code records no events.
 
 use super::parsed::Parsed;
-use super::state::{Function, Site, State, Text};
-use super::value::{Truth, Value, Word, items, known};
-use super::{Event, EventKind, GaveUp, Host};
+use super::state::{CommandSite, EvalState, Function, Text};
+use super::value::{ArgumentWord, MaybeText, Truth, items, known};
+use super::{CMakeHost, Event, EventKind, GaveUp};
 use crate::id::FastSet;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub(super) struct Frame {
     pub(super) path: Arc<Path>,
     pub(super) line: u32,
     /// The parameters of a macro, which are replaced as text.
-    pub(super) replaced: Vec<(Text, Value)>,
+    pub(super) replaced: Vec<(Text, MaybeText)>,
 }
 
 /// The states of branches that end early behind unknown conditions. The code after such a branch
@@ -41,13 +41,13 @@ pub(super) struct Frame {
 /// are merged.
 #[derive(Default)]
 pub(super) struct Left {
-    round: Option<State>,
-    whole_loop: Option<State>,
-    file: Option<State>,
+    round: Option<EvalState>,
+    whole_loop: Option<EvalState>,
+    file: Option<EvalState>,
 }
 
 impl Left {
-    fn add(&mut self, flow: Flow, state: State) {
+    fn add(&mut self, flow: Flow, state: EvalState) {
         let slot = match flow {
             Flow::Continue => &mut self.round,
             Flow::Break => &mut self.whole_loop,
@@ -63,8 +63,8 @@ impl Left {
 
 /// One evaluation.
 pub(super) struct Eval<'h> {
-    pub(super) host: &'h mut dyn Host,
-    pub(super) state: State,
+    pub(super) host: &'h mut dyn CMakeHost,
+    pub(super) state: EvalState,
     pub(super) frame: Frame,
     pub(super) events: Vec<Event>,
     /// The kinds of `events`, to record each kind only once.
@@ -119,8 +119,8 @@ impl Eval<'_> {
         self.doubts == 0
     }
 
-    pub(super) fn site(&self) -> Site {
-        Site { file: Arc::clone(&self.frame.path), line: self.frame.line }
+    pub(super) fn site(&self) -> CommandSite {
+        CommandSite { file: Arc::clone(&self.frame.path), line: self.frame.line }
     }
 
     pub(super) fn event(&mut self, kind: EventKind) {
@@ -175,13 +175,13 @@ impl Eval<'_> {
     }
 
     /// The value of a reference such as `${name}`: that of a macro's parameter, or of a variable.
-    pub(super) fn referred_value(&self, name: &[u8]) -> Value {
+    pub(super) fn referred_value(&self, name: &[u8]) -> MaybeText {
         let replaced = self.frame.replaced.iter().find(|(known, _)| **known == *name);
         replaced.map_or_else(|| self.value_of(name), |(_, value)| value.clone())
     }
 
     /// The value of a variable. The parameters of a macro are not variables.
-    pub(super) fn value_of(&self, name: &[u8]) -> Value {
+    pub(super) fn value_of(&self, name: &[u8]) -> MaybeText {
         match name {
             b"CMAKE_CURRENT_LIST_FILE" => known(bytes(&self.frame.path)),
             b"CMAKE_CURRENT_LIST_DIR" => {
@@ -276,7 +276,7 @@ impl Eval<'_> {
     /// Evaluates an `if` with its branches; also returns the index after `endif`.
     fn branches(&mut self, file: &Arc<Parsed>, begin: usize) -> (Flow, usize) {
         let mut at = begin;
-        let mut others: Vec<(State, Flow)> = Vec::new();
+        let mut others: Vec<(EvalState, Flow)> = Vec::new();
         let doubts = self.doubts;
         let mut flow = Flow::Next;
         loop {
@@ -319,11 +319,11 @@ impl Eval<'_> {
     }
 
     /// Merges the states of all branches of an `if`.
-    fn join(&mut self, flow: Flow, others: Vec<(State, Flow)>) -> Flow {
+    fn join(&mut self, flow: Flow, others: Vec<(EvalState, Flow)>) -> Flow {
         if self.gave_up.is_some() {
             return Flow::Stop;
         }
-        let mut ways: Vec<(State, Flow)> = vec![(std::mem::take(&mut self.state), flow)];
+        let mut ways: Vec<(EvalState, Flow)> = vec![(std::mem::take(&mut self.state), flow)];
         ways.extend(others);
         // The `if` ends in the way that skips the least code.
         let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return];
@@ -334,7 +334,7 @@ impl Eval<'_> {
 
     /// Continues with the merged states of the branches that end with `way`. The states of the
     /// other branches are kept for the end of the loop or file that they leave.
-    fn go_on(&mut self, way: Flow, all: Vec<(State, Flow)>) -> Flow {
+    fn go_on(&mut self, way: Flow, all: Vec<(EvalState, Flow)>) -> Flow {
         let (same, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, flow)| *flow == way);
         let mut same = same.into_iter().map(|(state, _)| state);
         self.state = same.next().unwrap_or_default();
@@ -380,8 +380,8 @@ impl Eval<'_> {
     }
 
     /// The items of a `foreach`; `None` if they are unknown or a range is too long.
-    fn looped(&self, rest: &[Word]) -> Option<Vec<Vec<u8>>> {
-        let all: Option<Vec<&[u8]>> = rest.iter().map(Word::text).collect();
+    fn looped(&self, rest: &[ArgumentWord]) -> Option<Vec<Vec<u8>>> {
+        let all: Option<Vec<&[u8]>> = rest.iter().map(ArgumentWord::text).collect();
         let all = all?;
         let number = |text: &[u8]| -> Option<i64> { std::str::from_utf8(text).ok()?.parse().ok() };
         match all.as_slice() {
@@ -455,7 +455,7 @@ impl Eval<'_> {
 
     /// Ends a loop: merges the states of the branches that left it, and restores those that left
     /// the enclosing loop.
-    fn end_loop(&mut self, outer: Option<State>) {
+    fn end_loop(&mut self, outer: Option<EvalState>) {
         if let Some(state) = std::mem::replace(&mut self.left.whole_loop, outer) {
             self.state.merge(state);
         }
@@ -502,7 +502,7 @@ impl Eval<'_> {
         }
         self.open_scope();
         let flow = self.block(file, begin + 1, command.end);
-        for name in words[at..].iter().skip(1).filter_map(Word::text) {
+        for name in words[at..].iter().skip(1).filter_map(ArgumentWord::text) {
             let value = self.state.scope().get(name).cloned();
             self.state.set_outside(name, value);
         }
@@ -513,7 +513,7 @@ impl Eval<'_> {
     fn define(&mut self, file: &Arc<Parsed>, begin: usize) {
         let command = &file.commands[begin];
         let words = self.words(file, &command.arguments);
-        let name = words.first().and_then(Word::text).map(String::from_utf8_lossy);
+        let name = words.first().and_then(ArgumentWord::text).map(String::from_utf8_lossy);
         let Some(name) = name.map(|name| name.to_ascii_lowercase()) else { return };
         let is_macro = command.name == "macro";
         let path = Arc::clone(&self.frame.path);
@@ -523,14 +523,14 @@ impl Eval<'_> {
     }
 
     /// Calls a function or macro.
-    pub(super) fn call(&mut self, function: &Function, words: &[Word]) -> Flow {
+    pub(super) fn call(&mut self, function: &Function, words: &[ArgumentWord]) -> Flow {
         let Function { file, path, begin, is_macro } = function;
         let command = &file.commands[*begin];
         let parameters = self.words(file, &command.arguments);
-        let mut set: Vec<(Text, Value)> = Vec::new();
+        let mut set: Vec<(Text, MaybeText)> = Vec::new();
         let is_open = words.iter().any(|word| word.value.is_none() && !word.quoted);
-        let text = |word: &Word| if is_open { None } else { word.value.clone() };
-        let list = |words: &[Word]| -> Value {
+        let text = |word: &ArgumentWord| if is_open { None } else { word.value.clone() };
+        let list = |words: &[ArgumentWord]| -> MaybeText {
             let all: Option<Vec<Vec<u8>>> =
                 words.iter().map(|word| text(word).map(|text| text.to_vec())).collect();
             all.map(|all| super::value::joined(&all).into())

@@ -1,8 +1,8 @@
 //! `find_package` and `find_dependency` inside of a package.
 
 use super::eval::{Eval, Flow};
-use super::value::{Truth, Word, constant, known};
-use super::{EventKind, Found, Manner, Scope, Wanted, modules};
+use super::value::{ArgumentWord, Truth, constant, known};
+use super::{EventKind, FindResult, Manner, PackageRequest, PackageScope, modules};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -47,7 +47,7 @@ const LISTS: [&str; 5] = ["NAMES", "CONFIGS", "HINTS", "PATHS", "PATH_SUFFIXES"]
 
 /// The parsed arguments of a request.
 struct Request {
-    wanted: Wanted,
+    wanted: PackageRequest,
     quiet: bool,
     required: bool,
     module_only: bool,
@@ -58,7 +58,7 @@ struct Request {
 impl Eval<'_> {
     /// Evaluates a request. `is_dependency` is true for `find_dependency` of
     /// CMakeFindDependencyMacro, which returns from the file if the package is not found.
-    pub(super) fn find_package(&mut self, words: &[Word], is_dependency: bool) -> Flow {
+    pub(super) fn find_package(&mut self, words: &[ArgumentWord], is_dependency: bool) -> Flow {
         let Some(request) = request(words) else {
             self.obscure(words);
             self.state.clouds.insert(b""[..].into());
@@ -92,7 +92,7 @@ impl Eval<'_> {
             return Flow::Next;
         }
         let manner = self.manner(&request, is_dependency);
-        let scope = Scope { state: std::mem::take(&mut self.state) };
+        let scope = PackageScope { state: std::mem::take(&mut self.state) };
         let (package, scope) = self.host.package(&request.wanted, manner, scope, self.depth);
         self.state = scope.state;
         let (found, fatal) = (package.found.clone(), package.fatal.clone());
@@ -110,12 +110,12 @@ impl Eval<'_> {
             self.may_fail = true;
         }
         match found {
-            Found::Yes => self.state.set(&found_name, known(&b"1"[..])),
-            Found::Unknown => {
+            FindResult::Yes => self.state.set(&found_name, known(&b"1"[..])),
+            FindResult::Unknown => {
                 self.may_fail |= is_dependency || request.required;
                 self.module_answers(&name);
             }
-            Found::Refused | Found::Absent | Found::OtherVersion { .. } => {
+            FindResult::Refused | FindResult::Absent | FindResult::OtherVersion { .. } => {
                 self.state.set(&found_name, known(&b"0"[..]));
                 return self.lost(request, found, is_dependency);
             }
@@ -140,13 +140,13 @@ impl Eval<'_> {
 
     /// Handles a package that was not found. If it was requested with REQUIRED or by
     /// `find_dependency`, the evaluation of the file ends.
-    fn lost(&mut self, request: Request, found: Found, is_dependency: bool) -> Flow {
+    fn lost(&mut self, request: Request, found: FindResult, is_dependency: bool) -> Flow {
         let Request { wanted, required, .. } = request;
         if !is_dependency && !required {
             return Flow::Next;
         }
         let name = wanted.name.clone();
-        if found != Found::Refused {
+        if found != FindResult::Refused {
             self.event(EventKind::Dependency { wanted, found });
         }
         if !is_dependency {
@@ -207,15 +207,15 @@ impl Eval<'_> {
         let file = [b"Find", name, b".cmake"].concat();
         !super::value::items(&dirs, true).iter().any(|dir| {
             let path = Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(&file));
-            path.is_absolute() && self.host.look(&without_dots(&path)) != super::Entry::Absent
+            path.is_absolute() && self.host.look(&without_dots(&path)) != super::PathEntry::Absent
         })
     }
 }
 
 /// Parses a request; `None` if the name is unknown.
-fn request(words: &[Word]) -> Option<Request> {
+fn request(words: &[ArgumentWord]) -> Option<Request> {
     let name = words.first()?.text()?.to_vec();
-    let mut wanted = Wanted {
+    let mut wanted = PackageRequest {
         name,
         version: None,
         components: Vec::new(),

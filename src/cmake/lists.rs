@@ -2,8 +2,8 @@
 
 use super::budget::ITEM;
 use super::eval::Eval;
-use super::pattern::Pattern;
-use super::value::{Truth, Value, Word, items, joined, known};
+use super::pattern::Regex;
+use super::value::{ArgumentWord, MaybeText, Truth, items, joined, known};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,17 +14,19 @@ const MOST_MODULE_DIRS: usize = 100;
 
 impl Eval<'_> {
     /// Keeps the directories that a command adds to CMAKE_MODULE_PATH.
-    fn add_module_dirs(&mut self, words: &[Word]) {
+    fn add_module_dirs(&mut self, words: &[ArgumentWord]) {
         let free = MOST_MODULE_DIRS.saturating_sub(self.module_dirs.len());
-        let dirs = words.iter().filter_map(Word::text).take(free);
+        let dirs = words.iter().filter_map(ArgumentWord::text).take(free);
         self.module_dirs.extend(dirs.map(|dir| Path::new(OsStr::from_bytes(dir)).to_path_buf()));
     }
 
-    pub(super) fn list(&mut self, words: &[Word]) {
-        let Some(operation) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else {
+    pub(super) fn list(&mut self, words: &[ArgumentWord]) {
+        let Some(operation) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;
         };
-        let Some(name) = words.get(1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        let Some(name) = words.get(1).and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
+            return;
+        };
         let rest = words.get(2..).unwrap_or_default();
         let text = self.value_of(&name);
         let len = text.as_deref().map_or(0, <[u8]>::len);
@@ -48,10 +50,11 @@ impl Eval<'_> {
         let is_question = ["LENGTH", "GET", "JOIN", "SUBLIST", "FIND"]
             .iter()
             .any(|question| question.as_bytes() == operation);
-        let is_output = |word: &Word| operation == b"TRANSFORM" && word.is("OUTPUT_VARIABLE");
+        let is_output =
+            |word: &ArgumentWord| operation == b"TRANSFORM" && word.is("OUTPUT_VARIABLE");
         let (rest, target) = match rest.iter().position(is_output) {
-            Some(at) => (&rest[..at], rest.get(at + 1).and_then(Word::text)),
-            None if is_question => (rest, rest.last().and_then(Word::text)),
+            Some(at) => (&rest[..at], rest.get(at + 1).and_then(ArgumentWord::text)),
+            None if is_question => (rest, rest.last().and_then(ArgumentWord::text)),
             None => (rest, Some(&*name)),
         };
         let Some(target) = target.map(<[u8]>::to_vec) else { return };
@@ -70,11 +73,11 @@ impl Eval<'_> {
 
     /// `list(APPEND)` and `list(PREPEND)` join texts. They do not take the list apart, so its
     /// backslashes stay.
-    fn extend(&mut self, name: &[u8], text: Value, more: &[Word], at_end: bool) {
+    fn extend(&mut self, name: &[u8], text: MaybeText, more: &[ArgumentWord], at_end: bool) {
         if more.is_empty() {
             return;
         }
-        let more: Option<Vec<&[u8]>> = more.iter().map(Word::text).collect();
+        let more: Option<Vec<&[u8]>> = more.iter().map(ArgumentWord::text).collect();
         let value = text.zip(more).and_then(|(text, more)| {
             let more = more.join(&b';');
             if text.is_empty() {
@@ -88,10 +91,10 @@ impl Eval<'_> {
 
     /// `list(POP_BACK)` and `list(POP_FRONT)` move one item to each variable that they name.
     /// Without a variable, they remove one item.
-    fn pop(&mut self, name: &[u8], text: Value, outputs: &[Word], at_end: bool) {
+    fn pop(&mut self, name: &[u8], text: MaybeText, outputs: &[ArgumentWord], at_end: bool) {
         let Some(text) = text.filter(|_| outputs.iter().all(|word| word.value.is_some())) else {
             self.state.set(name, None);
-            for output in outputs.iter().filter_map(Word::text) {
+            for output in outputs.iter().filter_map(ArgumentWord::text) {
                 self.state.set(output, None);
             }
             return;
@@ -101,7 +104,7 @@ impl Eval<'_> {
         if outputs.is_empty() {
             pop();
         }
-        for output in outputs.iter().filter_map(Word::text) {
+        for output in outputs.iter().filter_map(ArgumentWord::text) {
             match pop() {
                 Some(item) => self.state.set(output, known(item)),
                 None => self.forget_variable(output),
@@ -114,7 +117,7 @@ impl Eval<'_> {
 }
 
 /// The result of an operation: a list, or the answer to a query. `None` if it is unknown.
-fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Value {
+fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> MaybeText {
     let index = |text: &[u8], len: usize| -> Option<usize> {
         let at: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
         let at = if at < 0 { i64::try_from(len).ok()? + at } else { at };
@@ -182,7 +185,7 @@ fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Value {
                 b"EXCLUDE" => false,
                 _ => return None,
             };
-            let pattern = Pattern::new(rest.get(2)?)?;
+            let pattern = Regex::new(rest.get(2)?)?;
             let mut out = Vec::new();
             for item in list {
                 if pattern.find(&item, 0).ok()?.is_some() == keep {
@@ -208,7 +211,7 @@ fn transformed(list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
             (b"TOUPPER", []) => item.to_ascii_uppercase(),
             (b"STRIP", []) => item.trim_ascii().to_vec(),
             (b"REPLACE", [pattern, with]) => {
-                super::strings::replaced(&Pattern::new(pattern)?, with, &item)?
+                super::strings::replaced(&Regex::new(pattern)?, with, &item)?
             }
             _ => return None,
         })

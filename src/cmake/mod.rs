@@ -3,8 +3,9 @@
 //! Nothing is executed. A value that depends on the consumer or on a program is unknown. Both
 //! branches of a condition on it are evaluated, but no defects in them are reported.
 //!
-//! It opens no file: a [`Host`], which `audit::package_text` implements, answers about files. It
-//! models a consumer that calls `find_package(NAME CONFIG)` on the audited system, with CMake 3.25.
+//! It opens no file: a [`CMakeHost`], which `audit::package_text` implements, answers about files.
+//! It models a consumer that calls `find_package(NAME CONFIG)` on the audited system, with CMake
+//! 3.25.
 
 mod arguments;
 mod budget;
@@ -26,15 +27,15 @@ mod value;
 
 pub use budget::Work;
 pub use config::{Config, evaluate};
-pub use outer::{Answer, Scope, Sought};
+pub use outer::{PackageScope, ScopeAnswer, ScopeLookup};
 pub use parsed::Parsed;
-pub use state::Site;
+pub use state::CommandSite;
 pub use value::Truth;
 
 use state::{Function, Text};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use value::Value;
+use value::MaybeText;
 
 /// A placeholder for the component that a consumer requests. A package reveals the components that
 /// it knows when it searches a list for the placeholder.
@@ -42,7 +43,7 @@ pub(crate) const COMPONENT: &[u8] = b"\x01component";
 
 /// The entry at a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum PathEntry {
     /// A file.
     File,
     /// A directory.
@@ -55,9 +56,9 @@ pub enum Entry {
 }
 
 /// The file system and the packages of the audited system.
-pub trait Host {
+pub trait CMakeHost {
     /// The entry at a path.
-    fn look(&mut self, path: &Path) -> Entry;
+    fn look(&mut self, path: &Path) -> PathEntry;
     /// A file to evaluate; `None` if it cannot be read.
     fn file(&mut self, path: &Path) -> Option<Arc<Parsed>>;
     /// The names in a directory, sorted; `None` if they are not known.
@@ -70,14 +71,14 @@ pub trait Host {
     /// that enclose the request. The scope of the requester is returned unchanged.
     fn package(
         &mut self,
-        wanted: &Wanted,
+        wanted: &PackageRequest,
         manner: Manner,
-        scope: Scope,
+        scope: PackageScope,
         depth: usize,
-    ) -> (Package, Scope);
+    ) -> (Package, PackageScope);
     /// The answer of the packages that request the evaluated one. The innermost scope that answers
     /// counts.
-    fn enclosing(&self, sought: &Sought) -> Answer;
+    fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer;
 }
 
 /// Options of a request that the configuration file can read.
@@ -96,7 +97,7 @@ impl Manner {
 
 /// A package that a file requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Wanted {
+pub struct PackageRequest {
     /// The name of the package.
     pub name: Vec<u8>,
     /// The version, or a range of versions; `None` if the request has none.
@@ -116,7 +117,7 @@ pub struct Wanted {
 #[derive(Clone, Default)]
 pub struct Package {
     /// The result of the search.
-    pub found: Found,
+    pub found: FindResult,
     /// The text of a fatal error, if the configuration of the consumer ends or fails with one.
     pub fatal: Option<Vec<u8>>,
     /// Required packages for which a find module searches. They are assumed to be found.
@@ -128,7 +129,7 @@ pub struct Package {
     /// true if the package certainly calls it.
     pub(crate) strange: Vec<(String, bool)>,
     /// Variables that the package changes.
-    pub(crate) variables: Vec<(Text, Value)>,
+    pub(crate) variables: Vec<(Text, MaybeText)>,
     /// Variables of enclosing packages that the package removes.
     pub(crate) removed: Vec<Text>,
     /// Targets of other packages, each with a property that the package may set.
@@ -143,7 +144,7 @@ pub struct Package {
 
 /// The result of `find_package`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Found {
+pub enum FindResult {
     /// The package was found.
     Yes,
     /// The configuration file sets `NAME_FOUND` to false, or fails.
@@ -166,7 +167,7 @@ pub enum Found {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// The position of the command.
-    pub site: Site,
+    pub site: CommandSite,
     /// The defect.
     pub kind: EventKind,
 }
@@ -197,9 +198,9 @@ pub enum EventKind {
     /// A required package that is not found.
     Dependency {
         /// The request.
-        wanted: Wanted,
+        wanted: PackageRequest,
         /// The result of the search.
-        found: Found,
+        found: FindResult,
     },
 }
 
@@ -223,7 +224,7 @@ impl GaveUp {
 
 /// The result for one package.
 #[derive(Clone)]
-pub struct Outcome {
+pub struct PackageOutcome {
     /// True if a consumer finds the package; `None` after a fatal error.
     pub found: Option<Truth>,
     /// Definite defects.
@@ -246,19 +247,19 @@ pub struct Outcome {
 #[cfg(test)]
 mod tests {
     use super::{
-        Answer, Config, Entry, EventKind, Host, Manner, Outcome, Package, Parsed, Scope, Sought,
-        Truth, Wanted, Work, evaluate,
+        CMakeHost, Config, EventKind, Manner, Package, PackageOutcome, PackageRequest,
+        PackageScope, Parsed, PathEntry, ScopeAnswer, ScopeLookup, Truth, Work, evaluate,
     };
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
     /// Files in memory; all other paths are absent.
-    struct Files(Vec<(&'static str, String)>);
+    struct MemoryFiles(Vec<(&'static str, String)>);
 
-    impl Host for Files {
-        fn look(&mut self, path: &Path) -> Entry {
+    impl CMakeHost for MemoryFiles {
+        fn look(&mut self, path: &Path) -> PathEntry {
             let is_it = |(name, _): &(&str, String)| Path::new(name) == path;
-            if self.0.iter().any(is_it) { Entry::File } else { Entry::Absent }
+            if self.0.iter().any(is_it) { PathEntry::File } else { PathEntry::Absent }
         }
 
         fn file(&mut self, path: &Path) -> Option<Arc<Parsed>> {
@@ -280,22 +281,22 @@ mod tests {
 
         fn package(
             &mut self,
-            wanted: &Wanted,
+            wanted: &PackageRequest,
             _: Manner,
-            scope: Scope,
+            scope: PackageScope,
             depth: usize,
-        ) -> (Package, Scope) {
+        ) -> (Package, PackageScope) {
             let path = format!("/p/{}Config.cmake", String::from_utf8_lossy(&wanted.name));
             let path = Path::new(&path);
-            if self.look(path) != Entry::File {
+            if self.look(path) != PathEntry::File {
                 return (Package::default(), scope);
             }
             let config = Config { depth, alone: false, ..config(&wanted.name, path) };
             (evaluate(self, &config).package, scope)
         }
 
-        fn enclosing(&self, _: &Sought) -> Answer {
-            Answer::Absent
+        fn enclosing(&self, _: &ScopeLookup) -> ScopeAnswer {
+            ScopeAnswer::Absent
         }
     }
 
@@ -315,11 +316,11 @@ mod tests {
         }
     }
 
-    fn outcome(text: &str, others: &[(&'static str, &str)]) -> Outcome {
+    fn outcome(text: &str, others: &[(&'static str, &str)]) -> PackageOutcome {
         let others = others.iter().map(|(name, text)| (*name, (*text).to_owned()));
         let files = others.chain([("/p/fooConfig.cmake", text.to_owned())]);
         let path = Path::new("/p/fooConfig.cmake");
-        evaluate(&mut Files(files.collect()), &config(b"foo", path))
+        evaluate(&mut MemoryFiles(files.collect()), &config(b"foo", path))
     }
 
     fn included(text: &str) -> Vec<String> {

@@ -2,20 +2,20 @@
 //! variables, targets and commands.
 
 use super::eval::Eval;
-use super::state::{Function, State, Target, Text};
-use super::value::{Truth, Value, Word};
-use super::{Found, Package};
+use super::state::{DefinedTarget, EvalState, Function, Text};
+use super::value::{ArgumentWord, MaybeText, Truth};
+use super::{FindResult, Package};
 use std::sync::Arc;
 
 /// The variables, targets and commands of a package during a request.
 #[derive(Default)]
-pub struct Scope {
-    pub(super) state: State,
+pub struct PackageScope {
+    pub(super) state: EvalState,
 }
 
 /// A name that a package looks up in enclosing scopes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub enum Sought {
+pub enum ScopeLookup {
     /// A variable.
     Variable(Arc<[u8]>),
     /// A function or macro.
@@ -24,9 +24,9 @@ pub enum Sought {
     Target(Arc<[u8]>),
 }
 
-/// The answer of the enclosing scopes to a [`Sought`].
+/// The answer of the enclosing scopes to a [`ScopeLookup`].
 #[derive(Clone)]
-pub enum Answer {
+pub enum ScopeAnswer {
     /// No enclosing scope has the name.
     Absent,
     /// The value of a variable, `None` if it is not known.
@@ -37,7 +37,7 @@ pub enum Answer {
     Target(Truth),
 }
 
-impl PartialEq for Answer {
+impl PartialEq for ScopeAnswer {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Absent, Self::Absent) => true,
@@ -49,20 +49,24 @@ impl PartialEq for Answer {
     }
 }
 
-impl Scope {
+impl PackageScope {
     /// The answer of this scope; `None` if the scope that encloses it must answer.
-    pub fn answer(&self, sought: &Sought) -> Option<Answer> {
+    pub fn answer(&self, sought: &ScopeLookup) -> Option<ScopeAnswer> {
         let state = &self.state;
         match sought {
-            Sought::Variable(name) if state.has_variable(name) => {
-                Some(Answer::Variable(state.get(name)))
+            ScopeLookup::Variable(name) if state.has_variable(name) => {
+                Some(ScopeAnswer::Variable(state.get(name)))
             }
-            Sought::Variable(name) if state.hidden.contains(name) => Some(Answer::Absent),
-            Sought::Variable(name) => state.is_obscured(name).then_some(Answer::Variable(None)),
-            Sought::Command(name) => state.functions.get(name).cloned().map(Answer::Command),
-            Sought::Target(name) => {
-                Some(state.has_target(name)).filter(|it| *it != Truth::False).map(Answer::Target)
+            ScopeLookup::Variable(name) if state.hidden.contains(name) => Some(ScopeAnswer::Absent),
+            ScopeLookup::Variable(name) => {
+                state.is_obscured(name).then_some(ScopeAnswer::Variable(None))
             }
+            ScopeLookup::Command(name) => {
+                state.functions.get(name).cloned().map(ScopeAnswer::Command)
+            }
+            ScopeLookup::Target(name) => Some(state.has_target(name))
+                .filter(|it| *it != Truth::False)
+                .map(ScopeAnswer::Target),
         }
     }
 }
@@ -70,15 +74,15 @@ impl Scope {
 impl Eval<'_> {
     /// The value of a variable in an enclosing scope; `None` if no such scope has it, or if this
     /// package set or removed it.
-    pub(super) fn outer_value(&self, name: &[u8]) -> Option<Value> {
+    pub(super) fn outer_value(&self, name: &[u8]) -> Option<MaybeText> {
         let state = &self.state;
         let is_own =
             state.has_variable(name) || state.hidden.contains(name) || state.is_obscured(name);
         if self.alone || is_own {
             return None;
         }
-        match self.host.enclosing(&Sought::Variable(name.into())) {
-            Answer::Variable(value) => Some(value),
+        match self.host.enclosing(&ScopeLookup::Variable(name.into())) {
+            ScopeAnswer::Variable(value) => Some(value),
             _ => None,
         }
     }
@@ -97,8 +101,8 @@ impl Eval<'_> {
         if self.alone || own != Truth::False {
             return own;
         }
-        match self.host.enclosing(&Sought::Target(name.into())) {
-            Answer::Target(truth) => truth,
+        match self.host.enclosing(&ScopeLookup::Target(name.into())) {
+            ScopeAnswer::Target(truth) => truth,
             _ => own,
         }
     }
@@ -108,8 +112,8 @@ impl Eval<'_> {
         if self.alone {
             return None;
         }
-        match self.host.enclosing(&Sought::Command(name.to_owned())) {
-            Answer::Command(function) => Some(function),
+        match self.host.enclosing(&ScopeLookup::Command(name.to_owned())) {
+            ScopeAnswer::Command(function) => Some(function),
             _ => None,
         }
     }
@@ -125,7 +129,7 @@ impl Eval<'_> {
     /// Takes over the variables, targets and functions of another package.
     pub(super) fn take(&mut self, package: Package) {
         self.assumed.extend(package.assumed);
-        self.is_open |= package.is_open || package.found == Found::Unknown;
+        self.is_open |= package.is_open || package.found == FindResult::Unknown;
         self.has_modules |= package.has_modules;
         self.has_processes |= package.has_processes;
         for name in package.removed {
@@ -133,15 +137,15 @@ impl Eval<'_> {
         }
         for (target, property) in package.touched {
             self.property(&target, &property, None, false);
-            self.open_targets(&[Word { value: Some(target), quoted: false }]);
+            self.open_targets(&[ArgumentWord { value: Some(target), quoted: false }]);
         }
-        let is_certain = package.found == Found::Yes;
+        let is_certain = package.found == FindResult::Yes;
         for (name, value) in package.variables {
             self.state.set(&name, value.filter(|_| is_certain));
         }
         for (name, certain) in package.targets {
             let maybe = !certain || !is_certain;
-            let target = Target { maybe, foreign: true, ..Target::default() };
+            let target = DefinedTarget { maybe, foreign: true, ..DefinedTarget::default() };
             self.state.targets.entry(name).or_insert(target);
         }
         for (name, function) in package.functions {

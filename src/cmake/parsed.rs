@@ -8,14 +8,14 @@ use crate::format::cmake::{Argument, commands};
 pub struct Parsed {
     text: Vec<u8>,
     /// The commands of the file, in order.
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<ParsedCommand>,
     /// The first defect. A file with a defect is not evaluated.
     pub defect: Option<&'static str>,
 }
 
 /// One command.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct ParsedCommand {
     /// The name of the command in lower case.
     pub(super) name: String,
     pub(super) arguments: Vec<Argument>,
@@ -41,7 +41,7 @@ impl Parsed {
                     let name = text.get(command.name.clone()).unwrap_or_default();
                     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
                     let (arguments, line) = (command.arguments, command.line);
-                    list.push(Command { name, arguments, line, end: 0 });
+                    list.push(ParsedCommand { name, arguments, line, end: 0 });
                 }
                 Err(error) => {
                     defect = Some(error.reason);
@@ -66,7 +66,7 @@ impl Parsed {
 
 /// Finds the end of each block and branch. Returns a defect if blocks are not closed, or closed
 /// without a begin.
-fn pair(list: &mut [Command]) -> Option<&'static str> {
+fn pair(list: &mut [ParsedCommand]) -> Option<&'static str> {
     let mut open: Vec<usize> = Vec::new();
     for at in 0..list.len() {
         let closes: &[&str] = match list[at].name.as_str() {

@@ -1,8 +1,8 @@
 //! Paths and globs: `file` and `get_filename_component`.
 
-use super::Entry;
+use super::PathEntry;
 use super::eval::{Eval, bytes};
-use super::value::{Value, Word, constant, joined, known};
+use super::value::{ArgumentWord, MaybeText, constant, joined, known};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,8 +11,9 @@ use std::path::Path;
 impl Eval<'_> {
     /// `file(GLOB …)` and `file(TO_CMAKE_PATH …)`. Other forms make the variables that they name
     /// unknown.
-    pub(super) fn file(&mut self, words: &[Word]) {
-        let kind = words.first().and_then(Word::text).map(<[u8]>::to_vec).unwrap_or_default();
+    pub(super) fn file(&mut self, words: &[ArgumentWord]) {
+        let kind =
+            words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec).unwrap_or_default();
         let name_at = match kind.as_slice() {
             b"GLOB" | b"REAL_PATH" if words.len() > 2 => 1,
             b"TO_CMAKE_PATH" | b"TO_NATIVE_PATH" => 2,
@@ -21,7 +22,9 @@ impl Eval<'_> {
         };
         match kind.as_slice() {
             b"GLOB" => {
-                let Some(name) = words.get(name_at).and_then(Word::text).map(<[u8]>::to_vec) else {
+                let Some(name) =
+                    words.get(name_at).and_then(ArgumentWord::text).map(<[u8]>::to_vec)
+                else {
                     return;
                 };
                 let value = self.globbed(&words[2..]);
@@ -29,7 +32,7 @@ impl Eval<'_> {
             }
             b"TO_CMAKE_PATH" => {
                 let value = words.get(1).and_then(|word| word.value.clone());
-                if let Some(name) = words.get(2).and_then(Word::text).map(<[u8]>::to_vec) {
+                if let Some(name) = words.get(2).and_then(ArgumentWord::text).map(<[u8]>::to_vec) {
                     self.state.set(&name, value);
                 }
             }
@@ -39,7 +42,7 @@ impl Eval<'_> {
 
     /// The value for the arguments of `file(GLOB name …)` after the name: `[LIST_DIRECTORIES
     /// true|false] [RELATIVE dir] [CONFIGURE_DEPENDS] pattern…`
-    fn globbed(&mut self, mut words: &[Word]) -> Value {
+    fn globbed(&mut self, mut words: &[ArgumentWord]) -> MaybeText {
         let (mut with_dirs, mut base) = (true, None);
         loop {
             match words {
@@ -56,14 +59,14 @@ impl Eval<'_> {
                 _ => break,
             }
         }
-        let is_plain = |word: &Word| word.text().is_some_and(|text| text.starts_with(b"/"));
+        let is_plain = |word: &ArgumentWord| word.text().is_some_and(|text| text.starts_with(b"/"));
         if !words.iter().all(is_plain) {
             return None;
         }
         let mut found = self.glob(words)?;
         if !with_dirs {
             found.retain(|path| {
-                self.host.look(Path::new(OsStr::from_bytes(path))) != Entry::Directory
+                self.host.look(Path::new(OsStr::from_bytes(path))) != PathEntry::Directory
             });
         }
         let Some(base) = base else { return known(joined(&found)) };
@@ -77,9 +80,9 @@ impl Eval<'_> {
 
     /// The sorted paths that match one of `patterns`. `None` if the directory of a pattern has
     /// wildcards or cannot be listed, or if the last component of a pattern has `[`.
-    fn glob(&mut self, patterns: &[Word]) -> Option<Vec<Vec<u8>>> {
+    fn glob(&mut self, patterns: &[ArgumentWord]) -> Option<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
-        for pattern in patterns.iter().filter_map(Word::text) {
+        for pattern in patterns.iter().filter_map(ArgumentWord::text) {
             let path = Path::new(OsStr::from_bytes(pattern));
             let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return None };
             let is_pattern = |bytes: &[u8]| bytes.iter().any(|b| b"*?[".contains(b));
@@ -88,9 +91,9 @@ impl Eval<'_> {
             }
             let dir = without_dots(dir);
             let names = match self.host.look(&dir) {
-                Entry::Directory => self.host.list(&dir)?,
-                Entry::Absent | Entry::File => continue,
-                Entry::Unknown => return None,
+                PathEntry::Directory => self.host.list(&dir)?,
+                PathEntry::Absent | PathEntry::File => continue,
+                PathEntry::Unknown => return None,
             };
             let fits = |one: &&Vec<u8>| matches_glob(name.as_bytes(), one);
             let found = names.iter().filter(fits);
@@ -102,9 +105,11 @@ impl Eval<'_> {
     }
 
     /// `get_filename_component(name file part)`, for a part that needs no program.
-    pub(super) fn filename_component(&mut self, words: &[Word]) {
-        let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
-        let (file, part) = (words.get(1), words.get(2).and_then(Word::text));
+    pub(super) fn filename_component(&mut self, words: &[ArgumentWord]) {
+        let Some(name) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
+            return;
+        };
+        let (file, part) = (words.get(1), words.get(2).and_then(ArgumentWord::text));
         let base =
             words.iter().position(|word| word.is("BASE_DIR")).and_then(|at| words.get(at + 1));
         let value = match (file.and_then(|word| word.value.clone()), part) {
@@ -117,7 +122,7 @@ impl Eval<'_> {
         self.state.set(&name, value);
     }
 
-    fn component(&mut self, file: &[u8], part: &[u8], base: Option<Value>) -> Value {
+    fn component(&mut self, file: &[u8], part: &[u8], base: Option<MaybeText>) -> MaybeText {
         let path = Path::new(OsStr::from_bytes(file));
         let last = file.rsplit(|b| *b == b'/').next().unwrap_or_default();
         let value = match part {

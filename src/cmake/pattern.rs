@@ -12,7 +12,7 @@ const DEEPEST: usize = 32;
 const MOST_CALLS: usize = 1500;
 
 /// An expression.
-pub(super) struct Pattern {
+pub(super) struct Regex {
     alternatives: Vec<Vec<Piece>>,
     groups: usize,
 }
@@ -37,27 +37,27 @@ enum Atom {
 pub(super) struct TooLong;
 
 /// The ranges of a match: the whole match, then each group.
-pub(super) struct Found {
+pub(super) struct RegexMatch {
     pub(super) groups: Vec<Option<Range<usize>>>,
 }
 
-impl Pattern {
+impl Regex {
     /// Parses an expression; `None` if it has an error, is too long, or is nested too deeply.
     pub(super) fn new(text: &[u8]) -> Option<Self> {
         if text.len() > MOST_LEN {
             return None;
         }
-        let mut reader = Reader { rest: text, groups: 0 };
+        let mut reader = RegexParser { rest: text, groups: 0 };
         let alternatives = reader.alternatives(0)?;
         reader.rest.is_empty().then_some(Self { alternatives, groups: reader.groups })
     }
 
     /// The first match at or after an offset; an error if the search takes too long.
-    pub(super) fn find(&self, text: &[u8], from: usize) -> Result<Option<Found>, TooLong> {
+    pub(super) fn find(&self, text: &[u8], from: usize) -> Result<Option<RegexMatch>, TooLong> {
         let mut steps = MOST_STEPS;
         for start in from..=text.len() {
             let mut groups = vec![None; self.groups + 1];
-            let mut search = Search { text, steps: &mut steps, end: 0, depth: 0 };
+            let mut search = RegexSearch { text, steps: &mut steps, end: 0, depth: 0 };
             let done = search.any(&self.alternatives, start, &mut groups, &mut |search, at, _| {
                 search.end = at;
                 true
@@ -68,19 +68,19 @@ impl Pattern {
             }
             if done {
                 groups[0] = Some(start..end);
-                return Ok(Some(Found { groups }));
+                return Ok(Some(RegexMatch { groups }));
             }
         }
         Ok(None)
     }
 }
 
-struct Reader<'t> {
+struct RegexParser<'t> {
     rest: &'t [u8],
     groups: usize,
 }
 
-impl Reader<'_> {
+impl RegexParser<'_> {
     fn next(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -167,16 +167,16 @@ impl Reader<'_> {
 }
 
 type Groups = Vec<Option<Range<usize>>>;
-type Next<'n, 't> = &'n mut dyn FnMut(&mut Search<'t>, usize, &mut Groups) -> bool;
+type Next<'n, 't> = &'n mut dyn FnMut(&mut RegexSearch<'t>, usize, &mut Groups) -> bool;
 
-struct Search<'t> {
+struct RegexSearch<'t> {
     text: &'t [u8],
     steps: &'t mut usize,
     end: usize,
     depth: usize,
 }
 
-impl<'t> Search<'t> {
+impl<'t> RegexSearch<'t> {
     fn any(
         &mut self,
         alternatives: &[Vec<Piece>],
@@ -288,10 +288,10 @@ impl<'t> Search<'t> {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::Regex;
 
     fn groups(pattern: &str, text: &str) -> Option<Vec<String>> {
-        let pattern = Pattern::new(pattern.as_bytes()).expect("an expression");
+        let pattern = Regex::new(pattern.as_bytes()).expect("an expression");
         let found = pattern.find(text.as_bytes(), 0).expect("an answer")?;
         let text = |range: &Option<std::ops::Range<usize>>| {
             range.clone().map_or_else(String::new, |range| text[range].to_owned())
@@ -309,15 +309,15 @@ mod tests {
         assert_eq!(groups("[^/]*$", "/a/b").map(|all| all[0].clone()), Some("b".to_owned()));
         assert_eq!(groups("^a.?c$", "abbc"), None);
         assert_eq!(groups("", "x"), Some(vec![String::new()]));
-        assert!(Pattern::new(b"(a").is_none());
-        assert!(Pattern::new(b"*a").is_none());
+        assert!(Regex::new(b"(a").is_none());
+        assert!(Regex::new(b"*a").is_none());
     }
 
     #[test]
     fn a_search_ends() {
-        let pattern = Pattern::new(b"(a*)*b").expect("an expression");
+        let pattern = Regex::new(b"(a*)*b").expect("an expression");
         assert!(pattern.find(&[b'a'; 5000], 0).is_err());
         let long = [b"(".as_slice(), &[b'a'; 2000], b")*b"].concat();
-        assert!(Pattern::new(&long).expect("an expression").find(&vec![b'a'; 200_000], 0).is_err());
+        assert!(Regex::new(&long).expect("an expression").find(&vec![b'a'; 200_000], 0).is_err());
     }
 }

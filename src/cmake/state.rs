@@ -2,7 +2,7 @@
 //! branches merge into one, in which a value is known only if both agree.
 
 use super::parsed::Parsed;
-use super::value::{Truth, Value};
+use super::value::{MaybeText, Truth};
 use crate::id::FastMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) type Text = Arc<[u8]>;
 
 /// The position of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct CommandSite {
     /// The file.
     pub file: Arc<Path>,
     /// The line, from 1.
@@ -22,7 +22,7 @@ pub struct Site {
 
 /// A target that was defined.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Target {
+pub(super) struct DefinedTarget {
     /// True if only some of the possible branches define it.
     pub(super) maybe: bool,
     /// True for a program or a module, which no target links to: no consumer's configuration or link
@@ -34,7 +34,7 @@ pub(super) struct Target {
     pub(super) foreign: bool,
     /// Properties, each with its value and the command that set it last. The command is `None` if
     /// it ran only under an unknown condition.
-    pub(super) properties: BTreeMap<Text, (Value, Option<Site>)>,
+    pub(super) properties: BTreeMap<Text, (MaybeText, Option<CommandSite>)>,
 }
 
 /// A function or macro.
@@ -48,11 +48,11 @@ pub struct Function {
 }
 
 #[derive(Clone, Default)]
-pub(super) struct State {
+pub(super) struct EvalState {
     /// The variables of each scope (the package, a function, `block()`), the innermost last. A new
     /// scope is a copy of the scope around it.
-    pub(super) scopes: Vec<FastMap<Text, Value>>,
-    pub(super) targets: BTreeMap<Text, Target>,
+    pub(super) scopes: Vec<FastMap<Text, MaybeText>>,
+    pub(super) targets: BTreeMap<Text, DefinedTarget>,
     pub(super) functions: FastMap<String, Function>,
     /// Variables of enclosing packages that this one removed.
     pub(super) hidden: BTreeSet<Text>,
@@ -62,8 +62,8 @@ pub(super) struct State {
     pub(super) namespaces: BTreeSet<Text>,
 }
 
-impl State {
-    pub(super) fn scope(&mut self) -> &mut FastMap<Text, Value> {
+impl EvalState {
+    pub(super) fn scope(&mut self) -> &mut FastMap<Text, MaybeText> {
         if self.scopes.is_empty() {
             self.scopes.push(FastMap::default());
         }
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// The value of a variable: empty if it is not set, `None` if it is unknown.
-    pub(super) fn get(&self, name: &[u8]) -> Value {
+    pub(super) fn get(&self, name: &[u8]) -> MaybeText {
         match self.scopes.last().and_then(|scope| scope.get(name)) {
             Some(value) => value.clone(),
             None if self.is_cloudy(name) => None,
@@ -132,7 +132,7 @@ impl State {
                 && (0..=name.len()).any(|end| self.clouds.contains(&name[..end]))
     }
 
-    pub(super) fn set(&mut self, name: &[u8], value: Value) {
+    pub(super) fn set(&mut self, name: &[u8], value: MaybeText) {
         self.scope().insert(name.into(), value);
     }
 
@@ -141,7 +141,7 @@ impl State {
     }
 
     /// Sets a variable in the scope around the current one. `None` removes it.
-    pub(super) fn set_outside(&mut self, name: &[u8], value: Option<Value>) {
+    pub(super) fn set_outside(&mut self, name: &[u8], value: Option<MaybeText>) {
         let len = self.scopes.len();
         let Some(scope) = len.checked_sub(2).and_then(|at| self.scopes.get_mut(at)) else { return };
         match value {
@@ -184,7 +184,7 @@ impl State {
         for (name, target) in other.targets {
             match self.targets.get_mut(&name) {
                 None => {
-                    self.targets.insert(name, Target { maybe: true, ..target });
+                    self.targets.insert(name, DefinedTarget { maybe: true, ..target });
                 }
                 Some(own) => {
                     own.is_open |= target.is_open;

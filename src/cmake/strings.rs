@@ -2,15 +2,15 @@
 
 use super::budget::ITEM;
 use super::eval::Eval;
-use super::pattern::Pattern;
-use super::value::{Value, Word, joined, known};
+use super::pattern::Regex;
+use super::value::{ArgumentWord, MaybeText, joined, known};
 
 impl Eval<'_> {
-    pub(super) fn string(&mut self, words: &[Word]) {
-        let Some(operation) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else {
+    pub(super) fn string(&mut self, words: &[ArgumentWord]) {
+        let Some(operation) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;
         };
-        let text = |at: usize| words.get(at).and_then(Word::text);
+        let text = |at: usize| words.get(at).and_then(ArgumentWord::text);
         // The index of the variable that receives the result.
         let place = match operation.as_slice() {
             b"APPEND" | b"PREPEND" | b"CONCAT" => 1,
@@ -46,7 +46,7 @@ impl Eval<'_> {
         self.state.set(&name, value);
     }
 
-    fn made(&mut self, operation: &[u8], name: &[u8], words: &[Vec<u8>]) -> Value {
+    fn made(&mut self, operation: &[u8], name: &[u8], words: &[Vec<u8>]) -> MaybeText {
         let rest = |from: usize| words.get(from..).unwrap_or_default().concat();
         let text = |at: usize| words.get(at).map(Vec::as_slice);
         known(match operation {
@@ -98,7 +98,7 @@ impl Eval<'_> {
                 if holds { b"1".to_vec() } else { b"0".to_vec() }
             }
             b"REGEX" => {
-                let pattern = Pattern::new(text(2)?)?;
+                let pattern = Regex::new(text(2)?)?;
                 match text(1)? {
                     b"REPLACE" => replaced(&pattern, text(3)?, &rest(5))?,
                     b"MATCH" => {
@@ -152,7 +152,7 @@ fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
 
 /// A text with all matches replaced. `\1` in `with` stands for the first group. `None` if a search
 /// takes too long, the result is too long, or a match is empty.
-pub(super) fn replaced(pattern: &Pattern, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn replaced(pattern: &Regex, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at <= text.len() {
         // `^` matches only at the beginning of the whole text.

@@ -4,9 +4,9 @@
 use super::budget::ITEM;
 use super::commands::joined_words;
 use super::eval::Eval;
-use super::state::{Site, Target, Text};
-use super::value::{Truth, Value, Word, items, joined, known};
-use super::{Entry, Event, EventKind};
+use super::state::{CommandSite, DefinedTarget, Text};
+use super::value::{ArgumentWord, MaybeText, Truth, items, joined, known};
+use super::{Event, EventKind, PathEntry};
 use crate::order::Arrange as _;
 use crate::tree::without_dots;
 use std::ffi::OsStr;
@@ -24,32 +24,32 @@ const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFAC
 impl Eval<'_> {
     /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)` and
     /// `add_executable(name …)`
-    pub(super) fn add_target(&mut self, words: &[Word], is_program: bool) {
-        let Some(name) = words.first().and_then(Word::text) else { return };
+    pub(super) fn add_target(&mut self, words: &[ArgumentWord], is_program: bool) {
+        let Some(name) = words.first().and_then(ArgumentWord::text) else { return };
         let maybe = !self.certain();
         let name: Text = name.into();
         // No target links to a module.
         let is_program = is_program || words.get(1).is_some_and(|word| word.is("MODULE"));
         // An alias has the properties of another target.
         let is_open = words.get(1).is_some_and(|word| word.is("ALIAS"));
-        let target = Target { maybe, is_program, is_open, ..Target::default() };
+        let target = DefinedTarget { maybe, is_program, is_open, ..DefinedTarget::default() };
         self.state.targets.entry(name).or_insert(target);
     }
 
     /// Handles a command that may set any property of the targets that its words name. An unknown
     /// word may name any target.
-    pub(super) fn open_targets(&mut self, words: &[Word]) {
+    pub(super) fn open_targets(&mut self, words: &[ArgumentWord]) {
         if words.iter().any(|word| word.value.is_none()) {
             self.state.targets.values_mut().for_each(|target| target.is_open = true);
         }
-        for name in words.iter().filter_map(Word::text) {
+        for name in words.iter().filter_map(ArgumentWord::text) {
             if let Some(target) = self.state.targets.get_mut(name) {
                 target.is_open = true;
             }
         }
     }
 
-    pub(super) fn property(&mut self, target: &[u8], name: &[u8], value: Value, append: bool) {
+    pub(super) fn property(&mut self, target: &[u8], name: &[u8], value: MaybeText, append: bool) {
         let site = self.certain().then(|| self.site());
         let Some(known_target) = self.state.targets.get(target) else {
             return self.touch(target, name);
@@ -71,10 +71,10 @@ impl Eval<'_> {
     }
 
     /// `set_target_properties(target… PROPERTIES name value…)`
-    pub(super) fn set_target_properties(&mut self, words: &[Word]) {
+    pub(super) fn set_target_properties(&mut self, words: &[ArgumentWord]) {
         let Some(at) = words.iter().position(|word| word.is("PROPERTIES")) else { return };
         let targets: Vec<Vec<u8>> =
-            words[..at].iter().filter_map(Word::text).map(<[u8]>::to_vec).collect();
+            words[..at].iter().filter_map(ArgumentWord::text).map(<[u8]>::to_vec).collect();
         if words[..at].iter().any(|word| word.value.is_none()) {
             self.open_targets(words);
         }
@@ -92,7 +92,7 @@ impl Eval<'_> {
     }
 
     /// `set_property(TARGET target… [APPEND] PROPERTY name value…)`
-    pub(super) fn set_property(&mut self, words: &[Word]) {
+    pub(super) fn set_property(&mut self, words: &[ArgumentWord]) {
         if !words.first().is_some_and(|word| word.is("TARGET")) {
             return;
         }
@@ -101,12 +101,12 @@ impl Eval<'_> {
         if words[..=at].iter().any(|word| word.value.is_none()) {
             self.open_targets(words);
         }
-        let Some(name) = words.get(at + 1).and_then(Word::text).map(<[u8]>::to_vec) else {
+        let Some(name) = words.get(at + 1).and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return self.open_targets(&words[..at]);
         };
         let value = joined_words(words.get(at + 2..).unwrap_or_default());
         let targets: Vec<Vec<u8>> =
-            words[1..at].iter().filter_map(Word::text).map(<[u8]>::to_vec).collect();
+            words[1..at].iter().filter_map(ArgumentWord::text).map(<[u8]>::to_vec).collect();
         for target in targets {
             self.property(&target, &name, value.clone(), append);
         }
@@ -114,8 +114,8 @@ impl Eval<'_> {
 
     /// `get_target_property(name target property)` and `get_property(name TARGET target PROPERTY
     /// property)`. The result of any other query is unknown.
-    pub(super) fn get_property(&mut self, command: &str, words: &[Word]) {
-        let text = |at: usize| words.get(at).and_then(Word::text).map(<[u8]>::to_vec);
+    pub(super) fn get_property(&mut self, command: &str, words: &[ArgumentWord]) {
+        let text = |at: usize| words.get(at).and_then(ArgumentWord::text).map(<[u8]>::to_vec);
         let Some(name) = text(0) else { return };
         let at = match command {
             "get_target_property" => Some((1, 2)),
@@ -152,7 +152,7 @@ impl Eval<'_> {
     }
 
     /// The value of a property of a target; `None` if the property is certainly not set.
-    fn property_of(&self, target: &[u8], property: &[u8]) -> Option<Value> {
+    fn property_of(&self, target: &[u8], property: &[u8]) -> Option<MaybeText> {
         let known_target = self.state.targets.get(target).filter(|t| !t.maybe && !t.foreign);
         let Some(known_target) = known_target else { return Some(None) };
         match known_target.properties.get(property) {
@@ -165,14 +165,17 @@ impl Eval<'_> {
 
     /// Appends items to `property`: those of `target_link_libraries(target INTERFACE item…)`, or of
     /// `target_include_directories`.
-    pub(super) fn target_list(&mut self, words: &[Word], property: &[u8]) {
-        let Some(target) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
-        let is_key = |word: &&Word| {
+    pub(super) fn target_list(&mut self, words: &[ArgumentWord], property: &[u8]) {
+        let Some(target) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
+            return;
+        };
+        let is_key = |word: &&ArgumentWord| {
             ["INTERFACE", "PUBLIC", "PRIVATE", "SYSTEM", "BEFORE", "AFTER"]
                 .iter()
                 .any(|key| word.is(key))
         };
-        let values: Vec<Word> = words[1..].iter().filter(|word| !is_key(word)).cloned().collect();
+        let values: Vec<ArgumentWord> =
+            words[1..].iter().filter(|word| !is_key(word)).cloned().collect();
         self.property(&target, property, joined_words(&values), true);
     }
 
@@ -215,7 +218,7 @@ impl Eval<'_> {
         out
     }
 
-    fn judge_property(&mut self, target: &[u8], property: &[u8], value: &[u8], site: &Site) {
+    fn judge_property(&mut self, target: &[u8], property: &[u8], value: &[u8], site: &CommandSite) {
         let is_of = |names: &[&[u8]]| {
             names.iter().any(|name| {
                 property.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest[0] == b'_')
@@ -240,7 +243,7 @@ impl Eval<'_> {
             if path.is_absolute() {
                 let path = without_dots(path);
                 let entry = self.host.look(&path);
-                if entry == Entry::Absent || is_include && entry == Entry::File {
+                if entry == PathEntry::Absent || is_include && entry == PathEntry::File {
                     let (target, property) = (target.to_vec(), property.to_vec());
                     self.record(Event {
                         site: site.clone(),

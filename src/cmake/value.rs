@@ -4,18 +4,18 @@
 use std::sync::Arc;
 
 /// A text; `None` if it is not known.
-pub(crate) type Value = Option<Arc<[u8]>>;
+pub(crate) type MaybeText = Option<Arc<[u8]>>;
 
 /// One argument after the references in it were replaced.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
+pub(super) struct ArgumentWord {
     /// Its text, if known. An unknown unquoted argument stands for any number of words.
-    pub(super) value: Value,
+    pub(super) value: MaybeText,
     /// True if it was quoted: `if` does not take it as the name of a variable.
     pub(super) quoted: bool,
 }
 
-impl Word {
+impl ArgumentWord {
     /// The text, if known.
     pub(super) fn text(&self) -> Option<&[u8]> {
         self.value.as_deref()
@@ -29,7 +29,7 @@ impl Word {
 
 /// A value with a known text.
 #[expect(clippy::unnecessary_wraps, reason = "it makes a value, which may be unknown elsewhere")]
-pub(super) fn known(text: impl Into<Arc<[u8]>>) -> Value {
+pub(super) fn known(text: impl Into<Arc<[u8]>>) -> MaybeText {
     Some(text.into())
 }
 

@@ -1,7 +1,7 @@
 //! All archives that a question can name, with one table of the names that their members define or
 //! refer to. The set only stores them: `order` and `order_independent` choose members.
 
-use crate::format::archive::{Member, Members, NAMELESS, Symbol, SymbolKind};
+use crate::format::archive::{Member, MemberSymbol, Members, NAMELESS, SymbolKind};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
 use crate::parallel;
 use crate::symbol_names::SymbolNames;
@@ -31,7 +31,7 @@ pub struct ArchiveEntry {
 
 /// A definition of a name.
 #[derive(Clone, Copy, Debug)]
-pub struct Definition {
+pub struct MemberDefinition {
     /// The member that has the definition.
     pub member: MemberId,
     /// The kind of the definition: strong, weak, common or unique.
@@ -49,7 +49,7 @@ pub struct ArchiveSet {
     /// The archive of each member.
     owners: IdVec<MemberId, ArchiveId>,
     names: Arc<SymbolNames>,
-    parts: Vec<Part>,
+    parts: Vec<DefinitionShard>,
     /// Members with a definition, sorted by the smallest hash of a name that they define.
     alike: Vec<(u64, MemberId)>,
     /// The names that members without a strong definition define. The key is the hash of a name,
@@ -58,16 +58,16 @@ pub struct ArchiveSet {
 }
 
 /// Definitions of every [`PARTS`]-th name.
-struct Part {
+struct DefinitionShard {
     /// For each name, the index of its last definition, whose `next` leads to the one before.
     heads: Vec<u32>,
-    definitions: Vec<Definition>,
+    definitions: Vec<MemberDefinition>,
 }
 
 /// The members of one archive by their smallest hash, and their definitions with a stored name.
-type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, Definition)>);
+type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, MemberDefinition)>);
 
-impl Part {
+impl DefinitionShard {
     fn new(part: usize, found: &[Gathered], bound: usize) -> Self {
         let mut out = Self { heads: vec![NONE; bound.div_ceil(PARTS)], definitions: Vec::new() };
         let definitions = found.iter().flat_map(|(_, definitions)| definitions);
@@ -75,7 +75,7 @@ impl Part {
             let head = &mut out.heads[name.index() / PARTS];
             let next = *head;
             *head = number(out.definitions.len());
-            out.definitions.push(Definition { next, ..*definition });
+            out.definitions.push(MemberDefinition { next, ..*definition });
         }
         out
     }
@@ -105,7 +105,7 @@ impl ArchiveSet {
         let found: Vec<Gathered> = parallel::map_single(&archives, gather);
         out.alike = found.iter().flat_map(|(alike, _)| alike).copied().collect();
         out.alike.sort_unstable();
-        let part = |part| Part::new(part, &found, out.names.bound());
+        let part = |part| DefinitionShard::new(part, &found, out.names.bound());
         out.parts = (0..PARTS).into_par_iter().map(part).collect();
         out
     }
@@ -119,7 +119,7 @@ impl ArchiveSet {
             for symbol in symbols.iter().filter(|symbol| symbol.kind.is_definition()) {
                 if symbol.name != NAMELESS {
                     let (kind, function) = (symbol.kind, symbol.function);
-                    let definition = Definition { member, kind, function, next: NONE };
+                    let definition = MemberDefinition { member, kind, function, next: NONE };
                     definitions.push((symbol.name, definition));
                 }
             }
@@ -144,7 +144,7 @@ impl ArchiveSet {
     }
 
     /// Definitions of a name, the last first.
-    pub fn definitions(&self, name: NameId) -> impl Iterator<Item = Definition> {
+    pub fn definitions(&self, name: NameId) -> impl Iterator<Item = MemberDefinition> {
         let part = self.parts.get(name.index() % PARTS);
         let mut at = part.map_or(NONE, |part| part.heads[name.index() / PARTS]);
         std::iter::from_fn(move || {
@@ -200,7 +200,7 @@ impl ArchiveSet {
     /// The symbols of a member, each with the id of its name. They include all references of the
     /// member. They include only the definitions of names that some member refers to or the run
     /// requested.
-    pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
+    pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &MemberSymbol)> {
         let entry = self.entry(self.owners[member]);
         let symbols = entry.members.symbols(self.member(member)).iter();
         symbols.filter(|symbol| symbol.name != NAMELESS).map(|symbol| (symbol.name, symbol))

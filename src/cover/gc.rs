@@ -7,48 +7,48 @@
 //! intermediate language, keeps all sections to which it refers. Each entry of an `.eh_frame` keeps
 //! its personality routine, even if its function is dropped.
 
-use super::object_facts::Facts;
-use super::{By, ENTRY, Link, Linker, OutputKind, Question};
+use super::object_facts::ObjectFacts;
+use super::{CoverageQuestion, ENTRY, Link, Linker, OutputKind, ReferredBy};
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet};
 use object::elf;
 
 /// A section of an object, by its index.
-type Node = (By, usize);
+type SectionNode = (ReferredBy, usize);
 
 /// The sections that `--gc-sections` keeps.
-pub(super) struct Kept<'a> {
-    facts: &'a Facts,
-    live: FastSet<Node>,
+pub(super) struct KeptSections<'a> {
+    facts: &'a ObjectFacts,
+    live: FastSet<SectionNode>,
     /// Objects with a kept, loaded section other than notes and unwind tables.
-    used: FastSet<By>,
+    used: FastSet<ReferredBy>,
     is_gnu: bool,
 }
 
 /// The section that defines a name.
 #[derive(Clone, Copy)]
-struct Definition {
-    node: Node,
+struct DefiningSection {
+    node: SectionNode,
     is_weak: bool,
     is_exported: bool,
 }
 
 struct Marker<'a> {
-    question: &'a Question<'a>,
-    facts: &'a Facts,
-    places: &'a [By],
-    discarded: &'a dyn Fn(By, usize) -> bool,
-    defined: FastMap<&'a [u8], Definition>,
-    live: FastSet<Node>,
-    todo: Vec<Node>,
+    question: &'a CoverageQuestion<'a>,
+    facts: &'a ObjectFacts,
+    places: &'a [ReferredBy],
+    discarded: &'a dyn Fn(ReferredBy, usize) -> bool,
+    defined: FastMap<&'a [u8], DefiningSection>,
+    live: FastSet<SectionNode>,
+    todo: Vec<SectionNode>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> KeptSections<'a> {
     /// Marks the kept sections of the objects at `places`, which are in link order.
     pub(super) fn find(
-        question: &'a Question<'a>,
-        (facts, places): (&'a Facts, &'a [By]),
-        discarded: &'a dyn Fn(By, usize) -> bool,
+        question: &'a CoverageQuestion<'a>,
+        (facts, places): (&'a ObjectFacts, &'a [ReferredBy]),
+        discarded: &'a dyn Fn(ReferredBy, usize) -> bool,
     ) -> Self {
         let mut marker = Marker {
             question,
@@ -63,7 +63,7 @@ impl<'a> Kept<'a> {
         marker.begin();
         marker.spread();
         let live = marker.live;
-        let is_loaded = |(by, section): &Node| {
+        let is_loaded = |(by, section): &SectionNode| {
             facts.of(*by).is_some_and(|facts| {
                 let is_other = facts.sections.get(*section).is_some_and(|section| {
                     section.is_unwind_table || section.kind == elf::SHT_NOTE.0
@@ -80,7 +80,7 @@ impl<'a> Kept<'a> {
     /// mold keep all sections that are not loaded. GNU ld keeps only debug sections among these,
     /// and drops them with the last loaded section of their object
     /// (`_bfd_elf_gc_mark_extra_sections`).
-    pub(super) fn has(&self, by: By, section: usize) -> bool {
+    pub(super) fn has(&self, by: ReferredBy, section: usize) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         if self.live.contains(&(by, section)) {
             // GNU ld drops a section together with its SHF_LINK_ORDER parent, even if another
@@ -94,7 +94,7 @@ impl<'a> Kept<'a> {
 }
 
 impl<'a> Marker<'a> {
-    fn objects(&self) -> impl Iterator<Item = (By, &'a LinkFacts)> + use<'a> {
+    fn objects(&self) -> impl Iterator<Item = (ReferredBy, &'a LinkFacts)> + use<'a> {
         let facts = self.facts;
         self.places.iter().filter_map(move |by| Some((*by, facts.of(*by)?)))
     }
@@ -108,7 +108,7 @@ impl<'a> Marker<'a> {
                     continue;
                 }
                 let hidden = [elf::STV_HIDDEN.0, elf::STV_INTERNAL.0];
-                let new = Definition {
+                let new = DefiningSection {
                     node,
                     is_weak: global.bind == elf::STB_WEAK.0,
                     is_exported: !hidden.contains(&global.visibility),
@@ -157,7 +157,7 @@ impl<'a> Marker<'a> {
         let is_blind = entry.is_none() && !is_shared && names_nothing(question, &asked);
         for (by, facts) in self.objects() {
             for (at, section) in facts.sections.iter().enumerate() {
-                let is_root = is_blind && matches!(by, By::Root(_));
+                let is_root = is_blind && matches!(by, ReferredBy::Root(_));
                 // mold keeps all sections whose start a `__start_` symbol could mark.
                 let is_mold = question.output.linker == Some(Linker::Mold);
                 let is_marked = is_mold && section.name.is_some();
@@ -175,16 +175,16 @@ impl<'a> Marker<'a> {
         let mut out: Vec<&'a [u8]> = Vec::new();
         for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
             match by {
-                By::Member(member) => {
+                ReferredBy::Member(member) => {
                     let symbols = question.library.symbols(*member);
                     out.extend(symbols.map(|(name, _)| question.library.text(name)));
                 }
-                By::Root(at) => {
+                ReferredBy::Root(at) => {
                     let root = question.roots.get(*at).filter(|root| !root.linked);
                     let symbols = root.into_iter().flat_map(|root| &root.symbols);
                     out.extend(symbols.map(|(name, _)| &**name));
                 }
-                By::Asked => {}
+                ReferredBy::Asked => {}
             }
         }
         let link = question.link;
@@ -194,7 +194,7 @@ impl<'a> Marker<'a> {
     /// The names `__start_SECTION` and `__stop_SECTION` to which debug sections refer. With GNU ld,
     /// such a reference keeps the section.
     fn marked_by_debuggers(&self) -> Vec<&'a [u8]> {
-        let of_object = |(_, facts): (By, &'a LinkFacts)| {
+        let of_object = |(_, facts): (ReferredBy, &'a LinkFacts)| {
             let relocations = facts.relocations.iter().filter(|relocation| {
                 facts.sections.get(relocation.section).is_some_and(|section| section.is_debug)
             });
@@ -227,7 +227,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    fn add(&mut self, node: Node) {
+    fn add(&mut self, node: SectionNode) {
         if !(self.discarded)(node.0, node.1) {
             self.todo.push(node);
         }
@@ -235,7 +235,7 @@ impl<'a> Marker<'a> {
 
     /// Marks all sections to which marked sections refer.
     fn spread(&mut self) {
-        let mut by_section: FastMap<Node, Vec<(Option<usize>, usize)>> = FastMap::default();
+        let mut by_section: FastMap<SectionNode, Vec<(Option<usize>, usize)>> = FastMap::default();
         for (by, facts) in self.objects() {
             for relocation in &facts.relocations {
                 let to = (relocation.global, relocation.target);
@@ -288,7 +288,7 @@ impl<'a> Marker<'a> {
 
     fn refer(
         &mut self,
-        by: By,
+        by: ReferredBy,
         facts: &'a LinkFacts,
         (global, target): (Option<usize>, usize),
         is_unwinding: bool,
@@ -320,7 +320,7 @@ impl<'a> Marker<'a> {
 }
 
 /// True if neither the question nor an option names a symbol to keep, and no root is linked.
-fn names_nothing(question: &Question<'_>, asked: &[&[u8]]) -> bool {
+fn names_nothing(question: &CoverageQuestion<'_>, asked: &[&[u8]]) -> bool {
     let linked = question.roots.iter().any(|root| root.linked);
     question.symbols.is_empty() && asked.is_empty() && !linked
 }

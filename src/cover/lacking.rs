@@ -2,7 +2,7 @@
 //! has a set of the targets for which it is defined. The cost therefore grows with the number of
 //! symbols, not with the number of pairs of archives. `audit::unlinkable` is the caller.
 
-use super::{ArchiveSet, LinkerDefined, Output};
+use super::{ArchiveSet, LinkOutput, LinkerDefined};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
@@ -31,7 +31,7 @@ pub struct LackingReference {
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],
-    output: Output,
+    output: LinkOutput,
 ) -> Vec<Vec<LackingReference>> {
     let known = Targets::new(library);
     parallel::map_single(archives, |archive| known.lacking(*archive, output))
@@ -77,7 +77,7 @@ impl<'l> Targets<'l> {
         fits.fold(ANY, |bits, (_, bit)| bits | bit)
     }
 
-    fn lacking(&self, archive: ArchiveId, output: Output) -> Vec<LackingReference> {
+    fn lacking(&self, archive: ArchiveId, output: LinkOutput) -> Vec<LackingReference> {
         let library = self.library;
         let of_archive =
             library.entry(archive).members.list.iter().find_map(|member| member.target);

@@ -33,8 +33,8 @@ impl Linker {
 
 /// One input of the link.
 #[derive(Clone, Debug)]
-pub enum Input {
-    /// An object or a shared object, as an index in [`super::Question::roots`].
+pub enum LinkInput {
+    /// An object or a shared object, as an index in [`super::CoverageQuestion::roots`].
     Root(usize),
     /// An archive, or an object of `--start-lib`: members are extracted on demand.
     Archive(ArchiveId),
@@ -50,7 +50,7 @@ pub enum Input {
 
 /// `--defsym NAME=EXPRESSION`
 #[derive(Clone, Debug)]
-pub struct Defined {
+pub struct DefsymOption {
     /// The name.
     pub name: Box<[u8]>,
     /// The symbols in the expression.
@@ -74,18 +74,18 @@ pub struct Link {
     /// The linker.
     pub linker: Linker,
     /// The inputs, in order.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<LinkInput>,
     /// `--entry`: the name that replaces [`ENTRY`].
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`: names that extract members and may stay undefined.
     pub undefined: Vec<Box<[u8]>>,
     /// `--defsym`
-    pub defined: Vec<Defined>,
+    pub defined: Vec<DefsymOption>,
     /// `--wrap`
     pub wraps: Vec<Wrap>,
 }
 
-impl Defined {
+impl DefsymOption {
     /// Parses `NAME=EXPRESSION`; `None` if either is empty.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let at = memchr::memchr(b'=', text)?;
@@ -135,14 +135,14 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use super::Defined;
+    use super::DefsymOption;
 
     #[test]
     fn expressions_name_symbols() {
-        let defined = Defined::parse(b"foo = bar+0x10*(.baz)").expect("an assignment");
+        let defined = DefsymOption::parse(b"foo = bar+0x10*(.baz)").expect("an assignment");
         assert_eq!(&*defined.name, b"foo");
         let refers: Vec<&[u8]> = defined.refers.iter().map(|name| &**name).collect();
         assert_eq!(refers, [&b"bar"[..], b".baz"]);
-        assert!(Defined::parse(b"foo=").is_none() && Defined::parse(b"foo").is_none());
+        assert!(DefsymOption::parse(b"foo=").is_none() && DefsymOption::parse(b"foo").is_none());
     }
 }

@@ -21,7 +21,7 @@ pub enum OutputKind {
 
 /// The output of a link, and the linker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Output {
+pub struct LinkOutput {
     /// The kind of file.
     pub kind: OutputKind,
     /// The linker; `None` if it may be any.
@@ -69,7 +69,7 @@ const ARRAYS: &[&[u8]] = &[
     b"__preinit_array_start",
 ];
 
-impl Output {
+impl LinkOutput {
     /// The condition under which the linker defines `name` for `target`.
     pub fn defines(self, target: Option<Target>, name: &[u8]) -> LinkerDefined<'_> {
         let section = name.strip_prefix(b"__start_").or_else(|| name.strip_prefix(b"__stop_"));
@@ -156,11 +156,11 @@ fn is_identifier(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LinkerDefined, Output};
+    use super::{LinkOutput, LinkerDefined};
 
     #[test]
     fn sections_by_identifier_only() {
-        let defines = |name| Output::default().defines(None, name);
+        let defines = |name| LinkOutput::default().defines(None, name);
         assert_eq!(defines(b"__start_my_section"), LinkerDefined::WithSection(b"my_section"));
         assert_eq!(defines(b"__dso_handle"), LinkerDefined::Always);
         for name in [&b"__start_"[..], b"__stop_9", b"main", b"data_start"] {

@@ -3,9 +3,9 @@
 //! come from the corpus ([`crate::facts::Need::Members`]).
 //!
 //! [`cover`] answers independently of link order, [`in_order`] by the rules of one linker, and
-//! [`lacking()`] for all archives of a system at once. A [`Question`] can name any archives of an
-//! [`ArchiveSet`], so a fix is verified by asking again. `audit`, the view `archive` and fixes are
-//! the callers.
+//! [`lacking()`] for all archives of a system at once. A [`CoverageQuestion`] can name any archives
+//! of an [`ArchiveSet`], so a fix is verified by asking again. `audit`, the view `archive` and
+//! fixes are the callers.
 
 mod archive_set;
 mod contained;
@@ -21,18 +21,18 @@ mod position;
 mod refine;
 mod trace;
 
-pub use archive_set::{ArchiveEntry, ArchiveSet, Definition};
+pub use archive_set::{ArchiveEntry, ArchiveSet, MemberDefinition};
 pub use contained::contained;
 pub use lacking::{LackingReference, lacking};
-pub use link::{Defined, ENTRY, Input, Link, Linker, Wrap};
-pub use linker_defined::{LinkerDefined, Output, OutputKind};
-pub use object_facts::Facts;
+pub use link::{DefsymOption, ENTRY, Link, LinkInput, Linker, Wrap};
+pub use linker_defined::{LinkOutput, LinkerDefined, OutputKind};
+pub use object_facts::ObjectFacts;
 pub use order::in_order;
 pub use order_independent::cover;
 pub use origin::Origins;
 pub use position::{Demand, demand};
 pub use refine::{counts_every_section, referring, refine, rivals};
-pub use trace::{Referrers, Referring};
+pub use trace::{ArchiveReferences, Referrers};
 
 use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Symbol;
@@ -64,7 +64,7 @@ impl Export<'_> {
 
 /// A file whose undefined names need definitions: an object, a shared library or a program.
 #[derive(Clone, Debug)]
-pub struct Root {
+pub struct ReferringFile {
     /// The file.
     pub path: Arc<Path>,
     /// True for a shared library or program, false for a relocatable object. Definitions of linked
@@ -85,11 +85,11 @@ pub struct Root {
 }
 
 /// A question: which members do these roots need?
-pub struct Question<'a> {
+pub struct CoverageQuestion<'a> {
     /// All archives.
     pub library: &'a ArchiveSet,
     /// The files whose undefined names need definitions.
-    pub roots: &'a [Root],
+    pub roots: &'a [ReferringFile],
     /// Names that need a definition even if no root refers to them.
     pub symbols: &'a [Box<[u8]>],
     /// True if every member of `archives` is taken.
@@ -105,14 +105,14 @@ pub struct Question<'a> {
     /// True for a name that is defined by a library loaded together with a root.
     pub provided: &'a dyn Fn(&[u8]) -> bool,
     /// The output of the link, which decides the linker-defined symbols.
-    pub output: Output,
+    pub output: LinkOutput,
     /// `--gc-sections`: sections that nothing refers to are dropped.
     pub gc_sections: bool,
     /// The link, if its order matters.
     pub link: Option<&'a Link>,
 }
 
-impl<'a> Question<'a> {
+impl<'a> CoverageQuestion<'a> {
     /// The exports of a linked root with a default version; `root` is an index in `roots`.
     fn exports(&self, root: usize) -> impl Iterator<Item = Export<'a>> {
         let object = self.objects.get(root).copied().flatten();
@@ -147,16 +147,16 @@ impl<'a> Question<'a> {
 
 /// The referrer of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum By {
+pub enum ReferredBy {
     /// An option or the question requests it by name.
     Asked,
-    /// A root, as an index in [`Question::roots`].
+    /// A root, as an index in [`CoverageQuestion::roots`].
     Root(usize),
     /// A member that is needed itself.
     Member(MemberId),
 }
 
-impl By {
+impl ReferredBy {
     /// The member; `None` for any other referrer.
     pub fn member(self) -> Option<MemberId> {
         match self {
@@ -168,13 +168,13 @@ impl By {
 
 /// A member that is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Needed {
+pub struct NeededMember {
     /// The member.
     pub member: MemberId,
     /// The symbol for which it was taken; empty if all members of its archive are taken.
     pub symbol: Box<[u8]>,
     /// The first referrer of the symbol.
-    pub by: By,
+    pub by: ReferredBy,
     /// The member whose definition of the symbol counts in the end. With a link order, this may be
     /// another member: one that replaces a weak definition. The table of lld's `--why-extract`
     /// names it.
@@ -183,11 +183,11 @@ pub struct Needed {
 
 /// A symbol that stays undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undefined {
+pub struct UndefinedName {
     /// The symbol.
     pub symbol: Box<[u8]>,
     /// All its referrers: options, then roots, then members in their order.
-    pub by: Vec<By>,
+    pub by: Vec<ReferredBy>,
 }
 
 /// A symbol with equally good definitions in several archives.
@@ -201,16 +201,16 @@ pub struct Tie {
     pub others: Vec<ArchiveId>,
 }
 
-/// The answer to a [`Question`].
+/// The answer to a [`CoverageQuestion`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The needed members, in the order of archives and offsets. With a link order, they are in the
     /// order in which they are taken; for lld, in the order in which lld reports them.
-    pub needed: Vec<Needed>,
+    pub needed: Vec<NeededMember>,
     /// The members that are needed, in the order in which a linker reads them.
     pub order: Vec<MemberId>,
     /// The symbols that stay undefined, sorted by name.
-    pub undefined: Vec<Undefined>,
+    pub undefined: Vec<UndefinedName>,
     /// The symbols with equally good definitions in several archives, sorted by symbol.
     pub ties: Vec<Tie>,
     /// Needed members whose references are unknown.

@@ -5,7 +5,10 @@
 //! with one possible provider are followed first, so that "already needed" does not depend on the
 //! order of references.
 
-use super::{By, Coverage, Definition, Link, Needed, Question, Tie, Undefined};
+use super::{
+    Coverage, CoverageQuestion, Link, MemberDefinition, NeededMember, ReferredBy, Tie,
+    UndefinedName,
+};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
@@ -13,7 +16,7 @@ use crate::order::Arrange as _;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Answers a question independently of link order.
-pub fn cover(question: &Question<'_>) -> Coverage {
+pub fn cover(question: &CoverageQuestion<'_>) -> Coverage {
     let mut run = Run::new(question);
     run.ask_roots();
     loop {
@@ -35,7 +38,7 @@ enum Tier {
 }
 
 struct Run<'q> {
-    question: &'q Question<'q>,
+    question: &'q CoverageQuestion<'q>,
     target: Option<Target>,
     /// By archive: its precedence.
     tiers: Vec<Tier>,
@@ -50,17 +53,17 @@ struct Run<'q> {
     own: FastSet<&'q [u8]>,
     /// Names to follow, each with a referrer. A name returns to the queue if its visibility becomes
     /// restricted.
-    queue: VecDeque<(NameId, By)>,
+    queue: VecDeque<(NameId, ReferredBy)>,
     /// The last result of [`Self::find_best`].
-    best: Vec<Definition>,
+    best: Vec<MemberDefinition>,
     /// Names with several providers, by their text.
-    open: BTreeMap<&'q [u8], (NameId, By)>,
+    open: BTreeMap<&'q [u8], (NameId, ReferredBy)>,
     undefined: FastSet<&'q [u8]>,
     out: Coverage,
 }
 
 impl<'q> Run<'q> {
-    fn new(question: &'q Question<'q>) -> Self {
+    fn new(question: &'q CoverageQuestion<'q>) -> Self {
         let library = question.library;
         let archives = library.entries().count();
         let mut tiers = vec![Tier::Out; archives];
@@ -92,30 +95,30 @@ impl<'q> Run<'q> {
         let all = question.archives.iter().filter(|_| question.all_members);
         for member in all.flat_map(|archive| question.library.members_of(*archive)) {
             self.enter(member);
-            self.out.needed.push(Needed {
+            self.out.needed.push(NeededMember {
                 member,
                 symbol: Box::default(),
-                by: By::Asked,
+                by: ReferredBy::Asked,
                 holder: member,
             });
         }
         for name in question.symbols {
-            self.ask(name, By::Asked);
+            self.ask(name, ReferredBy::Asked);
         }
         for (at, root) in question.roots.iter().enumerate() {
             for name in root.hidden.iter().filter_map(|name| question.library.find(name)) {
-                self.hide(name, By::Root(at));
+                self.hide(name, ReferredBy::Root(at));
             }
             for (name, kind) in &root.symbols {
                 if *kind == SymbolKind::Undefined {
-                    self.ask(name, By::Root(at));
+                    self.ask(name, ReferredBy::Root(at));
                 }
             }
         }
     }
 
     /// Follows a name by its text. If no member mentions the name, it has no id.
-    fn ask(&mut self, name: &'q [u8], by: By) {
+    fn ask(&mut self, name: &'q [u8], by: ReferredBy) {
         match self.question.library.find(name) {
             Some(id) => self.enqueue(id, by),
             None if self.own.contains(name) || self.question.is_linker_defined(name) => {}
@@ -126,7 +129,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    fn enqueue(&mut self, name: NameId, by: By) {
+    fn enqueue(&mut self, name: NameId, by: ReferredBy) {
         if !std::mem::replace(&mut self.asked[name.index()], true) {
             self.queue.push_back((name, by));
         }
@@ -134,7 +137,7 @@ impl<'q> Run<'q> {
 
     /// Restricts the visibility of a name. The name is followed again, because a shared object may
     /// have satisfied it.
-    fn hide(&mut self, name: NameId, by: By) {
+    fn hide(&mut self, name: NameId, by: ReferredBy) {
         let new = !std::mem::replace(&mut self.hidden[name.index()], true);
         if new && self.asked[name.index()] {
             self.queue.push_back((name, by));
@@ -179,7 +182,7 @@ impl<'q> Run<'q> {
         self.best.iter().any(|found| self.taken[found.member.index()])
     }
 
-    fn follow(&mut self, name: NameId, by: By) {
+    fn follow(&mut self, name: NameId, by: ReferredBy) {
         self.find_best(name);
         // A needed member defines the name, so no other provider is searched for.
         if self.is_taken() {
@@ -211,13 +214,13 @@ impl<'q> Run<'q> {
     }
 
     /// Chooses among several providers of a name. This happens only when the queue is empty.
-    fn choose(&mut self, name: NameId, by: By) {
+    fn choose(&mut self, name: NameId, by: ReferredBy) {
         let library = self.question.library;
         self.find_best(name);
         if self.is_taken() {
             return;
         }
-        let rank = |found: &Definition| {
+        let rank = |found: &MemberDefinition| {
             let archive = library.archive_of(found.member);
             let path = library.entry(archive).path.as_os_str();
             (!self.used[archive.index()], path, library.member(found.member).offset)
@@ -237,9 +240,9 @@ impl<'q> Run<'q> {
         self.take(chosen.member, name, by);
     }
 
-    fn take(&mut self, member: MemberId, name: NameId, by: By) {
+    fn take(&mut self, member: MemberId, name: NameId, by: ReferredBy) {
         let symbol = self.question.library.text(name).into();
-        self.out.needed.push(Needed { member, symbol, by, holder: member });
+        self.out.needed.push(NeededMember { member, symbol, by, holder: member });
         self.enter(member);
     }
 
@@ -253,10 +256,10 @@ impl<'q> Run<'q> {
         }
         for (name, symbol) in library.symbols(member) {
             if symbol.is_restricted() {
-                self.hide(name, By::Member(member));
+                self.hide(name, ReferredBy::Member(member));
             }
             if symbol.kind == SymbolKind::Undefined {
-                self.enqueue(name, By::Member(member));
+                self.enqueue(name, ReferredBy::Member(member));
             }
         }
     }
@@ -274,7 +277,7 @@ impl<'q> Run<'q> {
 }
 
 /// Names that relocatable roots define.
-fn defined<'q>(question: &'q Question<'q>) -> FastSet<&'q [u8]> {
+fn defined<'q>(question: &'q CoverageQuestion<'q>) -> FastSet<&'q [u8]> {
     let roots = question.roots.iter().filter(|root| !root.linked);
     let symbols = roots.flat_map(|root| &root.symbols);
     symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
@@ -303,12 +306,12 @@ impl<'a> References<'a> {
 
 /// The referrers of each name in `undefined`: options, roots and needed members. Sorted by name.
 pub(super) fn referrers(
-    question: &Question<'_>,
+    question: &CoverageQuestion<'_>,
     references: &References<'_>,
     needed: impl Iterator<Item = MemberId>,
     undefined: &FastSet<&[u8]>,
-) -> Vec<Undefined> {
-    let mut by: BTreeMap<&[u8], Vec<By>> = BTreeMap::new();
+) -> Vec<UndefinedName> {
+    let mut by: BTreeMap<&[u8], Vec<ReferredBy>> = BTreeMap::new();
     let mut names: Vec<&&[u8]> = undefined.iter().collect();
     names.sort_unstable();
     for name in names {
@@ -316,11 +319,11 @@ pub(super) fn referrers(
     }
     let expressions = references.link.into_iter().flat_map(Link::expressions);
     let asked = question.symbols.iter().map(|name| references.meant(name)).chain(expressions);
-    let asked = asked.map(|name| (name, By::Asked));
+    let asked = asked.map(|name| (name, ReferredBy::Asked));
     let roots = question.roots.iter().enumerate();
     let of_roots = roots.filter(|(_, root)| !root.linked || !root.input).flat_map(|(at, root)| {
         let counted = root.symbols.iter().filter(|(name, kind)| references.count(*kind, name));
-        counted.map(move |(name, _)| (references.meant(name), By::Root(at)))
+        counted.map(move |(name, _)| (references.meant(name), ReferredBy::Root(at)))
     });
     for (name, who) in asked.chain(of_roots) {
         if let Some(list) = by.get_mut(name) {
@@ -334,7 +337,7 @@ pub(super) fn referrers(
                 if references.count(symbol.kind, name)
                     && let Some(list) = by.get_mut(references.meant(name))
                 {
-                    list.push(By::Member(member));
+                    list.push(ReferredBy::Member(member));
                 }
             }
         }
@@ -342,7 +345,7 @@ pub(super) fn referrers(
     by.into_iter()
         .map(|(symbol, mut by)| {
             by.dedup();
-            Undefined { symbol: symbol.into(), by }
+            UndefinedName { symbol: symbol.into(), by }
         })
         .collect()
 }

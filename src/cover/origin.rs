@@ -10,12 +10,12 @@ pub struct Origins {
     /// The smallest hashes of the members in `groups`.
     known: FastSet<u64>,
     /// Members by the hashes of all names that they define.
-    groups: FastMap<Box<[u64]>, Group>,
+    groups: FastMap<Box<[u64]>, SameNames>,
 }
 
 /// Members that define the same names.
 #[derive(Default)]
-struct Group {
+struct SameNames {
     any: Firsts,
     by_name: FastMap<Vec<u8>, Firsts>,
 }

@@ -3,16 +3,16 @@
 //! count for lld (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold look at debug
 //! sections too. `gc` finds the sections that `--gc-sections` drops.
 
-use super::gc::Kept;
-use super::object_facts::Facts;
-use super::{By, Coverage, Linker, LinkerDefined, Question};
+use super::gc::KeptSections;
+use super::object_facts::ObjectFacts;
+use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
 use crate::format::archive::{self, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
 
 /// Members whose facts [`refine`] needs: those that refer to undefined names. These are all needed
 /// members if a name is undefined and `--gc-sections` is given, or if a section decides whether the
 /// linker defines an undefined name.
-pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> {
+pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<MemberId> {
     let decides = |name: &[u8]| {
         let defined = question.output.defines(question.target(), name);
         !matches!(defined, LinkerDefined::No | LinkerDefined::Always)
@@ -24,8 +24,8 @@ pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> 
     let by = coverage.undefined.iter().flat_map(|undefined| &undefined.by);
     let mut out: Vec<MemberId> = by
         .filter_map(|by| match by {
-            By::Member(member) => Some(*member),
-            By::Asked | By::Root(_) => None,
+            ReferredBy::Member(member) => Some(*member),
+            ReferredBy::Asked | ReferredBy::Root(_) => None,
         })
         .collect();
     out.sort_unstable();
@@ -35,7 +35,11 @@ pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> 
 
 /// Needed members without facts that may hold a COMDAT group of an object in `facts`: those that
 /// define the group's signature.
-pub fn rivals(question: &Question<'_>, coverage: &Coverage, facts: &Facts) -> Vec<MemberId> {
+pub fn rivals(
+    question: &CoverageQuestion<'_>,
+    coverage: &Coverage,
+    facts: &ObjectFacts,
+) -> Vec<MemberId> {
     let needed: FastSet<MemberId> = coverage.order.iter().copied().collect();
     let known = facts.members.values().chain(facts.roots.iter().flatten());
     let names = known.flat_map(|facts| &facts.groups);
@@ -49,21 +53,23 @@ pub fn rivals(question: &Question<'_>, coverage: &Coverage, facts: &Facts) -> Ve
 }
 
 /// True if relocations of sections that are not loaded count.
-pub fn counts_every_section(question: &Question<'_>) -> bool {
+pub fn counts_every_section(question: &CoverageQuestion<'_>) -> bool {
     matches!(question.output.linker, Some(Linker::Gnu | Linker::Mold))
 }
 
 /// Removes references that do not count, names without another reference, and names that the linker
 /// defines.
-pub fn refine(question: &Question<'_>, coverage: &mut Coverage, facts: &Facts) {
-    let places = question.roots.iter().enumerate().map(|(at, _)| By::Root(at));
-    let places: Vec<By> =
-        places.chain(coverage.order.iter().map(|member| By::Member(*member))).collect();
+pub fn refine(question: &CoverageQuestion<'_>, coverage: &mut Coverage, facts: &ObjectFacts) {
+    let places = question.roots.iter().enumerate().map(|(at, _)| ReferredBy::Root(at));
+    let places: Vec<ReferredBy> =
+        places.chain(coverage.order.iter().map(|member| ReferredBy::Member(*member))).collect();
     let owners = owners(&places, facts);
     let live = Live { question, facts, owners, kept: None };
-    let is_discarded =
-        |by: By, section: usize| facts.of(by).is_some_and(|of| live.is_discarded(by, of, section));
-    let kept = question.gc_sections.then(|| Kept::find(question, (facts, &places), &is_discarded));
+    let is_discarded = |by: ReferredBy, section: usize| {
+        facts.of(by).is_some_and(|of| live.is_discarded(by, of, section))
+    };
+    let kept =
+        question.gc_sections.then(|| KeptSections::find(question, (facts, &places), &is_discarded));
     let live = Live { kept, owners: live.owners.clone(), ..live };
     coverage.undefined.retain_mut(|undefined| {
         if live.is_linker_defined(&undefined.symbol, &places) {
@@ -75,7 +81,7 @@ pub fn refine(question: &Question<'_>, coverage: &mut Coverage, facts: &Facts) {
 }
 
 /// For each COMDAT group, the first object that has it: its copy is kept.
-fn owners<'f>(places: &[By], facts: &'f Facts) -> FastMap<&'f [u8], By> {
+fn owners<'f>(places: &[ReferredBy], facts: &'f ObjectFacts) -> FastMap<&'f [u8], ReferredBy> {
     let mut out = FastMap::default();
     for by in places {
         for group in facts.of(*by).into_iter().flat_map(|facts| &facts.groups) {
@@ -86,25 +92,25 @@ fn owners<'f>(places: &[By], facts: &'f Facts) -> FastMap<&'f [u8], By> {
 }
 
 struct Live<'a> {
-    question: &'a Question<'a>,
-    facts: &'a Facts,
-    owners: FastMap<&'a [u8], By>,
+    question: &'a CoverageQuestion<'a>,
+    facts: &'a ObjectFacts,
+    owners: FastMap<&'a [u8], ReferredBy>,
     /// The sections that `--gc-sections` keeps; `None` without that option.
-    kept: Option<Kept<'a>>,
+    kept: Option<KeptSections<'a>>,
 }
 
 impl Live<'_> {
-    fn is_discarded(&self, by: By, facts: &LinkFacts, section: usize) -> bool {
+    fn is_discarded(&self, by: ReferredBy, facts: &LinkFacts, section: usize) -> bool {
         let group = facts.group_of(section);
         group.is_some_and(|group| self.owners.get(group).is_some_and(|owner| *owner != by))
     }
 
-    fn is_dropped(&self, by: By, section: usize) -> bool {
+    fn is_dropped(&self, by: ReferredBy, section: usize) -> bool {
         self.kept.as_ref().is_some_and(|kept| !kept.has(by, section))
     }
 
     /// True if a relocation of a kept section refers to `name`, or if that is unknown.
-    fn refers(&self, by: By, name: &[u8]) -> bool {
+    fn refers(&self, by: ReferredBy, name: &[u8]) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         let every_section = counts_every_section(self.question);
         let is_it = |global: &archive::Global| facts.name(global) == name;
@@ -120,9 +126,9 @@ impl Live<'_> {
 
     /// True if the linker defines `name`: in every link, or because of a section of some object. An
     /// object that could not be read may have that section.
-    fn is_linker_defined(&self, name: &[u8], places: &[By]) -> bool {
+    fn is_linker_defined(&self, name: &[u8], places: &[ReferredBy]) -> bool {
         let output = self.question.output;
-        let decides: &dyn Fn(&archive::Section) -> bool =
+        let decides: &dyn Fn(&archive::ObjectSection) -> bool =
             match output.defines(self.question.target(), name) {
                 LinkerDefined::No => return false,
                 LinkerDefined::Always => return true,
@@ -142,10 +148,10 @@ impl Live<'_> {
 
     /// True for an object that could not be read. False for a linked root: the output does not get
     /// its sections.
-    fn is_unknown(&self, by: By) -> bool {
+    fn is_unknown(&self, by: ReferredBy) -> bool {
         match by {
-            By::Root(at) => !self.question.roots[at].linked,
-            By::Asked | By::Member(_) => true,
+            ReferredBy::Root(at) => !self.question.roots[at].linked,
+            ReferredBy::Asked | ReferredBy::Member(_) => true,
         }
     }
 }

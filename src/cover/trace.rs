@@ -16,12 +16,12 @@ const SHARE: usize = 64;
 pub struct Referrers<'l> {
     library: &'l ArchiveSet,
     members: FastMap<NameId, Vec<MemberId>>,
-    known: Mutex<Known>,
+    known: Mutex<OriginCache>,
 }
 
 /// The references of one archive to the names of a query.
 #[derive(Default)]
-pub struct Referring {
+pub struct ArchiveReferences {
     /// Number of names of the query to which the archive refers.
     pub names: usize,
     /// For each of these names, the first member of the archive that refers to it.
@@ -30,7 +30,7 @@ pub struct Referring {
 
 /// Cached origins: thousands of names lead to the same members.
 #[derive(Default)]
-struct Known {
+struct OriginCache {
     origins: FastMap<MemberId, Option<ArchiveId>>,
     /// By archive: the origins of its members. Only smaller archives can be origins.
     of: FastMap<ArchiveId, Origins>,
@@ -77,8 +77,8 @@ impl<'l> Referrers<'l> {
     pub fn archives<'n>(
         &self,
         names: impl Iterator<Item = &'n [u8]>,
-    ) -> BTreeMap<ArchiveId, Referring> {
-        let mut out: BTreeMap<ArchiveId, Referring> = BTreeMap::new();
+    ) -> BTreeMap<ArchiveId, ArchiveReferences> {
+        let mut out: BTreeMap<ArchiveId, ArchiveReferences> = BTreeMap::new();
         for name in names {
             let same = |a: &MemberId, b: &MemberId| {
                 self.library.archive_of(*a) == self.library.archive_of(*b)
@@ -97,7 +97,7 @@ impl<'l> Referrers<'l> {
     pub fn origin(&self, member: MemberId) -> Option<ArchiveId> {
         let library = self.library;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Known { origins, of } = &mut *known;
+        let OriginCache { origins, of } = &mut *known;
         *origins.entry(member).or_insert_with(|| {
             let size = |archive: ArchiveId| library.entry(archive).members.list.len();
             let archive = library.archive_of(member);
@@ -109,7 +109,7 @@ impl<'l> Referrers<'l> {
     }
 
     /// True if a member in `referring` was merged from another archive.
-    pub fn is_merged(&self, referring: &Referring) -> bool {
+    pub fn is_merged(&self, referring: &ArchiveReferences) -> bool {
         referring.members.iter().any(|member| self.origin(*member).is_some())
     }
 }

@@ -54,9 +54,9 @@ impl Bytes {
 }
 
 /// A string table.
-pub(super) struct Strings(pub(super) Vec<u8>);
+pub(super) struct StringTable(pub(super) Vec<u8>);
 
-impl Strings {
+impl StringTable {
     pub(super) fn new() -> Self {
         Self(vec![0])
     }

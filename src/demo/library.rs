@@ -2,7 +2,7 @@
 //! section, symbols with a GNU hash table, and a jump slot for each undefined name. It contains no
 //! code.
 
-use super::bytes::{Bytes, Strings, small};
+use super::bytes::{Bytes, StringTable, small};
 use crate::format::elf::hash::gnu;
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const JUMP_SLOT: u64 = 7;
 
 /// Makes the library.
 pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet<&str>) -> Vec<u8> {
-    let mut strings = Strings::new();
+    let mut strings = StringTable::new();
     let soname = strings.add(soname);
     let references: Vec<u32> = undefined.iter().map(|name| strings.add(name)).collect();
     let definitions: Vec<(u32, u32)> =

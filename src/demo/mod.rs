@@ -13,7 +13,7 @@ mod parts;
 
 use crate::format::deps_list::DepsList;
 use crate::order;
-use parts::{ARCHIVES, Archive, LIBRARY, Object};
+use parts::{ARCHIVES, DemoArchive, DemoObject, LIBRARY};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file name of the merged archive.
@@ -22,11 +22,11 @@ pub const MERGED: &str = "librockCompiler.a";
 pub const LINKED: &str = "libMIOpen.so";
 
 /// One file: its path below the directory of the demonstration, and its content.
-pub type File = (String, Vec<u8>);
+pub type DemoFile = (String, Vec<u8>);
 
 /// The archives, and the list that omits some of them.
-pub fn sources() -> Vec<File> {
-    let mut out: Vec<File> = ARCHIVES
+pub fn sources() -> Vec<DemoFile> {
+    let mut out: Vec<DemoFile> = ARCHIVES
         .iter()
         .map(|archive| (format!("{}/lib{}.a", archive.dir, archive.name), archive.bytes()))
         .collect();
@@ -36,10 +36,11 @@ pub fn sources() -> Vec<File> {
 
 /// The output of a build in `dir`: the archive that is merged by `list`, and the library linked
 /// from it. As in other links of shared libraries, a name without a definition stays undefined.
-pub fn build(list: &DepsList, dir: &str) -> Vec<File> {
+pub fn build(list: &DepsList, dir: &str) -> Vec<DemoFile> {
     let names: BTreeSet<&[u8]> = order::set(list.names());
     let listed = ARCHIVES.iter().filter(|archive| names.contains(archive.name.as_bytes()));
-    let merged: Vec<&Object> = listed.flat_map(|archive: &Archive| archive.objects).collect();
+    let merged: Vec<&DemoObject> =
+        listed.flat_map(|archive: &DemoArchive| archive.objects).collect();
     let members: Vec<(&str, Vec<u8>, &[&str])> =
         merged.iter().map(|object| (object.name, object.bytes(), object.defines)).collect();
     vec![
@@ -49,12 +50,12 @@ pub fn build(list: &DepsList, dir: &str) -> Vec<File> {
 }
 
 /// Takes the members that the library needs, and writes the library.
-fn link(members: &[&Object]) -> Vec<u8> {
-    let definer: BTreeMap<&str, &Object> = order::map(
+fn link(members: &[&DemoObject]) -> Vec<u8> {
+    let definer: BTreeMap<&str, &DemoObject> = order::map(
         members.iter().rev().flat_map(|object| object.defines.iter().map(|name| (*name, *object))),
     );
     let (mut defined, mut undefined): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
-    let mut todo: Vec<&Object> = vec![&LIBRARY];
+    let mut todo: Vec<&DemoObject> = vec![&LIBRARY];
     while let Some(object) = todo.pop() {
         if !object.defines.iter().any(|name| defined.insert(name)) {
             continue;

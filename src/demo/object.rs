@@ -1,7 +1,7 @@
 //! A relocatable object for x86-64 (System V ABI, AMD64 supplement): its first function calls all
 //! names that the object refers to, and the others only return.
 
-use super::bytes::{Bytes, Strings};
+use super::bytes::{Bytes, StringTable};
 
 /// R_X86_64_PLT32
 const PLT32: u64 = 4;
@@ -18,7 +18,7 @@ const SECTIONS: [(&str, u32, u64, u64); 7] = [
 
 /// Makes the object.
 pub(super) fn write(defines: &[&str], refers: &[&str]) -> Vec<u8> {
-    let mut names = Strings::new();
+    let mut names = StringTable::new();
     let (mut text, mut relocations, mut symbols) =
         (Bytes::default(), Bytes::default(), Bytes(vec![0; 24]));
     for (at, name) in defines.iter().enumerate() {
@@ -35,7 +35,7 @@ pub(super) fn write(defines: &[&str], refers: &[&str]) -> Vec<u8> {
     for name in refers {
         symbols.symbol(names.add(name), 0, 0, 0);
     }
-    let mut titles = Strings::new();
+    let mut titles = StringTable::new();
     let titled: Vec<u32> = SECTIONS.iter().map(|(name, ..)| titles.add(name)).collect();
     let contents = [vec![], text.0, relocations.0, symbols.0, names.0, vec![], titles.0];
 

@@ -4,27 +4,27 @@
 use super::{archive, object};
 
 /// An object file.
-pub(super) struct Object {
+pub(super) struct DemoObject {
     pub(super) name: &'static str,
     pub(super) defines: &'static [&'static str],
     /// The names that its first function calls.
     pub(super) refers: &'static [&'static str],
 }
 
-impl Object {
+impl DemoObject {
     pub(super) fn bytes(&self) -> Vec<u8> {
         object::write(self.defines, self.refers)
     }
 }
 
 /// An archive of LLVM or of rocMLIR.
-pub(super) struct Archive {
+pub(super) struct DemoArchive {
     pub(super) dir: &'static str,
     pub(super) name: &'static str,
-    pub(super) objects: &'static [Object],
+    pub(super) objects: &'static [DemoObject],
 }
 
-impl Archive {
+impl DemoArchive {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let members: Vec<(&str, Vec<u8>, &[&str])> = self
             .objects
@@ -42,102 +42,105 @@ const ROCK: &str = "build/lib";
 pub(super) const LIST: &str = "librockcompiler_deps.cmake";
 
 /// The library's own object, which is outside of the archives.
-pub(super) const LIBRARY: Object =
-    Object { name: "miopen.o", defines: &["miopenCompileKernel"], refers: &["mlirRockCompile"] };
+pub(super) const LIBRARY: DemoObject = DemoObject {
+    name: "miopen.o",
+    defines: &["miopenCompileKernel"],
+    refers: &["mlirRockCompile"],
+};
 
 /// All archives, in the order of their names.
-pub(super) const ARCHIVES: &[Archive] = &[
-    Archive {
+pub(super) const ARCHIVES: &[DemoArchive] = &[
+    DemoArchive {
         dir: LLVM,
         name: "LLVMAMDGPUCodeGen",
         objects: &[
-            Object {
+            DemoObject {
                 name: "AMDGPUTargetMachine.cpp.o",
                 defines: &["LLVMInitializeAMDGPUTarget"],
                 refers: &["llvmRegisterTarget", "llvmAMDGPUInstructions"],
             },
-            Object {
+            DemoObject {
                 name: "AMDGPUInstrInfo.cpp.o",
                 defines: &["llvmAMDGPUInstructions"],
                 refers: &["llvmReport"],
             },
         ],
     },
-    Archive {
+    DemoArchive {
         dir: LLVM,
         name: "LLVMAMDGPUInfo",
-        objects: &[Object {
+        objects: &[DemoObject {
             name: "AMDGPUTargetInfo.cpp.o",
             defines: &["LLVMInitializeAMDGPUTargetInfo"],
             refers: &["llvmRegisterTarget"],
         }],
     },
-    Archive {
+    DemoArchive {
         dir: LLVM,
         name: "LLVMSupport",
         objects: &[
-            Object {
+            DemoObject {
                 name: "TargetRegistry.cpp.o",
                 defines: &["llvmRegisterTarget"],
                 refers: &["llvmReport"],
             },
-            Object { name: "ErrorHandling.cpp.o", defines: &["llvmReport"], refers: &[] },
+            DemoObject { name: "ErrorHandling.cpp.o", defines: &["llvmReport"], refers: &[] },
         ],
     },
-    Archive {
+    DemoArchive {
         dir: LLVM,
         name: "LLVMX86AsmParser",
-        objects: &[Object {
+        objects: &[DemoObject {
             name: "X86AsmParser.cpp.o",
             defines: &["LLVMInitializeX86AsmParser"],
             refers: &["llvmRegisterTarget", "llvmX86Registers"],
         }],
     },
-    Archive {
+    DemoArchive {
         dir: LLVM,
         name: "LLVMX86CodeGen",
         objects: &[
-            Object {
+            DemoObject {
                 name: "X86TargetMachine.cpp.o",
                 defines: &["LLVMInitializeX86Target"],
                 refers: &["llvmRegisterTarget", "llvmX86Registers"],
             },
-            Object {
+            DemoObject {
                 name: "X86AsmPrinter.cpp.o",
                 defines: &["LLVMInitializeX86AsmPrinter"],
                 refers: &["llvmRegisterTarget", "llvmX86Print"],
             },
         ],
     },
-    Archive {
+    DemoArchive {
         dir: LLVM,
         name: "LLVMX86Desc",
         objects: &[
-            Object {
+            DemoObject {
                 name: "X86MCTargetDesc.cpp.o",
                 defines: &["LLVMInitializeX86TargetMC", "llvmX86Registers"],
                 refers: &["LLVMInitializeX86TargetInfo", "llvmReport"],
             },
-            Object {
+            DemoObject {
                 name: "X86ATTInstPrinter.cpp.o",
                 defines: &["llvmX86Print"],
                 refers: &["llvmX86Registers"],
             },
         ],
     },
-    Archive {
+    DemoArchive {
         dir: LLVM,
         name: "LLVMX86Info",
-        objects: &[Object {
+        objects: &[DemoObject {
             name: "X86TargetInfo.cpp.o",
             defines: &["LLVMInitializeX86TargetInfo"],
             refers: &["llvmRegisterTarget"],
         }],
     },
-    Archive {
+    DemoArchive {
         dir: ROCK,
         name: "MLIRRockThin",
-        objects: &[Object {
+        objects: &[DemoObject {
             name: "rocmlir-lib.cpp.o",
             defines: &["mlirRockCompile"],
             // The names that `InitializeNativeTarget` calls, and the linker.
@@ -149,10 +152,10 @@ pub(super) const ARCHIVES: &[Archive] = &[
             ],
         }],
     },
-    Archive {
+    DemoArchive {
         dir: LLVM,
         name: "lldELF",
-        objects: &[Object {
+        objects: &[DemoObject {
             name: "Driver.cpp.o",
             defines: &["lldELFLink"],
             // The names that `InitializeAllTargets` and similar functions call.

@@ -10,7 +10,7 @@ use crate::bind::{Abort, RootBinding};
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::order::Arrange as _;
-use crate::policy::Host;
+use crate::policy::HostEntry;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::versions::{Stop, VersionDefect};
 use crate::resolve::{Closure, Edge, Fatal, FoundBy, ROOT};
@@ -22,7 +22,7 @@ pub fn diagnosis(
     open: &Undefined,
     explanations: Explanations<'_>,
 ) -> Diagnosis {
-    let mut maker = Maker {
+    let mut maker = DiagnosisBuilder {
         source,
         missing: BTreeMap::new(),
         undefined: Vec::new(),
@@ -83,7 +83,7 @@ pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, 
     })
 }
 
-struct Maker<'a> {
+struct DiagnosisBuilder<'a> {
     source: DiagnosisInput<'a>,
     missing: BTreeMap<(FileId, StrId), MissingLibrary>,
     undefined: Vec<(SymbolKey, UndefinedSymbol)>,
@@ -93,7 +93,7 @@ struct Maker<'a> {
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
     /// By symbol: the missing library and the version index of the reference. The first entry for a
     /// symbol counts.
-    explained: Vec<(SymbolKey, Explained)>,
+    explained: Vec<(SymbolKey, ExplainedReference)>,
     /// By symbol: index of the host program in the policy.
     assumed: Vec<(SymbolKey, usize)>,
     /// By symbol: the library that the system provides.
@@ -109,7 +109,7 @@ struct Maker<'a> {
 
 /// The object that needs a missing library, the name by which it needs the library, and the version
 /// index of the reference.
-type Explained = ((FileId, StrId), u16);
+type ExplainedReference = ((FileId, StrId), u16);
 
 /// Keeps the first entry of each symbol, and sorts the entries by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
@@ -120,7 +120,7 @@ fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
     list.dedup_by_key(|(key, _)| *key);
 }
 
-impl Maker<'_> {
+impl DiagnosisBuilder<'_> {
     fn text(&self, id: StrId) -> Vec<u8> {
         self.source.strings.text(id).to_vec()
     }
@@ -354,7 +354,7 @@ impl Maker<'_> {
         let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
         let hosts = self.source.hosts;
         // Several policies may have an entry for the same host.
-        let first = |host: &Host| hosts.iter().position(|other| other.name == host.name);
+        let first = |host: &HostEntry| hosts.iter().position(|other| other.name == host.name);
         let firsts: Vec<Option<usize>> = hosts.iter().map(first).collect();
         let open = |key: &SymbolKey| self.undefined_at.contains_key(key) || self.is_explained(*key);
         let symbols = self.assumed.iter().filter(|(key, _)| !open(key));

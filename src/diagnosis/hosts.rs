@@ -6,14 +6,14 @@ use super::DiagnosisInput;
 use crate::facts::plugins::is_plugin;
 use crate::format::elf::Role;
 use crate::id::{FastMap, FileId};
-use crate::policy::{Host, Pattern};
+use crate::policy::{HostEntry, Pattern};
 use crate::resolve::Closure;
 use crate::text::last_part;
 use std::rc::Rc;
 
 /// Finds the host programs of plugins. A file is compared with the plugins of a host only if the
 /// host provides an undefined name or a missing library of it.
-pub(super) struct Hosts<'a> {
+pub(super) struct HostFinder<'a> {
     source: DiagnosisInput<'a>,
     /// True for a plugin of a host: by file and index in `DiagnosisInput::hosts`.
     known: FastMap<(FileId, usize), bool>,
@@ -71,7 +71,7 @@ impl<'a> Shape<'a> {
 }
 
 impl<'a> Patterns<'a> {
-    pub(super) fn new(hosts: &'a [Host]) -> Self {
+    pub(super) fn new(hosts: &'a [HostEntry]) -> Self {
         let hosts = hosts.iter().enumerate();
         let all = hosts.flat_map(|(at, host)| host.symbols.iter().map(move |p| (at, p)));
         let all: Vec<(usize, &Pattern)> = all.collect();
@@ -98,7 +98,7 @@ impl<'a> Patterns<'a> {
     }
 }
 
-impl<'a> Hosts<'a> {
+impl<'a> HostFinder<'a> {
     pub(super) fn new(source: DiagnosisInput<'a>, patterns: &'a Patterns<'a>) -> Self {
         let (known, provided) = (FastMap::default(), FastMap::default());
         Self { source, known, provided, patterns }
@@ -138,7 +138,7 @@ impl<'a> Hosts<'a> {
         library: &[u8],
     ) -> Option<usize> {
         let root = closure.root.file;
-        let named = |host: &Host| {
+        let named = |host: &HostEntry| {
             let mut paths = host.loads.iter().map(|path| last_part(path.as_bytes()));
             !host.symbols.is_empty() && paths.any(|name| name == library)
         };

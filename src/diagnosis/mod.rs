@@ -22,7 +22,7 @@ use crate::facts::providers::Providers;
 use crate::format::elf::{Object, SymbolIndex, Target};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::package::Prefixes;
-use crate::policy::{Host, Policy};
+use crate::policy::{HostEntry, Policy};
 use crate::resolve::loader::Loaders;
 use crate::resolve::{Chain, Closure, Edge, ROOT};
 use std::collections::BTreeSet;
@@ -164,7 +164,7 @@ pub struct DiagnosisInput<'a> {
     /// The prefixes of the files.
     pub prefixes: &'a Prefixes,
     /// `[[host]]` entries of the policy.
-    pub hosts: &'a [Host],
+    pub hosts: &'a [HostEntry],
 }
 
 /// A library that an object needs and the search does not find.
@@ -248,7 +248,7 @@ impl HostLibraries {
             return Self(out);
         }
         let patterns = hosts::Patterns::new(&[]);
-        let mut hosts = hosts::Hosts::new(source, &patterns);
+        let mut hosts = hosts::HostFinder::new(source, &patterns);
         for closure in &source.closures.roots {
             for (file, edge) in builder::missing_edges(closure) {
                 let name = source.strings.text(edge.name);
@@ -280,11 +280,11 @@ pub fn chain(closures: &crate::resolve::entry_points::Closures, site: Site) -> C
 }
 
 /// The first entry point that loads each file, indexed by file.
-pub struct FirstLoader(Vec<Option<Loaded>>);
+pub struct FirstLoader(Vec<Option<FirstLoad>>);
 
 /// A file under the first entry point that loads it.
 #[derive(Clone, Copy)]
-pub struct Loaded {
+pub struct FirstLoad {
     /// The entry point.
     pub root: RootId,
     /// The first module of the file.
@@ -296,7 +296,7 @@ pub struct Loaded {
 impl FirstLoader {
     /// Finds the first entry point of each file, in the order of the closures.
     pub fn new(closures: &crate::resolve::entry_points::Closures) -> Self {
-        let mut out: Vec<Option<Loaded>> = Vec::new();
+        let mut out: Vec<Option<FirstLoad>> = Vec::new();
         for (root, closure) in closures.roots.entries() {
             let files = closure.modules().filter_map(|(id, module)| Some((id, module.file?)));
             for (module, file) in files {
@@ -305,7 +305,7 @@ impl FirstLoader {
                 }
                 match &mut out[file.index()] {
                     Some(loaded) => loaded.is_twice |= loaded.root == root,
-                    none => *none = Some(Loaded { root, module, is_twice: false }),
+                    none => *none = Some(FirstLoad { root, module, is_twice: false }),
                 }
             }
         }
@@ -318,7 +318,7 @@ impl FirstLoader {
     }
 
     /// The first entry point that loads `file`, and the file's module there.
-    pub fn loaded(&self, file: FileId) -> Option<Loaded> {
+    pub fn loaded(&self, file: FileId) -> Option<FirstLoad> {
         self.0.get(file.index()).copied().flatten()
     }
 }

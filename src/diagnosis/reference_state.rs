@@ -5,9 +5,9 @@
 //! merges equal facts.
 
 use super::candidates::CandidateAnswer;
-use super::hosts::{Hosts, Patterns};
+use super::hosts::{HostFinder, Patterns};
 use super::{DiagnosisInput, Explanations, object_of, stem};
-use crate::bind::{Report, RootBinding};
+use crate::bind::{RelocationMessage, RootBinding};
 use crate::format::archive::RequestedNames;
 use crate::format::elf::{NeedKind, Object, SymbolIndex, hash};
 use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
@@ -41,7 +41,7 @@ const ALL_VERSIONED: [&[u8]; 18] = [
 
 /// One undefined reference.
 #[derive(Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct UndefinedReference {
     pub(super) module: ModuleId,
     pub(super) symbol: SymbolIndex,
     /// Version index.
@@ -54,7 +54,7 @@ pub(super) struct Open {
 
 /// The undefined references, in the order of the entry points. An entry point is omitted if binding
 /// reported nothing for it. A list is empty if binding reported only other defects.
-pub struct Undefined(Vec<(RootId, Vec<Open>)>);
+pub struct Undefined(Vec<(RootId, Vec<UndefinedReference>)>);
 
 /// The state of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +126,7 @@ impl Undefined {
         let share = roots.len() / (2 * rayon::current_num_threads()) + 1;
         let parts = roots.into_par_iter().with_min_len(share);
         let of_each = parts.map_init(
-            || Hosts::new(source, &patterns),
+            || HostFinder::new(source, &patterns),
             |hosts, root| {
                 let closure = &source.closures.roots[root];
                 (root, open(source, hosts, closure, &source.bindings[root.index()]))
@@ -136,7 +136,7 @@ impl Undefined {
     }
 
     /// The references of each entry point.
-    pub(super) fn lists(&self) -> impl Iterator<Item = (RootId, &[Open])> {
+    pub(super) fn lists(&self) -> impl Iterator<Item = (RootId, &[UndefinedReference])> {
         self.0.iter().map(|(root, list)| (*root, list.as_slice()))
     }
 
@@ -176,7 +176,7 @@ impl Undefined {
             let closure = &source.closures.roots[*root];
             let explainer = Explainer { source, closure, explanations, stubs: OnceCell::new() };
             for open in list {
-                let Open { module, symbol, version, at_load, host } = *open;
+                let UndefinedReference { module, symbol, version, at_load, host } = *open;
                 let Some(object) = object_of(source.view, closure, module) else { continue };
                 let Some(file) = closure.module(module).file else { continue };
                 let state = match (host, explanations.inferred.of(closure)) {
@@ -210,7 +210,7 @@ impl Undefined {
     /// True if an entry point or its given host has missing or provided libraries, and the entry
     /// point has an unversioned reference that no `[[host]]` entry provides.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
-        let is_plain = |root: RootId, open: &Open| {
+        let is_plain = |root: RootId, open: &UndefinedReference| {
             let closure = &source.closures.roots[root];
             let object = object_of(source.view, closure, open.module);
             object.is_some_and(|object| object.versions.entry(open.version).is_none())
@@ -230,23 +230,25 @@ impl Undefined {
 
 fn open<'a>(
     source: DiagnosisInput<'a>,
-    hosts: &mut Hosts<'a>,
+    hosts: &mut HostFinder<'a>,
     closure: &Closure,
     binding: &RootBinding,
-) -> Vec<Open> {
+) -> Vec<UndefinedReference> {
     let mut out = Vec::with_capacity(binding.reports.iter().map(|(_, list)| list.len()).sum());
     for (module, reports) in &binding.reports {
         let Some(object) = object_of(source.view, closure, *module) else { continue };
         let Some(file) = closure.module(*module).file else { continue };
         for report in reports {
-            let Report::Undefined { symbol, version, at_load, .. } = *report else { continue };
+            let RelocationMessage::Undefined { symbol, version, at_load, .. } = *report else {
+                continue;
+            };
             // A reference with a version names the library that should define it, so a host program
             // does not.
             let host = match object.versions.entry(version) {
                 None => hosts.provider(closure, file, object.symbol_name(symbol)),
                 Some(_) => None,
             };
-            out.push(Open { module: *module, symbol, version, at_load, host });
+            out.push(UndefinedReference { module: *module, symbol, version, at_load, host });
         }
     }
     out
@@ -264,7 +266,12 @@ struct Explainer<'a, 'p> {
 impl Explainer<'_, '_> {
     /// The state of a reference; `None` if the system provides the library that should define its
     /// version.
-    fn state(&self, file: FileId, object: &Object, open: &Open) -> Option<ReferenceState> {
+    fn state(
+        &self,
+        file: FileId,
+        object: &Object,
+        open: &UndefinedReference,
+    ) -> Option<ReferenceState> {
         let entry = object.versions.entry(open.version);
         let library = entry.and_then(|e| e.file).map(|s| object.str(s));
         let explains = match library {

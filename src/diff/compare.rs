@@ -4,23 +4,25 @@
 use super::Difference;
 use super::fresh::{Audited, audited, consequences_apart};
 use super::names;
-use super::pairs::{Pairs, pairs};
+use super::pairs::{FilePairs, pairs};
 use super::search_paths;
-use super::sides::{Judge, Side, below, file_names, is_library, soname, stem};
+use super::sides::{PolicyDecisions, Side, below, file_names, is_library, soname, stem};
 use super::symbols::{self, Change, Changes};
-use super::undecided::{Question, questions};
+use super::undecided::{UndecidedComparison, questions};
 use super::users::Users;
-use super::words::{CHANGED, GONE, Words, directory, evidence, message_of, symbols_of, user};
+use super::words::{
+    CHANGED, GONE, SymbolPhrases, directory, evidence, message_of, symbols_of, user,
+};
 use super::worse::report;
 use crate::catalogue::Level;
-use crate::finding::{Evidence, EvidenceKind, Finding as Fact};
+use crate::finding::{Evidence, EvidenceKind, Finding};
 use crate::format::gpu::TargetId;
-use crate::gpu::compat::{Offer, Profile, serves};
+use crate::gpu::compat::{Profile, TargetCode, serves};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::package::Located;
 use crate::parallel;
-use crate::report::model::{Export, File, Finding};
+use crate::report::model::{Export, File, ReportFinding};
 use crate::rules;
 use crate::text::show;
 use crate::triage::fingerprint_of;
@@ -39,7 +41,7 @@ pub fn compare(
     old: &Side<'_>,
     new: &Side<'_>,
     against: &[Side<'_>],
-    judge: &Judge<'_>,
+    judge: &PolicyDecisions<'_>,
 ) -> Difference {
     let pairs = pairs(old, new);
     let mut comparison = Comparison {
@@ -63,7 +65,7 @@ pub fn compare(
     let same_files = same_files(&pairs, &comparison.changed, [&fixed, &fresh]);
     findings.extend(fresh);
     let questions = questions([old, new], against, &apart, &comparison.damaged);
-    findings.extend(questions.iter().filter_map(Question::finding));
+    findings.extend(questions.iter().filter_map(UndecidedComparison::finding));
     findings.arrange_by(|a, b| {
         (a.full_path(), &a.rule, &a.fingerprint).cmp(&(b.full_path(), &b.rule, &b.fingerprint))
     });
@@ -76,7 +78,7 @@ pub fn compare(
         same_files,
         waived: comparison.waived,
         is_any_gone: comparison.is_any_gone,
-        undecided: questions.iter().map(Question::line).collect(),
+        undecided: questions.iter().map(UndecidedComparison::line).collect(),
     }
 }
 
@@ -84,14 +86,14 @@ struct Comparison<'a, 's> {
     old: &'a Side<'s>,
     new: &'a Side<'s>,
     against: &'a [Side<'s>],
-    judge: &'a Judge<'a>,
+    judge: &'a PolicyDecisions<'a>,
     /// The users of symbols that are gone or changed.
     users: Users<'a>,
     /// Sonames and file names of the new side.
     names: FastSet<&'a [u8]>,
     /// The files of the new side and of `against` that need a library, by its name.
     needers: FastMap<&'a [u8], Vec<&'a Path>>,
-    findings: Vec<Finding>,
+    findings: Vec<ReportFinding>,
     /// New files whose comparison found a difference, waived or not, or could not be made.
     changed: FastSet<&'a Path>,
     /// Number of findings that a waiver accepts.
@@ -102,7 +104,7 @@ struct Comparison<'a, 's> {
 }
 
 impl<'a> Comparison<'a, '_> {
-    fn run(&mut self, pairs: &Pairs<'a>) {
+    fn run(&mut self, pairs: &FilePairs<'a>) {
         let changes: Vec<Changes> = parallel::map(&pairs.both, |(old, new)| self.changes(old, new));
         self.find_users(&changes);
         for file in &pairs.gone {
@@ -188,7 +190,7 @@ impl<'a> Comparison<'a, '_> {
 
     /// Adds a finding for each library that an old library loaded and its counterpart does not
     /// load, if files of `against` reached symbols of the loaded library through the old library.
-    fn dropped(&mut self, pairs: &Pairs<'a>) {
+    fn dropped(&mut self, pairs: &FilePairs<'a>) {
         let mut dropped: Vec<[&'a File; 3]> = Vec::new();
         for &(old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
             let needs = |file: &'a File| file.needed.iter().map(|need| &*need.name);
@@ -278,7 +280,7 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// Adds findings for lost names of files that still exist, and for lost links to directories.
-    fn lost_names(&mut self, pairs: &Pairs<'a>) {
+    fn lost_names(&mut self, pairs: &FilePairs<'a>) {
         let (old, new) = (self.old, self.new);
         let (before, now) = (names::Paths::of(old), names::Paths::of(new));
         let is_needed = |name: &[u8], but: &File| self.is_needed(name, &but.path);
@@ -302,7 +304,7 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    fn removed(&mut self, finding: Option<Finding>, users: BTreeSet<PathBuf>) {
+    fn removed(&mut self, finding: Option<ReportFinding>, users: BTreeSet<PathBuf>) {
         let Some(mut finding) = finding else { return };
         finding.evidence.extend(users.into_iter().map(user));
         self.findings.push(finding);
@@ -341,7 +343,7 @@ impl<'a> Comparison<'a, '_> {
         rule: &'static str,
         file: &File,
         pair: [&File; 2],
-        (changes, words): (&[Change], &Words),
+        (changes, words): (&[Change], &SymbolPhrases),
     ) {
         if changes.is_empty() {
             return;
@@ -418,11 +420,11 @@ impl<'a> Comparison<'a, '_> {
     /// target serves all processors of that target.
     fn targets(&mut self, old: &File, new: &File) {
         let id = |text: &String| TargetId::parse(text.as_bytes());
-        let now: Vec<Offer> = new
+        let now: Vec<TargetCode> = new
             .targets
             .iter()
             .filter_map(id)
-            .map(|target| Offer { target, compressed: true })
+            .map(|target| TargetCode { target, compressed: true })
             .collect();
         for target in old.targets.iter().filter_map(id) {
             if serves(&target, &now, Profile::Stock) {
@@ -444,8 +446,8 @@ impl<'a> Comparison<'a, '_> {
         rule: &'static str,
         file: &File,
         message: String,
-        fill: impl FnOnce(&mut Fact),
-    ) -> Option<Finding> {
+        fill: impl FnOnce(&mut Finding),
+    ) -> Option<ReportFinding> {
         self.finding_at(rule, located(file, &file.path), soname(file), message, fill)
     }
 
@@ -457,14 +459,14 @@ impl<'a> Comparison<'a, '_> {
         at: Located,
         subject: &[u8],
         message: String,
-        fill: impl FnOnce(&mut Fact),
-    ) -> Option<Finding> {
+        fill: impl FnOnce(&mut Finding),
+    ) -> Option<ReportFinding> {
         let rule = rules::find(rule)?;
         let level = (self.judge.level)(rule);
         if level == Level::Allow {
             return None;
         }
-        let mut fact = Fact::new(rule.id, Arc::new(at), message);
+        let mut fact = Finding::new(rule.id, Arc::new(at), message);
         fill(&mut fact);
         if (self.judge.waived)(&fact) {
             self.waived += 1;
@@ -477,19 +479,19 @@ impl<'a> Comparison<'a, '_> {
         fact.evidence =
             vec![Evidence { name: Some(name), reason, ..Evidence::new(EvidenceKind::Change) }];
         let cause = format!("finding:{fingerprint}").into();
-        Some(Finding { cause, ..Finding::of(*fact, level, fingerprint) })
+        Some(ReportFinding { cause, ..ReportFinding::of(*fact, level, fingerprint) })
     }
 }
 
 /// Number of new files without a difference from any counterpart: a new file may have several. A
 /// finding that only one side has is a difference too.
 fn same_files(
-    pairs: &Pairs<'_>,
+    pairs: &FilePairs<'_>,
     changed: &FastSet<&Path>,
-    [fixed, fresh]: [&[Finding]; 2],
+    [fixed, fresh]: [&[ReportFinding]; 2],
 ) -> usize {
-    let paths = |findings: &[Finding]| -> FastSet<PathBuf> {
-        findings.iter().map(Finding::full_path).collect()
+    let paths = |findings: &[ReportFinding]| -> FastSet<PathBuf> {
+        findings.iter().map(ReportFinding::full_path).collect()
     };
     let (before, now) = (paths(fixed), paths(fresh));
     let mut is_same: FastMap<&Path, bool> = FastMap::default();

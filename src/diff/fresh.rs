@@ -1,21 +1,21 @@
 //! Compares the findings of two audits: those that only the new side has, those that only the old
 //! side has, and the number of common ones. A rule that only one side ran is not compared.
 
-use super::pairs::Pairs;
+use super::pairs::FilePairs;
 use super::sides::Side;
 use crate::catalogue::Level;
 use crate::finding::EvidenceKind;
 use crate::id::{FastMap, FastSet};
-use crate::report::model::Finding;
+use crate::report::model::ReportFinding;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The findings of two audits, compared.
 pub(super) struct Audited {
     /// Findings of the new side alone.
-    pub(super) fresh: Vec<Finding>,
+    pub(super) fresh: Vec<ReportFinding>,
     /// Findings of the old side alone.
-    pub(super) fixed: Vec<Finding>,
+    pub(super) fixed: Vec<ReportFinding>,
     /// Number of findings that both sides have.
     pub(super) unchanged: usize,
     /// Rules that only the old side ran, and those that only the new side ran, if they have
@@ -25,16 +25,16 @@ pub(super) struct Audited {
 
 /// Compares the findings of two audits. A renamed file keeps its findings. `stale-waiver` is
 /// skipped: it is about the policy, not about the prefix.
-pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audited {
+pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> Audited {
     let ran = |side: &Side<'_>| -> FastSet<String> {
         side.report.rules.iter().map(|rule| rule.id.clone()).collect()
     };
     let (before, now) = (ran(old), ran(new));
-    let mut known: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Vec<&ReportFinding>> = BTreeMap::new();
     for finding in of_prefix(old) {
         known.entry(&finding.fingerprint).or_default().push(finding);
     }
-    let mut fresh: Vec<&Finding> = Vec::new();
+    let mut fresh: Vec<&ReportFinding> = Vec::new();
     let of_new = of_prefix(new);
     for finding in &of_new {
         if known.get_mut(&*finding.fingerprint).and_then(Vec::pop).is_none() {
@@ -43,7 +43,7 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audi
     }
     let counterpart: FastMap<&Path, &Path> =
         pairs.both.iter().map(|(old, new)| (&*new.path, &*old.path)).collect();
-    let mut left: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
+    let mut left: BTreeMap<_, Vec<&ReportFinding>> = BTreeMap::new();
     for finding in known.into_values().flatten() {
         left.entry(facts(finding, finding.full_path())).or_default().push(finding);
     }
@@ -53,8 +53,8 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audi
         left.get_mut(&facts(finding, before)).and_then(Vec::pop).is_none()
     });
     let unchanged = of_new.len() - fresh.len();
-    let fixed: Vec<&Finding> = left.into_values().flatten().collect();
-    let split = |all: Vec<&Finding>, ran: &FastSet<String>| {
+    let fixed: Vec<&ReportFinding> = left.into_values().flatten().collect();
+    let split = |all: Vec<&ReportFinding>, ran: &FastSet<String>| {
         let (both, alone): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|finding| ran.contains(&*finding.rule));
         let rules: std::collections::BTreeSet<String> =
@@ -66,14 +66,14 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audi
     Audited { fresh, fixed, unchanged, apart: [of_old, of_new] }
 }
 
-fn of_prefix<'a>(side: &Side<'a>) -> Vec<&'a Finding> {
+fn of_prefix<'a>(side: &Side<'a>) -> Vec<&'a ReportFinding> {
     side.report.findings.iter().filter(|finding| finding.rule != "stale-waiver").collect()
 }
 
-type Facts<'f> = (PathBuf, &'f str, [Option<&'f [u8]>; 6]);
+type FindingKey<'f> = (PathBuf, &'f str, [Option<&'f [u8]>; 6]);
 
-fn facts(finding: &Finding, path: PathBuf) -> Facts<'_> {
-    let Finding { rule, symbol, version, library, target, member, detail, .. } = finding;
+fn facts(finding: &ReportFinding, path: PathBuf) -> FindingKey<'_> {
+    let ReportFinding { rule, symbol, version, library, target, member, detail, .. } = finding;
     let keys = [symbol, version, library, target, member, detail].map(Option::as_deref);
     (path, rule, keys)
 }
@@ -81,7 +81,10 @@ fn facts(finding: &Finding, path: PathBuf) -> Facts<'_> {
 /// Removes a new finding about a missing library or an undefined symbol if a finding in `gone`
 /// explains it: one that names the same file and the same library or symbol, and has at least the
 /// same level.
-pub(super) fn consequences_apart(fresh: Vec<Finding>, gone: &[Finding]) -> Vec<Finding> {
+pub(super) fn consequences_apart(
+    fresh: Vec<ReportFinding>,
+    gone: &[ReportFinding],
+) -> Vec<ReportFinding> {
     let mut named: FastMap<(&Path, &[u8]), Level> = FastMap::default();
     for finding in gone {
         let of_library = matches!(&*finding.rule, "removed-library" | "changed-soname");
@@ -97,7 +100,7 @@ pub(super) fn consequences_apart(fresh: Vec<Finding>, gone: &[Finding]) -> Vec<F
             }
         }
     }
-    let follows = |finding: &Finding| {
+    let follows = |finding: &ReportFinding| {
         let name = match &*finding.rule {
             "missing-library" => finding.library.as_deref(),
             "undefined-symbol" => finding.symbol.as_deref(),

@@ -1,7 +1,7 @@
 //! A comparison for programs, by the schema `linkaudit.diff/1` (`docs/diff.schema.json`).
 
 use super::Difference;
-use crate::report::model::{Cause, Finding, RuleRun};
+use crate::report::model::{Cause, ReportFinding, RuleRun};
 use crate::text::json;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -17,8 +17,8 @@ struct Document<'a> {
     new: &'a str,
     rules: &'a [RuleRun],
     causes: &'a [Cause],
-    findings: &'a [Finding],
-    fixed: &'a [Finding],
+    findings: &'a [ReportFinding],
+    fixed: &'a [ReportFinding],
     added: &'a [String],
     unchanged: usize,
     waived: usize,

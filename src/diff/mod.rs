@@ -23,10 +23,10 @@ mod worse;
 pub use compare::compare;
 pub use human::render as human;
 pub use json::{SCHEMA, render as json};
-pub use sides::{Judge, Side, Symbols};
+pub use sides::{PolicyDecisions, Side, SideSymbols};
 
 use crate::report::Report;
-use crate::report::model::Finding;
+use crate::report::model::ReportFinding;
 
 /// The result of a comparison.
 pub struct Difference {
@@ -35,7 +35,7 @@ pub struct Difference {
     /// The new findings, as a report.
     pub worse: Report,
     /// Findings of the old side that the new side does not have.
-    pub fixed: Vec<Finding>,
+    pub fixed: Vec<ReportFinding>,
     /// Files of the new side without counterpart, by path.
     pub added: Vec<String>,
     /// Number of findings that both sides have.

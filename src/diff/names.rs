@@ -1,8 +1,8 @@
 //! Lost names of files that still exist. These are links to a file or to its directory, and the old
 //! name of a library that was renamed but keeps its soname.
 
-use super::pairs::{Pairs, without_numbers};
-use super::sides::{Link, Side, all_names, below_prefix, file_names, is_library};
+use super::pairs::{FilePairs, without_numbers};
+use super::sides::{PrefixLink, Side, all_names, below_prefix, file_names, is_library};
 use crate::id::{FastMap, FastSet};
 use crate::report::model::File;
 use crate::text::last_part;
@@ -50,7 +50,7 @@ impl LostName<'_> {
 /// in another directory. If the counterpart is of another release, its names replace those of the
 /// old release, as `clang-20` replaces `clang-19`.
 pub(super) fn lost<'a>(
-    pairs: &Pairs<'a>,
+    pairs: &FilePairs<'a>,
     [before, now]: [&Paths<'_, 'a>; 2],
     is_needed: impl Fn(&[u8], &File) -> bool,
 ) -> Vec<LostName<'a>> {
@@ -94,14 +94,14 @@ pub(super) fn lost<'a>(
 pub(super) fn lost_links<'s, 'a>(
     (old, new): (&'s Side<'a>, &Side<'a>),
     [before, now]: [&Paths<'_, 'a>; 2],
-) -> Vec<&'s Link<'a>> {
+) -> Vec<&'s PrefixLink<'a>> {
     if new.report.directory_links.is_none() {
         return Vec::new();
     }
     let (had_files, has_files) = (before.directories(), now.directories());
     let releases: FastSet<Vec<u8>> =
         new.links().iter().map(|link| without_numbers(&link.below)).collect();
-    let is_lost = |link: &&Link<'_>| {
+    let is_lost = |link: &&PrefixLink<'_>| {
         let target = &*link.target;
         let is_there =
             now.followed(link.below.clone()) != link.below || has_files.contains(&*link.below);

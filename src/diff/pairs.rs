@@ -25,10 +25,10 @@ const SHARED: usize = 60;
 const ENOUGH: usize = 5;
 
 /// The property that two files of a pair have in common; `None` for files that it cannot pair.
-type Key<'k> = dyn Fn(&File) -> Option<Vec<u8>> + 'k;
+type PairingKey<'k> = dyn Fn(&File) -> Option<Vec<u8>> + 'k;
 
 /// The files of two sides: pairs of an old file and its counterpart, and files without counterpart.
-pub(super) struct Pairs<'a> {
+pub(super) struct FilePairs<'a> {
     pub(super) both: Vec<(&'a File, &'a File)>,
     /// Old files without counterpart.
     pub(super) gone: Vec<&'a File>,
@@ -36,11 +36,11 @@ pub(super) struct Pairs<'a> {
     pub(super) added: Vec<&'a File>,
 }
 
-pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
+pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
     let mut left: Vec<&File> = old.own().collect();
     let mut right: Vec<&File> = new.own().collect();
     let mut both = Vec::new();
-    let exact: [&Key<'_>; 5] = [
+    let exact: [&PairingKey<'_>; 5] = [
         &|file| Some([&below(file), &b"\0"[..], soname(file)].concat()),
         &|file| is_library(file).then(|| soname(file).to_vec()),
         &|file| is_library(file).then(|| [last_part(&dir(file)), b"/", soname(file)].concat()),
@@ -51,7 +51,7 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
         take(&mut left, &mut right, key, &mut both);
     }
     by_links(&mut left, (new, &mut right), &mut both);
-    let similar: [&Key<'_>; 4] = [
+    let similar: [&PairingKey<'_>; 4] = [
         &|file| is_library(file).then(|| [&dir(file), &b"/"[..], stem(soname(file))].concat()),
         &|file| (!is_library(file)).then(|| name(file).to_vec()),
         &|file| Some(without_numbers(&below(file))),
@@ -62,7 +62,7 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
     }
     by_symbols((old, &mut left), (new, &mut right), &mut both);
     both.arrange_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-    Pairs { both, gone: left, added: right }
+    FilePairs { both, gone: left, added: right }
 }
 
 /// True if a letter follows the number that the digit at `at` belongs to: `sha1sum` and `sha256sum`
@@ -100,7 +100,7 @@ fn dir(file: &File) -> Vec<u8> {
 fn take<'a>(
     left: &mut Vec<&'a File>,
     right: &mut Vec<&'a File>,
-    key: &Key<'_>,
+    key: &PairingKey<'_>,
     both: &mut Vec<(&'a File, &'a File)>,
 ) {
     let index = |files: &[&File]| {

@@ -1,12 +1,12 @@
 //! One side of a comparison: a report with its files, and the symbols that they export and import.
 
 use crate::catalogue::Level;
-use crate::finding::Finding as Fact;
+use crate::finding::Finding;
 use crate::id::{FastMap, FastSet};
 use crate::order;
 use crate::package::without_hashes;
 use crate::report::Report;
-use crate::report::model::{AuditFacts, Export, Facts as _, File, Finding, Imports};
+use crate::report::model::{AuditFacts, Export, File, Imports, ReportFinding, StreamedFacts as _};
 use crate::rules::Rule;
 use crate::text::last_part;
 use std::borrow::Cow;
@@ -16,24 +16,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The decisions of a policy about findings.
-pub struct Judge<'a> {
+pub struct PolicyDecisions<'a> {
     /// The level of a rule.
     pub level: &'a (dyn Fn(&Rule) -> Level + Sync),
     /// True for a finding that a waiver accepts.
-    pub waived: &'a (dyn Fn(&Fact) -> bool + Sync),
+    pub waived: &'a (dyn Fn(&Finding) -> bool + Sync),
 }
 
 /// The exports and imports of the files of a report, by index in [`Report::files`]. Those of an
 /// audit are computed when they are compared, because all of them together can be larger than the
 /// rest of the report.
-pub enum Symbols<'a> {
+pub enum SideSymbols<'a> {
     /// Computed from the facts of an audit.
     Audit(AuditFacts<'a>),
     /// Read from a report.
     Report(&'a Report),
 }
 
-impl Symbols<'_> {
+impl SideSymbols<'_> {
     fn exports(&self, file: usize) -> Cow<'_, [Export<'_>]> {
         match self {
             Self::Audit(audit) => Cow::Owned(audit.exports(file)),
@@ -54,12 +54,12 @@ impl Symbols<'_> {
 
     /// A fast test that nearly all files of two releases pass: true if two files have the same
     /// exports in the same order. False also if one side is an audit and the other is a report.
-    fn same_exports(&self, file: usize, other: &Symbols<'_>, of_other: usize) -> bool {
+    fn same_exports(&self, file: usize, other: &SideSymbols<'_>, of_other: usize) -> bool {
         match (self, other) {
-            (Self::Audit(old), Symbols::Audit(new)) => {
+            (Self::Audit(old), SideSymbols::Audit(new)) => {
                 old.exports_in_order(file).eq(new.exports_in_order(of_other))
             }
-            (Self::Report(old), Symbols::Report(new)) => {
+            (Self::Report(old), SideSymbols::Report(new)) => {
                 old.files[file].exports == new.files[of_other].exports
             }
             _ => false,
@@ -73,16 +73,16 @@ pub struct Side<'a> {
     pub name: &'a str,
     /// Its report, with files.
     pub report: &'a Report,
-    symbols: Symbols<'a>,
+    symbols: SideSymbols<'a>,
     /// The indices of the files in the report.
     indices: FastMap<&'a Path, usize>,
     /// The first file of the prefix with each soname, or with this file name if it has no soname.
     by_soname: FastMap<&'a [u8], &'a File>,
-    links: Vec<Link<'a>>,
+    links: Vec<PrefixLink<'a>>,
 }
 
 /// A link in a prefix to a directory of the same prefix.
-pub(super) struct Link<'a> {
+pub(super) struct PrefixLink<'a> {
     pub(super) prefix: &'a Path,
     pub(super) path: &'a Path,
     /// The path below the prefix, without store hashes.
@@ -93,7 +93,7 @@ pub(super) struct Link<'a> {
 
 impl<'a> Side<'a> {
     /// A side with a report and the symbols of its files.
-    pub fn new(name: &'a str, report: &'a Report, symbols: Symbols<'a>) -> Self {
+    pub fn new(name: &'a str, report: &'a Report, symbols: SideSymbols<'a>) -> Self {
         let indices = report.files.iter().enumerate().map(|(at, file)| (&*file.path, at)).collect();
         let (by_soname, links) = (FastMap::default(), links(report));
         let mut side = Self { name, report, symbols, indices, by_soname, links };
@@ -117,7 +117,9 @@ impl<'a> Side<'a> {
 
     fn knows(&self, is_there: impl Fn(&File) -> bool) -> bool {
         let files = &self.report.files;
-        matches!(self.symbols, Symbols::Audit(_)) || files.is_empty() || files.iter().any(is_there)
+        matches!(self.symbols, SideSymbols::Audit(_))
+            || files.is_empty()
+            || files.iter().any(is_there)
     }
 
     /// The exports of a file of this side.
@@ -160,7 +162,7 @@ impl<'a> Side<'a> {
     }
 
     /// The links in a prefix to directories of the same prefix.
-    pub(super) fn links(&self) -> &[Link<'a>] {
+    pub(super) fn links(&self) -> &[PrefixLink<'a>] {
         &self.links
     }
 
@@ -191,7 +193,7 @@ impl<'a> Side<'a> {
     pub(super) fn damaged(&self) -> FastSet<PathBuf> {
         let rules = ["malformed", "unreadable"];
         let all = self.report.findings.iter().filter(|finding| rules.contains(&&*finding.rule));
-        all.map(Finding::full_path).collect()
+        all.map(ReportFinding::full_path).collect()
     }
 
     /// The number of needs that are not found, by file.
@@ -205,7 +207,7 @@ impl<'a> Side<'a> {
     }
 }
 
-fn links(report: &Report) -> Vec<Link<'_>> {
+fn links(report: &Report) -> Vec<PrefixLink<'_>> {
     let prefixes: BTreeSet<&Path> =
         order::set(report.files.iter().filter_map(|file| file.prefix.as_deref()));
     let split = |path: &Path| {
@@ -215,7 +217,7 @@ fn links(report: &Report) -> Vec<Link<'_>> {
     };
     let links = report.directory_links.iter().flatten().filter_map(|link| {
         let ((prefix, below), (of_target, target)) = (split(&link.path)?, split(&link.target)?);
-        (prefix == of_target).then(|| Link { prefix, path: &link.path, below, target })
+        (prefix == of_target).then(|| PrefixLink { prefix, path: &link.path, below, target })
     });
     links.collect()
 }

@@ -13,12 +13,12 @@ pub(super) struct Change {
     pub(super) name: Vec<u8>,
     pub(super) version: Option<Vec<u8>>,
     pub(super) reason: String,
-    kind: Kind,
+    kind: ChangeKind,
 }
 
 /// The kind of a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ChangeKind {
     /// The symbol is gone.
     Gone,
     /// The symbol has only other versions.
@@ -42,13 +42,13 @@ impl Change {
             name: export.name.to_vec(),
             version: export.version.as_deref().map(<[u8]>::to_vec),
             reason: "gone".to_owned(),
-            kind: Kind::Gone,
+            kind: ChangeKind::Gone,
         }
     }
 
     /// True if the symbol, or its version, is gone.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self.kind, Kind::Gone | Kind::Version | Kind::Unversioned { .. })
+        matches!(self.kind, ChangeKind::Gone | ChangeKind::Version | ChangeKind::Unversioned { .. })
     }
 
     /// True if the change breaks references with this version, or without a version if it is
@@ -57,12 +57,13 @@ impl Change {
         let is_same = |version| self.version.as_deref() == Some(version);
         let has_none = self.version.is_none();
         match (self.kind, version) {
-            (Kind::Binding, _) | (Kind::Unversioned { .. } | Kind::Version, None) => false,
-            (Kind::Gone | Kind::Data | Kind::Hidden, None) => true,
-            (Kind::Gone | Kind::Data, Some(version)) => has_none || is_same(version),
-            (Kind::Version, Some(version)) => is_same(version),
-            (Kind::Unversioned { defined }, Some(version)) => !defined && is_same(version),
-            (Kind::Hidden, Some(_)) => false,
+            (ChangeKind::Binding, _)
+            | (ChangeKind::Unversioned { .. } | ChangeKind::Version, None) => false,
+            (ChangeKind::Gone | ChangeKind::Data | ChangeKind::Hidden, None) => true,
+            (ChangeKind::Gone | ChangeKind::Data, Some(version)) => has_none || is_same(version),
+            (ChangeKind::Version, Some(version)) => is_same(version),
+            (ChangeKind::Unversioned { defined }, Some(version)) => !defined && is_same(version),
+            (ChangeKind::Hidden, Some(_)) => false,
         }
     }
 }
@@ -89,23 +90,23 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
             kind,
         };
         match now.get(&*export.name) {
-            None => out.gone.push(change((Kind::Gone, "gone".to_owned()))),
+            None => out.gone.push(change((ChangeKind::Gone, "gone".to_owned()))),
             Some(all) => {
                 let same = all.iter().find(|other| other.version == export.version);
                 let reason = match same {
                     Some(other) => data(export, other)
-                        .map(|reason| (Kind::Data, reason))
-                        .or_else(|| Some((Kind::Hidden, hidden(export, all)?)))
-                        .or_else(|| Some((Kind::Binding, binding(export, other)?))),
+                        .map(|reason| (ChangeKind::Data, reason))
+                        .or_else(|| Some((ChangeKind::Hidden, hidden(export, all)?)))
+                        .or_else(|| Some((ChangeKind::Binding, binding(export, other)?))),
                     None if all.iter().any(|other| other.version.is_none()) => {
                         let version = export.version.as_deref();
                         let defined = version.is_none_or(|name| versions_of_new.has(name));
-                        Some((Kind::Unversioned { defined }, versions(export, all)))
+                        Some((ChangeKind::Unversioned { defined }, versions(export, all)))
                     }
                     None if export.version.is_none() && hidden(export, all).is_some() => {
-                        Some((Kind::Hidden, versions(export, all)))
+                        Some((ChangeKind::Hidden, versions(export, all)))
                     }
-                    None => Some((Kind::Version, versions(export, all))),
+                    None => Some((ChangeKind::Version, versions(export, all))),
                 };
                 out.changed.extend(reason.map(change));
             }
@@ -165,7 +166,7 @@ impl Changes {
                 name: change.name.clone(),
                 version: change.version.clone(),
                 reason,
-                kind: Kind::Data,
+                kind: ChangeKind::Data,
             }));
             false
         });

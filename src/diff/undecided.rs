@@ -2,9 +2,9 @@
 
 use super::sides::Side;
 use crate::catalogue::Level;
-use crate::finding::Finding as Fact;
+use crate::finding::Finding;
 use crate::package::Located;
-use crate::report::model::Finding;
+use crate::report::model::ReportFinding;
 use crate::rules;
 use crate::text::show_path;
 use crate::triage::fingerprint_of;
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A comparison that could not be made.
-pub(super) struct Question {
+pub(super) struct UndecidedComparison {
     /// The side as typed, or a file.
     subject: PathBuf,
     why: String,
 }
 
-impl Question {
+impl UndecidedComparison {
     fn new(subject: impl Into<PathBuf>, why: impl Into<String>) -> Self {
         Self { subject: subject.into(), why: why.into() }
     }
@@ -38,14 +38,14 @@ impl Question {
     }
 
     /// The question as a finding of the rule `undecided`, so that every output shows it.
-    pub(super) fn finding(&self) -> Option<Finding> {
+    pub(super) fn finding(&self) -> Option<ReportFinding> {
         let rule = rules::find("undecided")?;
         let subject = Located { prefix: None, path: self.subject.clone() };
-        let mut fact = Fact::new(rule.id, Arc::new(subject), self.message());
+        let mut fact = Finding::new(rule.id, Arc::new(subject), self.message());
         fact.detail = Some(self.why.clone().into_bytes());
         let fingerprint = fingerprint_of(&fact);
         let cause = format!("finding:{fingerprint}").into();
-        Some(Finding { cause, ..Finding::of(*fact, Level::Error, fingerprint) })
+        Some(ReportFinding { cause, ..ReportFinding::of(*fact, Level::Error, fingerprint) })
     }
 }
 
@@ -57,27 +57,30 @@ pub(super) fn questions(
     against: &[Side<'_>],
     apart: &[Vec<String>; 2],
     damaged: &[&Path],
-) -> Vec<Question> {
+) -> Vec<UndecidedComparison> {
     let mut out = Vec::new();
     for side in against.iter().filter(|side| !side.has_exports() || !side.has_imports()) {
-        out.push(Question::new(side.name, "no symbols, users are not found (--facts)"));
+        out.push(UndecidedComparison::new(side.name, "no symbols, users are not found (--facts)"));
     }
     if new.has_exports() && !new.has_imports() {
-        out.push(Question::new(new.name, "no imports, users are not found (--facts)"));
+        out.push(UndecidedComparison::new(new.name, "no imports, users are not found (--facts)"));
     }
     for (side, rules) in [(new, &apart[0]), (old, &apart[1])] {
         if !rules.is_empty() {
             let why = format!("these rules did not run and are not compared: {}", rules.join(", "));
-            out.push(Question::new(side.name, why));
+            out.push(UndecidedComparison::new(side.name, why));
         }
     }
-    out.extend(damaged.iter().map(|path| Question::new(*path, "damaged, not compared")));
+    out.extend(damaged.iter().map(|path| UndecidedComparison::new(*path, "damaged, not compared")));
     for side in [old, new] {
         if !side.has_exports() {
-            out.push(Question::new(side.name, "no exports, symbols are not compared (--facts)"));
+            out.push(UndecidedComparison::new(
+                side.name,
+                "no exports, symbols are not compared (--facts)",
+            ));
         }
         if !side.report.complete {
-            out.push(Question::new(side.name, "some files were not read or decided"));
+            out.push(UndecidedComparison::new(side.name, "some files were not read or decided"));
         }
     }
     out

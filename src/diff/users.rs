@@ -89,7 +89,7 @@ impl<'a> Users<'a> {
 }
 
 /// A reference of a file to a symbol.
-struct Reference {
+struct SymbolReference {
     /// The index of the file in the environment.
     file: usize,
     version: Option<Vec<u8>>,
@@ -99,7 +99,7 @@ struct Reference {
 
 /// The libraries that a file loads, directly or not.
 #[derive(Default)]
-struct Loaded<'a> {
+struct LoadedLibraries<'a> {
     names: FastSet<&'a [u8]>,
     files: FastSet<usize>,
     /// True if a file is known for each of these names.
@@ -111,16 +111,16 @@ struct Environment<'a> {
     /// The files of the side, then those of another side, which satisfy needs that the side itself
     /// does not.
     files: Vec<&'a File>,
-    references: FastMap<Vec<u8>, Vec<Reference>>,
+    references: FastMap<Vec<u8>, Vec<SymbolReference>>,
     definers: FastMap<Vec<u8>, Vec<usize>>,
     /// The libraries that each file with references loads.
-    loaded: FastMap<usize, Loaded<'a>>,
+    loaded: FastMap<usize, LoadedLibraries<'a>>,
     /// The names of all libraries that the files need.
     needed: FastSet<&'a [u8]>,
 }
 
 /// The references of a file to the names in question, and the names among them that it defines.
-type OfFile = (Vec<(Vec<u8>, Reference)>, Vec<Vec<u8>>);
+type OfFile = (Vec<(Vec<u8>, SymbolReference)>, Vec<Vec<u8>>);
 
 impl<'a> Environment<'a> {
     fn new(side: &'a Side<'_>, others: &'a [File], names: &FastSet<&[u8]>) -> Self {
@@ -194,14 +194,14 @@ impl<'a> Environment<'a> {
     }
 
     /// True if a file loads the library, or another library that defines the symbol.
-    fn reaches(&self, change: &Change, reference: &Reference, library: &[u8]) -> bool {
+    fn reaches(&self, change: &Change, reference: &SymbolReference, library: &[u8]) -> bool {
         let loads = self.loaded.get(&reference.file);
         loads.is_some_and(|loaded| loaded.names.contains(library))
             || self.is_defined_beside(change, reference, library)
     }
 
     /// The references that a change in the library breaks.
-    fn broken(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &Reference> {
+    fn broken(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &SymbolReference> {
         let all = self.references.get(&change.name).into_iter().flatten();
         all.filter(move |reference| {
             let elsewhere = reference.library.as_deref().is_some_and(|of| of != library);
@@ -214,7 +214,12 @@ impl<'a> Environment<'a> {
 
     /// True if the file loads another library that defines the symbol. A reference with a version
     /// is bound to one library, so no other one counts.
-    fn is_defined_beside(&self, change: &Change, reference: &Reference, library: &[u8]) -> bool {
+    fn is_defined_beside(
+        &self,
+        change: &Change,
+        reference: &SymbolReference,
+        library: &[u8],
+    ) -> bool {
         let loaded = &self.loaded[&reference.file].files;
         let definers = self.definers.get(&change.name).into_iter().flatten();
         let is_other = |at: &usize| {
@@ -226,11 +231,15 @@ impl<'a> Environment<'a> {
 }
 
 /// The references of a file to `names`, without weak ones.
-fn references(side: &Side<'_>, at: usize, names: &FastSet<&[u8]>) -> Vec<(Vec<u8>, Reference)> {
+fn references(
+    side: &Side<'_>,
+    at: usize,
+    names: &FastSet<&[u8]>,
+) -> Vec<(Vec<u8>, SymbolReference)> {
     let mut out = Vec::new();
     for imports in side.imports(&side.report.files[at]).iter().filter(|imports| !imports.weak) {
         for name in imports.names.iter().filter(|name| names.contains(&*name.0)) {
-            let reference = Reference {
+            let reference = SymbolReference {
                 file: at,
                 version: imports.version.as_deref().map(<[u8]>::to_vec),
                 library: imports.library.as_deref().map(<[u8]>::to_vec),
@@ -259,8 +268,8 @@ fn loaded<'a>(
     files: &[&'a File],
     root: usize,
     by_name: &[FastMap<&'a [u8], Vec<usize>>],
-) -> Loaded<'a> {
-    let mut out = Loaded { is_whole: true, ..Loaded::default() };
+) -> LoadedLibraries<'a> {
+    let mut out = LoadedLibraries { is_whole: true, ..LoadedLibraries::default() };
     let mut open = vec![root];
     while let Some(at) = open.pop() {
         let file: &'a File = files[at];

@@ -5,28 +5,28 @@ use super::sides::below;
 use super::symbols::Change;
 use crate::finding::{Evidence, EvidenceKind};
 use crate::order::Arrange as _;
-use crate::report::model::{File, Finding};
+use crate::report::model::{File, ReportFinding};
 use crate::text::{last_part, show};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The words of a finding about symbols.
-pub(super) struct Words {
+pub(super) struct SymbolPhrases {
     pub(super) one: &'static str,
     pub(super) many: &'static str,
     pub(super) unused: &'static str,
     pub(super) used: &'static str,
 }
 
-pub(super) const GONE: Words = Words {
+pub(super) const GONE: SymbolPhrases = SymbolPhrases {
     one: "symbol gone",
     many: "symbols gone",
     unused: "none in use by the audited files",
     used: "in use",
 };
 
-pub(super) const CHANGED: Words = Words {
+pub(super) const CHANGED: SymbolPhrases = SymbolPhrases {
     one: "symbol changed",
     many: "symbols changed",
     unused: "no audited file depends on that",
@@ -80,7 +80,7 @@ pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
 
 /// Removes the symbols that [`symbols_of`] put at the end of a message: the output for people lists
 /// the symbols below the message.
-pub(super) fn without_symbols(finding: &mut Finding) {
+pub(super) fn without_symbols(finding: &mut ReportFinding) {
     let names_symbols =
         matches!(&*finding.rule, "removed-symbol" | "changed-symbol") && finding.detail.is_none();
     if let Some((text, _)) = finding.message.split_once(": ").filter(|_| names_symbols) {

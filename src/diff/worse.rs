@@ -1,17 +1,17 @@
 //! The new findings of a comparison as a report, so that every output can write them.
 
-use super::sides::{Judge, Side};
+use super::sides::{PolicyDecisions, Side};
 use crate::catalogue::Level;
 use crate::report::Report;
-use crate::report::model::{Finding, RuleRun};
+use crate::report::model::{ReportFinding, RuleRun};
 use crate::rules;
 
 /// The report of the new findings.
 pub(super) fn report(
     new: &Side<'_>,
-    findings: Vec<Finding>,
+    findings: Vec<ReportFinding>,
     complete: bool,
-    judge: &Judge<'_>,
+    judge: &PolicyDecisions<'_>,
 ) -> Report {
     let of_diff = rules::RULES.iter().filter(|rule| rule.is_of_diff());
     let enabled = of_diff.filter(|rule| (judge.level)(rule) != Level::Allow);

@@ -4,7 +4,7 @@
 use super::{Emission, Emitted};
 use crate::id::FastMap;
 use crate::report::markdown::{cell, code};
-use crate::report::model::{Cause, Finding};
+use crate::report::model::{Cause, ReportFinding};
 use crate::report::repair;
 use crate::text::show_path;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ const MOST: usize = 20;
 
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let report = emission.report;
-    let mut of_cause: FastMap<&str, Vec<&Finding>> = FastMap::default();
+    let mut of_cause: FastMap<&str, Vec<&ReportFinding>> = FastMap::default();
     for finding in &report.findings {
         of_cause.entry(&*finding.cause).or_default().push(finding);
     }
@@ -28,7 +28,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     Emitted { bytes: text.into_bytes(), ..Emitted::default() }
 }
 
-fn item(cause: &Cause, findings: &[&Finding], is_input: bool, out: &mut String) {
+fn item(cause: &Cause, findings: &[&ReportFinding], is_input: bool, out: &mut String) {
     let level = if is_input { "undecided" } else { cause.level.name() };
     let _ = writeln!(out, "- [ ] {level} `{}`: {}", cause.rule, cell(&cause.title));
     let mut known: Vec<String> = Vec::new();

@@ -16,11 +16,11 @@ const HEAD: &str = "\
 const OF_PROGRAMS: [&str; 3] = ["bin", "sbin", "libexec"];
 
 /// A file and the name under which it is installed.
-type Source<'a> = (&'a Path, &'a Path);
+type InstallSource<'a> = (&'a Path, &'a Path);
 
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
-    let mut by_directory: BTreeMap<&Path, BTreeSet<Source<'_>>> = BTreeMap::new();
+    let mut by_directory: BTreeMap<&Path, BTreeSet<InstallSource<'_>>> = BTreeMap::new();
     let fixes = emission.report.findings.iter().flat_map(|finding| &finding.fix);
     for fix in fixes.filter(|fix| fix.intent == FixKind::InstallFile) {
         let Some((directory, source)) = placed(fix) else { continue };
@@ -55,7 +55,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
 
 /// The directory below the prefix where a file belongs, the file that was found, and its new name.
 /// `None` if no file was found, or if the directory is not below the prefix.
-fn placed(fix: &Fix) -> Option<(&Path, Source<'_>)> {
+fn placed(fix: &Fix) -> Option<(&Path, InstallSource<'_>)> {
     let entry = Path::new(std::ffi::OsStr::from_bytes(fix.entry.as_deref()?));
     let from = fix.from.as_deref()?;
     // With an absolute destination, `install` would write outside of the prefix.

@@ -6,7 +6,7 @@ use super::Emitted;
 use super::policy_waivers::{pattern, string};
 use crate::order::Arrange as _;
 use crate::report::Report;
-use crate::report::model::Finding;
+use crate::report::model::ReportFinding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -25,7 +25,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
          remove the entry.\n# `linkaudit policy check` reports errors.\nschema = 1\n"
     );
     let mut seen = BTreeSet::new();
-    let mut groups: BTreeMap<(&str, &str), Vec<&Finding>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Vec<&ReportFinding>> = BTreeMap::new();
     // Findings about unread files are not waived: the files would stay unread.
     for finding in report.faults() {
         groups.entry((&finding.rule, &finding.cause)).or_default().push(finding);
@@ -49,7 +49,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
 }
 
 /// The entries for the findings of one rule and cause. The error is a name that cannot be written.
-fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, Vec<u8>> {
+fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<String>, Vec<u8>> {
     let mut paths: Vec<&Path> = findings.iter().map(|finding| &*finding.file.path).collect();
     paths.arrange();
     paths.dedup();
@@ -84,8 +84,8 @@ fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, 
 /// The glob for the names that `key` returns; `None` if a finding has no such name, or if one glob
 /// cannot hold the names: too many, or several and one with a comma.
 fn alternatives<'f>(
-    findings: &[&'f Finding],
-    key: impl Fn(&'f Finding) -> Option<&'f [u8]>,
+    findings: &[&'f ReportFinding],
+    key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,
 ) -> Result<Option<String>, Vec<u8>> {
     let names: Option<BTreeSet<&[u8]>> = findings.iter().map(|finding| key(finding)).collect();
     let Some(names) = names.filter(|names| names.len() <= MOST_NAMES) else { return Ok(None) };
@@ -101,8 +101,8 @@ fn alternatives<'f>(
 
 /// The value that all findings have in common; `None` if there is none.
 fn common<'f>(
-    findings: &[&'f Finding],
-    key: impl Fn(&'f Finding) -> Option<&'f [u8]>,
+    findings: &[&'f ReportFinding],
+    key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,
 ) -> Option<&'f [u8]> {
     let first = key(findings.first()?)?;
     findings.iter().all(|finding| key(finding) == Some(first)).then_some(first)

@@ -4,7 +4,7 @@
 
 use super::{Emission, Emitted};
 use crate::finding::NOT_LISTED;
-use crate::report::model::{File, Finding};
+use crate::report::model::{File, ReportFinding};
 use crate::text::show_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -45,11 +45,11 @@ impl Package<'_> {
 /// The packages of the findings, by prefix.
 pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     let mut out: BTreeMap<&Path, Package<'a>> = BTreeMap::new();
-    let is_extra = |finding: &Finding| {
+    let is_extra = |finding: &ReportFinding| {
         finding.rule == LISTED && finding.detail.as_deref() == Some(NOT_LISTED.as_bytes())
     };
-    let is_about = |finding: &&&'a Finding| RULES.contains(&&*finding.rule);
-    let findings: Vec<&'a Finding> = emission.report.findings.iter().collect();
+    let is_about = |finding: &&&'a ReportFinding| RULES.contains(&&*finding.rule);
+    let findings: Vec<&'a ReportFinding> = emission.report.findings.iter().collect();
     for finding in findings.iter().filter(is_about) {
         let (Some(prefix), Some(target)) = (finding.file.prefix.as_deref(), &finding.target) else {
             continue;

@@ -21,7 +21,7 @@ mod rebuild_order;
 pub use first_policy::first_policy;
 
 use crate::fix::fix_plan::FixPlan;
-use crate::report::Named;
+use crate::report::NamedFormat;
 use crate::report::model::Report;
 
 /// The input of an emitter.
@@ -70,7 +70,7 @@ pub struct Emitter {
     pub render: fn(&Emission<'_>) -> Emitted,
 }
 
-impl Named for Emitter {
+impl NamedFormat for Emitter {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -3,7 +3,7 @@
 //! with an empty reason is invalid: a person must state each reason.
 
 use super::{Emission, Emitted};
-use crate::report::model::Finding;
+use crate::report::model::ReportFinding;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -31,7 +31,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
 }
 
 /// The waiver of one finding. The error is a name that cannot be written.
-fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
+fn waiver(finding: &ReportFinding) -> Result<String, Vec<u8>> {
     let mut out = format!("[[waive]]\nrule = \"{}\"\n", finding.rule);
     let selectors = [
         ("path", Some(finding.file.path.as_os_str().as_bytes())),

@@ -5,13 +5,13 @@
 use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, PathState, ProbeBatch};
 use crate::format::Reading;
-use crate::format::archive::{self, Definition, RequestedNames};
+use crate::format::archive::{self, DefiningMember, RequestedNames};
 use crate::format::cross_check::{SecondReading, compare_archive, compare_elf};
 use crate::format::elf::{self, LoaderReaction, Target};
 use crate::format::gpu::{self, Depth, DeviceCode};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
-use crate::tree::{Errno, Handle, Kind, Node, Opened, Stat, Tree, is_answer};
+use crate::tree::{DirEntryKind, EntryType, Errno, Handle, Opened, Stat, Tree, is_answer};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ const PATH_MAX: usize = 4096;
 
 /// The answer to one need, computed by a worker.
 pub(super) enum FactAnswer {
-    Places(Places),
+    Places(ProbedPaths),
     Directory(Vec<u8>, Directory),
     Bytes(Vec<u8>, Result<Box<[u8]>, Errno>),
     /// `None` if the file could not be read again.
@@ -49,15 +49,15 @@ pub(super) enum Directory {
 }
 
 /// Probed paths, with the entries at these paths.
-pub(super) struct Places {
+pub(super) struct ProbedPaths {
     pub(super) paths: Vec<Vec<u8>>,
     pub(super) batch: Option<ProbeBatch>,
     /// The entries at the probed paths: fewer than `paths` if the search ended early.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<ProbedEntry>,
 }
 
 /// The entry at one path.
-pub(super) enum Found {
+pub(super) enum ProbedEntry {
     PathState(PathState),
     File(Stat, Box<Read>),
 }
@@ -73,17 +73,19 @@ fn first(
     corpus: &Corpus,
     paths: &[Vec<u8>],
     target: Option<Target>,
-) -> Vec<Found> {
+) -> Vec<ProbedEntry> {
     let mut out = Vec::new();
     for path in paths {
         // musl's loader opens a path without probing its directory first.
         let is_alone = paths.len() == 1 || target.is_none();
         let found = look(tree, reading, corpus, (path, is_alone));
         let passed = match &found {
-            Found::PathState(PathState::Failed(_) | PathState::OfProcess) => true,
-            Found::PathState(PathState::File(file)) => passed(&corpus.files[*file].content, target),
-            Found::File(_, read) => passed(&read.content, target),
-            Found::PathState(PathState::Directory | PathState::Special(_)) => false,
+            ProbedEntry::PathState(PathState::Failed(_) | PathState::OfProcess) => true,
+            ProbedEntry::PathState(PathState::File(file)) => {
+                passed(&corpus.files[*file].content, target)
+            }
+            ProbedEntry::File(_, read) => passed(&read.content, target),
+            ProbedEntry::PathState(PathState::Directory | PathState::Special(_)) => false,
         };
         out.push(found);
         if !passed {
@@ -99,13 +101,13 @@ fn look(
     reading: Reading,
     corpus: &Corpus,
     (text, is_alone): (&[u8], bool),
-) -> Found {
+) -> ProbedEntry {
     if let Some(place) = corpus.place(text) {
-        return Found::PathState(place);
+        return ProbedEntry::PathState(place);
     }
     // The loader opens a path with one system call, which rejects longer paths.
     if text.len() >= PATH_MAX {
-        return Found::PathState(PathState::Failed(Errno::NAMETOOLONG));
+        return ProbedEntry::PathState(PathState::Failed(Errno::NAMETOOLONG));
     }
     let dir = text.iter().rposition(|b| *b == b'/').map_or(&b""[..], |at| &text[..=at]);
     let in_process = !corpus.of_process.is_empty() && corpus.of_process.contains(dir);
@@ -114,26 +116,26 @@ fn look(
     // /proc and /dev, can still lead to a different file in each process.
     let is_asked = is_alone
         || [&b"/proc/"[..], b"/dev/"].iter().any(|top| text.starts_with(top))
-        || tree.node(&path) == Ok(Node::Link);
+        || tree.node(&path) == Ok(DirEntryKind::Link);
     if in_process || is_asked && tree.is_of_process(&path) {
-        return Found::PathState(PathState::OfProcess);
+        return ProbedEntry::PathState(PathState::OfProcess);
     }
-    if let Ok((Kind::File, stat)) = tree.look(&path)
+    if let Ok((EntryType::File, stat)) = tree.look(&path)
         && let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino))
     {
-        return Found::PathState(PathState::File(*file));
+        return ProbedEntry::PathState(PathState::File(*file));
     }
     match tree.open(&path) {
         Ok(Opened::File(handle)) => {
             let stat = handle.stat();
             match corpus.by_inode.get(&(stat.dev, stat.ino)) {
-                Some(file) => Found::PathState(PathState::File(*file)),
-                None => Found::File(stat, Box::new(read(&handle, reading))),
+                Some(file) => ProbedEntry::PathState(PathState::File(*file)),
+                None => ProbedEntry::File(stat, Box::new(read(&handle, reading))),
             }
         }
-        Ok(Opened::Directory) => Found::PathState(PathState::Directory),
-        Ok(Opened::Special(special)) => Found::PathState(PathState::Special(special)),
-        Err(errno) => Found::PathState(PathState::Failed(errno)),
+        Ok(Opened::Directory) => ProbedEntry::PathState(PathState::Directory),
+        Ok(Opened::Special(special)) => ProbedEntry::PathState(PathState::Special(special)),
+        Err(errno) => ProbedEntry::PathState(PathState::Failed(errno)),
     }
 }
 
@@ -152,7 +154,7 @@ pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: N
     match need {
         Need::First { paths, target, batch } => {
             let found = first(tree, reading, corpus, &paths, target);
-            FactAnswer::Places(Places { paths, batch, found })
+            FactAnswer::Places(ProbedPaths { paths, batch, found })
         }
         Need::Directory(path) => {
             let found = directory(tree, &path);
@@ -187,7 +189,7 @@ fn directory(tree: &dyn Tree, path: &[u8]) -> Directory {
     let path = as_path(path);
     match tree.kind(&path) {
         _ if tree.is_of_process(&path) => Directory::OfProcess,
-        Ok(Kind::Directory) => Directory::Here,
+        Ok(EntryType::Directory) => Directory::Here,
         Ok(_) => Directory::Absent,
         Err(errno) if is_answer(errno) || errno == Errno::ACCESS => Directory::Absent,
         Err(errno) => Directory::Unknown(errno),
@@ -225,7 +227,7 @@ pub(super) fn read_definitions(
     tree: &dyn Tree,
     facts: &FileFacts,
     names: &RequestedNames,
-) -> (Vec<Definition>, Vec<Defect>) {
+) -> (Vec<DefiningMember>, Vec<Defect>) {
     let mut defects = Vec::new();
     let handle = open(tree, facts);
     let found = handle.and_then(|handle| archive::definitions(&handle, names, &mut defects).ok());

@@ -3,22 +3,22 @@
 //! archives.
 
 use super::answer::{
-    Directory, FactAnswer, Found, Places, answer, as_path, read_definitions, read_device_code,
-    second,
+    Directory, FactAnswer, ProbedEntry, ProbedPaths, answer, as_path, read_definitions,
+    read_device_code, second,
 };
-use super::members::{self, Source};
+use super::members::{self, MemberSource};
 use super::read::Read;
-use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, PathState};
+use super::{Content, Corpus, CrossCheck, FileFacts, FileName, Need, PathState};
 use crate::format::Reading;
-use crate::format::archive::{Definition, RequestedNames};
+use crate::format::archive::{DefiningMember, RequestedNames};
 use crate::format::cross_check::SecondReading;
 use crate::format::elf::relocs::Relocations;
 use crate::format::gpu::{Depth, DeviceCode};
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::parallel;
-use crate::tree::walk::{Given, UnreadablePath, WalkedName, describe};
-use crate::tree::{Errno, Kind, Stat, Tree};
+use crate::tree::walk::{GivenPath, UnreadablePath, WalkedName, describe};
+use crate::tree::{EntryType, Errno, Stat, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Collector<'t> {
     tree: &'t dyn Tree,
     reading: Reading,
     /// Given paths whose directories are not in `allowed` yet.
-    given: Vec<&'t [Given]>,
+    given: Vec<&'t [GivenPath]>,
     /// Real paths of the directories below which members of thin archives are opened.
     allowed: Vec<PathBuf>,
     /// Names that later stages will look up in members of archives.
@@ -76,7 +76,7 @@ impl<'t> Collector<'t> {
     pub fn add_entries(
         &mut self,
         corpus: &mut Corpus,
-        given: &[Given],
+        given: &[GivenPath],
         entries: Vec<WalkedName<Read>>,
         audited: bool,
     ) {
@@ -107,7 +107,7 @@ impl<'t> Collector<'t> {
             let file = if let Some(file) = corpus.by_inode.get(&key) {
                 let place = place.unwrap_or_else(|_| path.clone());
                 if *corpus.files[*file].path != *place {
-                    corpus.files[*file].names.push(Name { path: place, is_link });
+                    corpus.files[*file].names.push(FileName { path: place, is_link });
                 }
                 *file
             } else {
@@ -156,7 +156,7 @@ impl<'t> Collector<'t> {
 
     /// Records the given paths: members of thin archives are opened only below given directories
     /// and beside given files.
-    pub fn let_open_below(&mut self, given: &'t [Given]) {
+    pub fn let_open_below(&mut self, given: &'t [GivenPath]) {
         self.given.push(given);
     }
 
@@ -170,7 +170,7 @@ impl<'t> Collector<'t> {
     fn allow(&mut self) {
         for given in std::mem::take(&mut self.given).into_iter().flatten() {
             let dir = match given.kind {
-                Ok(Kind::Directory) => self.tree.real_path(&given.path).ok(),
+                Ok(EntryType::Directory) => self.tree.real_path(&given.path).ok(),
                 Ok(_) => {
                     let path = self.real_path(&given.path, given.is_link).ok();
                     path.as_deref().and_then(Path::parent).map(Path::to_path_buf)
@@ -184,8 +184,8 @@ impl<'t> Collector<'t> {
     }
 
     /// Given directories with their real paths.
-    fn roots(&self, given: &[Given]) -> Vec<(PathBuf, PathBuf)> {
-        let dirs = given.iter().filter(|given| given.kind == Ok(Kind::Directory));
+    fn roots(&self, given: &[GivenPath]) -> Vec<(PathBuf, PathBuf)> {
+        let dirs = given.iter().filter(|given| given.kind == Ok(EntryType::Directory));
         dirs.filter_map(|dir| Some((dir.path.clone(), self.tree.real_path(&dir.path).ok()?)))
             .collect()
     }
@@ -198,7 +198,7 @@ impl<'t> Collector<'t> {
             self.allow();
             let (tree, Reading { index, names, .. }) = (self.tree, self.reading);
             let (allowed, asked) = (&*self.allowed, &*self.asked);
-            let source = Source { tree, allowed, index, names, asked };
+            let source = MemberSource { tree, allowed, index, names, asked };
             members::answer(source, corpus, &needs);
         }
         let answers = self.look_up(corpus, needs);
@@ -232,7 +232,7 @@ impl<'t> Collector<'t> {
         &self,
         corpus: &Corpus,
         names: &RequestedNames,
-    ) -> (ByFile<Definition>, ByFile<Defect>) {
+    ) -> (ByFile<DefiningMember>, ByFile<Defect>) {
         if names.is_empty() {
             return <_>::default();
         }
@@ -324,14 +324,18 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn put_places(&mut self, corpus: &mut Corpus, Places { paths, batch, found }: Places) {
+    fn put_places(
+        &mut self,
+        corpus: &mut Corpus,
+        ProbedPaths { paths, batch, found }: ProbedPaths,
+    ) {
         // If the search ended early, the remaining paths of the batch were not probed.
         let batch = batch.filter(|_| found.len() == paths.len());
         corpus.probe_batches.extend(batch);
         for (path, found) in paths.into_iter().zip(found) {
             let place = match found {
-                Found::PathState(place) => place,
-                Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
+                ProbedEntry::PathState(place) => place,
+                ProbedEntry::File(stat, read) => self.insert(corpus, &path, stat, *read),
             };
             if batch.is_none() || place != PathState::Failed(Errno::NOENT) {
                 corpus.places.insert(path.into(), place);
@@ -394,7 +398,7 @@ impl<'t> Collector<'t> {
 
     /// The names of a walk in the form of `FileFacts::path`: links are resolved, except those below
     /// a given directory.
-    pub fn placed(&mut self, given: &[Given], names: &[PathBuf]) -> Vec<PathBuf> {
+    pub fn placed(&mut self, given: &[GivenPath], names: &[PathBuf]) -> Vec<PathBuf> {
         let roots = self.roots(given);
         let place = |name: &PathBuf| {
             let inside = below(&roots, name).map_or_else(|| self.real_path(name, false), Ok);

@@ -3,8 +3,8 @@
 
 use super::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{
-    self, External, LinkFacts, Member, MemberKind, Members, Options, Ranges, Reader, Scratch,
-    Wanted,
+    self, External, LinkFacts, LinkFactsReader, Member, MemberKind, Members, Options, Ranges,
+    RelocationFilter, Scratch,
 };
 use crate::format::{Defect, Table};
 use crate::id::FileId;
@@ -35,7 +35,7 @@ thread_local! {
 
 /// The source of members, and the parts to read.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct MemberSource<'a> {
     pub(super) tree: &'a dyn Tree,
     /// Directories below which files of thin archives are opened.
     pub(super) allowed: &'a [PathBuf],
@@ -47,7 +47,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Answers all needs for members. It starts with the largest archive, which takes longest.
-pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
+pub(super) fn answer(source: MemberSource<'_>, corpus: &mut Corpus, needs: &[Need]) {
     let wanted = needs.iter().filter_map(|need| match need {
         Need::Members(file) if !corpus.members.contains_key(file) => Some(*file),
         _ => None,
@@ -116,15 +116,19 @@ impl<'a> LinkFile<'a> {
     }
 
     /// The facts of the file itself, a relocatable object; `None` if they cannot be read.
-    pub fn object(&self, wanted: Wanted<'_>) -> Option<LinkFacts> {
-        let read = |reader: &mut Reader<'_>| reader.object(&self.handle).ok().flatten();
-        RANGES.with_borrow_mut(|ranges| read(&mut Reader { wanted, ranges }))
+    pub fn object(&self, wanted: RelocationFilter<'_>) -> Option<LinkFacts> {
+        let read = |reader: &mut LinkFactsReader<'_>| reader.object(&self.handle).ok().flatten();
+        RANGES.with_borrow_mut(|ranges| read(&mut LinkFactsReader { wanted, ranges }))
     }
 
     /// The facts of a member of the archive; `None` if they cannot be read, or if the member is not
     /// a `MemberKind::Object`. The member was read before, so the file of a thin archive's member
     /// may be in any directory.
-    pub fn member(&self, of: (&Members, &Member), wanted: Wanted<'_>) -> Option<LinkFacts> {
+    pub fn member(
+        &self,
+        of: (&Members, &Member),
+        wanted: RelocationFilter<'_>,
+    ) -> Option<LinkFacts> {
         let (members, member) = of;
         if !matches!(member.kind, MemberKind::Object) {
             return None;
@@ -132,7 +136,7 @@ impl<'a> LinkFile<'a> {
         let anywhere = [PathBuf::from("/")];
         let open = |name: &[u8]| external(self.tree, &anywhere, &self.facts.path, name);
         RANGES.with_borrow_mut(|ranges| {
-            let mut reader = Reader { wanted, ranges };
+            let mut reader = LinkFactsReader { wanted, ranges };
             reader.member(&self.handle, member.offset, members.thin, &open).ok().flatten()
         })
     }
@@ -147,8 +151,8 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
 }
 
 /// Reads the members of `facts`; `None` if the file cannot be read again.
-fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
-    let Source { tree, allowed, index, .. } = source;
+fn read(source: MemberSource<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
+    let MemberSource { tree, allowed, index, .. } = source;
     let handle = open(tree, facts)?;
     let open = |name: &[u8]| external(tree, allowed, &facts.path, name);
     // Only audited archives have their index checked.

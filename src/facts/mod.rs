@@ -19,11 +19,11 @@ pub use view::{Edits, View};
 
 use crate::format::Defect;
 use crate::format::archive::Archive;
-use crate::format::cross_check::Difference;
+use crate::format::cross_check::ReadingDifference;
 use crate::format::elf::{Foreign, Ident, LoaderReaction, Object, Tables, Target};
 use crate::id::{FileId, StrId};
 use crate::package::PackageId;
-use crate::tree::{Origin, Stat};
+use crate::tree::{FileOrigin, Stat};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct FileFacts {
     /// dependency.
     pub typed: Arc<Path>,
     /// Other names that the walk found.
-    pub names: Vec<Name>,
+    pub names: Vec<FileName>,
     /// Identity, size and times.
     pub stat: Stat,
     /// True if it is below a path to audit.
@@ -58,12 +58,12 @@ pub struct FileFacts {
     /// instead.
     pub package: Option<Arc<PackageId>>,
     /// The layer that the file is in, if the system has stages.
-    pub origin: Option<Origin>,
+    pub origin: Option<FileOrigin>,
 }
 
 /// A further name of a file.
 #[derive(Debug)]
-pub struct Name {
+pub struct FileName {
     /// The name, in the form of `FileFacts::path`.
     pub path: PathBuf,
     /// True for a symbolic link to the file, false for a hard link.
@@ -127,7 +127,7 @@ pub struct CrossCheck {
     /// Number of files that second readers read.
     pub read: usize,
     /// The differences between the two readings, in the order of the files.
-    pub differences: Vec<(FileId, Difference)>,
+    pub differences: Vec<(FileId, ReadingDifference)>,
     /// Number of files that were not compared, by reason.
     pub gave_up: BTreeMap<&'static str, usize>,
 }

@@ -6,13 +6,18 @@ use super::{FileFacts, Need};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{EVERY_VERSION, Object, Role, hash};
 use crate::id::FileId;
-use crate::policy::Host;
+use crate::policy::HostEntry;
 use std::path::Path;
 
 /// True if the file is a plugin of `host`; `below` is its path below the prefix. Its exported names
 /// are checked only if the path does not decide. That requires the object's tables: if the object
 /// was read without them, the error is the need for them.
-pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> Result<bool, Need> {
+pub fn is_plugin(
+    host: &HostEntry,
+    file: FileId,
+    facts: &FileFacts,
+    below: &Path,
+) -> Result<bool, Need> {
     let Some(object) = facts.object().filter(|object| can_be_plugin(object)) else {
         return Ok(false);
     };

@@ -2,7 +2,7 @@
 //! the hashes in each file's GNU hash table finds all of them. `collect` searches the archives.
 
 use super::{Content, Corpus};
-use crate::format::archive::{Definition, RequestedNames};
+use crate::format::archive::{DefiningMember, RequestedNames};
 use crate::format::elf::{SymbolIndex, Tables, Target};
 use crate::id::{FastMap, FileId};
 use crate::parallel;
@@ -51,7 +51,7 @@ impl Providers {
     pub fn find(
         corpus: &Corpus,
         names: &RequestedNames,
-        archives: Vec<(FileId, Vec<Definition>)>,
+        archives: Vec<(FileId, Vec<DefiningMember>)>,
     ) -> Self {
         let mut out = Self::default();
         if names.is_empty() {

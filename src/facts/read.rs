@@ -7,7 +7,7 @@ use crate::format::elf::relocs::Relocations;
 use crate::format::{Defect, ReadError, Table, archive, elf};
 use crate::sniff::{Class, sniff};
 use crate::tree::Handle;
-use crate::tree::walk::{Candidate, HEAD};
+use crate::tree::walk::{HEAD, WalkedFile};
 
 /// The result of reading one file, before it is in the corpus.
 pub struct Read {
@@ -45,8 +45,8 @@ pub fn read(handle: &Handle, reading: Reading) -> Read {
 }
 
 /// Reads a file that the walk found, on the worker that found it.
-pub fn read_candidate(candidate: &Candidate<'_>, reading: Reading) -> Read {
-    let Candidate { handle, head, .. } = *candidate;
+pub fn read_candidate(candidate: &WalkedFile<'_>, reading: Reading) -> Read {
+    let WalkedFile { handle, head, .. } = *candidate;
     match head {
         Some(head) => guarded(handle, || content(handle, head, reading)),
         None => read(handle, reading),

@@ -5,7 +5,7 @@
 
 use super::{link_order, linkable};
 use crate::audit::Audit;
-use crate::cover::{By, Coverage, Input, Linker};
+use crate::cover::{Coverage, LinkInput, Linker, ReferredBy};
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::solve::{Solution, SymbolClosure, link_again};
@@ -35,7 +35,7 @@ pub(super) fn refusals(
             return left.iter().map(|part| (part.first, why.clone())).collect();
         }
     };
-    let link = Link { audit, tree, solution, object, needed };
+    let link = LinkWithFixes { audit, tree, solution, object, needed };
     while let Some((which, why)) = link.refusal(&left) {
         let before = out.len();
         left.retain(|part| {
@@ -67,7 +67,7 @@ impl Which {
     }
 }
 
-struct Link<'a> {
+struct LinkWithFixes<'a> {
     audit: &'a Audit,
     tree: &'a dyn Tree,
     solution: &'a Solution,
@@ -76,7 +76,7 @@ struct Link<'a> {
     needed: Vec<FileId>,
 }
 
-impl Link<'_> {
+impl LinkWithFixes<'_> {
     /// The first reason why one of these fixes fails; `None` if all succeed with every linker.
     fn refusal(&self, parts: &[&SymbolClosure]) -> Option<(Which, String)> {
         let members = self.solution.members_of(self.audit, parts);
@@ -106,8 +106,8 @@ impl Link<'_> {
         let library = &self.audit.library;
         for undefined in &coverage.undefined {
             let by = undefined.by.iter().find_map(|by| match by {
-                By::Member(member) => Some(*member),
-                By::Asked | By::Root(_) => None,
+                ReferredBy::Member(member) => Some(*member),
+                ReferredBy::Asked | ReferredBy::Root(_) => None,
             });
             let name = show(&undefined.symbol);
             if let Some(member) = by {
@@ -138,7 +138,7 @@ impl Link<'_> {
     }
 
     /// The archives of these fixes, in link order.
-    fn inputs(&self, parts: &[&SymbolClosure], members: &[MemberId]) -> Vec<Input> {
+    fn inputs(&self, parts: &[&SymbolClosure], members: &[MemberId]) -> Vec<LinkInput> {
         let library = &self.audit.library;
         let archives: BTreeSet<ArchiveId> =
             order::set(parts.iter().flat_map(|part| part.archives.iter().copied()));
@@ -149,9 +149,9 @@ impl Link<'_> {
         let mut out = Vec::new();
         for circle in link_order::sorted(&archives, &references) {
             let is_group = circle.len() > 1;
-            out.extend(is_group.then_some(Input::StartGroup));
-            out.extend(circle.into_iter().map(Input::Archive));
-            out.extend(is_group.then_some(Input::EndGroup));
+            out.extend(is_group.then_some(LinkInput::StartGroup));
+            out.extend(circle.into_iter().map(LinkInput::Archive));
+            out.extend(is_group.then_some(LinkInput::EndGroup));
         }
         out
     }

@@ -8,7 +8,7 @@ use crate::finding::{Finding, Findings, Fix, FixKind, Proof};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
-use crate::tree::{Kind, Tree};
+use crate::tree::{EntryType, Tree};
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A finding with the possible paths of its missing file, relative to the prefix, or absolute if
 /// outside of it.
-struct Wanted {
+struct MissingPath {
     place: usize,
     prefix: PathBuf,
     files: Vec<PathBuf>,
@@ -35,7 +35,7 @@ pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
         }
         let (files, prefix) = (files(tree, finding), finding.file.prefix.clone());
         if let (false, Some(prefix)) = (files.is_empty(), prefix) {
-            wanted.push(Wanted { place, prefix, files });
+            wanted.push(MissingPath { place, prefix, files });
         }
     }
     let names = wanted.iter().flat_map(|wanted| &wanted.files);
@@ -56,7 +56,7 @@ pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
             found.entry(name).or_default().extend(paths);
         }
     }
-    for Wanted { place, prefix, files } in wanted {
+    for MissingPath { place, prefix, files } in wanted {
         findings[place].fix.push(install(&plan.cwd.join(prefix), &files, &found));
     }
 }
@@ -119,7 +119,7 @@ fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     let prefix = finding.file.prefix.as_deref()?;
     let first = Path::new(name.iter().next()?);
     let is_beside =
-        first == name || tree.kind(&prefix.join(beside).join(first)) == Ok(Kind::Directory);
+        first == name || tree.kind(&prefix.join(beside).join(first)) == Ok(EntryType::Directory);
     let above = beside.ancestors();
     let include = above.filter(|dir| dir.file_name() == Some(OsStr::new("include"))).last();
     Some(if is_beside { beside } else { include? }.join(name))

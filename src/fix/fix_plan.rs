@@ -1,7 +1,7 @@
 //! The changes that remove findings, as data: archives for lists, and changes of dynamic sections.
 //! `propose` makes the plan; emitters and the summary for people write it.
 
-use crate::format::deps_list::{Change, DepsList};
+use crate::format::deps_list::{DepsList, SetChange};
 use crate::order;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ pub struct ListChange {
     /// The list before the changes.
     pub list: DepsList,
     /// Changes, each with the index of its set.
-    pub changes: Vec<(usize, Change)>,
+    pub changes: Vec<(usize, SetChange)>,
     /// Archives that fit no set, each with the reason as the end of a sentence.
     pub unlisted: Vec<(PathBuf, &'static str)>,
 }
@@ -119,7 +119,7 @@ impl ListChange {
             let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
             let drop: BTreeSet<Vec<u8>> = order::set(here.map(|entry| entry.name.clone()));
             if !drop.is_empty() {
-                self.changes.push((at, Change { drop, ..Change::default() }));
+                self.changes.push((at, SetChange { drop, ..SetChange::default() }));
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::finding::Findings;
 use crate::finding::{Fix, FixKind, Proof};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
-use crate::policy::Provider;
+use crate::policy::ProviderEntry;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn attach(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-fn suggestion(provider: &Provider, symbol: &[u8]) -> Option<Fix> {
+fn suggestion(provider: &ProviderEntry, symbol: &[u8]) -> Option<Fix> {
     let archive = provider.archive_of(symbol)?;
     let source = &provider.origin.source;
     Some(Fix {

@@ -6,7 +6,7 @@
 use super::mixed_tls;
 use crate::audit::Audit;
 use crate::cover::{Demand, OutputKind, demand};
-use crate::format::archive::{Global, LinkFacts, SymbolKind, Wanted};
+use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
 use crate::format::elf::symtab::each_defined;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
@@ -36,7 +36,7 @@ pub(super) fn refusals(
         let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
         members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
         let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
-        let mut check = Check::new(audit, tree, object, (&members, new));
+        let mut check = LinkableCheck::new(audit, tree, object, (&members, new));
         if fat.is_none() {
             check.hidden = check.names_inside(tree, solution.file);
         }
@@ -57,7 +57,7 @@ pub(super) fn check(
     (file, object): (FileId, &Object),
     members: &[MemberId],
 ) -> FastMap<MemberId, String> {
-    let mut check = Check::new(audit, tree, object, (members, members.to_vec()));
+    let mut check = LinkableCheck::new(audit, tree, object, (members, members.to_vec()));
     check.hidden = check.names_inside(tree, file);
     check.refused(members)
 }
@@ -85,7 +85,7 @@ fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) 
         }
 }
 
-struct Check<'a> {
+struct LinkableCheck<'a> {
     audit: &'a Audit,
     object: &'a Object,
     kind: OutputKind,
@@ -95,7 +95,7 @@ struct Check<'a> {
     hidden: FastSet<Box<[u8]>>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> LinkableCheck<'a> {
     /// Reads the facts of `members`. Those in `new` are not in the library yet, so duplicates of
     /// their definitions count.
     fn new(
@@ -108,7 +108,7 @@ impl<'a> Check<'a> {
         let wanted = |flags: u64, relocation: u32, is_global: bool| {
             may_refuse(kind, (target, relocation), flags, is_global)
         };
-        let facts = audit.link_facts(tree, members, Wanted::Loaded(&wanted));
+        let facts = audit.link_facts(tree, members, RelocationFilter::Loaded(&wanted));
         Self { audit, object, kind, facts, new, hidden: FastSet::default() }
     }
 

@@ -4,7 +4,7 @@
 //! list.
 
 use crate::audit::Audit;
-use crate::cover::{Output, Question, cover};
+use crate::cover::{CoverageQuestion, LinkOutput, cover};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::symtab::each_defined;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
@@ -27,7 +27,7 @@ pub(super) fn needless(
     let taken = taken(audit, tree, fat)?;
     let files: Vec<FileId> = linked_files(audit).collect();
     let libraries = audit.libraries_of(&files);
-    let coverage = cover(&Question {
+    let coverage = cover(&CoverageQuestion {
         library,
         roots: &[],
         symbols: &taken,
@@ -36,7 +36,7 @@ pub(super) fn needless(
         candidates: &[],
         objects: &[],
         provided: &|name| libraries.define(name),
-        output: Output::default(),
+        output: LinkOutput::default(),
         gc_sections: false,
         link: None,
     });

@@ -2,7 +2,7 @@
 //! `propose` uses it.
 
 use crate::audit::Audit;
-use crate::format::deps_list::{DepsList, ListedArchive, Origin, Set, can_list};
+use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, can_list};
 use crate::id::ArchiveId;
 use crate::merged::list::{Sources, listed_name, merged};
 use crate::merged::solve::Solved;
@@ -71,8 +71,8 @@ pub(super) fn find_merged<'a>(
             Ok((Some(*archive), entry.map(listed).transpose()?))
         }
         _ if !request.must_find && !request.is_list_named => Ok((None, None)),
-        [] if !request.must_find => Ok((None, Some(linked_list(audit, plan)?))),
-        [] => Err(none_at_hand(plan)),
+        [] if !request.must_find => Ok((None, Some(list_without_archive(audit, plan)?))),
+        [] => Err(no_candidate(plan)),
         several => {
             let paths = several.iter().map(|(archive, _)| show_path(&library.entry(*archive).path));
             let paths: Vec<String> = paths.collect();
@@ -86,14 +86,14 @@ pub(super) fn find_merged<'a>(
 
 /// The deps list of a library that is linked with the listed archives directly, without a merged
 /// archive. An error if none of the listed archives is a candidate.
-fn linked_list<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>, String> {
-    let entry = plan.lists.first().ok_or_else(|| none_at_hand(plan))?;
+fn list_without_archive<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>, String> {
+    let entry = plan.lists.first().ok_or_else(|| no_candidate(plan))?;
     let list = entry.listed(&audit.library)?;
     let is_known = list.sets().iter().any(|set| set.known() > 0);
-    if is_known { Ok(Listed { entry, list }) } else { Err(none_at_hand(plan)) }
+    if is_known { Ok(Listed { entry, list }) } else { Err(no_candidate(plan)) }
 }
 
-pub(super) fn none_at_hand(plan: &Plan) -> String {
+pub(super) fn no_candidate(plan: &Plan) -> String {
     let what = match plan.lists.first() {
         Some(entry) => format!("holds members of archives that {} lists", show_path(&entry.path)),
         None => "is merged from others".to_owned(),
@@ -135,7 +135,7 @@ pub(super) fn place(
     let group = group.or_else(|| largest(list));
     out.set = group.and_then(|group| part_of(audit, list, group, fat));
     let is_link = |set: usize| {
-        fat.is_none() || list.sets().get(set).is_some_and(|s| s.origin == Origin::Link)
+        fat.is_none() || list.sets().get(set).is_some_and(|s| s.origin == SetCommand::Link)
     };
     if out.set.is_none() {
         out.refusal = NO_SET;

@@ -11,9 +11,9 @@ use super::link_order;
 use super::minimal::needless;
 use super::needs;
 use super::patch::{self, Verified};
-use super::place::{ListPosition, Listed, find_merged, is_listed, none_at_hand, place};
+use super::place::{ListPosition, Listed, find_merged, is_listed, no_candidate, place};
 use super::prove::{Proofs, prove};
-use super::referrers::Referrers;
+use super::referrers::MergedReferrers;
 use super::renamed_needs;
 use super::search_path;
 use super::search_policy;
@@ -22,7 +22,7 @@ use super::unused_needs;
 use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, FixKind, Proof};
-use crate::format::deps_list::{Change, Origin};
+use crate::format::deps_list::{SetChange, SetCommand};
 use crate::id::{ArchiveId, FileId, MemberId};
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
@@ -44,14 +44,14 @@ pub struct Proposal {
     /// Number of needed members in the archives that are added.
     pub members: usize,
     /// The undefined symbols that were looked up, by library and symbol.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<MissingSymbol>,
     /// The packages of archives that are added, by path.
     pub owners: BTreeMap<PathBuf, ArchiveOwner>,
 }
 
 /// An undefined symbol that was looked up in archives.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct MissingSymbol {
     /// The library.
     pub library: Arc<Path>,
     /// The symbol.
@@ -105,7 +105,7 @@ fn of_symbols(
         }
         known::attach(plan, findings);
         let must = request.must_find || request.is_list_named;
-        return if must { Err(none_at_hand(plan)) } else { Ok(Proposal::default()) };
+        return if must { Err(no_candidate(plan)) } else { Ok(Proposal::default()) };
     }
     let (fat, listed) = find_merged(audit, plan, request, solved)?;
     if fat.is_none() && request.merged_only {
@@ -180,7 +180,7 @@ fn share(findings: &mut Findings) {
 }
 
 fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> usize {
-    let owner = |needed: &crate::cover::Needed| audit.library.archive_of(needed.member);
+    let owner = |needed: &crate::cover::NeededMember| audit.library.archive_of(needed.member);
     solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
 }
 
@@ -283,7 +283,7 @@ fn remedy(
     let mut add: Vec<PathBuf> = places.keys().map(|archive| path(*archive)).collect();
     add.arrange_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     let list = listed.map(|Listed { entry, list }| {
-        let mut changes: BTreeMap<usize, Change> = BTreeMap::new();
+        let mut changes: BTreeMap<usize, SetChange> = BTreeMap::new();
         let mut unlisted = Vec::new();
         for (archive, place) in places {
             match (&place.name, place.set) {
@@ -299,7 +299,7 @@ fn remedy(
             let here = places.iter().filter(|(_, place)| place.set == Some(*set));
             let new = here.filter_map(|(archive, place)| Some((place.name.as_deref()?, *archive)));
             let new = new.filter(|(name, _)| change.add.contains(*name)).collect();
-            let is_link = fat.is_none() || list.sets()[*set].origin == Origin::Link;
+            let is_link = fat.is_none() || list.sets()[*set].origin == SetCommand::Link;
             change.order = link_order::of_set(library, (&list, *set), &new, is_link);
         }
         unlisted.arrange();
@@ -337,9 +337,13 @@ fn in_link_order(
 }
 
 /// All undefined symbols of the solutions, each with its provider and its referrers.
-fn wanted(audit: &Audit, fat: Option<ArchiveId>, solutions: &[Arc<Solution>]) -> Vec<Wanted> {
+fn wanted(
+    audit: &Audit,
+    fat: Option<ArchiveId>,
+    solutions: &[Arc<Solution>],
+) -> Vec<MissingSymbol> {
     let library = &audit.library;
-    let mut referrers = Referrers::new(audit, fat);
+    let mut referrers = MergedReferrers::new(audit, fat);
     let mut out = Vec::new();
     for solution in solutions {
         let path = &audit.corpus.files[solution.file].path;
@@ -349,7 +353,7 @@ fn wanted(audit: &Audit, fat: Option<ArchiveId>, solutions: &[Arc<Solution>]) ->
         let mut all: Vec<(&[u8], Option<&SymbolClosure>)> = found.chain(none).collect();
         all.arrange_by_key(|(symbol, _)| *symbol);
         out.extend(all.into_iter().map(|(symbol, part)| {
-            Wanted {
+            MissingSymbol {
                 library: Arc::clone(path),
                 symbol: symbol.to_vec(),
                 provider: part

@@ -27,13 +27,13 @@ const MOST_LOOKS: usize = 100;
 /// The results of verification for each part of each solution.
 #[derive(Default)]
 pub struct Proofs {
-    shown: FastMap<(FileId, MemberId), Arc<Shown>>,
+    shown: FastMap<(FileId, MemberId), Arc<ProofResult>>,
     refusals: Refusals,
 }
 
 /// The result of resolving and binding with a group of fixes.
 #[derive(Default)]
-struct Shown {
+struct ProofResult {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
     /// The errors after that link.
@@ -126,13 +126,13 @@ impl Prover<'_> {
             return;
         }
         let others = steps.len().saturating_sub(1);
-        let shown = Arc::new(Shown { others, ..shown });
+        let shown = Arc::new(ProofResult { others, ..shown });
         let keys = steps.iter().map(|(solution, part)| (solution.file, part.first));
         self.proofs.shown.extend(keys.map(|key| (key, Arc::clone(&shown))));
     }
 
     /// Applies all steps at once. They must be sorted by library.
-    fn show(&mut self, steps: &[Step<'_>]) -> Shown {
+    fn show(&mut self, steps: &[Step<'_>]) -> ProofResult {
         let mut edits = Edits::default();
         for steps in steps.chunk_by(|(a, _), (b, _)| a.file == b.file) {
             let Some((solution, _)) = steps.first() else { continue };
@@ -147,11 +147,11 @@ impl Prover<'_> {
             edits.extend(edited.map(|edited| (solution.file, edited)));
         }
         if edits.is_empty() {
-            return Shown::default();
+            return ProofResult::default();
         }
         self.looks += 1;
         let after = self.audit.again(self.plan, self.tree, &edits);
         let new = after.difference(&self.before).cloned().collect();
-        Shown { edited: edits.into_keys().collect(), after, new, others: 0 }
+        ProofResult { edited: edits.into_keys().collect(), after, new, others: 0 }
     }
 }

@@ -11,14 +11,14 @@ use std::path::Path;
 const MOST: usize = 3;
 
 /// Members of the merged archive by the symbols to which they refer.
-pub(super) struct Referrers<'a> {
+pub(super) struct MergedReferrers<'a> {
     library: &'a ArchiveSet,
     known: cover::Referrers<'a>,
     words: FastMap<MemberId, String>,
     origins: Origins,
 }
 
-impl<'a> Referrers<'a> {
+impl<'a> MergedReferrers<'a> {
     pub(super) fn new(audit: &'a Audit, fat: Option<ArchiveId>) -> Self {
         let library = &audit.library;
         let undefined = audit.diagnosis.undefined.iter().map(|undefined| &*undefined.symbol);

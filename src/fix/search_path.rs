@@ -5,7 +5,7 @@ use super::patch::{Patch, Patcher, Step, Verified};
 use crate::audit::{Audit, LoadError};
 use crate::bind::lookup::definition;
 use crate::finding::{EvidenceKind, Finding, Findings, Fix, FixKind, Proof};
-use crate::format::elf::find::Query;
+use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, Object, hash};
 use crate::id::FileId;
 use crate::package::search_entry;
@@ -97,7 +97,7 @@ fn lacks(audit: &Audit, finding: &Finding, candidate: &Path) -> usize {
         finding.evidence_of(EvidenceKind::Explained).filter_map(|e| e.symbol.as_deref());
     let Some(object) = object else { return explained.count() };
     let lacks = |name: &&[u8]| {
-        definition(object, &Query::new(name, hash::gnu(name), None), EVERY_VERSION).is_none()
+        definition(object, &SymbolQuery::new(name, hash::gnu(name), None), EVERY_VERSION).is_none()
     };
     explained.filter(lacks).count()
 }

@@ -18,7 +18,7 @@ pub struct SyntaxError {
 
 /// One command invocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct CommandInvocation {
     /// The byte range of its name, which CMake compares without regard to case.
     pub name: Range<usize>,
     /// The line of its name, from 1.
@@ -56,7 +56,7 @@ pub enum ArgumentKind {
 }
 
 /// The commands of a text, in order. The first error ends them.
-pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<Command, SyntaxError>> {
+pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<CommandInvocation, SyntaxError>> {
     let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut lexer = Lexer { text, at, line: 1, counted: 0 };
     let mut failed = false;
@@ -139,7 +139,7 @@ impl Lexer<'_> {
         Some(Ok(begin..begin + len))
     }
 
-    fn command(&mut self) -> Result<Option<Command>, SyntaxError> {
+    fn command(&mut self) -> Result<Option<CommandInvocation>, SyntaxError> {
         self.space()?;
         let begin = self.at;
         if begin >= self.text.len() {
@@ -169,7 +169,7 @@ impl Lexer<'_> {
             }
             if depth == 0 {
                 let end = argument.span.start;
-                return Ok(Some(Command { name, line, arguments, end }));
+                return Ok(Some(CommandInvocation { name, line, arguments, end }));
             }
             arguments.push(argument);
         }

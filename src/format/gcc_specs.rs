@@ -7,7 +7,7 @@
 
 /// A word of a spec outside of all conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word<'a> {
+pub struct SpecsWord<'a> {
     /// The line, from 1.
     pub line: u32,
     /// The word, without a `%s` at its end.
@@ -22,7 +22,7 @@ pub struct Spec<'a> {
     /// True if the text is added to an existing spec of this name.
     pub is_added: bool,
     /// Words outside of conditions.
-    pub words: Vec<Word<'a>>,
+    pub words: Vec<SpecsWord<'a>>,
 }
 
 /// A specs file.
@@ -31,7 +31,7 @@ pub struct Specs<'a> {
     /// All specs of the kind `*name:`, in the order of the file.
     pub specs: Vec<Spec<'a>>,
     /// Files that `%include <…>` names. GCC stops if one of them is missing.
-    pub includes: Vec<Word<'a>>,
+    pub includes: Vec<SpecsWord<'a>>,
     /// True if GCC stops at a line: nothing after it is read.
     pub is_broken: bool,
 }
@@ -50,7 +50,7 @@ pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
             let line = &text[at..end];
             let name = include(line);
             if let Some(text) = name {
-                out.includes.push(Word { line: lines.number(at), text });
+                out.includes.push(SpecsWord { line: lines.number(at), text });
             }
             let is_known = name.is_some()
                 || line.starts_with(b"%include_noerr")
@@ -131,7 +131,12 @@ impl Lines<'_> {
 }
 
 /// The words from `start` to `end` that are not in braces or in function calls.
-fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) -> Vec<Word<'a>> {
+fn words<'a>(
+    text: &'a [u8],
+    start: usize,
+    end: usize,
+    lines: &mut Lines<'_>,
+) -> Vec<SpecsWord<'a>> {
     let mut out = Vec::new();
     let (mut at, mut braces, mut calls) = (start, 0_u32, 0_u32);
     let mut word: Option<usize> = None;
@@ -147,7 +152,7 @@ fn words<'a>(text: &'a [u8], start: usize, end: usize, lines: &mut Lines<'_>) ->
                 let line = lines.number(at.saturating_sub(found.len()));
                 let plain = found.strip_suffix(b"%s").unwrap_or(found);
                 if !plain.is_empty() && !plain.iter().any(|b| b"%\\".contains(b)) {
-                    out.push(Word { line, text: plain });
+                    out.push(SpecsWord { line, text: plain });
                 }
             }
             // Blanks inside of a condition or call do not end the word around it, nor does a

@@ -43,7 +43,7 @@ pub struct Requirement {
     /// Its name.
     pub name: Vec<u8>,
     /// The comparison and the version, if the requirement has one.
-    pub version: Option<(Comparison, Vec<u8>)>,
+    pub version: Option<(VersionComparison, Vec<u8>)>,
     /// True for `Requires.private`.
     pub private: bool,
     /// The line, from 1.
@@ -52,7 +52,7 @@ pub struct Requirement {
 
 /// A comparison of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum VersionComparison {
     /// `<`
     Less,
     /// `<=`
@@ -67,7 +67,7 @@ pub enum Comparison {
     Greater,
 }
 
-impl Comparison {
+impl VersionComparison {
     const ALL: [(&'static [u8], Self); 6] = [
         (b"<", Self::Less),
         (b"<=", Self::AtMost),
@@ -293,7 +293,7 @@ fn requirements(value: &[u8], line: u32, private: bool) -> Vec<Requirement> {
         let before = rest;
         take(&mut rest, &|b| b.is_ascii_whitespace());
         let operator = take(&mut rest, &is_operator);
-        let known = Comparison::ALL.iter().find(|(text, _)| *text == operator);
+        let known = VersionComparison::ALL.iter().find(|(text, _)| *text == operator);
         let version = known.map(|(_, comparison)| {
             take(&mut rest, &|b| b.is_ascii_whitespace());
             (*comparison, take(&mut rest, &|b| !is_space(b)))
@@ -422,7 +422,7 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::{Comparison, FlagKind, compare, parse};
+    use super::{FlagKind, VersionComparison, compare, parse};
     use std::cmp::Ordering;
 
     #[test]
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(read.prefix.as_deref(), Some(b"/usr".as_slice()));
         let names: Vec<_> = read.requires.iter().map(|one| (&one.name[..], one.line)).collect();
         assert_eq!(names, [(&b"b"[..], 8), (b"c", 8), (b"d", 8), (b"e", 9)]);
-        assert_eq!(read.requires[0].version, Some((Comparison::AtLeast, b"2".to_vec())));
+        assert_eq!(read.requires[0].version, Some((VersionComparison::AtLeast, b"2".to_vec())));
         assert!(read.requires[3].private);
         let kinds: Vec<FlagKind> = read.libs.into_iter().map(|flag| flag.kind).collect();
         let dir = |text: &str| FlagKind::LibDir(text.into());

@@ -4,7 +4,7 @@
 
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum ScriptInput {
     /// A file by its name.
     File(Vec<u8>),
     /// A library by `-lNAME`.
@@ -24,7 +24,7 @@ enum Token<'t> {
 
 /// The inputs of a script, in their order. `None` if the text is not a valid script, or has neither
 /// INPUT nor GROUP.
-pub fn inputs(text: &[u8]) -> Option<Vec<Input>> {
+pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
     // The depth of parentheses, and the depth at which the list of inputs began.
@@ -51,15 +51,15 @@ pub fn inputs(text: &[u8]) -> Option<Vec<Input>> {
                 let word = *word;
                 if list.is_some() && word != b"AS_NEEDED" {
                     out.push(match word.strip_prefix(b"-l") {
-                        Some(name) => Input::Library(name.to_vec()),
-                        None => Input::File(word.to_vec()),
+                        Some(name) => ScriptInput::Library(name.to_vec()),
+                        None => ScriptInput::File(word.to_vec()),
                     });
                 }
                 before = Some(word);
             }
             Token::Quoted(name) => {
                 if list.is_some() {
-                    out.push(Input::File(name.to_vec()));
+                    out.push(ScriptInput::File(name.to_vec()));
                 }
                 before = None;
             }
@@ -110,10 +110,10 @@ fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Input, inputs};
+    use super::{ScriptInput, inputs};
 
-    fn file(name: &str) -> Input {
-        Input::File(name.into())
+    fn file(name: &str) -> ScriptInput {
+        ScriptInput::File(name.into())
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
             GROUP ( /lib/libc.so.6 libc_nonshared.a, \"a b.a\" AS_NEEDED ( -lfoo ld.so ) )\n\
             INPUT(x.a)";
         let found = inputs(text).expect("a script");
-        let foo = Input::Library(b"foo".to_vec());
+        let foo = ScriptInput::Library(b"foo".to_vec());
         let names = ["/lib/libc.so.6", "libc_nonshared.a", "a b.a"].map(file);
         assert_eq!(found[..3], names);
         assert_eq!(found[3..], [foo, file("ld.so"), file("x.a")]);

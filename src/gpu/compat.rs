@@ -74,7 +74,7 @@ pub fn members(name: &str) -> &'static [&'static str] {
 
 /// The kind of the best code for a device, in order of preference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Coverage {
+pub enum DeviceCoverage {
     /// Code for the device itself.
     Exact,
     /// Code for its family.
@@ -87,7 +87,7 @@ pub enum Coverage {
     None,
 }
 
-impl Coverage {
+impl DeviceCoverage {
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ impl Coverage {
 
 /// Code for one target.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Offer {
+pub struct TargetCode {
     /// The target.
     pub target: TargetId,
     /// True if the code is in a compressed bundle, in which comgr looks up exact names only.
@@ -110,61 +110,65 @@ pub struct Offer {
 }
 
 /// The best coverage of `device` by `offers`.
-pub fn coverage(device: &TargetId, offers: &[Offer], profile: Profile) -> Coverage {
+pub fn coverage(device: &TargetId, offers: &[TargetCode], profile: Profile) -> DeviceCoverage {
     let each = offers.iter().map(|offer| of_one(device, offer, profile));
-    each.min().unwrap_or(Coverage::None)
+    each.min().unwrap_or(DeviceCoverage::None)
 }
 
-fn of_one(device: &TargetId, offer: &Offer, profile: Profile) -> Coverage {
+fn of_one(device: &TargetId, offer: &TargetCode, profile: Profile) -> DeviceCoverage {
     let (code, name) = (&*offer.target.processor, &*device.processor);
     if !offer.target.settings_fit(device) {
-        return Coverage::None;
+        return DeviceCoverage::None;
     }
     if code == name {
-        Coverage::Exact
+        DeviceCoverage::Exact
     } else if members(code).contains(&name) {
-        Coverage::Generic
+        DeviceCoverage::Generic
     } else if !offer.compressed && profile.coerces(name, code) {
-        Coverage::Coerced
+        DeviceCoverage::Coerced
     } else if code == SPIRV {
-        Coverage::Spirv
+        DeviceCoverage::Spirv
     } else {
-        Coverage::None
+        DeviceCoverage::None
     }
 }
 
 /// The first code that a patched runtime would accept for `device` if its bundle were not
 /// compressed. `None` if other code covers the device, or if there is no such code.
-pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> Option<&'o Offer> {
-    let is_blocked = |offer: &&Offer| {
+pub fn blocked<'o>(
+    device: &TargetId,
+    offers: &'o [TargetCode],
+    profile: Profile,
+) -> Option<&'o TargetCode> {
+    let is_blocked = |offer: &&TargetCode| {
         offer.compressed && profile.coerces(&device.processor, &offer.target.processor)
     };
-    let is_none = coverage(device, offers, profile) == Coverage::None;
+    let is_none = coverage(device, offers, profile) == DeviceCoverage::None;
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
 /// True if `offers` of one object cover the target `needed` of another. A generic target is covered
 /// by the same generic code, or by code for any of its members, because the actual device is
 /// unknown. For the same reason, SPIR-V is always covered.
-pub fn serves(needed: &TargetId, offers: &[Offer], profile: Profile) -> bool {
-    if needed.processor == SPIRV || coverage(needed, offers, profile) != Coverage::None {
+pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
+    if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;
     }
     let own = members(&needed.processor).iter().map(|member| TargetId::any(member));
-    own.into_iter().any(|member| coverage(&member, offers, profile) != Coverage::None)
+    own.into_iter().any(|member| coverage(&member, offers, profile) != DeviceCoverage::None)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Coverage, GENERIC, Offer, Profile, blocked, coverage, serves};
+    use super::{DeviceCoverage, GENERIC, Profile, TargetCode, blocked, coverage, serves};
     use crate::format::gpu::{TargetId, processors};
 
-    fn offers(targets: &[&str], compressed: bool) -> Vec<Offer> {
+    fn offers(targets: &[&str], compressed: bool) -> Vec<TargetCode> {
         let id = |text: &&str| TargetId::parse(text.as_bytes()).expect("a target");
-        targets.iter().map(|text| Offer { target: id(text), compressed }).collect()
+        targets.iter().map(|text| TargetCode { target: id(text), compressed }).collect()
     }
 
-    fn of(device: &str, targets: &[&str], profile: Profile) -> Coverage {
+    fn of(device: &str, targets: &[&str], profile: Profile) -> DeviceCoverage {
         let device = TargetId::parse(device.as_bytes()).expect("a target");
         coverage(&device, &offers(targets, false), profile)
     }
@@ -172,14 +176,14 @@ mod tests {
     #[test]
     fn the_best_code_counts() {
         let all = ["gfx11-generic", "gfx1100", "amdgcnspirv"];
-        assert_eq!(of("gfx1100", &all, Profile::Stock), Coverage::Exact);
-        assert_eq!(of("gfx1103", &all, Profile::Stock), Coverage::Generic);
-        assert_eq!(of("gfx1201", &all, Profile::Stock), Coverage::Spirv);
-        assert_eq!(of("gfx1201", &all[..2], Profile::Stock), Coverage::None);
+        assert_eq!(of("gfx1100", &all, Profile::Stock), DeviceCoverage::Exact);
+        assert_eq!(of("gfx1103", &all, Profile::Stock), DeviceCoverage::Generic);
+        assert_eq!(of("gfx1201", &all, Profile::Stock), DeviceCoverage::Spirv);
+        assert_eq!(of("gfx1201", &all[..2], Profile::Stock), DeviceCoverage::None);
         // gfx908 and gfx90a are in no family.
-        assert_eq!(of("gfx908", &["gfx9-generic"], Profile::Stock), Coverage::None);
-        assert_eq!(of("gfx90a:xnack+", &["gfx90a:xnack-"], Profile::Stock), Coverage::None);
-        assert_eq!(of("gfx90a:xnack+", &["gfx90a"], Profile::Stock), Coverage::Exact);
+        assert_eq!(of("gfx908", &["gfx9-generic"], Profile::Stock), DeviceCoverage::None);
+        assert_eq!(of("gfx90a:xnack+", &["gfx90a:xnack-"], Profile::Stock), DeviceCoverage::None);
+        assert_eq!(of("gfx90a:xnack+", &["gfx90a"], Profile::Stock), DeviceCoverage::Exact);
     }
 
     #[test]
@@ -193,9 +197,9 @@ mod tests {
             ("gfx90c", "gfx902", true, true),
             ("gfx1101", "gfx1100", false, false),
         ] {
-            let is = |profile| of(device, &[code], profile) == Coverage::Coerced;
+            let is = |profile| of(device, &[code], profile) == DeviceCoverage::Coerced;
             assert_eq!((is(Profile::Debian), is(Profile::Nix)), (debian, nix), "{device} {code}");
-            assert_eq!(of(device, &[code], Profile::Stock), Coverage::None);
+            assert_eq!(of(device, &[code], Profile::Stock), DeviceCoverage::None);
         }
     }
 
@@ -203,7 +207,7 @@ mod tests {
     fn compression_hides_similar_code() {
         let device = TargetId::any("gfx1031");
         let hidden = offers(&["gfx1030"], true);
-        assert_eq!(coverage(&device, &hidden, Profile::Nix), Coverage::None);
+        assert_eq!(coverage(&device, &hidden, Profile::Nix), DeviceCoverage::None);
         assert!(blocked(&device, &hidden, Profile::Nix).is_some());
         assert!(blocked(&device, &hidden, Profile::Stock).is_none());
         let both = offers(&["gfx1030", "gfx10-3-generic"], true);

@@ -2,7 +2,7 @@
 //! hipSPARSELt, and others. This module works on names, also on those in indexes; `audit::gpu`
 //! lists the directories and reads the indexes.
 
-use super::compat::Offer;
+use super::compat::TargetCode;
 use crate::format::gpu::TargetId;
 use crate::id::FileId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ pub struct DataSet {
     /// serves all.
     pub is_tensile: bool,
     /// The targets of its code.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<TargetCode>,
     /// Its defects.
     pub faults: Vec<DataDefect>,
 }
@@ -100,7 +100,7 @@ pub struct Listing {
     /// For each index, the names of libraries or files in it; `None` if it is damaged.
     pub indexes: BTreeMap<Vec<u8>, Option<Vec<Vec<u8>>>>,
     /// For each file that was read, the targets of its code objects.
-    pub code: BTreeMap<Vec<u8>, Vec<Offer>>,
+    pub code: BTreeMap<Vec<u8>, Vec<TargetCode>>,
 }
 
 /// The target at the end of the name of a data file, such as `TensileLibrary_lazy_gfx90a.dat`,
@@ -116,7 +116,7 @@ pub fn target_of(name: &[u8]) -> Option<TargetId> {
 
 /// The kinds of index files, which name other files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Index {
+pub enum IndexKind {
     /// `TensileLibrary_lazy_<gfx>.dat`: the libraries of one target.
     Lazy,
     /// `TensileLiteLibrary_lazy_Mapping.dat`: libraries by the numbers of their solutions.
@@ -125,7 +125,7 @@ pub enum Index {
     Extensions,
 }
 
-impl Index {
+impl IndexKind {
     /// The kind of the index file `name`; `None` for other files.
     pub fn of(name: &[u8]) -> Option<Self> {
         let stem = name.strip_suffix(b".dat")?;
@@ -148,7 +148,7 @@ fn names_target(name: &[u8]) -> bool {
         let rest = name.strip_prefix(b"TensileLibrary_gfx").and_then(|n| n.strip_suffix(b".dat"));
         rest.is_some_and(|rest| rest.iter().all(u8::is_ascii_alphanumeric))
     };
-    Index::of(name) == Some(Index::Lazy) || is_plain()
+    IndexKind::of(name) == Some(IndexKind::Lazy) || is_plain()
 }
 
 fn is_code(name: &[u8]) -> bool {
@@ -159,12 +159,12 @@ fn is_code(name: &[u8]) -> bool {
 pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Option<DataSet> {
     let is_tensile = listing.names.iter().any(|name| name.starts_with(b"TensileLibrary"));
     let has_merged = listing.names.contains(&b"TensileLibrary.dat"[..]);
-    let mut offers: BTreeSet<Offer> = BTreeSet::new();
+    let mut offers: BTreeSet<TargetCode> = BTreeSet::new();
     let mut faults = BTreeSet::new();
     if is_tensile && !has_merged {
         let known = listing.names.iter().filter(|name| names_target(name));
         let targets = known.filter_map(|name| target_of(name));
-        offers.extend(targets.map(|target| Offer { target, compressed: false }));
+        offers.extend(targets.map(|target| TargetCode { target, compressed: false }));
         tensile_faults(listing, &offers, &mut faults);
     } else {
         offers.extend(listing.code.values().flatten().cloned());
@@ -180,7 +180,11 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
 }
 
 /// Reports defects of indexes, code objects that no index names, and targets without helpers.
-fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
+fn tensile_faults(
+    listing: &Listing,
+    offers: &BTreeSet<TargetCode>,
+    out: &mut BTreeSet<DataDefect>,
+) {
     let mut named: BTreeSet<&[u8]> = BTreeSet::new();
     for (index, values) in &listing.indexes {
         let Some(values) = values else {
@@ -193,7 +197,7 @@ fn tensile_faults(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSe
         }
     }
     let known: BTreeSet<&str> = offers.iter().map(|offer| &*offer.target.processor).collect();
-    let can_name = listing.indexes.keys().any(|name| Index::of(name) == Some(Index::Lazy))
+    let can_name = listing.indexes.keys().any(|name| IndexKind::of(name) == Some(IndexKind::Lazy))
         && listing.indexes.values().all(Option::is_some);
     let mut without: BTreeMap<TargetId, Vec<&Vec<u8>>> = BTreeMap::new();
     for name in listing.names.iter().filter(|name| is_library_code(name)) {
@@ -219,12 +223,12 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> 
         let is_there = listing.names.contains(&file);
         (!is_there).then(|| DataDefect::MissingFile { index: index.to_vec(), file })
     };
-    let kind = Index::of(index)?;
-    if kind == Index::Extensions {
+    let kind = IndexKind::of(index)?;
+    if kind == IndexKind::Extensions {
         return of_file(value.to_vec());
     }
     of_file([value, b".dat"].concat()).or_else(|| {
-        let target = (kind == Index::Lazy).then(|| target_of(index)).flatten();
+        let target = (kind == IndexKind::Lazy).then(|| target_of(index)).flatten();
         let no_code = || DataDefect::NoCode { index: index.to_vec(), library: value.to_vec() };
         (!has_code(listing, value, target.as_ref())).then(no_code)
     })
@@ -270,7 +274,7 @@ fn is_named(listing: &Listing, named: &BTreeSet<&[u8]>, name: &[u8]) -> bool {
 const HELPERS: &[u8] = b"Kernels.so-000";
 
 /// Reports targets without helpers, if other targets have them.
-fn helpers(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
+fn helpers(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTreeSet<DataDefect>) {
     let files = listing.names.iter().filter(|name| is_code(name) && name.starts_with(HELPERS));
     let has: Vec<TargetId> = files.filter_map(|name| target_of(name)).collect();
     if has.is_empty() {
@@ -289,13 +293,13 @@ fn helpers(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataD
 }
 
 /// Reports files with code for several targets that lack some targets of the set.
-fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet<DataDefect>) {
+fn shorter_files(listing: &Listing, offers: &BTreeSet<TargetCode>, out: &mut BTreeSet<DataDefect>) {
     for (name, code) in &listing.code {
         if target_of(name).is_some() || code.len() < 2 {
             continue;
         }
         for offer in offers {
-            let has = |code: &Offer| {
+            let has = |code: &TargetCode| {
                 code.target.processor == offer.target.processor
                     || super::compat::members(&code.target.processor)
                         .contains(&&*offer.target.processor)

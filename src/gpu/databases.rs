@@ -2,7 +2,7 @@
 //! libraries compile a kernel that no database has, so a database for each GPU is optional.
 //! `audit::databases` lists the directories and reads the headers.
 
-use crate::format::gpu::database::Database as Header;
+use crate::format::gpu::database::DatabaseHeader;
 use crate::format::gpu::{TargetId, processors};
 use std::path::PathBuf;
 
@@ -12,19 +12,19 @@ pub struct Database {
     /// Its path.
     pub path: PathBuf,
     /// The meaning of its name.
-    pub name: Name,
+    pub name: DatabaseName,
     /// Its size in bytes.
     pub size: u64,
     /// The SQLite header of the file, or the reason why SQLite refuses the file. `None` for a text
     /// file.
-    pub header: Option<Result<Header, &'static str>>,
+    pub header: Option<Result<DatabaseHeader, &'static str>>,
 }
 
 /// The meaning of a database's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Name {
+pub struct DatabaseName {
     /// The kind.
-    pub kind: Kind,
+    pub kind: DatabaseKind,
     /// The GPU, if the name has one.
     pub target: Option<TargetId>,
     /// The number of its compute units, if the name has one.
@@ -33,7 +33,7 @@ pub struct Name {
 
 /// Kinds of databases.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum DatabaseKind {
     /// Compiled kernels of MIOpen: `*.kdb`.
     Kernels,
     /// Tuned parameters of MIOpen: `*.db` and `*.db.txt`.
@@ -44,7 +44,7 @@ pub enum Kind {
     RocFft,
 }
 
-impl Kind {
+impl DatabaseKind {
     /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,17 +58,17 @@ impl Kind {
 
 /// Parses the name of a database of MIOpen: `gfx906_60.HIP.fdb.txt`, `gfx90a68.db.txt`,
 /// `gfx942.kdb`. `None` for any other file.
-pub fn of_miopen(name: &[u8]) -> Option<Name> {
+pub fn of_miopen(name: &[u8]) -> Option<DatabaseName> {
     let name = std::str::from_utf8(name).ok()?;
     let (stem, ends) = name.split_once('.')?;
     let kind = match ends {
-        "kdb" => Kind::Kernels,
-        "db" | "db.txt" => Kind::Performance,
-        "HIP.fdb.txt" | "OpenCL.fdb.txt" | "fdb.txt" => Kind::Find,
+        "kdb" => DatabaseKind::Kernels,
+        "db" | "db.txt" => DatabaseKind::Performance,
+        "HIP.fdb.txt" | "OpenCL.fdb.txt" | "fdb.txt" => DatabaseKind::Find,
         _ => return None,
     };
     let (target, compute_units) = device(stem)?;
-    Some(Name { kind, target: Some(target), compute_units })
+    Some(DatabaseName { kind, target: Some(target), compute_units })
 }
 
 /// Parses the part of a name before the first dot: a GPU and the number of its compute units, which
@@ -96,7 +96,7 @@ fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
 
 /// Parses the name of a database of rocFFT: `rocfft_kernel_cache.db`, or for one GPU
 /// `rocfft_kernel_cache_gfx950.db`. `None` for any other file.
-pub fn of_rocfft(name: &[u8]) -> Option<Name> {
+pub fn of_rocfft(name: &[u8]) -> Option<DatabaseName> {
     let name = std::str::from_utf8(name).ok()?;
     let rest = name.strip_prefix("rocfft_kernel_cache")?.strip_suffix(".db")?;
     let target = match rest.strip_prefix('_') {
@@ -104,15 +104,15 @@ pub fn of_rocfft(name: &[u8]) -> Option<Name> {
         None if rest.is_empty() => None,
         None => return None,
     };
-    Some(Name { kind: Kind::RocFft, target, compute_units: None })
+    Some(DatabaseName { kind: DatabaseKind::RocFft, target, compute_units: None })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Name, of_miopen, of_rocfft};
+    use super::{DatabaseKind, DatabaseName, of_miopen, of_rocfft};
 
-    fn words(name: Option<Name>) -> Option<String> {
-        let Name { kind, target, compute_units } = name?;
+    fn words(name: Option<DatabaseName>) -> Option<String> {
+        let DatabaseName { kind, target, compute_units } = name?;
         let target = target.map_or("-".to_owned(), |target| target.to_string());
         Some(format!("{} {target} {}", kind.name(), compute_units.unwrap_or(0)))
     }
@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(words(of_miopen(name.as_bytes())).as_deref(), expected, "{name}");
         }
         let cache = of_rocfft(b"rocfft_kernel_cache.db").map(|name| (name.kind, name.target));
-        assert_eq!(cache, Some((Kind::RocFft, None)));
+        assert_eq!(cache, Some((DatabaseKind::RocFft, None)));
         let one = words(of_rocfft(b"rocfft_kernel_cache_gfx950.db"));
         assert_eq!(one.as_deref(), Some("rocfft-kernels gfx950 0"));
         assert_eq!(of_rocfft(b"rocfft_kernel_cacheX.db"), None);

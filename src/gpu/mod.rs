@@ -7,11 +7,11 @@ pub mod data;
 pub mod databases;
 mod runtime;
 
-pub use compat::{Coverage, Offer, Profile, coverage};
+pub use compat::{DeviceCoverage, Profile, TargetCode, coverage};
 pub use data::{DataDefect, DataSet};
 pub use runtime::{Runtime, profile_of};
 
-use crate::format::gpu::{DeviceCode, Kind};
+use crate::format::gpu::{ContainerKind, DeviceCode};
 use crate::id::{FileId, RootId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ pub enum Unit {
 
 impl Devices {
     /// The targets of a unit, sorted.
-    pub fn offers(&self, unit: Unit) -> Vec<Offer> {
+    pub fn offers(&self, unit: Unit) -> Vec<TargetCode> {
         match unit {
             Unit::File(file) => self.files.get(&file).map(offers).unwrap_or_default(),
             Unit::Data(set) => self.sets.get(set).map(|s| s.offers.clone()).unwrap_or_default(),
@@ -102,21 +102,21 @@ pub fn is_host(code: &DeviceCode) -> bool {
 
 /// The AMD targets of a file, sorted. A target counts as not compressed if some of its code is not
 /// compressed.
-pub fn offers(code: &DeviceCode) -> Vec<Offer> {
-    let mut all: BTreeSet<Offer> = BTreeSet::new();
+pub fn offers(code: &DeviceCode) -> Vec<TargetCode> {
+    let mut all: BTreeSet<TargetCode> = BTreeSet::new();
     for container in &code.containers {
-        let compressed = container.kind == Kind::Ccob;
+        let compressed = container.kind == ContainerKind::Ccob;
         for entry in &container.entries {
             let target = entry.target_id().or_else(|| entry.code.as_ref()?.target.clone());
-            all.extend(target.map(|target| Offer { target, compressed }));
+            all.extend(target.map(|target| TargetCode { target, compressed }));
         }
     }
     by_target(all)
 }
 
 /// One offer for each target, preferably one that is not compressed.
-pub fn by_target(offers: BTreeSet<Offer>) -> Vec<Offer> {
-    let mut out: Vec<Offer> = offers.into_iter().collect();
+pub fn by_target(offers: BTreeSet<TargetCode>) -> Vec<TargetCode> {
+    let mut out: Vec<TargetCode> = offers.into_iter().collect();
     // `false` sorts first.
     out.dedup_by(|b, a| a.target == b.target);
     out

@@ -7,7 +7,7 @@ mod diff;
 pub use diff::unified;
 
 /// One system that can call linkaudit.
-pub struct System {
+pub struct HookSystem {
     /// Its name on the command line.
     pub name: &'static str,
     /// One line for the list of systems.
@@ -18,11 +18,11 @@ pub struct System {
     /// allow a finding, and how to turn the integration off.
     pub page: &'static str,
     /// The files, executable ones first.
-    pub files: &'static [File],
+    pub files: &'static [HookFile],
 }
 
 /// One file of a system.
-pub struct File {
+pub struct HookFile {
     /// Its path below the directory of `--install`.
     pub path: &'static str,
     /// Its content.
@@ -31,7 +31,7 @@ pub struct File {
     pub is_program: bool,
 }
 
-impl System {
+impl HookSystem {
     /// The system of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         SYSTEMS.iter().find(|system| system.name == name)
@@ -53,7 +53,7 @@ impl System {
 /// Builds a row of [`SYSTEMS`]: name, summary, the directory of `--install`, programs, other files.
 macro_rules! system {
     ($name:literal, $summary:literal, $dir:literal, [$($program:literal),*], [$($other:literal),*]) => {
-        System {
+        HookSystem {
             name: $name,
             summary: $summary,
             dir: $dir,
@@ -65,7 +65,7 @@ macro_rules! system {
         }
     };
     (@file $name:literal, $path:literal, $is_program:literal) => {
-        File {
+        HookFile {
             path: $path,
             text: include_str!(concat!("../../integrations/", $name, "/", $path)),
             is_program: $is_program,
@@ -74,7 +74,7 @@ macro_rules! system {
 }
 
 /// All systems.
-pub const SYSTEMS: &[System] = &[
+pub const SYSTEMS: &[HookSystem] = &[
     system!(
         "nix",
         "setup hook, installCheckPhase, check of a closure, report after each build",

@@ -4,8 +4,8 @@
 
 use crate::audit::{Audit, LIBC_NONSHARED, link_references};
 use crate::cover::{
-    ArchiveSet, By, Coverage, Input, Link, Linker, LinkerDefined, Output, OutputKind, Question,
-    Root, cover, in_order,
+    ArchiveSet, Coverage, CoverageQuestion, Link, LinkInput, LinkOutput, Linker, LinkerDefined,
+    OutputKind, ReferredBy, ReferringFile, cover, in_order,
 };
 use crate::format::archive::SymbolKind;
 use crate::format::elf::{Object, Role, Target};
@@ -23,7 +23,7 @@ pub struct Solution {
     /// The library.
     pub file: FileId,
     /// The kind of file that its link makes, and the target of that file.
-    output: (Output, Target),
+    output: (LinkOutput, Target),
     /// The answer of `cover`.
     pub coverage: Coverage,
     /// For each undefined symbol of the library that has a candidate, the archives to add.
@@ -62,16 +62,16 @@ pub struct SymbolClosure {
 /// linked from, and for each list the archives that are merged from it.
 #[derive(Default)]
 pub struct Solved {
-    known: Mutex<FastMap<(FileId, Option<ArchiveId>), Answer>>,
+    known: Mutex<FastMap<(FileId, Option<ArchiveId>), SolveResult>>,
     merged: OnceLock<Vec<Vec<ArchiveId>>>,
 }
 
 /// `None` for a file that is not an object.
-type Answer = Option<Arc<Solution>>;
+type SolveResult = Option<Arc<Solution>>;
 
 impl Solved {
     /// The archives that `file` lacks; `fat` is the merged archive that it was linked from.
-    pub fn solve(&self, audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Answer {
+    pub fn solve(&self, audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> SolveResult {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((file, fat));
         answer.or_insert_with(|| solve(audit, file, fat).map(Arc::new)).clone()
@@ -108,8 +108,8 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let undefined = symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined));
     let root = root(audit, (file, object), undefined.collect());
     let libraries = audit.libraries_of(&[file]);
-    let output = Output { kind: output_kind(object), linker: None };
-    let coverage = cover(&Question {
+    let output = LinkOutput { kind: output_kind(object), linker: None };
+    let coverage = cover(&CoverageQuestion {
         library,
         roots: &[root],
         symbols: &[],
@@ -133,7 +133,7 @@ pub fn link_again(
     audit: &Audit,
     (file, needed): (FileId, &[FileId]),
     linker: Linker,
-    archives: &[Input],
+    archives: &[LinkInput],
 ) -> Coverage {
     let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
     // The objects that it was linked from refer to names without versions.
@@ -142,19 +142,19 @@ pub fn link_again(
     let libraries = needed.iter().filter_map(|library| {
         Some((audit.cover_root(*library, true)?, audit.corpus.files[*library].object()))
     });
-    let (roots, objects): (Vec<Root>, Vec<Option<&Object>>) =
+    let (roots, objects): (Vec<ReferringFile>, Vec<Option<&Object>>) =
         std::iter::once(first).chain(libraries).unzip();
     let libraries = audit.libraries_of(&[file]);
     let added = archives.iter().filter_map(|input| match input {
-        Input::Archive(archive) => Some(*archive),
+        LinkInput::Archive(archive) => Some(*archive),
         _ => None,
     });
     let added: Vec<ArchiveId> = added.collect();
-    let inputs = std::iter::once(Input::Root(0)).chain(archives.iter().cloned());
-    let inputs = inputs.chain((1..roots.len()).map(Input::Root)).collect();
+    let inputs = std::iter::once(LinkInput::Root(0)).chain(archives.iter().cloned());
+    let inputs = inputs.chain((1..roots.len()).map(LinkInput::Root)).collect();
     let link = Link { linker, inputs, ..Link::default() };
     in_order(
-        &Question {
+        &CoverageQuestion {
             library: &audit.library,
             roots: &roots,
             symbols: &[],
@@ -163,7 +163,7 @@ pub fn link_again(
             candidates: &[],
             objects: &objects,
             provided: &|name| libraries.define(name),
-            output: Output { kind: output_kind(object), linker: Some(linker) },
+            output: LinkOutput { kind: output_kind(object), linker: Some(linker) },
             gc_sections: false,
             link: Some(&link),
         },
@@ -176,8 +176,8 @@ fn root(
     audit: &Audit,
     (file, object): (FileId, &Object),
     symbols: Vec<(Box<[u8]>, SymbolKind)>,
-) -> Root {
-    Root {
+) -> ReferringFile {
+    ReferringFile {
         path: Arc::clone(&audit.corpus.files[file].path),
         linked: true,
         input: false,
@@ -254,20 +254,20 @@ struct Graph<'a> {
     /// For each name, the defining member, as an index into `members`.
     definers: FastMap<NameId, usize>,
     /// The references of each member, by index into `members`.
-    links: Vec<Links>,
+    links: Vec<MemberReferences>,
     undefined: FastSet<NameId>,
-    output: (Output, Target),
+    output: (LinkOutput, Target),
 }
 
 /// The references of one member.
-struct Links {
+struct MemberReferences {
     /// The members that define names that it refers to, each once.
     members: Vec<usize>,
     /// Names that it refers to and that no member of the graph defines.
     open: Vec<NameId>,
 }
 
-impl Links {
+impl MemberReferences {
     fn new(library: &ArchiveSet, member: MemberId, definers: &FastMap<NameId, usize>) -> Self {
         let (mut members, mut open) = (Vec::new(), Vec::new());
         for (name, _) in library.symbols(member).filter(|(_, s)| s.kind == SymbolKind::Undefined) {
@@ -283,7 +283,7 @@ impl Links {
 }
 
 impl<'a> Graph<'a> {
-    fn new(audit: &'a Audit, coverage: &Coverage, output: (Output, Target)) -> Self {
+    fn new(audit: &'a Audit, coverage: &Coverage, output: (LinkOutput, Target)) -> Self {
         let library = &audit.library;
         let members: Vec<MemberId> = coverage.needed.iter().map(|needed| needed.member).collect();
         let mut definers: FastMap<NameId, usize> = FastMap::default();
@@ -301,7 +301,7 @@ impl<'a> Graph<'a> {
         }
         let names = coverage.undefined.iter().filter_map(|u| library.find(&u.symbol));
         let undefined = names.collect();
-        let links = |member: &MemberId| Links::new(library, *member, &definers);
+        let links = |member: &MemberId| MemberReferences::new(library, *member, &definers);
         let links = members.par_iter().map(links).collect();
         Self { audit, members, definers, links, undefined, output }
     }
@@ -502,7 +502,8 @@ impl Solution {
 
     /// Undefined symbols to which the library itself refers, and which no candidate defines.
     pub fn without_candidate(&self) -> impl Iterator<Item = &[u8]> {
-        let asked_by_root = |by: &Vec<By>| by.iter().any(|by| matches!(by, By::Root(_)));
+        let asked_by_root =
+            |by: &Vec<ReferredBy>| by.iter().any(|by| matches!(by, ReferredBy::Root(_)));
         let undefined = self.coverage.undefined.iter();
         undefined.filter(move |u| asked_by_root(&u.by)).map(|u| &*u.symbol)
     }

@@ -2,22 +2,22 @@
 //! `/`. For each byte, the automaton keeps all states that a match may have reached. So its time is
 //! at most proportional to the length of the text times the length of the pattern.
 
-use super::glob::{Class, Token, is_nothing};
+use super::glob::{ByteSet, Token, is_nothing};
 
-/// A pattern as states. A match begins in `start` and ends in state 0, [`State::End`].
+/// A pattern as states. A match begins in `start` and ends in state 0, [`AutomatonState::End`].
 #[derive(Clone, Debug)]
 pub(super) struct Automaton {
-    states: Vec<State>,
+    states: Vec<AutomatonState>,
     start: usize,
     /// True if `*` and `?` do not match `/`.
     separated: bool,
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum AutomatonState {
     End,
     Byte(u8, usize),
-    One(Box<Class>, usize),
+    One(Box<ByteSet>, usize),
     /// Any byte if true; any byte but `/` if false.
     Any(bool, usize),
     Either(Vec<usize>),
@@ -25,12 +25,12 @@ enum State {
 
 impl Automaton {
     pub(super) fn new(tokens: &[Token], separated: bool) -> Self {
-        let mut out = Self { states: vec![State::End], start: 0, separated };
+        let mut out = Self { states: vec![AutomatonState::End], start: 0, separated };
         out.start = out.before(tokens, 0);
         out
     }
 
-    fn add(&mut self, state: State) -> usize {
+    fn add(&mut self, state: AutomatonState) -> usize {
         self.states.push(state);
         self.states.len() - 1
     }
@@ -38,9 +38,9 @@ impl Automaton {
     /// Adds states that match any number of bytes, and then continue with `next`. Returns the
     /// first.
     fn repeated(&mut self, with_slash: bool, next: usize) -> usize {
-        let any = self.add(State::Any(with_slash, 0));
-        let both = self.add(State::Either(vec![any, next]));
-        self.states[any] = State::Any(with_slash, both);
+        let any = self.add(AutomatonState::Any(with_slash, 0));
+        let both = self.add(AutomatonState::Either(vec![any, next]));
+        self.states[any] = AutomatonState::Any(with_slash, both);
         both
     }
 
@@ -48,20 +48,20 @@ impl Automaton {
     fn before(&mut self, tokens: &[Token], mut next: usize) -> usize {
         for token in tokens.iter().rev() {
             next = match token {
-                Token::Byte(byte) => self.add(State::Byte(*byte, next)),
-                Token::Class(class) => self.add(State::One(class.clone(), next)),
-                Token::Any => self.add(State::Any(!self.separated, next)),
+                Token::Byte(byte) => self.add(AutomatonState::Byte(*byte, next)),
+                Token::Class(class) => self.add(AutomatonState::One(class.clone(), next)),
+                Token::Any => self.add(AutomatonState::Any(!self.separated, next)),
                 Token::Many => self.repeated(!self.separated, next),
                 Token::Rest => self.repeated(true, next),
                 Token::Deep => {
-                    let slash = self.add(State::Byte(b'/', next));
+                    let slash = self.add(AutomatonState::Byte(b'/', next));
                     let below = self.repeated(true, slash);
-                    self.add(State::Either(vec![next, below]))
+                    self.add(AutomatonState::Either(vec![next, below]))
                 }
                 Token::Either(branches) => {
                     let some = branches.iter().filter(|branch| !is_nothing(branch));
                     let starts: Vec<usize> = some.map(|branch| self.before(branch, next)).collect();
-                    if starts.is_empty() { next } else { self.add(State::Either(starts)) }
+                    if starts.is_empty() { next } else { self.add(AutomatonState::Either(starts)) }
                 }
             };
         }
@@ -76,9 +76,9 @@ impl Automaton {
         for (at, byte) in bytes.iter().enumerate() {
             for state in now.drain(..) {
                 let next = match &self.states[state] {
-                    State::Byte(own, next) if own == byte => *next,
-                    State::One(class, next) if class[usize::from(*byte)] => *next,
-                    State::Any(with_slash, next) if *with_slash || *byte != b'/' => *next,
+                    AutomatonState::Byte(own, next) if own == byte => *next,
+                    AutomatonState::One(class, next) if class[usize::from(*byte)] => *next,
+                    AutomatonState::Any(with_slash, next) if *with_slash || *byte != b'/' => *next,
                     _ => continue,
                 };
                 self.enter(next, at + 1, &mut seen, &mut then);
@@ -97,7 +97,7 @@ impl Automaton {
                 continue;
             }
             match &self.states[state] {
-                State::Either(next) => open.extend(next),
+                AutomatonState::Either(next) => open.extend(next),
                 _ => out.push(state),
             }
         }

@@ -2,14 +2,14 @@
 //! values fit together, after [`super::tree`] has checked each value. `load` reads the policies
 //! that the policy extends.
 
-use super::errors::{PolicyError, Source};
+use super::errors::{PolicyError, PolicySource};
 use super::shape::{self, SELECTORS};
 use super::syntax::{self, Torn};
-use super::tree::{Check, Node, Table};
+use super::tree::{DocumentCheck, PolicyNode, Table};
 use super::{
-    ArchivePolicy, FileList, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy,
-    Provided, Provider, Renamed, RequiredFile, RequiredPackage, SearchPath, SearchTag, SymbolAt,
-    VersionLimit, Waiver, show, value_errors,
+    ArchivePolicy, FileList, ForbiddenLibrary, Gpu, HostEntry, LevelSetting, Origin, Pattern,
+    Policy, Provided, ProviderEntry, Renamed, RequiredFile, RequiredPackage, SearchPath, SearchTag,
+    SymbolAt, VersionLimit, Waiver, show, value_errors,
 };
 use crate::catalogue::{Catalogue, Level, renamed};
 use crate::order::Arrange as _;
@@ -33,15 +33,15 @@ pub(super) struct Built {
 
 /// Reads one policy. Entries have `origin` as source; paths are relative to `dir`.
 pub(super) fn build(
-    source: &Arc<Source>,
+    source: &Arc<PolicySource>,
     origin: &Arc<str>,
     dir: &Path,
     catalogue: &Catalogue,
 ) -> Built {
     let (document, errors) = DeTable::parse_recoverable(&source.text);
-    let mut check = Check::new(source, catalogue);
+    let mut check = DocumentCheck::new(source, catalogue);
     let root = check.table("a policy", shape::FILE, 0..0, document.get_ref());
-    let mut builder = Builder { source, origin, dir, check, renamed: Vec::new() };
+    let mut builder = PolicyBuilder { source, origin, dir, check, renamed: Vec::new() };
     let policy = builder.policy(&root);
     let extends = builder.extends(&root);
     let mut problems = builder.check.problems;
@@ -54,15 +54,15 @@ pub(super) fn build(
     Built { policy, extends, problems }
 }
 
-struct Builder<'a> {
-    source: &'a Arc<Source>,
+struct PolicyBuilder<'a> {
+    source: &'a Arc<PolicySource>,
     origin: &'a Arc<str>,
     dir: &'a Path,
-    check: Check<'a>,
+    check: DocumentCheck<'a>,
     renamed: Vec<Renamed>,
 }
 
-impl Builder<'_> {
+impl PolicyBuilder<'_> {
     fn origin(&self, span: &Range<usize>) -> Origin {
         Origin { source: Arc::clone(self.origin), line: self.source.line(span.start) }
     }
@@ -92,7 +92,7 @@ impl Builder<'_> {
     }
 
     fn extends(&mut self, root: &Table) -> Vec<(String, Range<usize>)> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for (name, node) in root.texts("extends") {
             self.once(&mut seen, "this policy", name, &node.span);
@@ -102,7 +102,7 @@ impl Builder<'_> {
     }
 
     /// Reports an entry that repeats an earlier one.
-    fn once(&mut self, seen: &mut Seen, what: &str, says: &str, span: &Range<usize>) {
+    fn once(&mut self, seen: &mut SeenTexts, what: &str, says: &str, span: &Range<usize>) {
         match seen.entry(says.to_owned()) {
             Entry::Vacant(place) => drop(place.insert(span.start)),
             Entry::Occupied(place) => {
@@ -133,7 +133,7 @@ impl Builder<'_> {
         let Some(table) = root.table("levels") else { return Vec::new() };
         let mut entries: Vec<_> = table.entries.iter().collect();
         entries.arrange_by_key(|(_, span, _)| span.start);
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for (name, span, node) in entries {
             // An old id and its new id name the same rule.
@@ -152,10 +152,10 @@ impl Builder<'_> {
     }
 
     fn waivers(&mut self, root: &Table) -> Vec<Waiver> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for table in root.tables("waive") {
-            let selectors: Vec<(&str, &Node)> =
+            let selectors: Vec<(&str, &PolicyNode)> =
                 SELECTORS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
             self.needs_one(table, "waive", "has no selector");
             let Some(rule) = table.text("rule") else { continue };
@@ -178,7 +178,7 @@ impl Builder<'_> {
                 member: name(table, "member"),
                 detail: name(table, "detail"),
                 reason: table.text("reason").unwrap_or_default().to_owned(),
-                expires: table.get("expires").and_then(Node::day),
+                expires: table.get("expires").and_then(PolicyNode::day),
                 origin: self.origin(&table.span),
             });
         }
@@ -186,7 +186,7 @@ impl Builder<'_> {
     }
 
     /// Reports selectors by keys that findings of the waiver's rule never have.
-    fn unset(&mut self, rule: &str, selectors: &[(&str, &Node)]) {
+    fn unset(&mut self, rule: &str, selectors: &[(&str, &PolicyNode)]) {
         let Some(keys) = self.check.catalogue.known(rule).and_then(|known| known.keys) else {
             return;
         };
@@ -200,7 +200,7 @@ impl Builder<'_> {
     }
 
     fn required_files(&mut self, root: &Table) -> Vec<RequiredFile> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for list in FileList::ALL {
             let table = root.table("require").into_iter();
@@ -215,7 +215,7 @@ impl Builder<'_> {
     }
 
     fn required_packages(&mut self, root: &Table) -> Vec<RequiredPackage> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for entry in root.table("require").into_iter().flat_map(|t| t.tables("cmake-packages")) {
             let Some(name) = entry.text("name") else { continue };
@@ -231,7 +231,7 @@ impl Builder<'_> {
     }
 
     fn symbols(&mut self, table: Option<&Table>) -> Vec<SymbolAt> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for entry in table.into_iter().flat_map(|table| table.tables("symbols")) {
             let Some(symbol) = name(entry, "symbol") else { continue };
@@ -250,7 +250,7 @@ impl Builder<'_> {
     }
 
     fn forbidden_libraries(&mut self, root: &Table) -> Vec<ForbiddenLibrary> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for entry in root.table("forbid").into_iter().flat_map(|t| t.tables("libraries")) {
             let Some(name) = name(entry, "name") else { continue };
@@ -262,7 +262,7 @@ impl Builder<'_> {
     }
 
     fn provided(&mut self, root: &Table) -> Vec<Provided> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for (soname, node) in root.table("provided").into_iter().flat_map(|t| t.texts("libraries"))
         {
@@ -279,7 +279,7 @@ impl Builder<'_> {
 
     fn version_limits(&self, root: &Table) -> Vec<VersionLimit> {
         let limits = root.table("limits").and_then(|limits| limits.table("symbol-versions"));
-        let limit = |(family, span, node): &(String, Range<usize>, Node)| {
+        let limit = |(family, span, node): &(String, Range<usize>, PolicyNode)| {
             Some(VersionLimit {
                 family: family.clone(),
                 newest: value_errors::parts(node.text()?)?,
@@ -292,7 +292,7 @@ impl Builder<'_> {
 
     fn search_path(&mut self, root: &Table) -> SearchPath {
         let Some(table) = root.table("search-path") else { return SearchPath::default() };
-        let tag = |node: &Node| match node.text()? {
+        let tag = |node: &PolicyNode| match node.text()? {
             "rpath" => Some((SearchTag::Rpath, self.origin(&node.span))),
             "runpath" => Some((SearchTag::Runpath, self.origin(&node.span))),
             _ => Some((SearchTag::None, self.origin(&node.span))),
@@ -312,7 +312,7 @@ impl Builder<'_> {
 
     /// The texts of a list, with its origin. A later policy replaces the whole list.
     fn list(&mut self, table: &Table, key: &str, what: &str) -> Option<(Vec<String>, Origin)> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for (text, node) in table.texts(key) {
             self.once(&mut seen, what, text, &node.span);
@@ -323,7 +323,7 @@ impl Builder<'_> {
 
     /// The patterns of a key. `tree` has already rejected invalid ones.
     fn patterns(&mut self, table: &Table, key: &str, new: NewPattern) -> Vec<Pattern> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for (text, node) in table.texts(key) {
             self.once(&mut seen, "this pattern", text, &node.span);
@@ -332,11 +332,11 @@ impl Builder<'_> {
         out
     }
 
-    fn hosts(&mut self, root: &Table) -> Vec<Host> {
-        let mut seen = Seen::new();
+    fn hosts(&mut self, root: &Table) -> Vec<HostEntry> {
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for table in root.tables("host") {
-            let host = Host {
+            let host = HostEntry {
                 name: table.text("name").unwrap_or_default().to_owned(),
                 plugins: self.patterns(table, "plugins", Pattern::path),
                 exports: self.patterns(table, "exports", Pattern::name),
@@ -356,7 +356,7 @@ impl Builder<'_> {
     }
 
     fn archives(&mut self, root: &Table) -> Vec<ArchivePolicy> {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for table in root.tables("archive") {
             let Some(matches) = path(table, "match") else { continue };
@@ -382,8 +382,8 @@ impl Builder<'_> {
         out
     }
 
-    fn providers(&mut self, root: &Table) -> Vec<Provider> {
-        let mut seen = Seen::new();
+    fn providers(&mut self, root: &Table) -> Vec<ProviderEntry> {
+        let mut seen = SeenTexts::new();
         let mut out = Vec::new();
         for table in root.tables("provider") {
             let (Some(symbol), Some(archive)) = (table.text("symbol"), table.get("archive")) else {
@@ -398,7 +398,7 @@ impl Builder<'_> {
             let text = |key| table.text(key).unwrap_or_default();
             let says = [symbol, name, text("list"), text("path")].join("\n");
             self.once(&mut seen, "this provider", &says, &table.span);
-            out.push(Provider {
+            out.push(ProviderEntry {
                 symbol: symbol.to_owned(),
                 archive: name.to_owned(),
                 list: table.text("list").map(str::to_owned),
@@ -411,7 +411,7 @@ impl Builder<'_> {
 }
 
 /// Texts seen so far, with their offsets in the policy.
-type Seen = BTreeMap<String, usize>;
+type SeenTexts = BTreeMap<String, usize>;
 /// [`Pattern::path`] or [`Pattern::name`].
 type NewPattern = fn(&str) -> Result<Pattern, String>;
 

@@ -13,7 +13,7 @@ const MOST: usize = 200;
 
 /// The text of one policy.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct PolicySource {
     /// The name of the policy, as given.
     pub(super) name: Arc<str>,
     /// Its content.
@@ -22,7 +22,7 @@ pub(super) struct Source {
     ends: Vec<usize>,
 }
 
-impl Source {
+impl PolicySource {
     /// The text of a policy, and its name in error messages.
     pub(super) fn new(name: Arc<str>, text: String) -> Self {
         let ends = text.match_indices('\n').map(|(at, _)| at).collect();
@@ -57,7 +57,7 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct PolicyError {
     /// Its position; `None` if it is outside of any policy's text.
-    pub(super) place: Option<(Arc<Source>, Range<usize>)>,
+    pub(super) place: Option<(Arc<PolicySource>, Range<usize>)>,
     /// The error.
     pub(super) wrong: String,
     /// The correction.

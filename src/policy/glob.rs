@@ -15,13 +15,13 @@ pub(super) enum Token {
     /// `**` at the end of a path or of a branch: anything.
     Rest,
     /// `[…]`
-    Class(Box<Class>),
+    Class(Box<ByteSet>),
     /// `{a,b}`
     Either(Vec<Vec<Token>>),
 }
 
 /// A set of bytes.
-pub(super) type Class = [bool; 256];
+pub(super) type ByteSet = [bool; 256];
 
 /// Parses a glob. The error is a message for the author of the policy.
 pub(super) fn parse(text: &str) -> Result<Vec<Token>, String> {
@@ -167,7 +167,7 @@ impl Parser<'_> {
 
     /// Parses the set of bytes in brackets, after the opening bracket. A character outside of ASCII
     /// adds each of its bytes.
-    fn class(&mut self) -> Result<Box<Class>, String> {
+    fn class(&mut self) -> Result<Box<ByteSet>, String> {
         let not = matches!(self.peek(), Some('!' | '^'));
         if not {
             self.next();

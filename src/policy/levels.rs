@@ -2,12 +2,12 @@
 //! Levels select the rules that run, and [`crate::triage`] applies them to findings.
 
 use super::{LevelSetting, Policy};
-use crate::catalogue::{Known, Level};
+use crate::catalogue::{KnownRule, Level};
 
 impl Policy {
     /// The level of a rule, implemented or planned. A setting for the rule wins over one for its
     /// group, whichever policy comes first. The last of several settings with the same name wins.
-    pub fn level_of(&self, rule: &Known) -> Level {
+    pub fn level_of(&self, rule: &KnownRule) -> Level {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
         // If the policy is a whitelist of libraries, a library outside of it is an error.
         let is_whitelist = rule.id == "outside-closure" && self.is_closed();

@@ -1,10 +1,10 @@
 //! Loads policies by name, built-ins and files, together with the policies that they extend, and
 //! merges them in order. The errors of all of them are returned together. Files are opened only
-//! through [`Files`], which the command line implements.
+//! through [`PolicyFiles`], which the command line implements.
 
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
-use super::errors::{PolicyError, PolicyErrors, Source};
+use super::errors::{PolicyError, PolicyErrors, PolicySource};
 use super::{BUILT_IN_ORIGIN, Policy, wheel};
 use crate::catalogue::Catalogue;
 use crate::text::{show, show_path};
@@ -20,7 +20,7 @@ use toml::de::DeTable;
 const MOST_DEEP: usize = 32;
 
 /// Access to policy files.
-pub trait Files {
+pub trait PolicyFiles {
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// The identity of a file, equal for all of its names.
@@ -28,17 +28,17 @@ pub trait Files {
 }
 
 /// The text that names a policy; `None` for the command line.
-type TextRange = Option<(Arc<Source>, Range<usize>)>;
+type TextRange = Option<(Arc<PolicySource>, Range<usize>)>;
 
 /// Merges the built-in default, then the policies in `named`, in order. Each is the name of a
 /// built-in or a file. A policy that is named or extended several times is merged at its first
 /// occurrence.
 pub fn load<'a>(
     named: impl IntoIterator<Item = &'a OsStr>,
-    files: &dyn Files,
+    files: &dyn PolicyFiles,
     catalogue: &Catalogue,
 ) -> Result<Policy, PolicyErrors> {
-    let mut loader = Loader {
+    let mut loader = PolicyLoader {
         files,
         catalogue,
         merged: Policy::default(),
@@ -53,8 +53,8 @@ pub fn load<'a>(
     Ok(loader.merged)
 }
 
-struct Loader<'a> {
-    files: &'a dyn Files,
+struct PolicyLoader<'a> {
+    files: &'a dyn PolicyFiles,
     /// The rules that policies may name.
     catalogue: &'a Catalogue,
     merged: Policy,
@@ -65,7 +65,7 @@ struct Loader<'a> {
     open: Vec<(PathBuf, String)>,
 }
 
-impl Loader<'_> {
+impl PolicyLoader<'_> {
     fn wrong(&mut self, place: &TextRange, wrong: String, right: impl Into<String>) {
         let place = place.clone();
         self.problems.push(PolicyError { place, wrong, right: right.into(), lacking: false });
@@ -76,7 +76,7 @@ impl Loader<'_> {
         let text = name.to_str().unwrap_or_default();
         if let Some(policy) = builtin::find(text) {
             // A file's identity is absolute, so it differs from all names of built-ins.
-            let source = Source::new(policy.name.into(), policy.text.to_owned());
+            let source = PolicySource::new(policy.name.into(), policy.text.to_owned());
             let origin = format!("{BUILT_IN_ORIGIN}{}", policy.name).into();
             return self.policy(policy.name.into(), source, &origin, Path::new(""), place);
         }
@@ -128,7 +128,7 @@ impl Loader<'_> {
             return self.wrong(place, wrong, right);
         }
         let name: Arc<str> = shown.into();
-        let source = Source::new(Arc::clone(&name), text);
+        let source = PolicySource::new(Arc::clone(&name), text);
         if let Some(tag) = tag {
             return self.wheel(identity, source, &name, tag);
         }
@@ -151,7 +151,13 @@ impl Loader<'_> {
     }
 
     /// Merges one platform from a policy file of auditwheel: the one called `tag`, or the only one.
-    fn wheel(&mut self, identity: PathBuf, source: Source, origin: &Arc<str>, tag: Option<&str>) {
+    fn wheel(
+        &mut self,
+        identity: PathBuf,
+        source: PolicySource,
+        origin: &Arc<str>,
+        tag: Option<&str>,
+    ) {
         self.done.insert(identity);
         match wheel::build(&Arc::new(source), origin, tag) {
             Ok(policy) => {
@@ -183,7 +189,7 @@ impl Loader<'_> {
     fn policy(
         &mut self,
         identity: PathBuf,
-        source: Source,
+        source: PolicySource,
         origin: &Arc<str>,
         dir: &Path,
         place: &TextRange,
@@ -244,7 +250,7 @@ fn plain(error: &io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, load};
+    use super::{PolicyFiles, load};
     use crate::catalogue::Level;
     use crate::policy::Policy;
     use std::collections::BTreeMap;
@@ -255,7 +261,7 @@ mod tests {
     /// Files by name.
     struct Memory(BTreeMap<PathBuf, &'static str>);
 
-    impl Files for Memory {
+    impl PolicyFiles for Memory {
         fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
             let text = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
             Ok(text.as_bytes().to_vec())

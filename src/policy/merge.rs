@@ -2,8 +2,8 @@
 //! values that form a unit (`targets`, `allow`) are replaced.
 
 use super::{
-    ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
-    Provider, RequiredFile, RequiredPackage, SymbolAt, Waiver, show,
+    ArchivePolicy, ForbiddenLibrary, HostEntry, LevelSetting, Origin, Pattern, Policy, Provided,
+    ProviderEntry, RequiredFile, RequiredPackage, SymbolAt, Waiver, show,
 };
 use crate::id::{FastMap, FastSet};
 use crate::order::{self, Arrange as _};
@@ -116,7 +116,7 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
 
 /// Adds entries with new keys. Of two entries with the same key, the one whose origin sorts first
 /// stays, so that the order of policies does not matter.
-fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
+fn unite<T: ListEntry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
     if more.is_empty() {
         return;
     }
@@ -139,14 +139,14 @@ fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K
 }
 
 /// An entry of a list in policies.
-trait Entry {
+trait ListEntry {
     /// Its source and line.
     fn origin(&self) -> &Origin;
 }
 
 macro_rules! entries {
     ($($kind:ty),*) => {
-        $(impl Entry for $kind {
+        $(impl ListEntry for $kind {
             fn origin(&self) -> &Origin {
                 &self.origin
             }
@@ -155,13 +155,13 @@ macro_rules! entries {
 }
 
 entries!(
-    Host,
+    HostEntry,
     ArchivePolicy,
     RequiredFile,
     RequiredPackage,
     SymbolAt,
     ForbiddenLibrary,
-    Provider,
+    ProviderEntry,
     Provided
 );
 

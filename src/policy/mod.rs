@@ -33,9 +33,9 @@ mod wheel;
 mod words;
 
 pub use errors::PolicyErrors;
-pub use load::{Files, load};
+pub use load::{PolicyFiles, load};
 pub use pattern::Pattern;
-pub use platform::{Arch, Libc, Platform, Rules};
+pub use platform::{Arch, Libc, Platform, PlatformRules};
 pub use schema::schema;
 pub use unchecked::Unchecked;
 pub use wheel::built_in_platforms;
@@ -126,11 +126,11 @@ pub struct Policy {
     /// `[gpu]`
     pub gpu: Gpu,
     /// `[[host]]`
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<HostEntry>,
     /// `[[archive]]`
     pub archives: Vec<ArchivePolicy>,
     /// `[[provider]]`
-    pub providers: Vec<Provider>,
+    pub providers: Vec<ProviderEntry>,
     /// `[provided] libraries`: sonames that the target system provides. The libraries are not
     /// opened, and not reported as missing. Policies of auditwheel also list such sonames.
     pub provided: Vec<Provided>,
@@ -236,7 +236,7 @@ impl Policy {
     /// True if an entry claims `symbol`: a `[[provider]]` about this file, or a `covers` pattern.
     /// `path` returns the path of the file below its prefix.
     pub fn claims(&self, symbol: &[u8], path: impl Fn() -> PathBuf) -> bool {
-        let provider = |known: &Provider| known.claims(symbol) && known.is_about(&path());
+        let provider = |known: &ProviderEntry| known.claims(symbol) && known.is_about(&path());
         let covers =
             |entry: &ArchivePolicy| entry.covers.iter().any(|pattern| pattern.matches(symbol));
         self.providers.iter().any(provider) || self.archives.iter().any(covers)
@@ -360,7 +360,7 @@ pub struct Gpu {
 /// A `[[host]]` entry: shared objects that one kind of program loads as plugins, and that use
 /// symbols of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct HostEntry {
     /// The name, such as `python`.
     pub name: String,
     /// Patterns for paths below the prefix: matching files are its plugins.
@@ -400,7 +400,7 @@ pub struct ArchivePolicy {
 /// A `[[provider]]` entry: names the archive that defines a symbol, although that archive was not
 /// read. `{T}` stands for the same text in the symbol and in the name of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Provider {
+pub struct ProviderEntry {
     /// The symbol, with or without `{T}`.
     pub symbol: String,
     /// The archive's bare name, without `lib` and `.a`.

@@ -60,14 +60,14 @@ pub struct Platform {
     /// more systems.
     pub priority: i64,
     /// Rules by architecture. If the policy names one architecture, only its rules.
-    pub rules: BTreeMap<Arch, Rules>,
+    pub rules: BTreeMap<Arch, PlatformRules>,
     /// Its origin; the source is the name that the policy used.
     pub origin: Origin,
 }
 
 /// The rules of a platform for the files of one architecture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct PlatformRules {
     /// Sonames that it provides.
     pub libraries: Vec<String>,
     /// The versions that those libraries have.
@@ -86,12 +86,13 @@ impl Platform {
     /// True if files of `arch` find a library of this name on the platform. Every platform provides
     /// the loader of its C library.
     pub fn provides(&self, name: &[u8], arch: Arch) -> bool {
-        let listed = |rules: &Rules| rules.libraries.iter().any(|one| one.as_bytes() == name);
+        let listed =
+            |rules: &PlatformRules| rules.libraries.iter().any(|one| one.as_bytes() == name);
         self.rules.get(&arch).is_some_and(listed) || self.libc.has_loader(name)
     }
 }
 
-impl Rules {
+impl PlatformRules {
     /// True if the platform lacks `version` of `library`. False if the platform has no list for the
     /// family of `version`, or if `library` is the loader of glibc.
     pub fn lacks_version(&self, library: &[u8], version: &[u8]) -> bool {
@@ -151,7 +152,7 @@ impl Policy {
     }
 
     /// The platforms' rules for files of `arch`.
-    fn rules_for(&self, arch: Option<Arch>) -> impl Iterator<Item = &Rules> {
+    fn rules_for(&self, arch: Option<Arch>) -> impl Iterator<Item = &PlatformRules> {
         self.platforms.iter().filter_map(move |platform| platform.rules.get(&arch?))
     }
 

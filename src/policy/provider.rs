@@ -2,13 +2,13 @@
 //! as in the archive's name. `fix` and `views` suggest the archive; `diagnosis` and `audit` only
 //! need to know if an entry claims a symbol.
 
-use super::Provider;
+use super::ProviderEntry;
 use std::path::Path;
 
 /// The placeholder in a symbol and in the name of its archive.
 const HOLE: &str = "{T}";
 
-impl Provider {
+impl ProviderEntry {
     /// True if the entry applies to the file at this path below its prefix.
     pub fn is_about(&self, below: &Path) -> bool {
         let path = below.as_os_str().as_encoded_bytes();

@@ -1,14 +1,14 @@
 //! The JSON Schema (draft 2020-12) of policy files. It is generated from the table that the parser
 //! uses, so that editors and the parser agree. `linkaudit policy schema` prints it.
 
-use super::shape::{self, Key, Kind};
-use super::words::Word;
+use super::shape::{self, PolicyKey, ValueKind};
+use super::words::TextKind;
 use crate::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
 /// The schema as formatted JSON.
 pub fn schema(catalogue: &Catalogue) -> String {
-    let maker = Maker(catalogue);
+    let maker = SchemaBuilder(catalogue);
     let mut root = maker.table(shape::FILE, None);
     let head = [
         ("$schema", "https://json-schema.org/draft/2020-12/schema"),
@@ -21,12 +21,12 @@ pub fn schema(catalogue: &Catalogue) -> String {
 }
 
 /// Builds the parts of the schema. The catalogue has the rules that a policy may name.
-struct Maker<'c>(&'c Catalogue);
+struct SchemaBuilder<'c>(&'c Catalogue);
 
-impl Maker<'_> {
+impl SchemaBuilder<'_> {
     /// The schema of a table with known keys. If the table is an entry of a list, `name` is the key
     /// of the list.
-    fn table(&self, keys: &[Key], name: Option<&str>) -> Map<String, Value> {
+    fn table(&self, keys: &[PolicyKey], name: Option<&str>) -> Map<String, Value> {
         let properties = keys.iter().map(|key| {
             let mut schema = self.value(&key.kind, key.name);
             schema.insert("description".to_owned(), json!(key.doc));
@@ -49,24 +49,24 @@ impl Maker<'_> {
         out
     }
 
-    fn value(&self, kind: &Kind, name: &str) -> Map<String, Value> {
+    fn value(&self, kind: &ValueKind, name: &str) -> Map<String, Value> {
         match kind {
-            Kind::Schema => object(&[("const", json!(1))]),
-            Kind::Text(word) => self.text(word),
+            ValueKind::Schema => object(&[("const", json!(1))]),
+            ValueKind::Text(word) => self.text(word),
             // Editors convert a local date of TOML to a string of JSON.
-            Kind::Date => object(&[("type", json!("string")), ("format", json!("date"))]),
-            Kind::Truth => object(&[("type", json!("boolean"))]),
-            Kind::List(word) => self.list(word),
-            Kind::OneOrMore(word) => {
+            ValueKind::Date => object(&[("type", json!("string")), ("format", json!("date"))]),
+            ValueKind::Truth => object(&[("type", json!("boolean"))]),
+            ValueKind::List(word) => self.list(word),
+            ValueKind::OneOrMore(word) => {
                 let mut several = self.list(word);
                 several.insert("minItems".to_owned(), json!(1));
                 object(&[("oneOf", json!([self.text(word), several]))])
             }
-            Kind::Table(keys) => self.table(keys, None),
-            Kind::Tables(keys) => {
+            ValueKind::Table(keys) => self.table(keys, None),
+            ValueKind::Tables(keys) => {
                 object(&[("type", json!("array")), ("items", self.table(keys, Some(name)).into())])
             }
-            Kind::Map(names, word) => {
+            ValueKind::Map(names, word) => {
                 let all = names.all(self.0);
                 let mut out = object(&[("type", json!("object"))]);
                 if all.is_empty() {
@@ -83,7 +83,7 @@ impl Maker<'_> {
         }
     }
 
-    fn list(&self, word: &Word) -> Map<String, Value> {
+    fn list(&self, word: &TextKind) -> Map<String, Value> {
         object(&[
             ("type", json!("array")),
             ("items", self.text(word).into()),
@@ -91,7 +91,7 @@ impl Maker<'_> {
         ])
     }
 
-    fn text(&self, word: &Word) -> Map<String, Value> {
+    fn text(&self, word: &TextKind) -> Map<String, Value> {
         let all = word.all(self.0);
         let mut out = object(&[("type", json!("string"))]);
         if all.is_empty() {

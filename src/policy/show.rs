@@ -3,8 +3,8 @@
 //! origins.
 
 use super::{
-    ArchivePolicy, FileList, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy,
-    Provider, RequiredPackage, SearchTag, SymbolAt, Waiver,
+    ArchivePolicy, FileList, ForbiddenLibrary, HostEntry, LevelSetting, Origin, Pattern, Policy,
+    ProviderEntry, RequiredPackage, SearchTag, SymbolAt, Waiver,
 };
 use crate::catalogue::Level;
 use std::fmt::Write as _;
@@ -196,7 +196,7 @@ fn library_text(library: &ForbiddenLibrary) -> String {
 }
 
 /// The lines of a `[[host]]` entry.
-pub(super) fn host_text(host: &Host) -> String {
+pub(super) fn host_text(host: &HostEntry) -> String {
     let mut out = format!("{}\n", pair("name", &host.name));
     let lists =
         [("plugins", &host.plugins), ("exports", &host.exports), ("symbols", &host.symbols)];
@@ -238,7 +238,7 @@ pub(super) fn archive_text(archive: &ArchivePolicy) -> String {
     out
 }
 
-fn provider_text(provider: &Provider) -> String {
+fn provider_text(provider: &ProviderEntry) -> String {
     let mut out =
         format!("{}\n{}\n", pair("symbol", &provider.symbol), pair("archive", &provider.archive));
     if let Some(list) = &provider.list {

@@ -2,7 +2,7 @@
 //! Undefined symbols of all objects are matched against them. A check of the first byte takes a
 //! tenth of the time of an automaton. [`super::automaton`] matches all other globs.
 
-use super::glob::{Class, Token, is_nothing};
+use super::glob::{ByteSet, Token, is_nothing};
 
 /// Maximum number of sequences of a pattern.
 const MOST: usize = 256;
@@ -12,18 +12,18 @@ const MOST: usize = 256;
 pub(super) struct Simple {
     /// The possible first bytes of a match; `None` if any byte may be first or a match may be
     /// empty.
-    first: Option<Box<Class>>,
+    first: Option<Box<ByteSet>>,
     /// The possible last bytes of a match; `None` if any byte may be last or a match may be empty.
-    last: Option<Box<Class>>,
-    sequences: Vec<Vec<Part>>,
+    last: Option<Box<ByteSet>>,
+    sequences: Vec<Vec<GlobPart>>,
     /// True if `*` does not match `/`.
     separated: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum GlobPart {
     Byte(u8),
-    One(Box<Class>),
+    One(Box<ByteSet>),
     /// `*`
     Many,
     /// `**/`
@@ -32,7 +32,7 @@ enum Part {
     Rest,
 }
 
-impl Part {
+impl GlobPart {
     fn is(&self, byte: u8) -> bool {
         match self {
             Self::Byte(own) => *own == byte,
@@ -71,25 +71,25 @@ impl Simple {
 }
 
 /// True if the class has the byte, or if there is no class.
-fn holds(class: Option<&Class>, byte: u8) -> bool {
+fn holds(class: Option<&ByteSet>, byte: u8) -> bool {
     class.is_none_or(|class| class[usize::from(byte)])
 }
 
 /// All sequences that the tokens stand for; `None` if there are too many.
-fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
+fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<GlobPart>>> {
     let mut out = vec![Vec::new()];
     for token in tokens {
         let part = match token {
-            Token::Byte(byte) => Part::Byte(*byte),
+            Token::Byte(byte) => GlobPart::Byte(*byte),
             Token::Any => {
                 let mut class = Box::new([true; 256]);
                 class[usize::from(b'/')] = !separated;
-                Part::One(class)
+                GlobPart::One(class)
             }
-            Token::Many => Part::Many,
-            Token::Deep => Part::Deep,
-            Token::Rest => Part::Rest,
-            Token::Class(class) => Part::One(class.clone()),
+            Token::Many => GlobPart::Many,
+            Token::Deep => GlobPart::Deep,
+            Token::Rest => GlobPart::Rest,
+            Token::Class(class) => GlobPart::One(class.clone()),
             Token::Either(branches) => {
                 let mut choices = Vec::new();
                 for branch in branches.iter().filter(|branch| !is_nothing(branch)) {
@@ -99,7 +99,7 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
                     return None;
                 }
                 if !choices.is_empty() {
-                    let longer = |begin: &Vec<Part>| -> Vec<Vec<Part>> {
+                    let longer = |begin: &Vec<GlobPart>| -> Vec<Vec<GlobPart>> {
                         choices.iter().map(|end| [&begin[..], &end[..]].concat()).collect()
                     };
                     out = out.iter().flat_map(longer).collect();
@@ -112,7 +112,8 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
         }
     }
     // Two stars in a row match the same as one.
-    let twice = |a: &mut Part, b: &mut Part| matches!((a, b), (Part::Many, Part::Many));
+    let twice =
+        |a: &mut GlobPart, b: &mut GlobPart| matches!((a, b), (GlobPart::Many, GlobPart::Many));
     for sequence in &mut out {
         sequence.dedup_by(twice);
     }
@@ -121,24 +122,26 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
 
 /// True if [`is`] gives correct answers for the sequence. In paths, no class may match a slash, and
 /// `**/` must be at the start or after a slash. `**` must be at the end.
-fn is_sound(sequence: &[Part], separated: bool) -> bool {
-    let sound = |(at, part): (usize, &Part)| match part {
-        Part::Byte(_) | Part::Many => true,
-        Part::One(class) => !separated || !class[usize::from(b'/')],
-        Part::Deep => separated && (at == 0 || matches!(sequence[at - 1], Part::Byte(b'/'))),
-        Part::Rest => at + 1 == sequence.len(),
+fn is_sound(sequence: &[GlobPart], separated: bool) -> bool {
+    let sound = |(at, part): (usize, &GlobPart)| match part {
+        GlobPart::Byte(_) | GlobPart::Many => true,
+        GlobPart::One(class) => !separated || !class[usize::from(b'/')],
+        GlobPart::Deep => {
+            separated && (at == 0 || matches!(sequence[at - 1], GlobPart::Byte(b'/')))
+        }
+        GlobPart::Rest => at + 1 == sequence.len(),
     };
     sequence.iter().enumerate().all(sound)
 }
 
 /// The union of the bytes that `parts` match; `None` if one of them is a star or missing.
-fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Class>> {
+fn class_of<'p>(parts: impl Iterator<Item = Option<&'p GlobPart>>) -> Option<Box<ByteSet>> {
     let mut out = Box::new([false; 256]);
     for part in parts {
         match part? {
-            Part::Many | Part::Deep | Part::Rest => return None,
-            Part::Byte(byte) => out[usize::from(*byte)] = true,
-            Part::One(class) => out.iter_mut().zip(&**class).for_each(|(own, is)| *own |= is),
+            GlobPart::Many | GlobPart::Deep | GlobPart::Rest => return None,
+            GlobPart::Byte(byte) => out[usize::from(*byte)] = true,
+            GlobPart::One(class) => out.iter_mut().zip(&**class).for_each(|(own, is)| *own |= is),
         }
     }
     Some(out)
@@ -146,19 +149,19 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Cla
 
 /// Matches a sequence. It backtracks only to the last star and to the last `**/`, because earlier
 /// ones make no difference. If stars do not match `/`, each component of a path matches separately.
-fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
+fn is(sequence: &[GlobPart], bytes: &[u8], separated: bool) -> bool {
     let (mut part, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     let mut deep: Option<(usize, usize)> = None;
     loop {
         match (sequence.get(part), bytes.get(at)) {
-            (Some(Part::Rest), _) | (None, None) => return true,
-            (Some(Part::Deep), _) => {
+            (Some(GlobPart::Rest), _) | (None, None) => return true,
+            (Some(GlobPart::Deep), _) => {
                 part += 1;
                 (deep, star) = (Some((part, at)), None);
                 continue;
             }
-            (Some(Part::Many), _) => {
+            (Some(GlobPart::Many), _) => {
                 part += 1;
                 star = Some((part, at));
                 continue;
@@ -186,7 +189,7 @@ fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
 
 /// The next position after `from` where the star may end: there `behind`, the part after the star,
 /// matches, or the text ends if no part follows. `None` if there is no such position.
-fn longer(behind: Option<&Part>, bytes: &[u8], from: usize, separated: bool) -> Option<usize> {
+fn longer(behind: Option<&GlobPart>, bytes: &[u8], from: usize, separated: bool) -> Option<usize> {
     let rest = bytes.get(from + 1..)?;
     let skip = match behind {
         Some(own) => rest.iter().position(|byte| own.is(*byte))?,

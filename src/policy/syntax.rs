@@ -1,12 +1,12 @@
 //! Syntax errors: converts the errors of the TOML parser, and recognises other errors that are only
 //! their consequences. `build` calls it.
 
-use super::errors::{PolicyError, Source};
+use super::errors::{PolicyError, PolicySource};
 use crate::order::Arrange as _;
 use std::sync::Arc;
 
 /// Converts a syntax error. The parser's message is `ERROR` or `ERROR, expected CORRECTION`.
-pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyError {
+pub(super) fn problem(source: &Arc<PolicySource>, error: &toml::de::Error) -> PolicyError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
     let (wrong, right) = message.split_once(", expected ").unwrap_or((message, ""));
@@ -31,7 +31,7 @@ pub(super) struct Torn {
 }
 
 impl Torn {
-    pub(super) fn new(source: &Source, errors: &[toml::de::Error]) -> Self {
+    pub(super) fn new(source: &PolicySource, errors: &[toml::de::Error]) -> Self {
         let place = |error: &toml::de::Error| Some(source.line(error.span()?.start));
         let mut lines: Vec<u32> = errors.iter().filter_map(place).collect();
         lines.arrange();
@@ -47,7 +47,7 @@ impl Torn {
 
     /// True if an error is only a consequence of invalid lines. Its position is on such a line, or
     /// below a heading on such a line, or it reports a missing key in a table with such a line.
-    pub(super) fn explains(&self, source: &Source, problem: &PolicyError) -> bool {
+    pub(super) fn explains(&self, source: &PolicySource, problem: &PolicyError) -> bool {
         let Some((_, span)) = &problem.place else { return false };
         let line = source.line(span.start);
         let above = self.headings.partition_point(|at| *at < line);

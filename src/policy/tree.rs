@@ -2,9 +2,9 @@
 //! positions, and reports all others as errors. The checks do not depend on the key.
 
 use super::Day;
-use super::errors::{PolicyError, Source};
-use super::shape::{self, Key, Kind};
-use super::words::Word;
+use super::errors::{PolicyError, PolicySource};
+use super::shape::{self, PolicyKey, ValueKind};
+use super::words::TextKind;
 use crate::catalogue::Catalogue;
 use crate::order::Arrange as _;
 use crate::text::nearest;
@@ -16,16 +16,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A valid value.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct PolicyNode {
     /// Its position in the file, in bytes.
     pub(super) span: Range<usize>,
     /// The value itself.
-    pub(super) value: Value,
+    pub(super) value: PolicyValue,
 }
 
 /// Valid values, by kind.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum PolicyValue {
     /// The version of the format.
     Schema,
     /// Text.
@@ -35,7 +35,7 @@ pub(super) enum Value {
     /// True or false.
     Truth(bool),
     /// A list of texts or tables.
-    List(Vec<Node>),
+    List(Vec<PolicyNode>),
     /// A table.
     Table(Table),
 }
@@ -46,7 +46,7 @@ pub(super) struct Table {
     /// The position of its heading or braces.
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
-    pub(super) entries: Vec<(String, Range<usize>, Node)>,
+    pub(super) entries: Vec<(String, Range<usize>, PolicyNode)>,
     /// True if an entry was left out because its key or value is invalid. Then `build` reports
     /// neither missing alternative keys, nor a `from` without a list, nor a duplicate of the table.
     pub(super) partial: bool,
@@ -54,54 +54,54 @@ pub(super) struct Table {
 
 impl Table {
     /// The value of a key.
-    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+    pub(super) fn get(&self, name: &str) -> Option<&PolicyNode> {
         self.entries.iter().find(|(key, ..)| key == name).map(|(.., node)| node)
     }
 
     /// The text of a key.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.get(name).and_then(Node::text)
+        self.get(name).and_then(PolicyNode::text)
     }
 
     /// The tables of a key.
     pub(super) fn tables(&self, name: &str) -> impl Iterator<Item = &Self> {
-        self.get(name).into_iter().flat_map(Node::items).filter_map(Node::table)
+        self.get(name).into_iter().flat_map(PolicyNode::items).filter_map(PolicyNode::table)
     }
 
     /// The table of a key.
     pub(super) fn table(&self, name: &str) -> Option<&Self> {
-        self.get(name).and_then(Node::table)
+        self.get(name).and_then(PolicyNode::table)
     }
 
     /// The texts of a key with their positions; the value may be one text or a list.
-    pub(super) fn texts(&self, name: &str) -> impl Iterator<Item = (&str, &Node)> {
+    pub(super) fn texts(&self, name: &str) -> impl Iterator<Item = (&str, &PolicyNode)> {
         let items = self.get(name).into_iter().flat_map(|node| match &node.value {
-            Value::List(items) => items.as_slice(),
+            PolicyValue::List(items) => items.as_slice(),
             _ => std::slice::from_ref(node),
         });
         items.filter_map(|node| Some((node.text()?, node)))
     }
 }
 
-impl Node {
+impl PolicyNode {
     /// The text, if the value is text.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            PolicyValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     fn items(&self) -> &[Self] {
         match &self.value {
-            Value::List(items) => items,
+            PolicyValue::List(items) => items,
             _ => &[],
         }
     }
 
     fn table(&self) -> Option<&Table> {
         match &self.value {
-            Value::Table(table) => Some(table),
+            PolicyValue::Table(table) => Some(table),
             _ => None,
         }
     }
@@ -109,7 +109,7 @@ impl Node {
     /// The value, if it is true or false.
     pub(super) fn truth(&self) -> Option<bool> {
         match self.value {
-            Value::Truth(is) => Some(is),
+            PolicyValue::Truth(is) => Some(is),
             _ => None,
         }
     }
@@ -117,23 +117,23 @@ impl Node {
     /// The day, if the value is a day.
     pub(super) fn day(&self) -> Option<Day> {
         match self.value {
-            Value::Date(day) => Some(day),
+            PolicyValue::Date(day) => Some(day),
             _ => None,
         }
     }
 }
 
 /// Checks one document against the table of keys.
-pub(super) struct Check<'a> {
-    source: &'a Arc<Source>,
+pub(super) struct DocumentCheck<'a> {
+    source: &'a Arc<PolicySource>,
     /// The rules that a policy may name.
     pub(super) catalogue: &'a Catalogue,
     /// The errors so far.
     pub(super) problems: Vec<PolicyError>,
 }
 
-impl<'a> Check<'a> {
-    pub(super) fn new(source: &'a Arc<Source>, catalogue: &'a Catalogue) -> Self {
+impl<'a> DocumentCheck<'a> {
+    pub(super) fn new(source: &'a Arc<PolicySource>, catalogue: &'a Catalogue) -> Self {
         Self { source, catalogue, problems: Vec::new() }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Check<'a> {
     pub(super) fn table(
         &mut self,
         name: &str,
-        keys: &'static [Key],
+        keys: &'static [PolicyKey],
         span: Range<usize>,
         table: &DeTable<'_>,
     ) -> Table {
@@ -185,7 +185,7 @@ impl<'a> Check<'a> {
     fn unknown(
         &mut self,
         name: &str,
-        keys: &'static [Key],
+        keys: &'static [PolicyKey],
         typed: &Spanned<impl AsRef<str>>,
     ) -> Option<&'static str> {
         let text = typed.get_ref().as_ref();
@@ -202,33 +202,33 @@ impl<'a> Check<'a> {
     fn value(
         &mut self,
         key: &str,
-        kind: &'static Kind,
+        kind: &'static ValueKind,
         value: &Spanned<DeValue<'_>>,
-    ) -> Option<Node> {
+    ) -> Option<PolicyNode> {
         let span = value.span();
-        let node = |value| Some(Node { span: span.clone(), value });
+        let node = |value| Some(PolicyNode { span: span.clone(), value });
         match (kind, value.get_ref()) {
-            (Kind::Schema, DeValue::Integer(number)) => {
+            (ValueKind::Schema, DeValue::Integer(number)) => {
                 if number.as_str() == "1" && number.radix() == 10 {
-                    return node(Value::Schema);
+                    return node(PolicyValue::Schema);
                 }
                 let wrong = format!("`{key}` is {number}: unknown version of the format");
                 self.wrong(&span, wrong, "write 1");
                 None
             }
-            (Kind::Text(word), DeValue::String(_)) => self.text(key, word, value),
-            (Kind::Date, DeValue::Datetime(date)) => {
+            (ValueKind::Text(word), DeValue::String(_)) => self.text(key, word, value),
+            (ValueKind::Date, DeValue::Datetime(date)) => {
                 let (Some(date), None, None) = (date.date, date.time, date.offset) else {
                     let wrong = format!("`{key}` is not a day");
                     self.wrong(&span, wrong, "remove the time: 2027-06-01");
                     return None;
                 };
-                node(Value::Date(Day { year: date.year, month: date.month, day: date.day }))
+                node(PolicyValue::Date(Day { year: date.year, month: date.month, day: date.day }))
             }
-            (Kind::Truth, DeValue::Boolean(is)) => node(Value::Truth(*is)),
-            (Kind::OneOrMore(word), DeValue::String(_)) => self.text(key, word, value),
-            (Kind::List(word) | Kind::OneOrMore(word), DeValue::Array(items)) => {
-                if items.is_empty() && matches!(kind, Kind::OneOrMore(_)) {
+            (ValueKind::Truth, DeValue::Boolean(is)) => node(PolicyValue::Truth(*is)),
+            (ValueKind::OneOrMore(word), DeValue::String(_)) => self.text(key, word, value),
+            (ValueKind::List(word) | ValueKind::OneOrMore(word), DeValue::Array(items)) => {
+                if items.is_empty() && matches!(kind, ValueKind::OneOrMore(_)) {
                     let wrong = format!("`{key}` is empty");
                     self.wrong(&span, wrong, "write something, or remove the key");
                     return None;
@@ -243,12 +243,12 @@ impl<'a> Check<'a> {
                     }
                 });
                 let items = items.collect();
-                node(Value::List(items))
+                node(PolicyValue::List(items))
             }
-            (Kind::Table(keys), DeValue::Table(table)) => {
-                node(Value::Table(self.table(&format!("`[{key}]`"), keys, span.clone(), table)))
-            }
-            (Kind::Tables(keys), DeValue::Array(items)) => {
+            (ValueKind::Table(keys), DeValue::Table(table)) => node(PolicyValue::Table(
+                self.table(&format!("`[{key}]`"), keys, span.clone(), table),
+            )),
+            (ValueKind::Tables(keys), DeValue::Array(items)) => {
                 let mut out = Vec::new();
                 for item in items {
                     let span = item.span();
@@ -262,13 +262,13 @@ impl<'a> Check<'a> {
                         "files" | "symbols" | "libraries" => format!("an entry of `{key}`"),
                         _ => format!("`[[{key}]]`"),
                     };
-                    let value = Value::Table(self.table(&name, keys, span.clone(), table));
-                    out.push(Node { span, value });
+                    let value = PolicyValue::Table(self.table(&name, keys, span.clone(), table));
+                    out.push(PolicyNode { span, value });
                 }
-                node(Value::List(out))
+                node(PolicyValue::List(out))
             }
-            (Kind::Map(name, word), DeValue::Table(table)) => {
-                node(Value::Table(self.map(key, (name, word), span.clone(), table)))
+            (ValueKind::Map(name, word), DeValue::Table(table)) => {
+                node(PolicyValue::Table(self.map(key, (name, word), span.clone(), table)))
             }
             (_, DeValue::Datetime(date)) if date.date.is_none() && date.time.is_none() => None,
             (kind, other) => {
@@ -281,22 +281,22 @@ impl<'a> Check<'a> {
     fn text(
         &mut self,
         key: &str,
-        word: &'static Word,
+        word: &'static TextKind,
         value: &Spanned<DeValue<'_>>,
-    ) -> Option<Node> {
+    ) -> Option<PolicyNode> {
         let text = value.get_ref().as_str()?;
         if let Err(fault) = word.check(text, self.catalogue) {
             self.wrong(&value.span(), format!("`{key}` {}", fault.wrong), fault.right);
             return None;
         }
-        Some(Node { span: value.span(), value: Value::Text(text.to_owned()) })
+        Some(PolicyNode { span: value.span(), value: PolicyValue::Text(text.to_owned()) })
     }
 
     /// Checks a table whose keys are texts of one kind, and whose values are texts of another.
     fn map(
         &mut self,
         key: &str,
-        (name, word): (&'static Word, &'static Word),
+        (name, word): (&'static TextKind, &'static TextKind),
         span: Range<usize>,
         table: &DeTable<'_>,
     ) -> Table {
@@ -324,12 +324,12 @@ impl<'a> Check<'a> {
         out
     }
 
-    fn mistyped(&mut self, key: &str, kind: &Kind, span: &Range<usize>, value: &DeValue<'_>) {
+    fn mistyped(&mut self, key: &str, kind: &ValueKind, span: &Range<usize>, value: &DeValue<'_>) {
         let wrong = format!("`{key}` is {}, not {}", found(value), wanted(kind));
         let right = match kind {
-            Kind::Table(_) => format!("write `[{key}]`"),
-            Kind::Map(..) => format!("write a table: {}", example(key, kind)),
-            Kind::Tables(_)
+            ValueKind::Table(_) => format!("write `[{key}]`"),
+            ValueKind::Map(..) => format!("write a table: {}", example(key, kind)),
+            ValueKind::Tables(_)
                 if matches!(value, DeValue::Table(_))
                     && !matches!(key, "symbols" | "libraries") =>
             {
@@ -364,35 +364,35 @@ fn found(value: &DeValue<'_>) -> &'static str {
 }
 
 /// The expected kind of a value, in words.
-fn wanted(kind: &Kind) -> String {
+fn wanted(kind: &ValueKind) -> String {
     match kind {
-        Kind::Schema => "a whole number".to_owned(),
-        Kind::Text(_) => "text".to_owned(),
-        Kind::Date => "a day".to_owned(),
-        Kind::Truth => "true or false".to_owned(),
-        Kind::List(_) => "a list".to_owned(),
-        Kind::OneOrMore(_) => "text or a list".to_owned(),
-        Kind::Table(_) | Kind::Map(..) => "a table".to_owned(),
-        Kind::Tables(_) => "a list of tables".to_owned(),
+        ValueKind::Schema => "a whole number".to_owned(),
+        ValueKind::Text(_) => "text".to_owned(),
+        ValueKind::Date => "a day".to_owned(),
+        ValueKind::Truth => "true or false".to_owned(),
+        ValueKind::List(_) => "a list".to_owned(),
+        ValueKind::OneOrMore(_) => "text or a list".to_owned(),
+        ValueKind::Table(_) | ValueKind::Map(..) => "a table".to_owned(),
+        ValueKind::Tables(_) => "a list of tables".to_owned(),
     }
 }
 
 /// An example value of a key for messages. A table has its required keys, and the first of those of
 /// which it needs at least one.
-fn example(key: &str, kind: &Kind) -> String {
+fn example(key: &str, kind: &ValueKind) -> String {
     match kind {
-        Kind::Schema => "1".to_owned(),
-        Kind::Text(word) | Kind::OneOrMore(word) => format!("\"{}\"", word.example),
-        Kind::Date => "2027-06-01".to_owned(),
-        Kind::Truth => "true".to_owned(),
-        Kind::List(word) => format!("[\"{}\"]", word.example),
-        Kind::Map(name, word) => format!("{{ {} = \"{}\" }}", name.example, word.example),
-        Kind::Table(keys) => {
+        ValueKind::Schema => "1".to_owned(),
+        ValueKind::Text(word) | ValueKind::OneOrMore(word) => format!("\"{}\"", word.example),
+        ValueKind::Date => "2027-06-01".to_owned(),
+        ValueKind::Truth => "true".to_owned(),
+        ValueKind::List(word) => format!("[\"{}\"]", word.example),
+        ValueKind::Map(name, word) => format!("{{ {} = \"{}\" }}", name.example, word.example),
+        ValueKind::Table(keys) => {
             let any = shape::one_of(key).and_then(|names| names.first());
             let needed = keys.iter().filter(|key| key.required || any == Some(&key.name));
-            let pair = |key: &Key| format!("{} = {}", key.name, example(key.name, &key.kind));
+            let pair = |key: &PolicyKey| format!("{} = {}", key.name, example(key.name, &key.kind));
             format!("{{ {} }}", needed.map(pair).collect::<Vec<_>>().join(", "))
         }
-        Kind::Tables(keys) => format!("[{}]", example(key, &Kind::Table(keys))),
+        ValueKind::Tables(keys) => format!("[{}]", example(key, &ValueKind::Table(keys))),
     }
 }

@@ -146,7 +146,7 @@ fn first(symbols: &[SymbolAt]) -> Option<&Origin> {
 
 #[cfg(test)]
 mod tests {
-    use crate::catalogue::{Catalogue, GPU, Known, Level, SYMBOL};
+    use crate::catalogue::{Catalogue, GPU, KnownRule, Level, SYMBOL};
     use crate::policy::{LevelSetting, Origin, Policy};
 
     #[test]
@@ -158,14 +158,14 @@ mod tests {
         policy.gpu.targets = Some((vec!["gfx90a".into()], origin.clone()));
         policy.set(vec![set("copy-size-mismatch", Level::Warning), set("symbol", Level::Error)]);
         let named = |policy: &Policy, built: &[&str]| -> Vec<String> {
-            let known = |id: &'static str, group: crate::catalogue::Group| Known {
+            let known = |id: &'static str, group: crate::catalogue::RuleGroup| KnownRule {
                 id,
                 group,
                 level: group.level,
                 keys: None,
                 is_built: true,
             };
-            let planned = Known { is_built: false, ..known("gpu-target-missing", GPU) };
+            let planned = KnownRule { is_built: false, ..known("gpu-target-missing", GPU) };
             let catalogue = Catalogue::new([known("undefined-symbol", SYMBOL), planned]);
             let unchecked = policy.unchecked_by(&catalogue, |id| built.contains(&id));
             unchecked.into_iter().map(|u| u.what).collect()

@@ -4,10 +4,10 @@
 //! auditwheel 6.8.2 are built in: a name without architecture selects all architectures of the
 //! platform. `load` calls this module, and reports get all platforms of a libc from it.
 
-use super::errors::{PolicyError, Source};
+use super::errors::{PolicyError, PolicySource};
 use super::{
-    Arch, BUILT_IN_ORIGIN, Libc, Origin, Pattern, Policy, Provided, Rules, SymbolAt, VersionLimit,
-    platform, value_errors,
+    Arch, BUILT_IN_ORIGIN, Libc, Origin, Pattern, PlatformRules, Policy, Provided, SymbolAt,
+    VersionLimit, platform, value_errors,
 };
 use crate::order;
 use crate::order::Arrange as _;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// One platform.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Platform {
+struct WheelPlatform {
     name: String,
     aliases: Vec<String>,
     priority: i64,
@@ -51,7 +51,7 @@ fn musl_soname(arch: &str) -> String {
 /// The policy for `tag`, a platform and an architecture. Without a tag, the file must have exactly
 /// one platform, for one architecture.
 pub(super) fn build(
-    source: &Arc<Source>,
+    source: &Arc<PolicySource>,
     origin: &Arc<str>,
     tag: Option<&str>,
 ) -> Result<Policy, PolicyError> {
@@ -61,21 +61,21 @@ pub(super) fn build(
         right,
         lacking: false,
     };
-    let platforms: Vec<Platform> = serde_json::from_str(&source.text).map_err(|error| {
+    let platforms: Vec<WheelPlatform> = serde_json::from_str(&source.text).map_err(|error| {
         let text = error.to_string();
         let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
         let at = source.offset(error.line(), error.column());
         let wrong = format!("invalid auditwheel policy: {text}");
         problem(at, wrong, "its policies are lists of name, aliases, priority, …".to_owned())
     })?;
-    let archs = |p: &Platform| p.symbol_versions.keys().cloned().collect::<Vec<_>>();
+    let archs = |p: &WheelPlatform| p.symbol_versions.keys().cloned().collect::<Vec<_>>();
     let tags = platforms.iter().flat_map(|platform| {
         let names = [&platform.name].into_iter().chain(&platform.aliases).cloned();
         names.flat_map(move |name| {
             archs(platform).into_iter().map(move |arch| (platform, name.clone(), arch))
         })
     });
-    let all: Vec<(&Platform, String, String)> = tags.collect();
+    let all: Vec<(&WheelPlatform, String, String)> = tags.collect();
     // An alias is another name of the same platform.
     let several: usize = platforms.iter().map(|platform| platform.symbol_versions.len()).sum();
     let chosen = match tag {
@@ -102,7 +102,7 @@ pub(super) fn build(
 
 /// A correction: the tag that was probably meant, else the names and architectures of which valid
 /// tags consist.
-fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
+fn choices(all: &[(&WheelPlatform, String, String)], tag: Option<&str>) -> String {
     let tags: Vec<String> = all.iter().map(|(_, name, arch)| format!("{name}_{arch}")).collect();
     let near = tag.and_then(|tag| crate::text::nearest(tag, tags.iter().map(String::as_str)));
     if let Some(near) = near {
@@ -122,7 +122,7 @@ fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
     format!("write FILE#NAME_ARCH; names are {names}; architectures are {archs}")
 }
 
-impl Platform {
+impl WheelPlatform {
     /// The first name in the platform that is invalid for its kind, with the error; `None` if all
     /// are valid.
     fn fault(&self, arch: &str) -> Option<(&str, value_errors::ValueError)> {
@@ -136,7 +136,7 @@ impl Platform {
             .find_map(|(text, checked)| Some((text.as_str(), checked.err()?)))
     }
 
-    fn rules(&self, arch: &str, origin: &Origin) -> Rules {
+    fn rules(&self, arch: &str, origin: &Origin) -> PlatformRules {
         let sonames = self.lib_whitelist.iter().map(|soname| {
             let musl = soname == "libc.so" && self.name.starts_with("musllinux");
             if musl { musl_soname(arch) } else { soname.clone() }
@@ -169,7 +169,7 @@ impl Platform {
                 origin: origin.clone(),
             })
         });
-        Rules {
+        PlatformRules {
             libraries: sonames.collect(),
             limits: limits.collect(),
             forbidden: forbidden.collect(),
@@ -178,7 +178,7 @@ impl Platform {
 
     /// The platform as a policy for files of one architecture.
     fn policy(&self, arch: &str, origin: &Origin) -> Policy {
-        let Rules { libraries, limits, forbidden } = self.rules(arch, origin);
+        let PlatformRules { libraries, limits, forbidden } = self.rules(arch, origin);
         let provided = |soname| Provided { soname, origin: origin.clone() };
         let unlisted = |limit| VersionLimit { listed: None, ..limit };
         Policy {
@@ -219,8 +219,8 @@ const BUILT_IN: [(Libc, &str); 2] = [
 
 /// The platforms of a built-in file, without `linux`, which demands nothing. A test parses both
 /// files.
-fn platforms(text: &str) -> Vec<Platform> {
-    let mut all: Vec<Platform> = serde_json::from_str(text).unwrap_or_default();
+fn platforms(text: &str) -> Vec<WheelPlatform> {
+    let mut all: Vec<WheelPlatform> = serde_json::from_str(text).unwrap_or_default();
     all.retain(|platform| platform.name != "linux");
     all
 }

@@ -2,7 +2,7 @@
 //! alerts, because one cause can have thousands of findings. An alert keeps its fingerprint as long
 //! as its cause and its file stay, even if its symbols change.
 
-use super::model::{Cause, Finding, Report, WaivedBy, Waiver};
+use super::model::{Cause, Report, ReportFinding, ReportWaiver, WaivedBy};
 use super::repair;
 use crate::catalogue::Level;
 use crate::demangle::demangle;
@@ -30,10 +30,10 @@ pub(super) struct Alert<'r> {
     pub(super) path: PathBuf,
     pub(super) cause: Option<&'r Cause>,
     /// At least one, in the order of the report.
-    pub(super) findings: Vec<&'r Finding>,
+    pub(super) findings: Vec<&'r ReportFinding>,
     /// The waivers of the findings, one for each reason; empty if the findings are not waived. An
     /// alert never mixes waived and other findings.
-    pub(super) waivers: Vec<&'r Waiver>,
+    pub(super) waivers: Vec<&'r ReportWaiver>,
     /// True if the findings are waived, and others of the same cause and file are not.
     pub(super) is_rest: bool,
     /// Unique in the report.
@@ -90,12 +90,12 @@ fn severity(is_input: bool, level: Level) -> (bool, bool, Level) {
 }
 
 /// The reason of a waiver.
-pub(super) fn reason(waiver: &Waiver) -> &str {
+pub(super) fn reason(waiver: &ReportWaiver) -> &str {
     waiver.reason.as_deref().unwrap_or("known finding of the baseline")
 }
 
 /// The message of a finding, followed by the demangled name of its symbol if the message lacks it.
-pub(super) fn sentence(finding: &Finding) -> String {
+pub(super) fn sentence(finding: &ReportFinding) -> String {
     match finding.symbol.as_deref().and_then(demangle) {
         Some(name) if !finding.message.contains(&name) => format!("{} ({name})", finding.message),
         _ => finding.message.clone(),
@@ -115,7 +115,7 @@ pub(super) fn all(report: &Report) -> Vec<Alert<'_>> {
 
 fn group<'r>(
     report: &'r Report,
-    findings: impl Iterator<Item = (&'r Finding, Option<&'r Waiver>)>,
+    findings: impl Iterator<Item = (&'r ReportFinding, Option<&'r ReportWaiver>)>,
 ) -> Vec<Alert<'r>> {
     let inputs: FastSet<&str> =
         report.rules.iter().filter(|rule| rule.input).map(|rule| &*rule.id).collect();
@@ -171,7 +171,7 @@ fn group<'r>(
 }
 
 /// The fingerprint of the cause and file of a finding.
-fn fingerprint(finding: &Finding) -> String {
+fn fingerprint(finding: &ReportFinding) -> String {
     let prefix = finding.file.prefix.as_deref();
     let package = prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default();
     let path = finding.file.path.as_os_str().as_bytes();

@@ -3,7 +3,7 @@
 
 use super::Style;
 use super::layout::count;
-use super::model::{Cause, CauseKind, Causes, Finding, Group, Report};
+use super::model::{Cause, CauseGroup, CauseKind, Causes, Report, ReportFinding};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind};
@@ -21,9 +21,9 @@ pub(super) struct ReportEntry<'r> {
     /// The first cause.
     pub(super) cause: &'r Cause,
     /// The group, if the entry stands for a group of causes.
-    pub(super) group: Option<&'r Group>,
+    pub(super) group: Option<&'r CauseGroup>,
     /// The findings in the order of the report.
-    pub(super) findings: Vec<&'r Finding>,
+    pub(super) findings: Vec<&'r ReportFinding>,
     /// True if its findings make the run incomplete.
     pub(super) input: bool,
 }
@@ -42,12 +42,12 @@ pub(super) struct Entries<'r> {
 impl<'r> Entries<'r> {
     /// The entries that `style` selects: with `quiet` only errors, with `verbose` no groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
-        let wanted = |finding: &&Finding| !style.quiet || finding.level == Level::Error;
-        let mut of_cause: BTreeMap<&str, Vec<&'r Finding>> = BTreeMap::new();
+        let wanted = |finding: &&ReportFinding| !style.quiet || finding.level == Level::Error;
+        let mut of_cause: BTreeMap<&str, Vec<&'r ReportFinding>> = BTreeMap::new();
         for finding in report.findings.iter().filter(wanted) {
             of_cause.entry(&*finding.cause).or_default().push(finding);
         }
-        let groups: BTreeMap<&str, &Group> =
+        let groups: BTreeMap<&str, &CauseGroup> =
             order::map(report.groups.iter().map(|group| (&*group.id, group)));
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         let mut all: Vec<ReportEntry<'r>> = Vec::new();
@@ -86,7 +86,7 @@ impl<'r> Entries<'r> {
     }
 
     /// The path of a finding's file.
-    pub(super) fn file(&self, finding: &Finding) -> String {
+    pub(super) fn file(&self, finding: &ReportFinding) -> String {
         self.short(&finding.full_path())
     }
 
@@ -148,7 +148,7 @@ impl<'r> Entries<'r> {
         }
     }
 
-    fn heading_of_group(&self, entry: &ReportEntry<'_>, group: &Group) -> (String, String) {
+    fn heading_of_group(&self, entry: &ReportEntry<'_>, group: &CauseGroup) -> (String, String) {
         let (files, symbols) = (group.files, group.symbols);
         let symbols = count(symbols, "undefined symbol", "undefined symbols");
         if let Some(list) = &group.list {
@@ -186,8 +186,8 @@ impl<'r> ReportEntry<'r> {
     }
 
     /// The first finding of each file, with the number of findings in this file.
-    pub(super) fn files(&self) -> Vec<(&'r Finding, usize)> {
-        let mut out: BTreeMap<_, (&'r Finding, usize)> = BTreeMap::new();
+    pub(super) fn files(&self) -> Vec<(&'r ReportFinding, usize)> {
+        let mut out: BTreeMap<_, (&'r ReportFinding, usize)> = BTreeMap::new();
         for finding in &self.findings {
             let key = (finding.file.prefix.as_deref(), finding.file.path.as_os_str());
             out.entry(key).or_insert((finding, 0)).1 += 1;
@@ -218,12 +218,12 @@ impl<'r> ReportEntry<'r> {
 }
 
 /// The prefix of a finding's file.
-fn prefix(finding: &Finding) -> Option<&Path> {
+fn prefix(finding: &ReportFinding) -> Option<&Path> {
     finding.file.prefix.as_deref()
 }
 
 /// The symbol of a finding, demangled, with its version.
-pub(super) fn symbol(finding: &Finding) -> String {
+pub(super) fn symbol(finding: &ReportFinding) -> String {
     let raw = finding.symbol.as_deref().unwrap_or_default();
     let name = demangle(raw).unwrap_or_else(|| show(raw));
     match &finding.version {

@@ -3,12 +3,12 @@
 //! report.
 
 use super::layout::wrap;
-use super::model::{Causes, Finding, Report};
-use super::referring::Referring;
+use super::model::{Causes, Report, ReportFinding};
+use super::referring::ReferringMembers;
 use super::{Style, incomplete, repair, unread};
 use crate::audit::ArchiveOwner;
 use crate::finding::{EvidenceKind, Proof};
-use crate::fix::propose::{Proposal, Wanted};
+use crate::fix::propose::{MissingSymbol, Proposal};
 use crate::format::deps_list::bare_name;
 use crate::order;
 use crate::text::{shell, show, show_path};
@@ -32,8 +32,8 @@ pub fn write(
         symbols(wanted, verbose, out)?;
     }
     changes(proposal, out)?;
-    let found: Vec<&Finding> = report.faults().collect();
-    let referring = Referring::of(&Causes::of(report), found.iter().copied());
+    let found: Vec<&ReportFinding> = report.faults().collect();
+    let referring = ReferringMembers::of(&Causes::of(report), found.iter().copied());
     if let Some(members) = referring.words(verbose) {
         wrapped(
             &format!("or stop building the members that refer to them: {members}"),
@@ -75,13 +75,13 @@ pub fn write(
 }
 
 /// Writes the undefined symbols of one library.
-fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+fn symbols(wanted: &[MissingSymbol], verbose: bool, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = wanted.first() else { return Ok(()) };
     let plural = if wanted.len() == 1 { "" } else { "s" };
     writeln!(out, "{}: {} undefined symbol{plural}", show_path(&first.library), wanted.len())?;
     let most = if verbose { usize::MAX } else { MOST };
     // The reader must act on symbols without a candidate, so they come first.
-    let (none, some): (Vec<&Wanted>, Vec<&Wanted>) =
+    let (none, some): (Vec<&MissingSymbol>, Vec<&MissingSymbol>) =
         wanted.iter().partition(|wanted| wanted.provider.is_none());
     for wanted in none.iter().chain(some.iter().take(most)) {
         let symbol = show(&wanted.symbol);
@@ -126,7 +126,7 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
 /// option gives their directory.
 fn not_read(
     report: &Report,
-    found: &[&Finding],
+    found: &[&ReportFinding],
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {

@@ -19,7 +19,7 @@ const SHARES: usize = 4;
 /// report.
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let facts = how.facts;
-    let mut object = Object { out, begun: false };
+    let mut object = ObjectWriter { out, begun: false };
     object.value("schema", &report.schema)?;
     object.value("tool", &report.tool)?;
     object.value("policies", &report.policies)?;
@@ -126,15 +126,15 @@ struct FileWithSymbols<'a> {
 }
 
 /// Writes one item of a list.
-type Item<'a> = dyn Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync + 'a;
+type ItemWriter<'a> = dyn Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync + 'a;
 
 /// A JSON object, written key by key.
-struct Object<'a> {
+struct ObjectWriter<'a> {
     out: &'a mut dyn Write,
     begun: bool,
 }
 
-impl Object<'_> {
+impl ObjectWriter<'_> {
     fn key(&mut self, key: &str) -> io::Result<()> {
         let before = if self.begun { "," } else { "{" };
         self.begun = true;
@@ -157,7 +157,13 @@ impl Object<'_> {
         self.rendered(key, share, len, &|at, out| Ok(json(out, &item(at))?))
     }
 
-    fn rendered(&mut self, key: &str, share: usize, len: usize, item: &Item<'_>) -> io::Result<()> {
+    fn rendered(
+        &mut self,
+        key: &str,
+        share: usize,
+        len: usize,
+        item: &ItemWriter<'_>,
+    ) -> io::Result<()> {
         self.key(key)?;
         let mut before: &[u8] = b"[";
         let wave = share * SHARES * rayon::current_num_threads();
@@ -183,7 +189,7 @@ impl Object<'_> {
 }
 
 /// Renders the items with the indices `places`, separated by commas.
-fn items(places: &[usize], item: &Item<'_>) -> io::Result<Vec<u8>> {
+fn items(places: &[usize], item: &ItemWriter<'_>) -> io::Result<Vec<u8>> {
     // Most shares fit without a reallocation.
     let mut out = Vec::with_capacity(ROOM);
     for at in places {

@@ -66,30 +66,30 @@ fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Resu
             let why: Vec<&str> = alert.waivers.iter().copied().map(alerts::reason).collect();
             write!(out, "<skipped message=\"waived: {}\"/>", escaped(&why.join("; ")))?;
         }
-        Kind::Failure => {
+        CaseKind::Failure => {
             let rule = escaped(alert.rule);
             write!(out, "<failure type=\"{rule}\" message=\"{headline}\">{text}</failure>")?;
         }
-        Kind::Error => {
+        CaseKind::Error => {
             let rule = escaped(alert.rule);
             write!(out, "<error type=\"{rule}\" message=\"{headline}\">{text}</error>")?;
         }
-        Kind::Passed => write!(out, "<system-out>warning: {text}</system-out>")?,
+        CaseKind::Passed => write!(out, "<system-out>warning: {text}</system-out>")?,
     }
     writeln!(out, "</testcase>")
 }
 
-enum Kind {
+enum CaseKind {
     Failure,
     Error,
     Passed,
 }
 
-fn kind(alert: &Alert<'_>) -> Kind {
+fn kind(alert: &Alert<'_>) -> CaseKind {
     match alert.level {
-        _ if alert.is_input => Kind::Error,
-        Level::Error => Kind::Failure,
-        _ => Kind::Passed,
+        _ if alert.is_input => CaseKind::Error,
+        Level::Error => CaseKind::Failure,
+        _ => CaseKind::Passed,
     }
 }
 
@@ -108,9 +108,9 @@ impl Counts {
             counts.tests += 1;
             match kind(alert) {
                 _ if alert.is_waived() => counts.skipped += 1,
-                Kind::Failure => counts.failures += 1,
-                Kind::Error => counts.errors += 1,
-                Kind::Passed => {}
+                CaseKind::Failure => counts.failures += 1,
+                CaseKind::Error => counts.errors += 1,
+                CaseKind::Passed => {}
             }
         }
         counts

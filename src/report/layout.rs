@@ -57,7 +57,7 @@ pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<S
 }
 
 /// A writer of labelled lines.
-pub(super) struct Page<'a> {
+pub(super) struct LabelledLines<'a> {
     /// The style of text.
     pub(super) style: Style,
     out: &'a mut dyn Write,
@@ -65,7 +65,7 @@ pub(super) struct Page<'a> {
     label: &'static str,
 }
 
-impl<'a> Page<'a> {
+impl<'a> LabelledLines<'a> {
     pub(super) fn new(style: Style, out: &'a mut dyn Write) -> Self {
         Self { style, out, label: "" }
     }

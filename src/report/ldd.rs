@@ -2,7 +2,7 @@
 //! distinct message appears once (`elf/rtld.c`, `elf/dl-version.c`, `elf/dl-reloc.c`).
 
 use crate::audit::Audit;
-use crate::bind::{Abort, Report as Message, RootBinding};
+use crate::bind::{Abort, RelocationMessage, RootBinding};
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::resolve::loader::Family;
@@ -19,7 +19,7 @@ pub(super) fn render(audit: &Audit, out: &mut dyn Write) -> io::Result<()> {
         }
         match root {
             Some(root) => {
-                let page = Page::new(audit, *root);
+                let page = LddPage::new(audit, *root);
                 match audit.loader(*root).family {
                     Family::Glibc => page.write(out)?,
                     Family::Musl(_) => page.write_musl(out)?,
@@ -32,7 +32,7 @@ pub(super) fn render(audit: &Audit, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The output for one entry point.
-pub(super) struct Page<'a> {
+pub(super) struct LddPage<'a> {
     pub(super) audit: &'a Audit,
     pub(super) closure: &'a Closure,
     pub(super) binding: &'a RootBinding,
@@ -40,7 +40,7 @@ pub(super) struct Page<'a> {
     program: String,
 }
 
-impl<'a> Page<'a> {
+impl<'a> LddPage<'a> {
     fn new(audit: &'a Audit, root: RootId) -> Self {
         let closure = &audit.closures.roots[root];
         let program = show(audit.text(closure.root.path));
@@ -167,14 +167,14 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn message(&self, module: ModuleId, object: &Object, message: Message) -> String {
+    fn message(&self, module: ModuleId, object: &Object, message: RelocationMessage) -> String {
         match message {
-            Message::Size { symbol } => format!(
+            RelocationMessage::Size { symbol } => format!(
                 "{}: Symbol `{}' has different size in shared object, consider re-linking",
                 self.program,
                 show(object.symbol_name(symbol))
             ),
-            Message::Protected { symbol, provider, copy } => {
+            RelocationMessage::Protected { symbol, provider, copy } => {
                 let (name, object) = (show(object.symbol_name(symbol)), self.object(provider));
                 if copy {
                     format!(
@@ -186,7 +186,7 @@ impl<'a> Page<'a> {
                     )
                 }
             }
-            Message::Undefined { symbol, version, version_known, .. } => {
+            RelocationMessage::Undefined { symbol, version, version_known, .. } => {
                 let entry = object.versions.entry(version).filter(|_| version_known);
                 let version = entry.map_or(String::new(), |entry| {
                     format!(", version {}", show(object.str(entry.name)))

@@ -2,14 +2,14 @@
 //! error where it occurs, then the relocations that fail (`ldso/dynlink.c`, `load_library`,
 //! `load_direct_deps`, `do_relocs`). `ldd` uses it for entry points under musl.
 
-use super::ldd::Page;
-use crate::bind::Report as Message;
+use super::ldd::LddPage;
+use crate::bind::RelocationMessage;
 use crate::id::{FastSet, ModuleId, StrId};
 use crate::resolve::{FoundBy, LOADER, musl};
 use crate::text::show;
 use std::io::{self, Write};
 
-impl Page<'_> {
+impl LddPage<'_> {
     pub(super) fn write_musl(&self, out: &mut dyn Write) -> io::Result<()> {
         let loader = self.object(LOADER);
         writeln!(out, "\t{loader}")?;
@@ -67,7 +67,7 @@ impl Page<'_> {
             let file = self.closure.module(*module).file;
             let Some(object) = file.and_then(|file| self.facts(file)) else { continue };
             for message in messages {
-                let Message::Undefined { symbol, .. } = message else { continue };
+                let RelocationMessage::Undefined { symbol, .. } = message else { continue };
                 let name = show(object.symbol_name(*symbol));
                 let line =
                     format!("Error relocating {}: {name}: symbol not found", self.object(*module));

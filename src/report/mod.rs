@@ -38,16 +38,16 @@ pub use style::Style;
 pub(crate) use summary::incomplete;
 
 use crate::audit::Audit;
-use model::{Facts, Parts};
+use model::{Parts, StreamedFacts};
 use std::io::{self, Write};
 
 /// A format that options select by name.
-pub trait Named {
+pub trait NamedFormat {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 }
 
-impl Named for Output {
+impl NamedFormat for Output {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -89,7 +89,7 @@ pub struct Rendering<'a> {
     /// Paths in the form in which other programs open them.
     pub paths: &'a Paths,
     /// Exports, imports and bindings, with `--facts`.
-    pub facts: Option<&'a dyn Facts>,
+    pub facts: Option<&'a dyn StreamedFacts>,
 }
 
 impl Output {

@@ -2,7 +2,7 @@
 //! and the source directories that occur in their names. A user may drop that code from the build
 //! instead of adding an archive.
 
-use super::model::{Causes, Finding};
+use super::model::{Causes, ReportFinding};
 use crate::finding::{EvidenceKind, FixKind};
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,16 +14,19 @@ const MOST_ARCHIVES: usize = 3;
 
 /// The members by archive, and the directories of their sources.
 #[derive(Default)]
-pub(super) struct Referring {
+pub(super) struct ReferringMembers {
     archives: BTreeMap<String, BTreeSet<String>>,
     directories: BTreeSet<String>,
     /// True if more members refer to a symbol than the report lists.
     more: bool,
 }
 
-impl Referring {
+impl ReferringMembers {
     /// Collects the referring members of the findings that an archive would fix.
-    pub(super) fn of<'r>(causes: &Causes<'r>, findings: impl Iterator<Item = &'r Finding>) -> Self {
+    pub(super) fn of<'r>(
+        causes: &Causes<'r>,
+        findings: impl Iterator<Item = &'r ReportFinding>,
+    ) -> Self {
         let mut out = Self::default();
         let adds = |intent| matches!(intent, FixKind::AddToList | FixKind::LinkArchive);
         for finding in findings.filter(|finding| finding.fix.iter().any(|fix| adds(fix.intent))) {

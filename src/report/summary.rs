@@ -2,8 +2,8 @@
 //! assumed references, and the next command to type. Build logs may show only these lines.
 
 use super::entry::Entries;
-use super::layout::{Page, count, name, wrap};
-use super::model::{AssumedBy, Assumption, CauseKind, Finding, Report};
+use super::layout::{LabelledLines, count, name, wrap};
+use super::model::{AssumedBy, Assumption, CauseKind, Report, ReportFinding};
 use super::{Style, layers, platforms, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
@@ -67,7 +67,7 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     }
     let most = if style.quiet { MOST_QUIET } else { MOST_CAUSES };
     let most = if style.verbose { usize::MAX } else { most };
-    let page = &mut Page::new(style, out);
+    let page = &mut LabelledLines::new(style, out);
     page.line("causes, the largest first:")?;
     for (at, entry) in all.iter().take(most).enumerate() {
         let (subject, rest) = entries.heading(entry);
@@ -182,7 +182,7 @@ fn incomplete_line(findings: usize) -> String {
 
 /// Lists the files and questions that could not be read or decided, for views without findings.
 pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let open: Vec<&Finding> = report.inputs().collect();
+    let open: Vec<&ReportFinding> = report.inputs().collect();
     let most = if style.verbose { usize::MAX } else { MOST };
     for finding in open.iter().take(most) {
         let (rule, path) = (&finding.rule, show_path(&finding.full_path()));
@@ -211,7 +211,7 @@ fn assumed_of(
     if !style.verbose {
         let one = |host: &&Assumption| name(&format!("{} {}", of(host), host.references));
         let names: Vec<String> = hosts.iter().map(one).collect();
-        return Page::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
+        return LabelledLines::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
     }
     writeln!(out, "{text}")?;
     for host in hosts {
@@ -234,7 +234,7 @@ fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Res
     if !style.verbose {
         let one = |host: &&Assumption| name(&format!("{} {}", of(host), host.plugins.len()));
         let names: Vec<String> = hosts.iter().map(one).collect();
-        return Page::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
+        return LabelledLines::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
     }
     writeln!(out, "{text}")?;
     for host in hosts {

@@ -3,7 +3,7 @@
 
 use super::entry::{Entries, ReportEntry};
 use super::layout::count;
-use super::model::{AffectedDirectory, CauseKind, Finding, Report};
+use super::model::{AffectedDirectory, CauseKind, Report, ReportFinding};
 use super::{Rendering, Style, summary};
 use crate::demangle::demangle;
 use crate::text::{show, show_path};
@@ -83,7 +83,7 @@ fn more(count: usize, most: usize) -> Option<String> {
 }
 
 /// The symbol of a finding with its version; for a finding without a symbol, its message.
-fn line(finding: &Finding) -> String {
+fn line(finding: &ReportFinding) -> String {
     let Some(raw) = &finding.symbol else { return finding.message.clone() };
     let name = demangle(raw).unwrap_or_else(|| show(raw));
     match &finding.version {

@@ -3,7 +3,7 @@
 
 use super::Style;
 use super::layout::count;
-use super::model::{Report, Waived, Waiver};
+use super::model::{Report, ReportWaiver, WaivedFinding};
 use crate::demangle::demangle;
 use crate::text::{show, show_path};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub(super) fn list(report: &Report, style: Style, out: &mut dyn Write) -> io::Re
     if !style.verbose || waived.is_empty() {
         return Ok(());
     }
-    for Waived { finding, waiver } in waived {
+    for WaivedFinding { finding, waiver } in waived {
         let tag = style.dim(&format!("waived[{}]", finding.rule));
         let path = show_path(&finding.full_path());
         let symbol = finding.symbol.as_deref().and_then(demangle);
@@ -57,7 +57,7 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
 }
 
 /// The file of the waiver, with its line if it has one.
-fn place(waiver: &Waiver) -> String {
+fn place(waiver: &ReportWaiver) -> String {
     let source = show(waiver.source.as_bytes());
     waiver.line.map_or(source.clone(), |line| format!("{source}:{line}"))
 }

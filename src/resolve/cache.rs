@@ -40,7 +40,7 @@ enum Format {
 }
 
 /// The properties of the loader and the processor that a lookup depends on.
-pub struct Asker<'a> {
+pub struct CacheQuery<'a> {
     /// Values of an entry's `flags` that the loader accepts.
     pub flags: &'a [i32],
     /// Active `glibc-hwcaps` names, best first.
@@ -208,7 +208,7 @@ impl Cache {
     }
 
     /// The path that the cache has for `name`, and true if it comes from a hwcaps entry.
-    pub fn lookup(&self, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
+    pub fn lookup(&self, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.
         while left < right {
@@ -223,7 +223,7 @@ impl Cache {
     }
 
     /// The entry that the loader takes among those with the same key around `hit`.
-    fn choose(&self, hit: usize, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
+    fn choose(&self, hit: usize, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let same = |i: usize| self.entry(i).is_some_and(|e| compare(name, e.key).is_eq());
         let mut first = hit;
         while first > 0 && same(first - 1) {
@@ -260,7 +260,7 @@ impl Cache {
     }
 
     /// The rank of a hwcaps entry, 0 best; `None` if this processor may not use it.
-    fn priority(&self, hwcap: u64, asker: &Asker<'_>) -> Option<usize> {
+    fn priority(&self, hwcap: u64, asker: &CacheQuery<'_>) -> Option<usize> {
         let upper = u32::try_from(hwcap >> 32).ok()?;
         if upper & !0x3ff == HWCAP_EXTENSION {
             if upper & 0x3ff > asker.isa_level {

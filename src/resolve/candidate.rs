@@ -2,11 +2,11 @@
 //! with dlopen), and its resolution. `entry_points` holds the candidates and decides which become
 //! entry points.
 
-use super::hosts::Host;
-use super::loader::{Choice, InterpreterDefect, NoLoader};
+use super::hosts::HostProgram;
+use super::loader::{InterpreterDefect, LoaderChoice, NoLoader};
 use super::resolver::{Resolver, Suspended};
 use super::start::Start;
-use super::{Closure, Root};
+use super::{Closure, EntryPoint};
 use crate::facts::{FactStore, Need};
 use crate::id::{FastMap, FileId, LoaderId, StrId};
 use crate::plan::Plan;
@@ -30,7 +30,7 @@ impl Round<'_> {
     /// The closure of an entry point, opened by `host` if given, or the missing facts.
     pub(super) fn closure(
         &mut self,
-        root: Root,
+        root: EntryPoint,
         host: Option<&Arc<Closure>>,
         before: &mut Option<Suspended>,
     ) -> Result<Closure, Vec<Need>> {
@@ -39,7 +39,7 @@ impl Round<'_> {
 }
 
 /// A candidate for an entry point, and its resolution.
-pub(super) struct Candidate {
+pub(super) struct EntryPointCandidate {
     pub(super) start: Start,
     /// Index of its host program, if it is resolved as a plugin.
     pub(super) host: Option<usize>,
@@ -47,17 +47,17 @@ pub(super) struct Candidate {
     pub(super) chosen: Option<(LoaderId, StrId)>,
     /// The suspended link map, if a fact was missing.
     before: Option<Suspended>,
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<Resolution>,
 }
 
-pub(super) enum Outcome {
+pub(super) enum Resolution {
     Closure(Box<Closure>),
     NoLoader(NoLoader),
     /// The host program stops before it opens the plugin.
     Stopped,
 }
 
-impl Candidate {
+impl EntryPointCandidate {
     /// A file that is started directly.
     pub(super) fn new(start: Start) -> Self {
         Self { start, host: None, chosen: None, before: None, outcome: None }
@@ -70,7 +70,7 @@ impl Candidate {
 
     pub(super) fn closure(&self) -> Option<&Closure> {
         match &self.outcome {
-            Some(Outcome::Closure(closure)) => Some(closure),
+            Some(Resolution::Closure(closure)) => Some(closure),
             _ => None,
         }
     }
@@ -93,17 +93,17 @@ impl Candidate {
         needs: &mut Vec<Need>,
     ) {
         let Some(host) = host else {
-            self.outcome = Some(Outcome::Stopped);
+            self.outcome = Some(Resolution::Stopped);
             return;
         };
-        let root = Root {
+        let root = EntryPoint {
             file: self.start.file,
             path: round.resolver.strings.id(&self.start.path),
             loader: host.root.loader,
             host: Some(host.root.file),
         };
         match round.closure(root, Some(host), &mut self.before) {
-            Ok(closure) => self.outcome = Some(Outcome::Closure(Box::new(closure))),
+            Ok(closure) => self.outcome = Some(Resolution::Closure(Box::new(closure))),
             Err(missing) => needs.extend(missing),
         }
     }
@@ -113,7 +113,7 @@ impl Candidate {
     pub(super) fn key<'a>(
         &'a self,
         store: &'a dyn FactStore,
-        hosts: &'a [Host],
+        hosts: &'a [HostProgram],
     ) -> impl Ord + use<'a> {
         let host = self.host.and_then(|host| hosts.get(host));
         let real = |file: FileId| store.file(file).path.as_os_str().as_bytes();
@@ -124,15 +124,15 @@ impl Candidate {
 /// Resolves a candidate that is started directly.
 pub(super) fn resolve(
     round: &mut Round<'_>,
-    candidate: &mut Candidate,
+    candidate: &mut EntryPointCandidate,
     bad_interps: &mut BadInterps,
     needs: &mut Vec<Need>,
 ) {
     choose_loader(round, candidate, bad_interps, needs);
     let Some((loader, path)) = candidate.chosen else { return };
-    let root = Root { file: candidate.start.file, path, loader, host: None };
+    let root = EntryPoint { file: candidate.start.file, path, loader, host: None };
     match round.closure(root, None, &mut candidate.before) {
-        Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
+        Ok(closure) => candidate.outcome = Some(Resolution::Closure(Box::new(closure))),
         Err(missing) => needs.extend(missing),
     }
 }
@@ -140,7 +140,7 @@ pub(super) fn resolve(
 /// Chooses the loader of a candidate that is started directly, unless it was chosen before.
 pub(super) fn choose_loader(
     round: &mut Round<'_>,
-    candidate: &mut Candidate,
+    candidate: &mut EntryPointCandidate,
     bad_interps: &mut BadInterps,
     needs: &mut Vec<Need>,
 ) {
@@ -150,8 +150,10 @@ pub(super) fn choose_loader(
     let Start { file, path } = &candidate.start;
     match choose(round, *file, path) {
         Err(missing) => needs.extend(missing),
-        Ok(Choice { loader: Err(why), .. }) => candidate.outcome = Some(Outcome::NoLoader(why)),
-        Ok(Choice { loader: Ok(loader), interp }) => {
+        Ok(LoaderChoice { loader: Err(why), .. }) => {
+            candidate.outcome = Some(Resolution::NoLoader(why));
+        }
+        Ok(LoaderChoice { loader: Ok(loader), interp }) => {
             if let Some(fault) = interp {
                 bad_interps.insert(*file, fault);
             }
@@ -160,10 +162,10 @@ pub(super) fn choose_loader(
     }
 }
 
-fn choose(round: &mut Round<'_>, file: FileId, path: &[u8]) -> Result<Choice, Vec<Need>> {
+fn choose(round: &mut Round<'_>, file: FileId, path: &[u8]) -> Result<LoaderChoice, Vec<Need>> {
     let Round { resolver, store, plan } = round;
     let Some(object) = store.object(file) else {
-        return Ok(Choice { loader: Err(NoLoader::UnknownMachine), interp: None });
+        return Ok(LoaderChoice { loader: Err(NoLoader::UnknownMachine), interp: None });
     };
     let dirs = match object.interp {
         None if !plan.as_ldd => resolver.own_dirs(object, path, plan),

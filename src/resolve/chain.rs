@@ -2,7 +2,7 @@
 //! next. Only the ends of a long chain are shown. They are found without a walk through the middle:
 //! for findings at all modules of one chain, such walks would take quadratic time.
 
-use super::{Links, ROOT};
+use super::{LinkMap, ROOT};
 use crate::id::{Id as _, ModuleId};
 use std::sync::OnceLock;
 
@@ -31,7 +31,7 @@ impl Clone for Depths {
     }
 }
 
-impl Links {
+impl LinkMap {
     /// The chain of needs from the program to a module, the program first.
     pub(super) fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
         self.up(module, self.module_count())

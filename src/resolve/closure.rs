@@ -8,11 +8,12 @@
 //! depends on that guess.
 
 use super::chain::Depths;
-use super::mapping::{Builder, Mapped, Opened, RequestedNeed};
-use super::search_result::Found;
+use super::mapping::{FileToMap, LinkMapBuilder, Mapped, RequestedNeed};
+use super::search_result::SearchOutcome;
 use super::state::{LinkMapState, Queued};
 use super::{
-    Closure, Edge, Fatal, FoundBy, Links, Module, PreloadFailure, ROOT, Root, order, versions,
+    Closure, Edge, EntryPoint, Fatal, FoundBy, LinkMap, Module, PreloadFailure, ROOT, order,
+    versions,
 };
 use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
@@ -27,12 +28,12 @@ const MOST_ASKED: usize = 512;
 /// The result of one run of the builder.
 pub(super) enum Built {
     /// The link map, and buffers for the next build.
-    Links(Box<Links>, Box<LinkMapState>),
+    Links(Box<LinkMap>, Box<LinkMapState>),
     /// Facts are missing. `None` if the walk had not begun, so that no state is worth keeping.
     Suspended(Option<Box<LinkMapState>>),
 }
 
-impl Builder<'_> {
+impl LinkMapBuilder<'_> {
     /// Builds the link map from the start.
     pub(super) fn run(mut self) -> Built {
         if let Some(host) = self.state.base.clone() {
@@ -70,7 +71,7 @@ impl Builder<'_> {
             None => state.place_loader(&scope, search.loader.release),
         }
         let first = base.as_ref().map_or(0, |host| host.module_count());
-        let mut links = Links {
+        let mut links = LinkMap {
             base,
             renamed,
             start: state.start,
@@ -101,7 +102,7 @@ impl Builder<'_> {
     }
 
     fn add_root(&mut self) {
-        let Root { file, path, .. } = self.state.root;
+        let EntryPoint { file, path, .. } = self.state.root;
         // elf/rtld.c removes the program's name: needs find the program only by the empty name and
         // by DT_SONAME.
         let empty = self.search.strings.id(b"");
@@ -170,7 +171,7 @@ impl Builder<'_> {
 }
 
 /// Preloads come after the entry point and before its needs.
-impl Builder<'_> {
+impl LinkMapBuilder<'_> {
     /// Entries of LD_PRELOAD and then of ld.so.preload, with the entry point as requester
     /// (`elf/rtld.c`, `handle_preload_list` and `do_preload`). Tokens are expanded only in entries
     /// with a slash.
@@ -220,8 +221,8 @@ impl Builder<'_> {
 /// Plugins: the host program's objects keep their positions. The loader opens the plugin by its
 /// path and resolves its needs as usual; an object loaded before satisfies a need without a search.
 /// The audit assumes RTLD_NOW, RTLD_LOCAL, and no earlier dlopen except of the libraries of
-/// `Host::after`.
-impl Builder<'_> {
+/// `HostProgram::after`.
+impl LinkMapBuilder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
@@ -231,13 +232,13 @@ impl Builder<'_> {
     /// stands for the unknown caller of dlopen: only errors name it, and a new module gets no
     /// requester.
     fn open(&mut self) -> Option<Fatal> {
-        let Root { file, path, .. } = self.state.root;
+        let EntryPoint { file, path, .. } = self.state.root;
         let before = self.state.modules.len();
         let mapped = if let Some(module) = self.state.known(path) {
             Mapped::Module(module, FoundBy::Loaded)
         } else {
             let asking = RequestedNeed { name: path, requester: ROOT };
-            self.map_file(asking, Opened { file, path, how: FoundBy::Dlopen })
+            self.map_file(asking, FileToMap { file, path, how: FoundBy::Dlopen })
         };
         match mapped {
             Mapped::Module(module, _) => {
@@ -255,7 +256,7 @@ impl Builder<'_> {
 }
 
 /// The look-ahead of a suspended build.
-impl Builder<'_> {
+impl LinkMapBuilder<'_> {
     /// Requests facts that the walk will probably need after the missing one, so that one round
     /// reads them all.
     fn look_ahead(&mut self) {
@@ -301,12 +302,12 @@ impl Builder<'_> {
                 continue;
             }
             match self.search(RequestedNeed { name, requester: module }, None) {
-                Some(Found::File(file, path, how)) => {
+                Some(SearchOutcome::File(file, path, how)) => {
                     if !self.state.by_file.contains_key(&file) && ahead.files.insert(file) {
                         self.push(Module::new(Some(file), name, path, Some(module), how));
                     }
                 }
-                Some(Found::Nothing | Found::Stop(..)) => {}
+                Some(SearchOutcome::Nothing | SearchOutcome::Stop(..)) => {}
                 // The search has requested the fact for the next round.
                 None => {
                     ahead.known -= 1;

@@ -4,11 +4,13 @@
 //! shared object is an entry point if no other audited entry point loads it. `audit` calls
 //! [`Resolving::step`] until no fact is missing.
 
-use super::candidate::{BadInterps, Candidate, Outcome, Round, choose_loader, resolve};
-use super::hosts::{Hosts, Unhosted};
+use super::candidate::{
+    BadInterps, EntryPointCandidate, Resolution, Round, choose_loader, resolve,
+};
+use super::hosts::{HostPrograms, Unhosted};
 use super::loader::{InterpreterDefect, NoLoader};
 use super::start::Start;
-use super::{Closure, Root};
+use super::{Closure, EntryPoint};
 use crate::facts::{FactStore, Need};
 use crate::format::elf::{Foreign, Object, Role};
 use crate::id::{FastMap, FastSet, FileId, IdSet, IdVec, RootId};
@@ -48,10 +50,10 @@ impl Closures {
 /// The state of the selection between rounds.
 pub struct Resolving {
     /// Definite entry points: given files and programs.
-    sure: Vec<Candidate>,
+    sure: Vec<EntryPointCandidate>,
     /// Shared objects below a given directory: entry points if no other object loads them. Objects
     /// that no need names come first; both parts are in byte order of the path.
-    perhaps: Vec<Candidate>,
+    perhaps: Vec<EntryPointCandidate>,
     /// Number of objects in `perhaps` that no need names. An entry point loads most of the others,
     /// so each of the others is resolved only if no known entry point loads it. A cycle of hundreds
     /// of libraries then takes one closure.
@@ -60,11 +62,11 @@ pub struct Resolving {
     roots: FastMap<FileId, usize>,
     /// Files that entry points load besides themselves.
     loaded: IdSet<FileId>,
-    hosts: Hosts,
+    hosts: HostPrograms,
     /// Closures of the host programs; `None` for a host that stops before it can load a plugin.
     host_closures: Vec<Option<Arc<Closure>>>,
     /// Plugins, once for each host program.
-    plugins: Vec<Candidate>,
+    plugins: Vec<EntryPointCandidate>,
     /// Files that became plugins because no other object needs them.
     given_away: FastSet<FileId>,
     /// Given files that belong to another system; they never become entry points.
@@ -95,7 +97,7 @@ impl Resolving {
     pub fn new(
         store: &dyn FactStore,
         plan: &Plan,
-        hosts: Hosts,
+        hosts: HostPrograms,
         given: Vec<Start>,
         walked: Vec<Start>,
     ) -> Self {
@@ -115,23 +117,23 @@ impl Resolving {
                 continue;
             };
             if !hosts.of(start.file).is_empty() {
-                let opened = |host: &usize| Candidate::plugin(start.clone(), *host);
+                let opened = |host: &usize| EntryPointCandidate::plugin(start.clone(), *host);
                 plugins.extend(hosts.of(start.file).iter().map(opened));
                 continue;
             }
             let sure_root = given || object.role == Role::Program || plan.every_file_is_root;
             let list = if sure_root { &mut sure } else { &mut perhaps };
-            list.push(Candidate::new(start));
+            list.push(EntryPointCandidate::new(start));
         }
         for (host, library) in hosts.list.iter().filter_map(|host| host.after.as_ref()) {
             if !plugins.iter().any(|plugin| plugin.start.file == library.file) {
-                plugins.push(Candidate::plugin(library.clone(), *host));
+                plugins.push(EntryPointCandidate::plugin(library.clone(), *host));
             }
         }
         for host in &hosts.list {
             if !sure.iter().any(|candidate| candidate.start.file == host.file) {
                 let start = Start { file: host.file, path: host.path.clone() };
-                sure.push(Candidate::new(start));
+                sure.push(EntryPointCandidate::new(start));
             }
         }
         for list in [&mut sure, &mut plugins] {
@@ -221,7 +223,9 @@ impl Resolving {
         if let Pass::Sure = self.pass {
             self.loaded = self.loaded();
             let loaded = &self.loaded;
-            let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(c.start.file);
+            let open = |c: &&mut EntryPointCandidate| {
+                c.outcome.is_none() && !loaded.contains(c.start.file)
+            };
             for candidate in self.perhaps.iter_mut().take(self.unnamed).filter(open) {
                 resolve(round, candidate, &mut self.bad_interps, &mut needs);
             }
@@ -297,10 +301,14 @@ impl Resolving {
                 None => {
                     let starts = |closure: &&Closure| closure.fatal().is_none();
                     let candidate = self.sure.iter().find(|c| c.start.file == host.file);
-                    candidate.and_then(Candidate::closure).filter(starts).cloned().map(Arc::new)
+                    candidate
+                        .and_then(EntryPointCandidate::closure)
+                        .filter(starts)
+                        .cloned()
+                        .map(Arc::new)
                 }
                 Some((before, library)) => {
-                    let is_it = |c: &&mut Candidate| {
+                    let is_it = |c: &&mut EntryPointCandidate| {
                         c.host == Some(*before) && c.start.file == library.file
                     };
                     let before = self.host_closures[*before].clone();
@@ -325,14 +333,16 @@ impl Resolving {
     /// that may load them.
     fn give_rest_to_hosts(&mut self, store: &dyn FactStore) {
         let loaded = self.loaded();
-        let alone = |c: &&Candidate| c.closure().is_some() && !loaded.contains(c.start.file);
+        let alone =
+            |c: &&EntryPointCandidate| c.closure().is_some() && !loaded.contains(c.start.file);
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
         let mut plugins = Vec::new();
-        for Candidate { start, .. } in self.sure.iter().chain(chosen).filter(alone) {
+        for EntryPointCandidate { start, .. } in self.sure.iter().chain(chosen).filter(alone) {
             let hosts = self.hosts.of_rest(store, start.file).into_iter();
-            plugins.extend(hosts.map(|host| Candidate::plugin(start.clone(), host)));
+            plugins.extend(hosts.map(|host| EntryPointCandidate::plugin(start.clone(), host)));
         }
-        self.given_away.extend(plugins.iter().map(|plugin: &Candidate| plugin.start.file));
+        self.given_away
+            .extend(plugins.iter().map(|plugin: &EntryPointCandidate| plugin.start.file));
         self.sure.retain(|candidate| !self.given_away.contains(&candidate.start.file));
         self.roots.retain(|file, _| !self.given_away.contains(file));
         self.plugins.extend(plugins);
@@ -378,16 +388,16 @@ impl Resolving {
         let hosts = &self.hosts.list;
         roots.arrange_by(|a, b| a.key(store, hosts).cmp(&b.key(store, hosts)));
         let mut stopped: BTreeMap<FileId, usize> = BTreeMap::new();
-        for Candidate { start, host, outcome, .. } in roots {
+        for EntryPointCandidate { start, host, outcome, .. } in roots {
             if let Some(fault) = bad_interps.get(&start.file) {
                 out.bad_interps.push((start.file, *fault));
             }
             match outcome {
-                Some(Outcome::Closure(closure)) => {
+                Some(Resolution::Closure(closure)) => {
                     out.roots.push(*closure);
                 }
-                Some(Outcome::NoLoader(why)) => out.no_loader.push((start.file, why)),
-                Some(Outcome::Stopped) => {
+                Some(Resolution::NoLoader(why)) => out.no_loader.push((start.file, why)),
+                Some(Resolution::Stopped) => {
                     let host = host.and_then(|host| hosts.get(host));
                     *stopped.entry(host.map_or(start.file, |host| host.file)).or_default() += 1;
                 }
@@ -406,7 +416,7 @@ impl Resolving {
 
 /// Files that a need names, by soname or by file name. Only a hint: the search decides which file a
 /// need finds.
-fn named(store: &dyn FactStore, candidates: &[Candidate]) -> FastSet<FileId> {
+fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<FileId> {
     let mut names: FastSet<&[u8]> = FastSet::default();
     let last = |text: &'_ [u8]| text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     for object in candidates.iter().filter_map(|c| store.object(c.start.file)) {
@@ -432,7 +442,7 @@ const MOST_LONE: usize = 500_000;
 
 /// Adds closures of libraries that are not entry points, except those with a missing fact.
 fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
-    let mut todo: Vec<Root> = Vec::new();
+    let mut todo: Vec<EntryPoint> = Vec::new();
     let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());
     let mut seen: IdSet<FileId> = IdSet::default();
     seen.extend(alone.map(|closure| closure.root.file).chain(out.lone.keys().copied()));
@@ -440,7 +450,7 @@ fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
         for (module, file) in closure.found().skip(1) {
             if seen.insert(file) {
                 let path = closure.module(module).path;
-                todo.push(Root { file, path, loader: closure.root.loader, host: None });
+                todo.push(EntryPoint { file, path, loader: closure.root.loader, host: None });
             }
         }
     }

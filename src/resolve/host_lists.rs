@@ -3,7 +3,7 @@
 //! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The libraries need each other and have no search
 //! path.
 
-use super::hosts::{Host, Hosts, is_program, library_at};
+use super::hosts::{HostProgram, HostPrograms, is_program, library_at};
 use super::start::Start;
 use crate::facts::plugins::can_be_plugin;
 use crate::facts::{FactStore, Need};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// libraries before it.
 const MOST_LISTED: usize = 200;
 
-impl Hosts {
+impl HostPrograms {
     /// Adds the programs of `[[host]] list`: programs that are beside such a list and contain its
     /// name. Their plugins are the listed libraries, and those shared objects below the directory
     /// that have no other host.
@@ -62,7 +62,7 @@ impl Hosts {
         needs: &mut Vec<Need>,
     ) {
         let path = store.file(program).real.as_os_str().as_bytes().to_vec();
-        let mut host = self.add(Host::new(program, path.clone()));
+        let mut host = self.add(HostProgram::new(program, path.clone()));
         let mut opened = BTreeSet::new();
         for library in libraries {
             let bytes = library.as_os_str().as_bytes().to_vec();
@@ -77,7 +77,7 @@ impl Hosts {
             }
             self.pair(file, host);
             let start = Start { file, path: bytes };
-            let mut next = Host::new(program, path.clone());
+            let mut next = HostProgram::new(program, path.clone());
             next.after = Some((host, start));
             host = self.add(next);
         }

@@ -22,23 +22,23 @@ use std::path::{Path, PathBuf};
 const MOST_ABOVE: usize = 8;
 
 /// A shared object that could be a plugin, with its location under each of its names.
-type Candidate = (FileId, Vec<Located>);
+type PluginCandidate = (FileId, Vec<Located>);
 
 /// A program that loads plugins, or a library that stands for every program that loads it first.
 #[derive(Clone, Debug)]
-pub struct Host {
+pub struct HostProgram {
     /// The program or library.
     pub file: FileId,
     /// The name it is started by.
     pub path: Vec<u8>,
     /// Its index in `Plan::hosts`, if it comes from there.
     option: Option<usize>,
-    /// Set if the program has opened a library with RTLD_GLOBAL: the index in `Hosts::list` of the
-    /// host without that library, and the library.
+    /// Set if the program has opened a library with RTLD_GLOBAL: the index in `HostPrograms::list`
+    /// of the host without that library, and the library.
     pub(super) after: Option<(usize, Start)>,
 }
 
-impl Host {
+impl HostProgram {
     /// A program or library that no option names.
     pub(super) fn new(file: FileId, path: Vec<u8>) -> Self {
         Self { file, path, option: None, after: None }
@@ -60,9 +60,9 @@ pub struct Unhosted {
 
 /// All host programs of a run.
 #[derive(Default)]
-pub struct Hosts {
+pub struct HostPrograms {
     /// The hosts. A program has one more entry for each library that it opens with RTLD_GLOBAL.
-    pub list: Vec<Host>,
+    pub list: Vec<HostProgram>,
     /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
     /// Indices in `list` by file, and by the host and library of `after`.
@@ -74,7 +74,7 @@ pub struct Hosts {
     of_rest: Vec<usize>,
 }
 
-impl Hosts {
+impl HostPrograms {
     /// Finds the host programs, and the plugins among `audited` that match a pattern; or returns
     /// the missing facts.
     pub fn find(
@@ -97,7 +97,7 @@ impl Hosts {
         // candidates.
         let concerns = |object: &Object| by_programs || needs_loaded(plan, object);
         let read = audited.iter().map(|file| (*file, store.file(*file)));
-        let candidates: Vec<Candidate> = read
+        let candidates: Vec<PluginCandidate> = read
             .filter(|(_, facts)| {
                 facts.object().is_some_and(|object| can_be_plugin(object) && concerns(object))
             })
@@ -148,7 +148,7 @@ impl Hosts {
         number: usize,
         plan: &Plan,
         store: &dyn FactStore,
-        candidates: &[Candidate],
+        candidates: &[PluginCandidate],
         needs: &mut Vec<Need>,
     ) {
         let host = &plan.hosts[number];
@@ -160,7 +160,7 @@ impl Hosts {
         let Some(file) = program_at(store, place).or_else(|| library_at(store, place)) else {
             return self.unhosted.unusable.push(number);
         };
-        let at = self.add(Host { option: Some(number), ..Host::new(file, path) });
+        let at = self.add(HostProgram { option: Some(number), ..HostProgram::new(file, path) });
         let Some(pattern) = &host.plugins else {
             self.list[at].option = Some(number);
             if !self.of_rest.contains(&at) {
@@ -191,7 +191,7 @@ impl Hosts {
         &mut self,
         plan: &Plan,
         store: &dyn FactStore,
-        candidates: &[Candidate],
+        candidates: &[PluginCandidate],
         needs: &mut Vec<Need>,
     ) {
         let names = candidates.iter().flat_map(|(_, names)| names);
@@ -207,7 +207,7 @@ impl Hosts {
                     continue;
                 };
                 let Some(file) = program_at(store, place) else { continue };
-                let at = self.add(Host::new(file, path));
+                let at = self.add(HostProgram::new(file, path));
                 let names =
                     candidates.iter().flat_map(|(file, names)| names.iter().zip(repeat(*file)));
                 for (located, plugin) in names.filter(|(l, _)| l.prefix.as_ref() == Some(*prefix)) {
@@ -227,7 +227,7 @@ impl Hosts {
         &mut self,
         plan: &Plan,
         store: &dyn FactStore,
-        candidates: &[Candidate],
+        candidates: &[PluginCandidate],
         needs: &mut Vec<Need>,
     ) {
         let entries = plan.policy.hosts.iter().filter(|entry| !entry.loads.is_empty());
@@ -253,7 +253,7 @@ impl Hosts {
                     }
                 });
                 let Some((file, path)) = found.filter(|(file, _)| file != plugin) else { continue };
-                let host = self.add(Host::new(file, path));
+                let host = self.add(HostProgram::new(file, path));
                 if self.fits(store, host, *plugin) {
                     self.pair(*plugin, host);
                 }
@@ -263,7 +263,7 @@ impl Hosts {
 
     /// Adds a host and returns its index in `list`. A program that is started by several names is
     /// one host.
-    pub(super) fn add(&mut self, host: Host) -> usize {
+    pub(super) fn add(&mut self, host: HostProgram) -> usize {
         let after = host.after.as_ref().map(|(before, library)| (*before, library.file));
         let at = *self.known.entry((host.file, after)).or_insert(self.list.len());
         if at == self.list.len() {

@@ -2,7 +2,7 @@
 //! (`elf/dl-hwcaps.c`): `glibc-hwcaps/NAME` since glibc 2.33, and up to glibc 2.36 all combinations
 //! of `tls`, the platform and the names of processor features.
 
-use super::Machine;
+use super::MachineRow;
 use crate::format::elf::GlibcVersion;
 use crate::plan::Cpu;
 
@@ -12,7 +12,7 @@ const NO_LEGACY: GlibcVersion = GlibcVersion::new(2, 37);
 const SUBDIRS: GlibcVersion = GlibcVersion::new(2, 33);
 
 /// Names of `glibc-hwcaps` directories that are active on the processor, best first.
-pub(super) fn active(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<&'static str> {
+pub(super) fn active(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> Vec<&'static str> {
     if release < SUBDIRS {
         return Vec::new();
     }
@@ -27,19 +27,19 @@ pub(super) fn active(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<
 }
 
 /// True for x86-64 and x32, whose processors [`Cpu`] distinguishes.
-fn is_x86(machine: Machine) -> bool {
+fn is_x86(machine: MachineRow) -> bool {
     matches!(machine.name, "x86_64" | "x32")
 }
 
 /// `$PLATFORM`, which is also a part of legacy subdirectories. `None` where the kernel's value
 /// depends on the processor (`v7l`, `power9`, `z15`): an entry with the token is then dropped.
-pub(super) fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
+pub(super) fn platform(machine: MachineRow, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
 /// All subdirectories in search order, each with a trailing slash. The last is empty and stands for
 /// the directory itself.
-pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<Vec<u8>> {
+pub(super) fn subdirs(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
         .iter()
         .map(|name| format!("glibc-hwcaps/{name}/").into_bytes())
@@ -53,7 +53,7 @@ pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec
 
 /// The legacy subdirectories: every combination of the names. `names` is in ascending order of
 /// importance; combinations with the most important name come first.
-fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
+fn legacy(machine: MachineRow, cpu: &Cpu) -> Vec<Vec<u8>> {
     let mut names: Vec<&str> = match machine.name {
         "x86_64" | "x32" => vec!["x86_64"],
         "i386" => vec!["sse2"],
@@ -78,7 +78,7 @@ fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
 /// The bits that a cache entry of the old scheme may have (`search_cache`, `elf/dl-cache.c`):
 /// `tls`, the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform. ldconfig sets bits
 /// of x86 names only.
-pub(super) fn legacy_bits(machine: Machine, cpu: &Cpu) -> u64 {
+pub(super) fn legacy_bits(machine: MachineRow, cpu: &Cpu) -> u64 {
     let features = match machine.name {
         "x86_64" | "x32" => 1 << 1 | u64::from(cpu.avx512_1) << 2,
         "i386" => 1,

@@ -6,7 +6,7 @@ use super::loader::config;
 use super::names::{NameTable, ObjectNames};
 use super::paths;
 use super::search::Search;
-use super::search_result::{Found, Requester, Seen};
+use super::search_result::{Requester, SearchFlags, SearchOutcome};
 use super::state::{Inherited, LinkMapState};
 use super::trace::Trace;
 use super::{Fatal, FoundBy, Module, ROOT, tokens};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 const LDD_REAL_ORIGIN: GlibcVersion = GlibcVersion::new(2, 42);
 
 /// A link map under construction, with its searches and names.
-pub(super) struct Builder<'a> {
+pub(super) struct LinkMapBuilder<'a> {
     pub(super) state: Box<LinkMapState>,
     pub(super) search: Search<'a>,
     pub(super) names: &'a mut NameTable,
@@ -34,7 +34,7 @@ pub(super) struct Builder<'a> {
     pub(super) incomplete: bool,
 }
 
-/// The result of [`Builder::map`].
+/// The result of [`LinkMapBuilder::map`].
 pub(super) enum Mapped {
     Module(ModuleId, FoundBy),
     Fatal(Fatal),
@@ -43,7 +43,7 @@ pub(super) enum Mapped {
 
 /// A file that a search found, or that is opened by its path.
 #[derive(Clone, Copy)]
-pub(super) struct Opened {
+pub(super) struct FileToMap {
     pub(super) file: FileId,
     pub(super) path: StrId,
     pub(super) how: FoundBy,
@@ -56,7 +56,7 @@ pub(super) struct RequestedNeed {
     pub(super) requester: ModuleId,
 }
 
-impl Builder<'_> {
+impl LinkMapBuilder<'_> {
     /// The names of a file's object; `None` if the file is not an object.
     pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<ObjectNames>> {
         self.names.of(file, self.search.store, self.search.strings).cloned()
@@ -128,16 +128,18 @@ impl Builder<'_> {
             return Mapped::Unknown;
         };
         match found {
-            Found::File(file, path, found_how) => {
+            SearchOutcome::File(file, path, found_how) => {
                 let how = if how == FoundBy::Preload { how } else { found_how };
-                self.map_file(asking, Opened { file, path, how })
+                self.map_file(asking, FileToMap { file, path, how })
             }
             // If a path leads to a different file in each process, the need counts as provided.
-            Found::Nothing if is_provided || self.search.loader.is_absent || self.by_process => {
+            SearchOutcome::Nothing
+                if is_provided || self.search.loader.is_absent || self.by_process =>
+            {
                 self.add_stub(asking, FoundBy::Provided)
             }
-            Found::Nothing => self.add_stub(asking, FoundBy::Missing),
-            Found::Stop(object, file, text) => {
+            SearchOutcome::Nothing => self.add_stub(asking, FoundBy::Missing),
+            SearchOutcome::Stop(object, file, text) => {
                 Mapped::Fatal(Fatal { object, file, requester, text })
             }
         }
@@ -154,8 +156,8 @@ impl Builder<'_> {
     }
 
     /// `_dl_map_object_from_fd`: reuses the object of the same inode, else maps the file.
-    pub(super) fn map_file(&mut self, asking: RequestedNeed, opened: Opened) -> Mapped {
-        let (RequestedNeed { name, requester }, Opened { file, path, how }) = (asking, opened);
+    pub(super) fn map_file(&mut self, asking: RequestedNeed, opened: FileToMap) -> Mapped {
+        let (RequestedNeed { name, requester }, FileToMap { file, path, how }) = (asking, opened);
         let state = &mut self.state;
         let known = state.by_file.get(&file).copied();
         if let Some(module) = known.filter(|module| !state.hidden.contains(module)) {
@@ -189,10 +191,10 @@ impl Builder<'_> {
         &mut self,
         asking: RequestedNeed,
         trace: Option<&mut Trace>,
-    ) -> Option<Found> {
+    ) -> Option<SearchOutcome> {
         let requester = self.requester(asking.requester)?;
         let answer = self.search.find(asking.name, &requester, trace)?;
-        let Seen { by_cpu, by_cwd, by_process, other_class } = answer.seen;
+        let SearchFlags { by_cpu, by_cwd, by_process, other_class } = answer.seen;
         self.state.by_cpu |= by_cpu;
         self.state.by_cwd |= by_cwd;
         self.state.by_process |= by_process;

@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 /// An entry point.
 #[derive(Clone, Copy, Debug)]
-pub struct Root {
+pub struct EntryPoint {
     /// The file.
     pub file: FileId,
     /// The name it is started by; `$ORIGIN` and messages derive from it.
@@ -55,7 +55,7 @@ pub struct Root {
     pub host: Option<FileId>,
 }
 
-impl Root {
+impl EntryPoint {
     /// The program of the process: the host program, or the entry point itself.
     pub fn program(&self) -> FileId {
         self.host.unwrap_or(self.file)
@@ -169,17 +169,17 @@ pub struct LoadFailure {
 #[derive(Clone, Debug)]
 pub struct Closure {
     /// The entry point.
-    pub root: Root,
+    pub root: EntryPoint,
     /// The program's module.
     main: Module,
     /// The other modules. Entry points with the same needs and no search path of their own share
     /// them.
-    links: Arc<Links>,
+    links: Arc<LinkMap>,
 }
 
 /// A link map: the mapped objects, their order, and the needs between them.
 #[derive(Clone, Debug)]
-struct Links {
+struct LinkMap {
     /// The closure of the host program: its modules come first.
     base: Option<Arc<Closure>>,
     /// Names by which needs of a plugin matched modules of its host program.
@@ -227,7 +227,7 @@ pub const ROOT: ModuleId = ModuleId::ROOT;
 /// The index of the loader among the modules of a closure.
 pub const LOADER: ModuleId = ModuleId::LOADER;
 
-impl Links {
+impl LinkMap {
     /// Caches the files of the scope.
     fn note_found(&mut self) {
         let file = |module: &ModuleId| Some((*module, self.module(*module).file?));
@@ -294,7 +294,7 @@ impl Links {
 impl Closure {
     /// The closure of `root` with links that were built for it, or for another entry point with the
     /// same links.
-    fn new(root: Root, links: Arc<Links>) -> Self {
+    fn new(root: EntryPoint, links: Arc<LinkMap>) -> Self {
         let main = match &links.base {
             Some(base) => base.main.clone(),
             None => Module { file: Some(root.file), path: root.path, ..links.module(ROOT).clone() },
@@ -445,4 +445,4 @@ impl Closure {
 }
 
 /// The table row of a machine with known loader rules.
-pub type Machine = &'static machine::Machine;
+pub type MachineRow = &'static machine::Machine;

@@ -81,7 +81,7 @@ impl NameTable {
         strings: &mut Strings,
     ) -> Option<ObjectNames> {
         let object = store.object(file)?;
-        let need = |need: &crate::format::elf::Need| {
+        let need = |need: &crate::format::elf::DynamicNeed| {
             let text = object.str(need.name);
             NeedName { kind: need.kind, raw: strings.id(text), has_token: text.contains(&b'$') }
         };

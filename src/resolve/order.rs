@@ -2,7 +2,7 @@
 //! decides the order in which the loader reports undefined symbols, and which definition of a
 //! unique symbol (STB_GNU_UNIQUE) is first.
 
-use super::{Links, ROOT};
+use super::{LinkMap, ROOT};
 use crate::format::elf::GlibcVersion;
 use crate::id::{Id as _, ModuleId};
 
@@ -10,7 +10,7 @@ use crate::id::{Id as _, ModuleId};
 const ROOT_LAST: GlibcVersion = GlibcVersion::new(2, 37);
 
 /// Modules in relocation order, without those of the host program.
-pub(super) fn relocation_order(links: &Links, release: GlibcVersion) -> Vec<ModuleId> {
+pub(super) fn relocation_order(links: &LinkMap, release: GlibcVersion) -> Vec<ModuleId> {
     let mut seen = vec![false; links.module_count()];
     // The host program's objects are relocated already, and need no new object.
     seen[..links.base_count()].fill(true);
@@ -31,7 +31,7 @@ pub(super) fn relocation_order(links: &Links, release: GlibcVersion) -> Vec<Modu
 /// Depth-first search with an explicit stack, so that a chain of thousands of libraries does not
 /// overflow the call stack.
 fn visit(
-    links: &Links,
+    links: &LinkMap,
     start: ModuleId,
     seen: &mut [bool],
     stack: &mut Vec<(ModuleId, usize)>,

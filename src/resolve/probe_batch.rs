@@ -16,7 +16,7 @@ const FURTHER: usize = 512;
 pub(super) struct Passed {
     /// Number of probes that are done; the search continues after them.
     pub(super) done: usize,
-    /// Properties of those probes, as in `Seen`.
+    /// Properties of those probes, as in `SearchFlags`.
     pub(super) by_cwd: bool,
     pub(super) by_process: bool,
     pub(super) other_class: bool,

@@ -3,14 +3,14 @@
 
 use super::closure::Built;
 use super::loader::{ConfigDefect, Family, Loaders};
-use super::mapping::{Builder, RequestedNeed};
-use super::musl::Load;
+use super::mapping::{LinkMapBuilder, RequestedNeed};
+use super::musl::MuslLoad;
 use super::names::NameTable;
 use super::search::{Search, SearchCache};
-use super::search_result::{Found, Opening, Requester};
+use super::search_result::{Opening, Requester, SearchOutcome};
 use super::state::LinkMapState;
 use super::trace::{Trace, Tried};
-use super::{Closure, Edge, Links, Module, Root, tokens};
+use super::{Closure, Edge, EntryPoint, LinkMap, Module, tokens};
 use crate::facts::{FactStore, Need};
 use crate::format::elf::{Object, Target, machine};
 use crate::id::{
@@ -44,7 +44,7 @@ pub struct Resolver {
     names: NameTable,
     searches: SearchCache,
     /// Links that entry points with the same loader and signature share.
-    shared: FastMap<ShareKey, Arc<Links>>,
+    shared: FastMap<ShareKey, Arc<LinkMap>>,
     /// Keys whose missing facts were requested in this round.
     waiting: FastSet<ShareKey>,
     /// By loader: names of the look-ahead that are not resolved yet.
@@ -91,7 +91,7 @@ impl Resolver {
         &mut self,
         store: &dyn FactStore,
         plan: &Plan,
-        root: Root,
+        root: EntryPoint,
         host: Option<&Arc<Closure>>,
         before: &mut Option<Suspended>,
     ) -> Result<Closure, Vec<Need>> {
@@ -106,7 +106,7 @@ impl Resolver {
         let mut needs = Vec::new();
         if let Family::Musl(_) = self.loaders.get(root.loader).family {
             let (search, names) = self.tools(store, plan, root.loader, &mut needs);
-            let load = Load::new(search, names, root);
+            let load = MuslLoad::new(search, names, root);
             let links = match host {
                 Some(host) => load.run_plugin(host),
                 None => load.run(),
@@ -138,7 +138,12 @@ impl Resolver {
     }
 
     /// The key of the entry point's links, if other entry points may share them.
-    fn share_key(&mut self, store: &dyn FactStore, plan: &Plan, root: Root) -> Option<ShareKey> {
+    fn share_key(
+        &mut self,
+        store: &dyn FactStore,
+        plan: &Plan,
+        root: EntryPoint,
+    ) -> Option<ShareKey> {
         if plan.environment_varies() || self.loaders.get(root.loader).package_cache {
             return None;
         }
@@ -146,7 +151,7 @@ impl Resolver {
         Some((root.loader, names.signature?))
     }
 
-    fn share(&mut self, root: Root, key: Option<ShareKey>, mut links: Links) -> Closure {
+    fn share(&mut self, root: EntryPoint, key: Option<ShareKey>, mut links: LinkMap) -> Closure {
         links.note_found();
         let links = Arc::new(links);
         // With a library missing, the versions that the loader knows depend on the entry point.
@@ -174,9 +179,9 @@ impl Resolver {
         plan: &'a Plan,
         state: Box<LinkMapState>,
         needs: &'a mut Vec<Need>,
-    ) -> Builder<'a> {
+    ) -> LinkMapBuilder<'a> {
         let (search, names) = self.tools(store, plan, state.root.loader, needs);
-        Builder {
+        LinkMapBuilder {
             state,
             search,
             names,
@@ -277,7 +282,7 @@ impl Resolver {
             if search.provides(name) {
                 return Ok(Opening::Opened);
             }
-            let opening = Load::new(search, names, root).open(modules, name, from);
+            let opening = MuslLoad::new(search, names, root).open(modules, name, from);
             return opening.ok_or(needs);
         }
         let mut state = Box::new(LinkMapState::new(root, closure.host().cloned()));
@@ -291,9 +296,9 @@ impl Resolver {
         }
         let found = builder.search(RequestedNeed { name, requester: from }, None);
         match found {
-            Some(Found::File(..)) => Ok(Opening::Opened),
-            Some(Found::Nothing) => Ok(Opening::NotFound),
-            Some(Found::Stop(_, _, text)) => Ok(Opening::Stopped(text)),
+            Some(SearchOutcome::File(..)) => Ok(Opening::Opened),
+            Some(SearchOutcome::Nothing) => Ok(Opening::NotFound),
+            Some(SearchOutcome::Stop(_, _, text)) => Ok(Opening::Stopped(text)),
             None => Err(needs),
         }
     }
@@ -312,7 +317,7 @@ impl Resolver {
         if let Family::Musl(_) = self.loaders.get(root.loader).family {
             let tried = |edge: &Edge| {
                 let (search, names) = self.tools(store, plan, root.loader, &mut needs);
-                let load = Load::new(search, names, root);
+                let load = MuslLoad::new(search, names, root);
                 load.tried(closure.all_modules().collect(), edge, trace())
             };
             return edges.iter().map(tried).collect();

@@ -7,8 +7,8 @@ use super::cache::Cache;
 use super::loader::{ConfigDefect, Loader};
 use super::paths::{Ask, DirList, DirLists, Probe};
 use super::probe_batch::{self, Passed, batch};
-use super::search_result::{Found, Requester, SearchResult, Seen};
-use super::trace::{Outcome, Trace};
+use super::search_result::{Requester, SearchFlags, SearchOutcome, SearchResult};
+use super::trace::{Trace, TriedOutcome};
 use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{GlibcVersion, LoaderReaction};
 use crate::id::{ContextId, FastMap, FileId, Id as _, StrId, Strings};
@@ -27,7 +27,7 @@ type Context = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
 
 /// A memoised search.
 #[derive(Clone, Copy)]
-enum Kept {
+enum MemoisedSearch {
     Done(SearchResult),
     /// The search waits for a fact, which was requested in the round with this number.
     Asked(u32),
@@ -39,7 +39,7 @@ pub(super) struct SearchCache {
     pub(super) lists: DirLists,
     contexts: FastMap<Context, ContextId>,
     /// A DT_RPATH step is stored as the index of its list in the requester's lists.
-    searches: FastMap<(ContextId, StrId), Kept>,
+    searches: FastMap<(ContextId, StrId), MemoisedSearch>,
     /// Progress of searches in long lists, by (list, name).
     pub(super) passed: FastMap<(u64, StrId), Passed>,
     /// Ids of musl's long lists, by text.
@@ -90,7 +90,7 @@ pub(super) struct Search<'a> {
 
 /// How the search in one path list ended.
 enum ListEnd {
-    Found(Found),
+    Found(SearchOutcome),
     NextStep,
     /// A fact is missing; it is in `needs`.
     Unknown,
@@ -99,7 +99,7 @@ enum ListEnd {
 impl ListEnd {
     /// `Some` if the search ends here; the inner option is `None` if a fact is missing.
     #[expect(clippy::option_option, reason = "going on, not knowing, and an answer")]
-    fn end(self) -> Option<Option<Found>> {
+    fn end(self) -> Option<Option<SearchOutcome>> {
         match self {
             Self::Found(found) => Some(Some(found)),
             Self::Unknown => Some(None),
@@ -137,16 +137,17 @@ impl Search<'_> {
     ) -> Option<SearchResult> {
         let key = requester.context.filter(|_| trace.is_none()).map(|context| (context, name));
         match key.and_then(|key| self.cache.searches.get(&key)) {
-            Some(Kept::Done(answer)) => return Some(answer.under(requester)),
-            Some(Kept::Asked(round)) if *round == self.cache.round => return None,
-            Some(Kept::Asked(_)) | None => {}
+            Some(MemoisedSearch::Done(answer)) => return Some(answer.under(requester)),
+            Some(MemoisedSearch::Asked(round)) if *round == self.cache.round => return None,
+            Some(MemoisedSearch::Asked(_)) | None => {}
         }
-        let mut steps = Steps { search: self, name, requester, trace, seen: Seen::default() };
+        let mut steps =
+            Steps { search: self, name, requester, trace, seen: SearchFlags::default() };
         let found = steps.run();
         let answer = found.map(|found| SearchResult { found, seen: steps.seen });
         if let Some(key) = key {
-            let kept = answer.map_or(Kept::Asked(self.cache.round), |answer| {
-                Kept::Done(answer.by_place(requester))
+            let kept = answer.map_or(MemoisedSearch::Asked(self.cache.round), |answer| {
+                MemoisedSearch::Done(answer.by_place(requester))
             });
             self.cache.searches.insert(key, kept);
         }
@@ -154,24 +155,24 @@ impl Search<'_> {
     }
 
     /// `open_verify`: the loader's reaction to the entry at a path.
-    fn judge(&self, place: PathState) -> Outcome {
+    fn judge(&self, place: PathState) -> TriedOutcome {
         match place {
-            PathState::Failed(errno) => Outcome::Failed(errno),
-            PathState::OfProcess => Outcome::OfProcess,
-            PathState::Directory => Outcome::Fatal("cannot read file data: Error 21"),
+            PathState::Failed(errno) => TriedOutcome::Failed(errno),
+            PathState::OfProcess => TriedOutcome::OfProcess,
+            PathState::Directory => TriedOutcome::Fatal("cannot read file data: Error 21"),
             // open(2) of a socket fails with ENXIO, open(2) of a FIFO waits, and a device reads as
             // empty.
-            PathState::Special(Special::Socket) => Outcome::Failed(Errno::NXIO),
+            PathState::Special(Special::Socket) => TriedOutcome::Failed(Errno::NXIO),
             PathState::Special(Special::Fifo) => {
-                Outcome::Fatal("is a FIFO: the loader waits for a writer")
+                TriedOutcome::Fatal("is a FIFO: the loader waits for a writer")
             }
-            PathState::Special(Special::Device) => Outcome::Fatal("file too short"),
+            PathState::Special(Special::Device) => TriedOutcome::Fatal("file too short"),
             PathState::File(file) => {
                 match self.store.file(file).content.reaction(self.loader.target) {
-                    LoaderReaction::Accepted => Outcome::Taken,
-                    LoaderReaction::WrongClass => Outcome::WrongClass,
-                    LoaderReaction::WrongMachine => Outcome::WrongMachine,
-                    LoaderReaction::Fatal(text) => Outcome::Fatal(text),
+                    LoaderReaction::Accepted => TriedOutcome::Taken,
+                    LoaderReaction::WrongClass => TriedOutcome::WrongClass,
+                    LoaderReaction::WrongMachine => TriedOutcome::WrongMachine,
+                    LoaderReaction::Fatal(text) => TriedOutcome::Fatal(text),
                 }
             }
         }
@@ -184,11 +185,11 @@ struct Steps<'s, 'a> {
     name: StrId,
     requester: &'s Requester,
     trace: Option<&'s mut Trace>,
-    seen: Seen,
+    seen: SearchFlags,
 }
 
 impl Steps<'_, '_> {
-    fn run(&mut self) -> Option<Found> {
+    fn run(&mut self) -> Option<SearchOutcome> {
         if self.search.strings.text(self.name).contains(&b'/') {
             return self.open();
         }
@@ -213,16 +214,16 @@ impl Steps<'_, '_> {
             return end;
         }
         if requester.nodeflib {
-            return Some(Found::Nothing);
+            return Some(SearchOutcome::Nothing);
         }
         let Search { loader, store, cache, .. } = &mut *self.search;
         let system = cache.lists.system(loader, *store);
-        self.list(&system, FoundBy::Default).end().unwrap_or(Some(Found::Nothing))
+        self.list(&system, FoundBy::Default).end().unwrap_or(Some(SearchOutcome::Nothing))
     }
 
     /// A need with a slash: the loader opens it as a path. A relative path starts at the
     /// current directory.
-    fn open(&mut self) -> Option<Found> {
+    fn open(&mut self) -> Option<SearchOutcome> {
         let text = self.search.strings.text(self.name);
         self.seen.by_cwd |= !text.starts_with(b"/");
         let Some(place) = self.search.store.place(text) else {
@@ -230,21 +231,21 @@ impl Steps<'_, '_> {
             self.search.needs.push(need);
             return None;
         };
-        Some(self.only(place, self.name, FoundBy::Path).unwrap_or(Found::Nothing))
+        Some(self.only(place, self.name, FoundBy::Path).unwrap_or(SearchOutcome::Nothing))
     }
 
     /// The loader's reaction to the only path of a step; `None` if the search continues.
-    fn only(&mut self, place: PathState, path: StrId, how: FoundBy) -> Option<Found> {
+    fn only(&mut self, place: PathState, path: StrId, how: FoundBy) -> Option<SearchOutcome> {
         let outcome = self.judge(place);
         self.tell(how, outcome, false, (path, None));
-        let ends = matches!(outcome, Outcome::Taken | Outcome::Fatal(_));
+        let ends = matches!(outcome, TriedOutcome::Taken | TriedOutcome::Fatal(_));
         ends.then(|| end(place, outcome, path, how))
     }
 
-    fn judge(&mut self, place: PathState) -> Outcome {
+    fn judge(&mut self, place: PathState) -> TriedOutcome {
         let outcome = self.search.judge(place);
-        self.seen.other_class |= outcome == Outcome::WrongClass;
-        self.seen.by_process |= outcome == Outcome::OfProcess;
+        self.seen.other_class |= outcome == TriedOutcome::WrongClass;
+        self.seen.by_process |= outcome == TriedOutcome::OfProcess;
         outcome
     }
 
@@ -278,19 +279,20 @@ impl Steps<'_, '_> {
             match self.met(list.id, i, &path) {
                 None => unknown.push(path.clone()),
                 Some(place) => match self.judge(place) {
-                    outcome @ (Outcome::Taken | Outcome::Fatal(_)) => {
+                    outcome @ (TriedOutcome::Taken | TriedOutcome::Fatal(_)) => {
                         if !unknown.is_empty() {
                             break;
                         }
-                        self.seen.by_cpu |= outcome == Outcome::Taken && probe.by_cpu;
+                        self.seen.by_cpu |= outcome == TriedOutcome::Taken && probe.by_cpu;
                         self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
                         let path = self.search.strings.id(&path);
                         return ListEnd::Found(end(place, outcome, path, how));
                     }
                     outcome => {
-                        passed.other_class |= unknown.is_empty() && outcome == Outcome::WrongClass;
+                        passed.other_class |=
+                            unknown.is_empty() && outcome == TriedOutcome::WrongClass;
                         self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
-                        if let Outcome::Failed(errno) = outcome {
+                        if let TriedOutcome::Failed(errno) = outcome {
                             error = errno;
                         }
                     }
@@ -348,7 +350,7 @@ impl Steps<'_, '_> {
     fn trace_absent(&mut self, list: &DirList, places: Range<usize>, how: FoundBy) {
         if self.trace.is_some() {
             for dir in list.dirs.get(places).unwrap_or_default() {
-                self.tell(how, Outcome::NoDirectory, false, (*dir, Some(self.name)));
+                self.tell(how, TriedOutcome::NoDirectory, false, (*dir, Some(self.name)));
             }
         }
     }
@@ -368,7 +370,7 @@ impl Steps<'_, '_> {
         let forbidden = self.requester.nodeflib
             && loader.system_dirs.iter().any(|dir| path.starts_with(strings.text(*dir)));
         if forbidden {
-            self.tell(FoundBy::Cache, Outcome::Forbidden, false, (id, None));
+            self.tell(FoundBy::Cache, TriedOutcome::Forbidden, false, (id, None));
             return ListEnd::NextStep;
         }
         let Some(place) = store.place(path) else {
@@ -378,7 +380,7 @@ impl Steps<'_, '_> {
         };
         match self.only(place, id, FoundBy::Cache) {
             Some(found) => {
-                self.seen.by_cpu |= by_cpu && matches!(found, Found::File(..));
+                self.seen.by_cpu |= by_cpu && matches!(found, SearchOutcome::File(..));
                 ListEnd::Found(found)
             }
             None => ListEnd::NextStep,
@@ -398,7 +400,13 @@ impl Steps<'_, '_> {
     }
 
     /// Adds the outcome of a path, or of a directory and a name, to the trace, if there is one.
-    fn tell(&mut self, how: FoundBy, outcome: Outcome, subdir: bool, path: (StrId, Option<StrId>)) {
+    fn tell(
+        &mut self,
+        how: FoundBy,
+        outcome: TriedOutcome,
+        subdir: bool,
+        path: (StrId, Option<StrId>),
+    ) {
         if let Some(trace) = &mut self.trace {
             let text = |id| self.search.strings.text(id);
             let path = || [text(path.0), path.1.map_or(&b""[..], text)].concat();
@@ -408,11 +416,11 @@ impl Steps<'_, '_> {
 }
 
 /// The result of a search that ends at an accepted file or at an error.
-fn end(place: PathState, outcome: Outcome, path: StrId, how: FoundBy) -> Found {
+fn end(place: PathState, outcome: TriedOutcome, path: StrId, how: FoundBy) -> SearchOutcome {
     match (place, outcome) {
-        (PathState::File(file), Outcome::Taken) => Found::File(file, path, how),
-        (_, Outcome::Fatal(text)) => Found::Stop(path, file_of(place), text),
-        _ => Found::Nothing,
+        (PathState::File(file), TriedOutcome::Taken) => SearchOutcome::File(file, path, how),
+        (_, TriedOutcome::Fatal(text)) => SearchOutcome::Stop(path, file_of(place), text),
+        _ => SearchOutcome::Nothing,
     }
 }
 
@@ -428,7 +436,7 @@ fn file_of(place: PathState) -> Option<FileId> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, Requester, Search, SearchCache};
+    use super::{Requester, Search, SearchCache, SearchOutcome};
     use crate::facts::{FactStore, FileFacts, Need, PathState, ProbeBatch};
     use crate::format::elf::GlibcVersion;
     use crate::format::elf::interpreter::Interpreter;
@@ -536,7 +544,7 @@ mod tests {
         store.places.insert(b"/a/libx.so", PathState::Failed(Errno::ACCESS));
         store.places.insert(b"/b/libx.so", PathState::Directory);
         let (found, needs) = find(&store, true);
-        assert!(matches!(found, Some(Found::Stop(_, None, _))) && needs.is_empty());
+        assert!(matches!(found, Some(SearchOutcome::Stop(_, None, _))) && needs.is_empty());
         // The result is memoised.
         store.places.clear();
         assert_eq!(find(&store, true).0, found);

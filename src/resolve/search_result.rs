@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SearchOutcome {
     /// A file, the path it was opened by and the step that found it.
     File(FileId, StrId, FoundBy),
     /// Not found.
@@ -31,13 +31,13 @@ pub enum Opening {
 /// The result of a search, and the facts that it depends on.
 #[derive(Clone, Copy)]
 pub(super) struct SearchResult {
-    pub(super) found: Found,
-    pub(super) seen: Seen,
+    pub(super) found: SearchOutcome,
+    pub(super) seen: SearchFlags,
 }
 
 /// Facts that a search came across.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct SearchFlags {
     /// The file was found in a hwcaps directory, or by a hwcaps entry of the cache.
     pub(super) by_cpu: bool,
     /// A path relative to the current directory was tried.
@@ -71,16 +71,20 @@ impl SearchResult {
     /// The form in which results are memoised: the DT_RPATH module is replaced by the index of its
     /// list in `requester.rpaths`.
     pub(super) fn by_place(self, requester: &Requester) -> Self {
-        let Found::File(file, path, FoundBy::Rpath(module)) = self.found else { return self };
+        let SearchOutcome::File(file, path, FoundBy::Rpath(module)) = self.found else {
+            return self;
+        };
         let place = requester.rpaths.iter().position(|(other, _)| *other == module);
         let how = FoundBy::Rpath(place.map_or(module, ModuleId::from_index));
-        Self { found: Found::File(file, path, how), ..self }
+        Self { found: SearchOutcome::File(file, path, how), ..self }
     }
 
     /// The reverse of `by_place`, for another requester with the same lists.
     pub(super) fn under(self, requester: &Requester) -> Self {
-        let Found::File(file, path, FoundBy::Rpath(place)) = self.found else { return self };
+        let SearchOutcome::File(file, path, FoundBy::Rpath(place)) = self.found else {
+            return self;
+        };
         let how = FoundBy::Rpath(requester.rpaths.get(place.index()).map_or(place, |(at, _)| *at));
-        Self { found: Found::File(file, path, how), ..self }
+        Self { found: SearchOutcome::File(file, path, how), ..self }
     }
 }

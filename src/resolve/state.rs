@@ -5,7 +5,7 @@
 use super::names::ObjectNames;
 use super::paths::DirList;
 use super::search_result::Requester;
-use super::{Closure, Edge, Fatal, LOADER, Module, PreloadFailure, ROOT, Root};
+use super::{Closure, Edge, EntryPoint, Fatal, LOADER, Module, PreloadFailure, ROOT};
 use crate::format::elf::GlibcVersion;
 use crate::id::{FastMap, FileId, Id as _, IdVec, ModuleId, StrId};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// The state of one breadth-first build.
 pub(super) struct LinkMapState {
-    pub(super) root: Root,
+    pub(super) root: EntryPoint,
     /// The closure of the entry point's host program.
     pub(super) base: Option<Arc<Closure>>,
     /// The module of the entry point's file.
@@ -106,7 +106,7 @@ pub(super) struct WalkPosition {
 
 impl LinkMapState {
     /// An empty link map.
-    pub(super) fn new(root: Root, base: Option<Arc<Closure>>) -> Self {
+    pub(super) fn new(root: EntryPoint, base: Option<Arc<Closure>>) -> Self {
         Self {
             root,
             start: ROOT,
@@ -130,7 +130,7 @@ impl LinkMapState {
     }
 
     /// Starts a new build in the buffers of a finished one.
-    pub(super) fn reset(&mut self, root: Root, base: Option<Arc<Closure>>) {
+    pub(super) fn reset(&mut self, root: EntryPoint, base: Option<Arc<Closure>>) {
         let old = std::mem::replace(self, Self::new(root, base));
         let Self { mut modules, mut working, mut by_name, mut by_file, .. } = old;
         let Self { mut edges, mut list, mut queue, .. } = old;

@@ -19,14 +19,14 @@ pub struct Tried {
     /// The step that tried it.
     pub how: FoundBy,
     /// The loader's reaction.
-    pub outcome: Outcome,
+    pub outcome: TriedOutcome,
     /// True if it is in one of the loader's subdirectories, not in the search directory itself.
     pub subdir: bool,
 }
 
 /// The loader's reaction to one candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TriedOutcome {
     /// The loader takes the file.
     Taken,
     /// `open` failed.
@@ -64,20 +64,21 @@ impl Trace {
     pub(super) fn push(
         &mut self,
         how: FoundBy,
-        outcome: Outcome,
+        outcome: TriedOutcome,
         subdir: bool,
         path: impl FnOnce() -> Vec<u8>,
     ) {
-        let absent = matches!(outcome, Outcome::NoDirectory | Outcome::Failed(Errno::NOENT));
+        let absent =
+            matches!(outcome, TriedOutcome::NoDirectory | TriedOutcome::Failed(Errno::NOENT));
         if !absent || self.kept.len() < self.most {
             return self.kept.push(Tried { path: path(), how, outcome, subdir });
         }
         match self.kept.last_mut() {
-            Some(Tried { how: last, outcome: Outcome::LeftOut(more), .. }) if *last == how => {
+            Some(Tried { how: last, outcome: TriedOutcome::LeftOut(more), .. }) if *last == how => {
                 *more += 1;
             }
             _ => {
-                let outcome = Outcome::LeftOut(0);
+                let outcome = TriedOutcome::LeftOut(0);
                 self.kept.push(Tried { path: path(), how, outcome, subdir: false });
             }
         }

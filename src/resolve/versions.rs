@@ -1,7 +1,7 @@
 //! The check of needed versions at load (`elf/dl-version.c`). For each version that an object needs
 //! of a file, the object that answers to the file's name must define it.
 
-use super::{Closure, FoundBy, LOADER, Links, ROOT};
+use super::{Closure, FoundBy, LOADER, LinkMap, ROOT};
 use crate::facts::FactStore;
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
@@ -67,7 +67,7 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
 
 /// Results that later entry points reuse.
 #[derive(Default)]
-pub struct Memory {
+pub struct VersionMemo {
     /// By index in [`NeededFiles`]: the last provider that defines all needed versions. This holds
     /// under every entry point, and is checked once.
     clean: Vec<Option<FileId>>,
@@ -144,7 +144,7 @@ impl Stamped {
 struct Answering<'m>(&'m mut Stamped);
 
 impl<'m> Answering<'m> {
-    fn new(links: &Links, map: &'m mut Stamped) -> Self {
+    fn new(links: &LinkMap, map: &'m mut Stamped) -> Self {
         map.clear();
         for index in std::iter::once(ROOT).chain(links.whole_list()).chain([LOADER]) {
             let module = links.module(index);
@@ -166,7 +166,7 @@ impl<'m> Answering<'m> {
 
 /// The first object, found or missing, that answers to `name` (`find_needed`). A soname counts only
 /// if an earlier need matched it.
-fn find_needed(links: &Links, name: StrId) -> Option<ModuleId> {
+fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
     let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
         .chain(links.whole_list())
@@ -183,7 +183,7 @@ fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<Modu
 
 /// The objects of an entry point to check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum CheckedObjects {
     /// All objects.
     Whole,
     /// Only the entry point itself; the others are known to be clean.
@@ -194,7 +194,7 @@ pub enum Part {
 
 /// The input of a check.
 #[derive(Clone, Copy)]
-pub struct Check<'a> {
+pub struct VersionCheck<'a> {
     /// The facts.
     pub store: &'a dyn FactStore,
     /// The files whose versions objects need.
@@ -202,25 +202,25 @@ pub struct Check<'a> {
     /// glibc's release.
     pub release: GlibcVersion,
     /// The objects that are checked.
-    pub part: Part,
+    pub part: CheckedObjects,
 }
 
 /// Checks the versions that objects of an entry point need; `check.part` selects the objects.
-pub fn check(closure: &Closure, check: Check<'_>, memory: &mut Memory) -> Checked {
-    let Check { store, needed, release, part } = check;
+pub fn check(closure: &Closure, check: VersionCheck<'_>, memory: &mut VersionMemo) -> Checked {
+    let VersionCheck { store, needed, release, part } = check;
     let mut out = Checked::default();
-    let Memory { clean, names } = memory;
+    let VersionMemo { clean, names } = memory;
     clean.resize(needed.names.len(), None);
     // For one object, a search for its few names is faster than a table of all names.
-    let names = (part != Part::Root).then(|| Answering::new(&closure.links, names));
+    let names = (part != CheckedObjects::Root).then(|| Answering::new(&closure.links, names));
     let answering = |name| match &names {
         Some(names) => names.to(name),
         None => find_needed(&closure.links, name),
     };
     let checked = |(index, _): &(ModuleId, FileId)| match part {
-        Part::Whole => true,
-        Part::Root => *index == ROOT,
-        Part::Others => *index != ROOT,
+        CheckedObjects::Whole => true,
+        CheckedObjects::Root => *index == ROOT,
+        CheckedObjects::Others => *index != ROOT,
     };
     for (index, file) in checked_order(closure).filter(checked) {
         let (first, end, unmarked) = needed.of(file);
@@ -293,7 +293,7 @@ fn relr_unmarked(object: &Object) -> bool {
 
 /// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
 /// the highest index in the files that were found. Without such an index it makes no table.
-pub(super) fn limit_tables(links: &mut Links, store: &dyn FactStore, strings: &Strings) {
+pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;
     }

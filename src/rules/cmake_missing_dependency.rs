@@ -2,7 +2,7 @@
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;
-use crate::cmake::{EventKind, Found};
+use crate::cmake::{EventKind, FindResult};
 use crate::finding::Findings;
 use crate::text::show;
 use crate::wants::Wants;
@@ -49,7 +49,7 @@ the requiring package has a module (`FindZLIB`) are not checked.
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = query.about_cmake(RULE.id, |event| {
-        let EventKind::Dependency { wanted, found: Found::Absent } = &event.kind else {
+        let EventKind::Dependency { wanted, found: FindResult::Absent } = &event.kind else {
             return None;
         };
         let (name, line) = (show(&wanted.name), event.site.line);

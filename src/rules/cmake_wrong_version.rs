@@ -2,7 +2,7 @@
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;
-use crate::cmake::{EventKind, Found};
+use crate::cmake::{EventKind, FindResult};
 use crate::finding::Findings;
 use crate::text::show;
 use crate::wants::Wants;
@@ -47,7 +47,7 @@ Ranges of versions are not checked. A version file that could not be evaluated i
 fn check(query: &Query<'_>) -> Findings {
     let mut out = query.about_cmake(RULE.id, |event| {
         let EventKind::Dependency { wanted, found } = &event.kind else { return None };
-        let Found::OtherVersion { version, .. } = found else { return None };
+        let FindResult::OtherVersion { version, .. } = found else { return None };
         let wanted_version = wanted.version.clone().unwrap_or_default();
         let (name, line) = (show(&wanted.name), event.site.line);
         let wants = show(&wanted_version);

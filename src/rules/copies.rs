@@ -11,14 +11,14 @@ use std::borrow::Cow;
 
 /// A file that a process loads, and its module in one closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Loaded {
+pub(super) struct LoadedCopy {
     /// The file.
     pub(super) file: FileId,
     /// The entry point and the module.
     pub(super) at: (RootId, ModuleId),
 }
 
-impl Loaded {
+impl LoadedCopy {
     pub(super) fn site(self) -> Site {
         Site { root: self.at.0, module: self.at.1 }
     }
@@ -36,7 +36,7 @@ impl Query<'_> {
     }
 
     /// Evidence about one loaded file: its path, and the reason why the process loads it.
-    pub(super) fn copy(&self, loaded: Loaded) -> Evidence {
+    pub(super) fn copy(&self, loaded: LoadedCopy) -> Evidence {
         let (root, module) = loaded.at;
         let closure = self.closure(root);
         let of_module = closure.module(module);

@@ -35,7 +35,7 @@ pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
 }
 
 /// A directory given on the command line, and its prefix.
-pub(super) struct Given<'a> {
+pub(super) struct GivenDirectory<'a> {
     /// The directory, links resolved.
     pub(super) dir: &'a Path,
     /// The prefix to which the paths of policies are relative.
@@ -44,7 +44,7 @@ pub(super) struct Given<'a> {
     base: PathBuf,
 }
 
-impl Given<'_> {
+impl GivenDirectory<'_> {
     /// The location of an absent file: the prefix with the text of `pattern`.
     pub(super) fn absent(&self, pattern: &Pattern) -> Arc<Located> {
         Located { prefix: Some(self.prefix.clone()), path: pattern.text().into() }.into()
@@ -62,12 +62,12 @@ impl Given<'_> {
 
 impl<'a> Query<'a> {
     /// The directories that were given.
-    pub(super) fn given(&self) -> Vec<Given<'a>> {
+    pub(super) fn given(&self) -> Vec<GivenDirectory<'a>> {
         let prefixes = &self.prefixes();
         let given = |dir: &'a PathBuf| {
             let inside = prefixes.locate(&dir.join("x"));
             let base = inside.path.parent().map(Path::to_path_buf).unwrap_or_default();
-            Given { dir, prefix: inside.prefix.unwrap_or_else(|| dir.clone()), base }
+            GivenDirectory { dir, prefix: inside.prefix.unwrap_or_else(|| dir.clone()), base }
         };
         prefixes.dirs().iter().map(given).collect()
     }

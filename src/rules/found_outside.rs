@@ -66,10 +66,10 @@ impl<'a> Home<'a> {
 }
 
 /// The file with the need, the needed name, and the file that was found.
-type Key = (FileId, StrId, FileId);
+type OutsideNeed = (FileId, StrId, FileId);
 
 /// A library found outside of the package.
-struct Found {
+struct OutsideLibrary {
     edge: Edge,
     roots: Vec<RootId>,
 }
@@ -78,8 +78,8 @@ struct Found {
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let homes: Vec<Home<'_>> = query.files().map(|(file, _)| Home::of(query, file)).collect();
     let home = |file: FileId| homes[file.index()];
-    let mut all: Vec<(Key, Found)> = Vec::new();
-    let mut at: FastMap<Key, usize> = FastMap::default();
+    let mut all: Vec<(OutsideNeed, OutsideLibrary)> = Vec::new();
+    let mut at: FastMap<OutsideNeed, usize> = FastMap::default();
     let mut holders = Holders { query, homes: &homes, known: FastMap::default() };
     for (root, closure) in query.entry_points() {
         for edge in closure.edges() {
@@ -102,7 +102,7 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
             }
             let key = (from, edge.name, to);
             let place = *at.entry(key).or_insert_with(|| {
-                all.push((key, Found { edge: *edge, roots: Vec::new() }));
+                all.push((key, OutsideLibrary { edge: *edge, roots: Vec::new() }));
                 all.len() - 1
             });
             if all[place].1.roots.last() != Some(&root) {
@@ -110,7 +110,9 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
             }
         }
     }
-    let finding = |(key, found): &(Key, Found)| libraries(query, rule, (home(key.0), *key), found);
+    let finding = |(key, found): &(OutsideNeed, OutsideLibrary)| {
+        libraries(query, rule, (home(key.0), *key), found)
+    };
     let mut out: Findings = all.iter().filter_map(finding).collect();
     out.extend(interpreters(query, rule, &homes));
     out
@@ -160,8 +162,8 @@ fn by(how: FoundBy) -> &'static str {
 fn libraries(
     query: &Query<'_>,
     rule: RuleId,
-    (home, (file, name, to)): (Home<'_>, Key),
-    found: &Found,
+    (home, (file, name, to)): (Home<'_>, OutsideNeed),
+    found: &OutsideLibrary,
 ) -> Option<Box<Finding>> {
     let (name, path, how) = (query.text(name), query.path(to), found.edge.how);
     if is_allowed(query, path) {

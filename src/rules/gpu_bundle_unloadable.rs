@@ -3,7 +3,7 @@
 use super::{Query, Rule};
 use crate::catalogue::GPU;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::format::gpu::{Container, DeviceCode, Entry, Kind, TargetId};
+use crate::format::gpu::{Container, ContainerEntry, ContainerKind, DeviceCode, TargetId};
 use crate::gpu::compat::blocked;
 use crate::gpu::{Process, Profile, Runtime, Unit};
 use crate::id::{FileId, RootId};
@@ -100,7 +100,8 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
     // LLVM has read code objects of version 6 since 02/2024, after ROCm 6.0.
     if runtime.is_at_most(6, 0) {
         let objects = code.containers.iter().flat_map(|container| &container.entries);
-        let is_new = |entry: &&Entry| entry.code.as_ref().is_some_and(|code| code.version >= 6);
+        let is_new =
+            |entry: &&ContainerEntry| entry.code.as_ref().is_some_and(|code| code.version >= 6);
         let count = objects.filter(is_new).count();
         if count > 0 {
             let objects = if count == 1 { "code object" } else { "code objects" };
@@ -108,7 +109,9 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
             out.push(format!("{count} {objects} of version 6: {name} reads versions up to 5"));
         }
     }
-    for container in code.containers.iter().filter(|container| container.kind == Kind::Ccob) {
+    for container in
+        code.containers.iter().filter(|container| container.kind == ContainerKind::Ccob)
+    {
         if let Some(why) = refused(container, process.profile, runtime) {
             let version = container.version.unwrap_or(0);
             let text = format!("(version {version}): {} {why}", runtime.version_text());
@@ -127,7 +130,7 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
 /// release by release.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
-        || container.entries.iter().filter_map(Entry::target_id).any(|id| id.is_generic());
+        || container.entries.iter().filter_map(ContainerEntry::target_id).any(|id| id.is_generic());
     // clr takes compressed bundles for ELF files (NixOS/nixpkgs#299589).
     if runtime.is_at_most(6, 0) {
         return Some("does not read compressed bundles");

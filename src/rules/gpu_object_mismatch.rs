@@ -3,7 +3,7 @@
 use super::{Query, Rule};
 use crate::catalogue::GPU;
 use crate::finding::{CauseHint, Finding, Findings};
-use crate::format::gpu::{CodeObject, DeviceCode, Entry, Kind, TargetId};
+use crate::format::gpu::{CodeObject, ContainerEntry, ContainerKind, DeviceCode, TargetId};
 use crate::gpu::{data, is_host, offers};
 use crate::id::FileId;
 use crate::text::show;
@@ -111,12 +111,12 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
 /// A contradiction in words, and the target of the entry.
 type Contradiction = (String, Option<TargetId>);
 /// The number of entries with the contradiction, and the archive member of the first one.
-type Found<'a> = (usize, Option<&'a [u8]>);
+type TargetContradictions<'a> = (usize, Option<&'a [u8]>);
 
 /// Contradictions in entries. The same one in many bundles of a file is one finding, about the
 /// first archive member that has it.
 fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
-    let mut told: BTreeMap<Contradiction, Found<'_>> = BTreeMap::new();
+    let mut told: BTreeMap<Contradiction, TargetContradictions<'_>> = BTreeMap::new();
     for container in &code.containers {
         for entry in &container.entries {
             let Some(object) = &entry.code else { continue };
@@ -126,7 +126,7 @@ fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
             }
         }
     }
-    let finding = |((what, target), (count, member)): (Contradiction, Found<'_>)| {
+    let finding = |((what, target), (count, member)): (Contradiction, TargetContradictions<'_>)| {
         let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
         let mut finding = query.about(RULE.id, file, format!("{what}{times}"));
         finding.target = target.map(|target| target.to_string().into_bytes());
@@ -138,7 +138,7 @@ fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
     told.into_iter().map(finding).collect()
 }
 
-fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
+fn contradictions(entry: &ContainerEntry, object: &CodeObject) -> Vec<String> {
     let mut out = Vec::new();
     let subject = match entry.target() {
         Some(target) => format!("the entry for {}", show(target)),
@@ -182,7 +182,7 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
     // A kpack file may be named after a family of GPUs.
-    let is_kpack = code.containers.iter().any(|container| container.kind == Kind::Kpack);
+    let is_kpack = code.containers.iter().any(|container| container.kind == ContainerKind::Kpack);
     let target = data::target_of(name).filter(|_| !is_host(code) && !is_kpack)?;
     let offers = offers(code);
     let has = offers.iter().any(|offer| offer.target.processor == target.processor);

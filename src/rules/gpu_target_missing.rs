@@ -6,7 +6,7 @@ use crate::catalogue::GPU;
 use crate::finding::{Finding, Findings, NOT_LISTED};
 use crate::format::gpu::{SPIRV, TargetId};
 use crate::gpu::compat::{blocked, coverage, members};
-use crate::gpu::{Coverage, Offer, Unit};
+use crate::gpu::{DeviceCoverage, TargetCode, Unit};
 use crate::wants::Wants;
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ fn check(query: &Query<'_>) -> Findings {
         let (offers, profile) = (devices.offers(unit), devices.profile(unit));
         for target in &wanted {
             let is_hidden = || blocked(target, &offers, profile).is_some();
-            if coverage(target, &offers, profile) == Coverage::None && !is_hidden() {
+            if coverage(target, &offers, profile) == DeviceCoverage::None && !is_hidden() {
                 let message = format!("no code for {target}; has {}", words(&offers));
                 out.push(finding(query, unit, target, message));
             }
@@ -86,7 +86,7 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// True if the offered code serves a listed target.
-fn serves_any(offer: &Offer, wanted: &BTreeSet<TargetId>) -> bool {
+fn serves_any(offer: &TargetCode, wanted: &BTreeSet<TargetId>) -> bool {
     let code = &*offer.target.processor;
     code == SPIRV
         || wanted.iter().any(|target| {
@@ -96,7 +96,7 @@ fn serves_any(offer: &Offer, wanted: &BTreeSet<TargetId>) -> bool {
 }
 
 /// The targets of a unit in words.
-pub(super) fn words(offers: &[Offer]) -> String {
+pub(super) fn words(offers: &[TargetCode]) -> String {
     let own: Vec<String> = offers.iter().map(|offer| offer.target.to_string()).collect();
     own.join(" ")
 }

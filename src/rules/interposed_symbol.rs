@@ -3,7 +3,7 @@
 //! query (`bind::query`) finds names that several objects of a scope define. `interchangeable` says
 //! which of these duplicates are harmless.
 
-use super::copies::Loaded;
+use super::copies::LoadedCopy;
 use super::interchangeable::{self, Taken};
 use super::{Query, Rule};
 use crate::bind::query::{Definition, DuplicateName, Referrer};
@@ -90,7 +90,7 @@ struct Pair {
     symbols: BTreeMap<Box<[u8]>, Interposed>,
     roots: Vec<RootId>,
     /// The files of the winner and the loser, as the first entry point loads them.
-    copies: Vec<Loaded>,
+    copies: Vec<LoadedCopy>,
 }
 
 /// One interposed symbol.
@@ -105,10 +105,10 @@ struct Interposed {
 }
 
 /// Pairs by loser, whose definition is not used, and winner, whose definition is used.
-type Pairs = BTreeMap<(FileId, FileId), Pair>;
+type PairsByFile = BTreeMap<(FileId, FileId), Pair>;
 
 fn check(query: &Query<'_>) -> Findings {
-    let mut pairs = Pairs::new();
+    let mut pairs = PairsByFile::new();
     let mut taken = Taken::default();
     let opened = opened(query);
     let is_program = |host: FileId| {
@@ -198,7 +198,7 @@ fn note<'q>(
     query: &Query<'q>,
     (root, alone): (RootId, &mut Alone<'_, 'q>),
     name: &DuplicateName,
-    pairs: &mut Pairs,
+    pairs: &mut PairsByFile,
 ) {
     for referrer in &name.referrers {
         let Some((loser, winner)) = interposed(alone, name, *referrer) else { continue };
@@ -224,7 +224,7 @@ fn note<'q>(
         }
         if pair.copies.is_empty() {
             let loaded =
-                |definition: &Definition, file| Loaded { file, at: (root, definition.module) };
+                |definition: &Definition, file| LoadedCopy { file, at: (root, definition.module) };
             pair.copies = vec![loaded(winner, won), loaded(loser, lost)];
         }
         let is_data = kind(&old) == "data" || kind(&old) == "TLS";
@@ -310,9 +310,9 @@ fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings
     out
 }
 
-type Symbols<'p> = Vec<(&'p Box<[u8]>, &'p Interposed)>;
+type InterposedList<'p> = Vec<(&'p Box<[u8]>, &'p Interposed)>;
 
-fn kinds(symbols: &Symbols<'_>) -> BTreeMap<&'static str, usize> {
+fn kinds(symbols: &InterposedList<'_>) -> BTreeMap<&'static str, usize> {
     let mut kinds = BTreeMap::new();
     for (_, symbol) in symbols {
         *kinds.entry(symbol.kind).or_default() += 1;
@@ -321,7 +321,7 @@ fn kinds(symbols: &Symbols<'_>) -> BTreeMap<&'static str, usize> {
 }
 
 /// The number of symbols of each kind, in words: `30 functions, 2 data symbols`.
-fn counts(symbols: &Symbols<'_>) -> String {
+fn counts(symbols: &InterposedList<'_>) -> String {
     let words = |(kind, count): (&'static str, usize)| match (kind, count) {
         ("function", 1) => "1 function".to_owned(),
         ("function", n) => format!("{n} functions"),
@@ -335,7 +335,7 @@ fn finding(
     query: &Query<'_>,
     (loser, winner): (FileId, FileId),
     pair: &Pair,
-    (symbols, detail, message): (&Symbols<'_>, &str, String),
+    (symbols, detail, message): (&InterposedList<'_>, &str, String),
 ) -> Box<Finding> {
     let mut finding = query.about(RULE.id, loser, message);
     finding.library = Some(query.library_name(winner).to_vec());

@@ -1,6 +1,6 @@
 //! `library-twice`: two files of one library, or of one code base, in one process.
 
-use super::copies::Loaded;
+use super::copies::LoadedCopy;
 use super::{Query, Rule, interchangeable, mixed_runtime};
 use crate::catalogue::SYMBOL;
 use crate::finding::{Finding, Findings};
@@ -73,7 +73,7 @@ const SHARED: usize = MANY / SAMPLED as usize / 2;
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum CopyKind {
     Soname,
     Version(usize),
     Symbols(Common),
@@ -88,7 +88,7 @@ struct Common {
 }
 
 struct Fact {
-    copies: [Loaded; 2],
+    copies: [LoadedCopy; 2],
     roots: Vec<RootId>,
 }
 
@@ -96,7 +96,7 @@ struct Fact {
 type Two = (FileId, FileId);
 
 fn check(query: &Query<'_>) -> Findings {
-    let candidates = Candidates::find(query);
+    let candidates = CopyCandidates::find(query);
     let mut facts: BTreeMap<Two, Fact> = BTreeMap::new();
     let mut here: Vec<(FileId, ModuleId)> = Vec::new();
     for (root, closure) in query.entry_points() {
@@ -113,7 +113,7 @@ fn check(query: &Query<'_>) -> Findings {
                 if !candidates.hold(two) {
                     continue;
                 }
-                let loaded = |file: FileId, module| Loaded { file, at: (root, module) };
+                let loaded = |file: FileId, module| LoadedCopy { file, at: (root, module) };
                 let mut copies = [loaded(*other, *before), loaded(*file, *module)];
                 copies.sort_by_key(|copy| query.path(copy.file).as_os_str());
                 let fact = || Fact { copies, roots: Vec::new() };
@@ -124,14 +124,14 @@ fn check(query: &Query<'_>) -> Findings {
     let facts: Vec<(Two, Fact)> = facts.into_iter().collect();
     let kinds = parallel::map_single(&facts, |(two, _)| compare(query, *two));
     let kinds = kinds.into_iter().zip(facts);
-    let mut facts: Vec<(Kind, Fact)> =
+    let mut facts: Vec<(CopyKind, Fact)> =
         kinds.filter_map(|(kind, (_, fact))| Some((kind?, fact))).collect();
     facts.sort_by_key(|(_, fact)| fact.copies.map(|copy| query.path(copy.file).as_os_str()));
     facts.into_iter().map(|(kind, fact)| finding(query, kind, &fact)).collect()
 }
 
 /// Pairs of files that may be copies. Most files are in no pair.
-struct Candidates {
+struct CopyCandidates {
     involved: IdSet<FileId>,
     /// For files whose soname, without version, is shared: a number that stands for that name.
     stems: FastMap<FileId, usize>,
@@ -139,7 +139,7 @@ struct Candidates {
     alike: FastSet<Two>,
 }
 
-impl Candidates {
+impl CopyCandidates {
     fn find(query: &Query<'_>) -> Self {
         let mut by_stem: FastMap<&[u8], Vec<FileId>> = FastMap::default();
         let objects = query.files().filter_map(|(file, facts)| Some((file, facts.object()?)));
@@ -208,24 +208,24 @@ fn sample(object: &Object) -> impl Iterator<Item = u32> {
 }
 
 /// The way in which two files are copies of each other, if they are.
-fn compare(query: &Query<'_>, two: Two) -> Option<Kind> {
+fn compare(query: &Query<'_>, two: Two) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
     if objects.0.header.target() != objects.1.header.target() {
         return None;
     }
     if names[0] == names[1] {
-        return Some(Kind::Soname);
+        return Some(CopyKind::Soname);
     }
     if interchangeable::of_one_implementation(query, two.0, two.1) {
         return None;
     }
     let common = common(objects);
     if stem(names[0]) == stem(names[1]) && common.count >= SOME {
-        return Some(Kind::Version(common.count));
+        return Some(CopyKind::Version(common.count));
     }
     let smaller = [objects.0, objects.1].map(exported).into_iter().min().unwrap_or_default();
-    (common.count >= MANY && common.count >= smaller / 10).then_some(Kind::Symbols(common))
+    (common.count >= MANY && common.count >= smaller / 10).then_some(CopyKind::Symbols(common))
 }
 
 /// A soname without its version: `libfoo` for `libfoo.so.1` and for `libfoo-1.2.so.0`.
@@ -293,26 +293,26 @@ fn strong<'o>(object: &'o Object, tables: &'o Tables) -> FastMap<&'o [u8], Stron
     exports.map(|symbol| (symbol.name, value(&symbol))).collect()
 }
 
-fn finding(query: &Query<'_>, kind: Kind, fact: &Fact) -> Box<Finding> {
+fn finding(query: &Query<'_>, kind: CopyKind, fact: &Fact) -> Box<Finding> {
     let [first, other] = fact.copies;
     let names = [query.library_text(first.file), query.library_text(other.file)];
     let (message, detail) = match kind {
-        Kind::Soname => {
+        CopyKind::Soname => {
             let other = show_path(query.path(other.file));
             (format!("{} is loaded twice, here and from {other}", names[0]), "soname")
         }
-        Kind::Version(common) => (
+        CopyKind::Version(common) => (
             format!("{} and {} in one process, with {common} common symbols", names[0], names[1]),
             "version",
         ),
-        Kind::Symbols(common) => {
+        CopyKind::Symbols(common) => {
             (format!("{} symbols in common with {}", common.count, names[1]), "symbols")
         }
     };
     let mut finding = query.about(RULE.id, first.file, message);
     finding.library = Some(query.library_name(other.file).to_vec());
     finding.detail = Some(detail.into());
-    finding.mild = matches!(kind, Kind::Symbols(common) if common.are_same_functions);
+    finding.mild = matches!(kind, CopyKind::Symbols(common) if common.are_same_functions);
     finding.root = query.first_root(&fact.roots);
     finding.evidence.extend(query.roots(&fact.roots, None));
     finding.evidence.extend(fact.copies.iter().map(|copy| query.copy(*copy)));

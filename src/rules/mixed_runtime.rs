@@ -1,6 +1,6 @@
 //! `mixed-runtime`: parts of two builds of a language runtime in one process.
 
-use super::copies::Loaded;
+use super::copies::LoadedCopy;
 use super::{Query, Rule};
 use crate::catalogue::RUNTIME;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
@@ -66,12 +66,12 @@ type Files = Vec<FileId>;
 
 /// The files of one finding, and the entry points that load them.
 struct Fact {
-    copies: Vec<Loaded>,
+    copies: Vec<LoadedCopy>,
     roots: Vec<RootId>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum MixtureKind {
     /// Two files of one of [`SINGLE`].
     Twice,
     /// A libc with the loader of another build. The field is the libc's own loader.
@@ -81,9 +81,9 @@ enum Kind {
 }
 
 fn check(query: &Query<'_>) -> Findings {
-    let mut facts: BTreeMap<(Kind, Files), Fact> = BTreeMap::new();
+    let mut facts: BTreeMap<(MixtureKind, Files), Fact> = BTreeMap::new();
     // Results by link map: closures that share one differ only in the entry point.
-    let mut known: FastMap<usize, Vec<(Kind, Vec<ModuleId>)>> = FastMap::default();
+    let mut known: FastMap<usize, Vec<(MixtureKind, Vec<ModuleId>)>> = FastMap::default();
     for (root, closure) in query.entry_points() {
         let is_runtime = closure.root.host.is_some() || query.is_runtime(closure.root.file);
         let found = if is_runtime {
@@ -93,11 +93,13 @@ fn check(query: &Query<'_>) -> Findings {
             all.or_insert_with(|| runtimes(query, closure)).clone()
         };
         for (kind, modules) in found {
-            let mut copies: Vec<Loaded> = modules
+            let mut copies: Vec<LoadedCopy> = modules
                 .iter()
-                .filter_map(|at| Some(Loaded { file: closure.module(*at).file?, at: (root, *at) }))
+                .filter_map(|at| {
+                    Some(LoadedCopy { file: closure.module(*at).file?, at: (root, *at) })
+                })
                 .collect();
-            if !matches!(kind, Kind::Loader(_)) {
+            if !matches!(kind, MixtureKind::Loader(_)) {
                 copies.sort_by_key(|copy| query.path(copy.file).as_os_str());
             }
             let files = copies.iter().map(|copy| copy.file).collect();
@@ -109,7 +111,7 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// The runtimes that are mixed in one closure.
-fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> {
+fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<ModuleId>)> {
     let mut out = Vec::new();
     let mut kinds: [Vec<(usize, ModuleId)>; KINDS.len()] = Default::default();
     let mut single: [Vec<(FileId, ModuleId)>; SINGLE.len()] = Default::default();
@@ -133,16 +135,16 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> 
         }
     }
     for files in single.iter().filter(|files| files.len() > 1) {
-        out.push((Kind::Twice, files.iter().map(|(_, module)| *module).collect()));
+        out.push((MixtureKind::Twice, files.iter().map(|(_, module)| *module).collect()));
     }
     for (at, found) in kinds.iter().enumerate().filter(|(_, found)| found.len() > 1) {
-        out.push((Kind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
+        out.push((MixtureKind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
     }
     let loader = closure.module(LOADER).file;
     // If libc.so.6 itself is the entry point, it is not meant to run as a program.
     for (libc, module) in single[0].iter().filter(|(_, module)| *module != ROOT) {
         if let Some(own) = loader.and_then(|loader| query.own_loader(*libc, loader)) {
-            out.push((Kind::Loader(own), vec![*module, LOADER]));
+            out.push((MixtureKind::Loader(own), vec![*module, LOADER]));
         }
     }
     out
@@ -160,31 +162,33 @@ fn is_of(soname: &[u8], name: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(b".so") || rest.starts_with(b"-"))
 }
 
-fn finding(query: &Query<'_>, kind: &Kind, fact: &Fact) -> Box<Finding> {
+fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
     let first = fact.copies[0];
     let name = query.library_text(first.file);
     let paths: Vec<String> =
         fact.copies.iter().map(|copy| show_path(query.path(copy.file))).collect();
     let (message, detail) = match kind {
-        Kind::Twice => (format!("{name}: loaded twice, from {}", paths.join(" and ")), "copies"),
-        Kind::Loader(_) => {
+        MixtureKind::Twice => {
+            (format!("{name}: loaded twice, from {}", paths.join(" and ")), "copies")
+        }
+        MixtureKind::Loader(_) => {
             (format!("{name}: {} under {}, not its own loader", paths[0], paths[1]), "ld.so")
         }
-        Kind::Kinds(at) => {
+        MixtureKind::Kinds(at) => {
             let names: Vec<String> =
                 fact.copies.iter().map(|copy| query.library_text(copy.file)).collect();
             (format!("two {}: {}", KINDS[*at].0, names.join(" and ")), "kinds")
         }
     };
     let mut finding = query.about(RULE.id, first.file, message);
-    finding.mild = matches!(kind, Kind::Kinds(_));
+    finding.mild = matches!(kind, MixtureKind::Kinds(_));
     finding.library = Some(query.library_name(first.file).to_vec());
     finding.detail = Some(detail.into());
-    finding.when = matches!(kind, Kind::Loader(_)).then_some(When::Load);
+    finding.when = matches!(kind, MixtureKind::Loader(_)).then_some(When::Load);
     finding.root = query.first_root(&fact.roots);
     finding.evidence.extend(query.roots(&fact.roots, None));
     finding.evidence.extend(fact.copies.iter().map(|copy| query.copy(*copy)));
-    if let Kind::Loader(own) = kind {
+    if let MixtureKind::Loader(own) = kind {
         let evidence = Evidence::at(EvidenceKind::Copy, query.shared_path(*own));
         let reason = Some("the loader of that libc.so.6: not used by this process".to_owned());
         finding.evidence.push(Evidence { reason, ..evidence });

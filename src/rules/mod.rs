@@ -84,7 +84,7 @@ mod wrong_architecture;
 mod wrong_resource_dir;
 
 pub(crate) use library_twice::stem;
-pub(crate) use near::{NearMisses, Wanted};
+pub(crate) use near::{NearMisses, NearQuery};
 pub(crate) use words::{outcome, typeable};
 
 pub use query::Query;
@@ -99,7 +99,7 @@ use crate::plan::Plan;
 use crate::policy::Waiver;
 use crate::wants::Wants;
 use rayon::prelude::*;
-use rule::Check;
+use rule::RuleCheck;
 use std::sync::LazyLock;
 
 /// All rules, in the order in which `explain` lists them.
@@ -193,7 +193,7 @@ pub fn wants(plan: &Plan) -> Wants {
 
 /// Input of rules besides the facts: results that several rules share.
 #[derive(Clone, Copy)]
-pub struct Given<'a> {
+pub struct RuleInput<'a> {
     /// Explanations of missing libraries and undefined symbols.
     pub explained: &'a Explained,
     /// Candidate archives that libraries lack.
@@ -201,12 +201,12 @@ pub struct Given<'a> {
 }
 
 /// Runs the enabled rules and sorts their findings.
-pub fn check(audit: &Audit, plan: &Plan, given: Given<'_>) -> Findings {
+pub fn check(audit: &Audit, plan: &Plan, given: RuleInput<'_>) -> Findings {
     let query = Query::new(audit, plan, given.explained, given.solved);
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
     let checks = enabled.filter_map(|rule| match rule.check {
-        Check::Facts(check) => Some(check),
-        Check::Waiver(_) | Check::Diff => None,
+        RuleCheck::Facts(check) => Some(check),
+        RuleCheck::Waiver(_) | RuleCheck::Diff => None,
     });
     let checks: Vec<fn(&Query<'_>) -> Findings> = checks.collect();
     let findings = parallel::map_single(&checks, |check| check(&query));
@@ -219,8 +219,8 @@ pub fn check(audit: &Audit, plan: &Plan, given: Given<'_>) -> Findings {
 pub fn about_waiver(waiver: &Waiver, state: WaiverState, plan: &Plan) -> Findings {
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
     let check = |rule: &&Rule| match rule.check {
-        Check::Waiver(check) => check(waiver, state),
-        Check::Facts(_) | Check::Diff => None,
+        RuleCheck::Waiver(check) => check(waiver, state),
+        RuleCheck::Facts(_) | RuleCheck::Diff => None,
     };
     enabled.filter_map(check).collect()
 }

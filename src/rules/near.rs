@@ -65,7 +65,7 @@ pub(crate) struct NearMiss<'a> {
 
 /// A definition in a file of a scope, or in a member of an archive.
 #[derive(Clone, Copy)]
-struct Definition<'a> {
+struct CandidateDefinition<'a> {
     file: FileId,
     name: &'a [u8],
     version: Option<&'a [u8]>,
@@ -75,7 +75,7 @@ struct Definition<'a> {
 
 /// A key under which definitions are looked up.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+enum NearKey {
     Name(Vec<u8>),
     Member(Vec<u8>, Vec<u8>),
     Class(Vec<u8>),
@@ -83,16 +83,16 @@ enum Key {
 
 /// Definitions that nearly fit undefined symbols, by their keys.
 pub(crate) struct NearMisses<'a> {
-    found: FastMap<Key, Vec<Definition<'a>>>,
+    found: FastMap<NearKey, Vec<CandidateDefinition<'a>>>,
     /// The files in the scope of each entry point.
     scopes: FastMap<RootId, FastSet<FileId>>,
 }
 
 /// The undefined names whose near misses are wanted, and their keys.
 #[derive(Default)]
-pub(crate) struct Wanted {
+pub(crate) struct NearQuery {
     names: FastSet<Vec<u8>>,
-    keys: FastSet<Key>,
+    keys: FastSet<NearKey>,
     first_components: FastMap<Vec<u8>, Seconds>,
 }
 
@@ -121,7 +121,7 @@ impl Seconds {
     }
 }
 
-impl Wanted {
+impl NearQuery {
     /// The names and keys of these undefined names.
     pub(crate) fn new<'n>(undefined: impl Iterator<Item = &'n [u8]>) -> Self {
         let mut out = Self::default();
@@ -156,10 +156,10 @@ impl Wanted {
     }
 
     /// The wanted keys of a definition.
-    fn of(&self, name: &[u8]) -> Vec<Key> {
-        let mut out: Vec<Key> = Vec::new();
+    fn of(&self, name: &[u8]) -> Vec<NearKey> {
+        let mut out: Vec<NearKey> = Vec::new();
         if self.names.contains(name) {
-            out.push(Key::Name(name.to_vec()));
+            out.push(NearKey::Name(name.to_vec()));
         }
         let is_near = first_component(name).is_some_and(|lead| self.may_share_scope(lead));
         let parts = if is_near { parts(name) } else { None };
@@ -169,9 +169,9 @@ impl Wanted {
     }
 }
 
-fn keys(parts: &Parts<'_>) -> impl Iterator<Item = Key> + use<> {
-    let member = Key::Member(parts.scope.clone(), parts.member.clone());
-    let class = parts.has_class().then(|| Key::Class(parts.scope.clone()));
+fn keys(parts: &Parts<'_>) -> impl Iterator<Item = NearKey> + use<> {
+    let member = NearKey::Member(parts.scope.clone(), parts.member.clone());
+    let class = parts.has_class().then(|| NearKey::Class(parts.scope.clone()));
     std::iter::once(member).chain(class)
 }
 
@@ -188,25 +188,26 @@ impl<'a> NearMisses<'a> {
         let mut files: Vec<FileId> = scopes.values().flatten().copied().collect();
         files.arrange();
         files.dedup();
-        let wanted = Wanted::new(undefined.iter().map(|(symbol, _)| *symbol));
-        let of_files: Vec<Vec<(Key, Definition<'a>)>> = parallel::map(&files, |file| {
-            view.object(*file).map(|object| scan(*file, object, &wanted)).unwrap_or_default()
-        });
+        let wanted = NearQuery::new(undefined.iter().map(|(symbol, _)| *symbol));
+        let of_files: Vec<Vec<(NearKey, CandidateDefinition<'a>)>> =
+            parallel::map(&files, |file| {
+                view.object(*file).map(|object| scan(*file, object, &wanted)).unwrap_or_default()
+            });
         Self { found: gathered(of_files), scopes }
     }
 
-    /// Scans shared objects, and those definitions of archive members that [`Wanted`] selected.
+    /// Scans shared objects, and those definitions of archive members that [`NearQuery`] selected.
     pub(crate) fn in_link(
-        wanted: &Wanted,
+        wanted: &NearQuery,
         objects: impl Iterator<Item = (FileId, &'a Object)>,
-        members: impl Iterator<Item = (FileId, &'a archive::Definition)>,
+        members: impl Iterator<Item = (FileId, &'a archive::DefiningMember)>,
     ) -> Self {
         let mut of_files: Vec<_> =
             objects.map(|(file, object)| scan(file, object, wanted)).collect();
         for (file, found) in members {
             let (name, version) = split(&found.symbol);
             let (member, target) = (Some(&*found.member), found.target);
-            let definition = Definition { file, name, version, member, target };
+            let definition = CandidateDefinition { file, name, version, member, target };
             of_files.push(wanted.of(name).into_iter().map(|key| (key, definition)).collect());
         }
         Self { found: gathered(of_files), scopes: FastMap::default() }
@@ -218,7 +219,7 @@ impl<'a> NearMisses<'a> {
     /// definitions for another machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
-        let links = |definition: &Definition<'a>| match (target, definition.target) {
+        let links = |definition: &CandidateDefinition<'a>| match (target, definition.target) {
             (Some(target), Some(other)) => target.links_with(other),
             _ => true,
         };
@@ -232,7 +233,7 @@ impl<'a> NearMisses<'a> {
             .filter(|near| near.symbol != name || near.version.is_some())
             .collect();
         if out.is_empty() {
-            let same = self.found.get(&Key::Name(name.to_vec())).into_iter().flatten();
+            let same = self.found.get(&NearKey::Name(name.to_vec())).into_iter().flatten();
             let other = same.filter(|definition| !links(definition)).take(MOST);
             out.extend(other.map(|definition| near_miss(Miss::Machine, definition)));
         }
@@ -248,21 +249,21 @@ impl<'a> NearMisses<'a> {
     fn nearest(
         &self,
         symbol: &[u8],
-        is_inside: &dyn Fn(&Definition<'a>) -> bool,
+        is_inside: &dyn Fn(&CandidateDefinition<'a>) -> bool,
     ) -> Vec<NearMiss<'a>> {
-        let inside = |key: &Key| -> Vec<Definition<'a>> {
+        let inside = |key: &NearKey| -> Vec<CandidateDefinition<'a>> {
             let all = self.found.get(key).into_iter().flatten();
             all.filter(|definition| is_inside(definition)).copied().collect()
         };
-        let whole = inside(&Key::Name(symbol.to_vec()));
-        let mut near: Vec<(Miss, Definition<'a>)> =
+        let whole = inside(&NearKey::Name(symbol.to_vec()));
+        let mut near: Vec<(Miss, CandidateDefinition<'a>)> =
             whole.into_iter().map(|definition| (Miss::Version, definition)).collect();
         if let Some(own) = parts(symbol) {
-            let members = inside(&Key::Member(own.scope.clone(), own.member.clone()));
+            let members = inside(&NearKey::Member(own.scope.clone(), own.member.clone()));
             let others = members.into_iter().filter(|other| other.name != symbol);
             near.extend(others.filter_map(|other| Some((differs(&own, other.name)?, other))));
             if near.is_empty() && own.has_class() {
-                let members = inside(&Key::Class(own.scope.clone())).into_iter();
+                let members = inside(&NearKey::Class(own.scope.clone())).into_iter();
                 near.extend(members.take(MOST_MEMBERS).map(|member| (Miss::Member, member)));
             }
         }
@@ -272,7 +273,7 @@ impl<'a> NearMisses<'a> {
     }
 }
 
-fn near_miss<'a>(miss: Miss, definition: &Definition<'a>) -> NearMiss<'a> {
+fn near_miss<'a>(miss: Miss, definition: &CandidateDefinition<'a>) -> NearMiss<'a> {
     NearMiss {
         file: definition.file,
         symbol: definition.name,
@@ -291,8 +292,10 @@ fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// Definitions by their keys, in the order of the files.
-fn gathered(of_files: Vec<Vec<(Key, Definition<'_>)>>) -> FastMap<Key, Vec<Definition<'_>>> {
-    let mut found: FastMap<Key, Vec<Definition<'_>>> = FastMap::default();
+fn gathered(
+    of_files: Vec<Vec<(NearKey, CandidateDefinition<'_>)>>,
+) -> FastMap<NearKey, Vec<CandidateDefinition<'_>>> {
+    let mut found: FastMap<NearKey, Vec<CandidateDefinition<'_>>> = FastMap::default();
     for (key, definition) in of_files.into_iter().flatten() {
         let all = found.entry(key).or_default();
         if all.len() < MOST_OF_ALL {
@@ -315,8 +318,12 @@ fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
 }
 
 /// The definitions of one file that have a wanted key, a few for each key.
-fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Definition<'a>)> {
-    let mut counts: FastMap<Key, usize> = FastMap::default();
+fn scan<'a>(
+    file: FileId,
+    object: &'a Object,
+    wanted: &NearQuery,
+) -> Vec<(NearKey, CandidateDefinition<'a>)> {
+    let mut counts: FastMap<NearKey, usize> = FastMap::default();
     let mut out = Vec::new();
     let visit = |symbol: Symbol<'a>| {
         for key in wanted.of(symbol.name) {
@@ -326,7 +333,7 @@ fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Defi
                 let version = object.versions.entry(symbol.versym & 0x7fff);
                 let version = version.map(|entry| object.str(entry.name));
                 let (name, target) = (symbol.name, Some(object.header.target()));
-                out.push((key, Definition { file, name, version, member: None, target }));
+                out.push((key, CandidateDefinition { file, name, version, member: None, target }));
             }
         }
     };
@@ -344,7 +351,7 @@ fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Defi
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Wanted, class_component, first_component, keys, parts};
+    use super::{NearKey, NearQuery, class_component, first_component, keys, parts};
     use crate::id::FastSet;
 
     const NAMES: &[&str] = &[
@@ -391,9 +398,9 @@ mod tests {
         for first in NAMES {
             for second in NAMES {
                 let pair = [first.as_bytes(), second.as_bytes()];
-                let wanted = Wanted::new(pair.into_iter());
+                let wanted = NearQuery::new(pair.into_iter());
                 let of = |name: &'static str| parts(name.as_bytes());
-                let all: FastSet<Key> =
+                let all: FastSet<NearKey> =
                     [*first, *second].into_iter().filter_map(of).flat_map(|p| keys(&p)).collect();
                 let lead = |name: &str| first_component(name.as_bytes()).map(|(f, _)| f.to_vec());
                 let class = |name: &str| class_component(name.as_bytes()).map(|(f, _)| f.to_vec());

@@ -2,7 +2,7 @@
 //! `uncovered-symbol`, and for undefined symbols that members of an archive refer to. They are
 //! looked up after the rules, because the indices of the archives must be read again.
 
-use super::near::{NearMisses, Wanted};
+use super::near::{NearMisses, NearQuery};
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::Target;
@@ -43,7 +43,7 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     if names.is_empty() {
         return;
     }
-    let wanted = Wanted::new(names.into_iter());
+    let wanted = NearQuery::new(names.into_iter());
     let archives: Vec<ArchiveId> = audit.library.entries().map(|(archive, _)| archive).collect();
     let members = audit.definitions_like(tree, &archives, &|name| wanted.is_near(name));
     let members = members.iter().map(|(file, definition)| (*file, definition));

@@ -3,7 +3,7 @@
 use super::{Query, Rule};
 use crate::catalogue::INPUT;
 use crate::finding::Findings;
-use crate::format::cross_check::Difference;
+use crate::format::cross_check::ReadingDifference;
 use crate::id::FileId;
 use crate::text::show;
 
@@ -58,7 +58,7 @@ fn check(query: &Query<'_>) -> Findings {
     files.flat_map(|differences| of_file(query, differences)).collect()
 }
 
-fn of_file(query: &Query<'_>, differences: &[(FileId, Difference)]) -> Findings {
+fn of_file(query: &Query<'_>, differences: &[(FileId, ReadingDifference)]) -> Findings {
     let word = |bytes: &Option<Vec<u8>>| match bytes.as_deref() {
         None => "not there".to_owned(),
         Some(b"") => "empty".to_owned(),

@@ -1,6 +1,6 @@
 //! `required-file`: a file that a policy requires in a prefix.
 
-use super::demand::{Given, by_policy, place};
+use super::demand::{GivenDirectory, by_policy, place};
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE;
 use crate::finding::{Finding, Findings};
@@ -72,7 +72,7 @@ fn check(query: &Query<'_>) -> Findings {
 pub(super) fn is_there(
     query: &Query<'_>,
     required: &RequiredFile,
-    given: Option<&Given<'_>>,
+    given: Option<&GivenDirectory<'_>>,
 ) -> bool {
     let mut names = query.named_files().iter().flat_map(|path| query.aliases(path));
     names.any(|name| {

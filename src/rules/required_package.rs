@@ -1,10 +1,10 @@
 //! `required-package`: a CMake package that a policy requires in a prefix.
 
-use super::demand::{Given, because, by_policy, place};
+use super::demand::{GivenDirectory, because, by_policy, place};
 use super::{Query, Rule};
 use crate::audit::CMakePackage;
 use crate::catalogue::{Level, PACKAGE, RuleId};
-use crate::cmake::{Outcome, Truth};
+use crate::cmake::{PackageOutcome, Truth};
 use crate::finding::{Finding, Findings};
 use crate::order::Arrange as _;
 use crate::policy::{Pattern, Policy, RequiredPackage};
@@ -65,7 +65,7 @@ pub(super) fn pattern(required: &RequiredPackage) -> Option<Pattern> {
 fn packages<'a>(
     query: &Query<'a>,
     required: &RequiredPackage,
-    given: Option<&Given<'_>>,
+    given: Option<&GivenDirectory<'_>>,
 ) -> Vec<&'a CMakePackage> {
     let is_it = |package: &&CMakePackage| {
         package.name.eq_ignore_ascii_case(required.name.as_bytes())
@@ -79,12 +79,12 @@ fn packages<'a>(
 pub(super) fn is_met(
     query: &Query<'_>,
     required: &RequiredPackage,
-    given: Option<&Given<'_>>,
+    given: Option<&GivenDirectory<'_>>,
 ) -> bool {
     !packages(query, required, given).is_empty()
 }
 
-fn is_refused(outcome: &Outcome) -> bool {
+fn is_refused(outcome: &PackageOutcome) -> bool {
     matches!(outcome.found, None | Some(Truth::False))
 }
 
@@ -138,7 +138,7 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for required in asked(query.policy()) {
         for package in packages(query, required, None) {
-            let is_open = |outcome: &Outcome| outcome.found == Some(Truth::Unknown);
+            let is_open = |outcome: &PackageOutcome| outcome.found == Some(Truth::Unknown);
             let of_components = package.components.iter().filter(|(name, outcome)| {
                 let is_asked = required.components.iter().any(|asked| asked.as_bytes() == *name);
                 is_asked && is_open(outcome) && !is_open(&package.outcome)

@@ -4,7 +4,7 @@
 //! files.
 
 use super::query::Query;
-use crate::catalogue::{Group, Known, Level, RuleId};
+use crate::catalogue::{KnownRule, Level, RuleGroup, RuleId};
 use crate::finding::{Finding, Findings};
 use crate::plan::Plan;
 use crate::policy::Waiver;
@@ -15,7 +15,7 @@ pub struct Rule {
     /// Its permanent id.
     pub id: RuleId,
     /// Its group.
-    pub group: Group,
+    pub group: RuleGroup,
     /// Its level, unless a policy or an option sets another.
     pub level: Level,
     /// One line without a full stop.
@@ -31,7 +31,7 @@ pub struct Rule {
     keys: Option<&'static [&'static str]>,
     wants: Wants,
     asked: fn(&Plan) -> bool,
-    pub(super) check: Check,
+    pub(super) check: RuleCheck,
 }
 
 /// The files that a rule checks.
@@ -44,7 +44,7 @@ pub enum CheckedFiles {
 }
 
 /// The input that a rule checks.
-pub(super) enum Check {
+pub(super) enum RuleCheck {
     /// The facts of the audit.
     Facts(fn(&Query<'_>) -> Findings),
     /// One waiver of a policy, and its state in this run.
@@ -70,41 +70,41 @@ impl Rule {
     /// A rule about audited files at its group's level. It has something to check in every run.
     pub(super) const fn new(
         id: &'static str,
-        group: Group,
+        group: RuleGroup,
         summary: &'static str,
         docs: &'static str,
         check: fn(&Query<'_>) -> Findings,
     ) -> Self {
-        Self::with(id, group, summary, docs, Check::Facts(check))
+        Self::with(id, group, summary, docs, RuleCheck::Facts(check))
     }
 
     /// A rule about the waivers of policies.
     pub(super) const fn of_waivers(
         id: &'static str,
-        group: Group,
+        group: RuleGroup,
         summary: &'static str,
         docs: &'static str,
         check: fn(&Waiver, WaiverState) -> Option<Box<Finding>>,
     ) -> Self {
-        Self::with(id, group, summary, docs, Check::Waiver(check))
+        Self::with(id, group, summary, docs, RuleCheck::Waiver(check))
     }
 
     /// A rule about the differences between two reports. It does not run in an audit.
     pub(super) const fn of_diff(
         id: &'static str,
-        group: Group,
+        group: RuleGroup,
         summary: &'static str,
         docs: &'static str,
     ) -> Self {
-        Self::with(id, group, summary, docs, Check::Diff)
+        Self::with(id, group, summary, docs, RuleCheck::Diff)
     }
 
     const fn with(
         id: &'static str,
-        group: Group,
+        group: RuleGroup,
         summary: &'static str,
         docs: &'static str,
-        check: Check,
+        check: RuleCheck,
     ) -> Self {
         Self {
             id: RuleId::new(id),
@@ -164,9 +164,9 @@ impl Rule {
     }
 
     /// The rule's entry in the catalogue.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> KnownRule {
         let Self { id, group, level, keys, .. } = *self;
-        Known { id: id.as_str(), group, level, keys, is_built: true }
+        KnownRule { id: id.as_str(), group, level, keys, is_built: true }
     }
 
     /// The default level of the rule as pages and tables show it: `incomplete` for rules about
@@ -183,7 +183,7 @@ impl Rule {
 
     /// True if it is about the differences between two reports.
     pub fn is_of_diff(&self) -> bool {
-        matches!(self.check, Check::Diff)
+        matches!(self.check, RuleCheck::Diff)
     }
 
     /// The optional facts that the rule needs in this run; none if it is not enabled or has

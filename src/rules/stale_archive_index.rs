@@ -4,7 +4,7 @@ use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;
 use crate::cover::ArchiveEntry;
 use crate::finding::Findings;
-use crate::format::archive::{Index, MemberKind};
+use crate::format::archive::{ArchiveSymbolIndex, MemberKind};
 use crate::id::FastSet;
 use crate::text::show;
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ defines an undefined symbol.
 ";
 
 /// Symbol names, each with the offset of the member that defines it.
-type Pairs<'a> = BTreeSet<(&'a [u8], u64)>;
+type IndexPairs<'a> = BTreeSet<(&'a [u8], u64)>;
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
@@ -88,7 +88,7 @@ fn readable(entry: &ArchiveEntry) -> FastSet<u64> {
 }
 
 /// The entries of the index for readable members, and for offsets at which no member begins.
-fn said<'a>(entry: &'a ArchiveEntry, index: &'a Index) -> Pairs<'a> {
+fn said<'a>(entry: &'a ArchiveEntry, index: &'a ArchiveSymbolIndex) -> IndexPairs<'a> {
     let readable = readable(entry);
     let all: FastSet<u64> = entry.members.list.iter().map(|member| member.offset).collect();
     let judged = |(_, offset): &(&[u8], u64)| readable.contains(offset) || !all.contains(offset);
@@ -101,9 +101,9 @@ fn said<'a>(entry: &'a ArchiveEntry, index: &'a Index) -> Pairs<'a> {
 }
 
 /// The names that readable members define.
-fn there<'a>(query: &'a Query<'_>, entry: &'a ArchiveEntry) -> Pairs<'a> {
+fn there<'a>(query: &'a Query<'_>, entry: &'a ArchiveEntry) -> IndexPairs<'a> {
     let library = &query.library();
-    let Some(archive) = library.archive(entry.file) else { return Pairs::new() };
+    let Some(archive) = library.archive(entry.file) else { return IndexPairs::new() };
     let members = library.members_of(archive);
     let objects = members.filter(|m| library.member(*m).kind == MemberKind::Object);
     objects

@@ -51,7 +51,7 @@ cannot be compared: it is `undecided`.
 
 /// The relation of a needed version to a limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum LimitResult {
     /// The version is of another family, or the limit allows it.
     Fine,
     TooNew,
@@ -61,7 +61,7 @@ enum Answer {
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    each(query, Answer::TooNew, |file, object, (library, need), limit| {
+    each(query, LimitResult::TooNew, |file, object, (library, need), limit| {
         let version = object.str(need.name);
         let (name, library) = (show(version), object.str(library));
         let (place, newest) = (place(&limit.origin), number(&limit.newest));
@@ -83,7 +83,7 @@ fn check(query: &Query<'_>) -> Findings {
 /// Versions of limited families that cannot be compared, as findings of `rule`.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
-    each(query, Answer::Unknown, |file, object, (library, need), limit| {
+    each(query, LimitResult::Unknown, |file, object, (library, need), limit| {
         let version = object.str(need.name);
         let (name, place) = (show(version), place(&limit.origin));
         let newest = number(&limit.newest);
@@ -98,14 +98,14 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
 }
 
 /// A library, and one of the versions that an object needs from it.
-type Need<'o> = (crate::format::elf::Str, &'o VersionNeed);
+type LibraryVersion<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
 /// Calls `visit` for each needed version for which a limit gives `answer`, with the first such
 /// limit.
 fn each<'a>(
     query: &Query<'a>,
-    answer: Answer,
-    mut visit: impl FnMut(FileId, &'a Object, Need<'a>, &'a VersionLimit),
+    answer: LimitResult,
+    mut visit: impl FnMut(FileId, &'a Object, LibraryVersion<'a>, &'a VersionLimit),
 ) {
     for (file, object) in query.audited_objects() {
         let limits: Vec<_> = query.policy().limits_for(arch(object)).collect();
@@ -127,22 +127,22 @@ fn each<'a>(
     }
 }
 
-fn held(version: &[u8], limit: &VersionLimit) -> Answer {
+fn held(version: &[u8], limit: &VersionLimit) -> LimitResult {
     let number = version.strip_prefix(limit.family.as_bytes()).and_then(|v| v.strip_prefix(b"_"));
-    let Some(number) = number else { return Answer::Fine };
+    let Some(number) = number else { return LimitResult::Fine };
     if let Some(is_listed) = limit.lists(version) {
-        return if is_listed { Answer::Fine } else { Answer::TooNew };
+        return if is_listed { LimitResult::Fine } else { LimitResult::TooNew };
     }
     let parts: Option<Vec<u32>> = match version {
         // elf/dl-version.c has handled this version since glibc 2.36.
         b"GLIBC_ABI_DT_RELR" => Some(vec![2, 36]),
-        b"GLIBC_PRIVATE" => return Answer::TooNew,
+        b"GLIBC_PRIVATE" => return LimitResult::TooNew,
         _ => number.split(|b| matches!(b, b'.' | b'_')).map(digits).collect(),
     };
     match parts {
-        Some(parts) if trimmed(&parts) > trimmed(&limit.newest) => Answer::TooNew,
-        Some(_) => Answer::Fine,
-        None => Answer::Unknown,
+        Some(parts) if trimmed(&parts) > trimmed(&limit.newest) => LimitResult::TooNew,
+        Some(_) => LimitResult::Fine,
+        None => LimitResult::Unknown,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `unused-library`: a needed library to which no reference of the object binds.
 
-use super::copies::Loaded;
+use super::copies::LoadedCopy;
 use super::{Query, Rule};
 use crate::catalogue::{LINK_HYGIENE, Level};
 use crate::finding::{Evidence, EvidenceKind, Findings};
@@ -53,7 +53,7 @@ nothing, such as glibc's `libpthread.so.0` since 2.34, are not reported.
 
 fn check(query: &Query<'_>) -> Findings {
     let mut used: FastSet<(FileId, FileId)> = FastSet::default();
-    let mut needs: BTreeMap<(FileId, FileId), (Loaded, Vec<u8>)> = BTreeMap::new();
+    let mut needs: BTreeMap<(FileId, FileId), (LoadedCopy, Vec<u8>)> = BTreeMap::new();
     for (root, closure) in query.entry_points() {
         if closure.fatal().is_some() {
             continue;
@@ -65,7 +65,7 @@ fn check(query: &Query<'_>) -> Findings {
         for edge in closure.edges().iter().filter(|edge| edge.kind == NeedKind::Needed) {
             let Some((from, to)) = file(edge.from).zip(file(edge.to)) else { continue };
             if query.facts(from).audited && edge.from != LOADER {
-                let loaded = Loaded { file: to, at: (root, edge.to) };
+                let loaded = LoadedCopy { file: to, at: (root, edge.to) };
                 let name = || (loaded, query.text(edge.raw).to_vec());
                 needs.entry((from, to)).or_insert_with(name);
             }

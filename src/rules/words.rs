@@ -2,7 +2,7 @@
 
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
-use crate::audit::{InstalledLibrary, Standing};
+use crate::audit::{DefinerKind, InstalledLibrary};
 use crate::catalogue::RuleId;
 use crate::diagnosis::Site;
 use crate::facts::providers::Provider;
@@ -14,7 +14,7 @@ use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FileId, MemberId, RootId};
 use crate::order::Arrange as _;
 use crate::policy::Waiver;
-use crate::resolve::trace::{Outcome, Tried};
+use crate::resolve::trace::{Tried, TriedOutcome};
 use crate::text::{shell, show, show_path};
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -128,13 +128,13 @@ impl Query<'_> {
     ) -> impl Iterator<Item = Evidence> {
         let root = self.path(self.closure(root).root.file);
         let root = show_path(root.file_name().map_or(root, Path::new));
-        self.installed().definers(file, symbol).map(move |(library, standing)| {
-            let (how, reason) = match standing {
-                Standing::Library => (INSTALLED, Some(format!("not needed by {root}"))),
-                Standing::Shadowed => {
+        self.installed().definers(file, symbol).map(move |(library, kind)| {
+            let (how, reason) = match kind {
+                DefinerKind::Library => (INSTALLED, Some(format!("not needed by {root}"))),
+                DefinerKind::Shadowed => {
                     (SHADOWED, Some(format!("{root} loads another file of this soname")))
                 }
-                Standing::Program => (INSTALLED_PROGRAM, None),
+                DefinerKind::Program => (INSTALLED_PROGRAM, None),
             };
             Evidence {
                 symbol: Some(symbol.to_vec()),
@@ -240,32 +240,32 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
     Evidence {
         how: Some(Cow::Borrowed(tried.how.name())),
         reason: Some(outcome(tried.outcome)),
-        minor: tried.subdir || tried.outcome == Outcome::NoDirectory,
+        minor: tried.subdir || tried.outcome == TriedOutcome::NoDirectory,
         ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(&tried.path)).into())
     }
 }
 
 /// The result of trying a path, in words.
-pub(crate) fn outcome(outcome: Outcome) -> String {
+pub(crate) fn outcome(outcome: TriedOutcome) -> String {
     match outcome {
-        Outcome::Taken => "taken".to_owned(),
-        Outcome::OfProcess => "a different file in every process".to_owned(),
-        Outcome::Failed(errno) => crate::tree::walk::describe(errno),
-        Outcome::WrongClass => "another ELF class".to_owned(),
-        Outcome::WrongMachine => "another machine".to_owned(),
-        Outcome::Fatal(text) => text.to_owned(),
-        Outcome::NoDirectory => "no such directory".to_owned(),
-        Outcome::LeftOut(0) => crate::tree::walk::describe(crate::tree::Errno::NOENT),
-        Outcome::LeftOut(more) => {
+        TriedOutcome::Taken => "taken".to_owned(),
+        TriedOutcome::OfProcess => "a different file in every process".to_owned(),
+        TriedOutcome::Failed(errno) => crate::tree::walk::describe(errno),
+        TriedOutcome::WrongClass => "another ELF class".to_owned(),
+        TriedOutcome::WrongMachine => "another machine".to_owned(),
+        TriedOutcome::Fatal(text) => text.to_owned(),
+        TriedOutcome::NoDirectory => "no such directory".to_owned(),
+        TriedOutcome::LeftOut(0) => crate::tree::walk::describe(crate::tree::Errno::NOENT),
+        TriedOutcome::LeftOut(more) => {
             format!("it and {more} more paths do not exist and are not listed")
         }
-        Outcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),
+        TriedOutcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),
     }
 }
 
 /// True if the search skipped a file because of its ELF class or machine.
 pub(super) fn passed_over(tried: &[Tried]) -> bool {
-    tried.iter().any(|t| matches!(t.outcome, Outcome::WrongClass | Outcome::WrongMachine))
+    tried.iter().any(|t| matches!(t.outcome, TriedOutcome::WrongClass | TriedOutcome::WrongMachine))
 }
 
 /// A finding about a waiver. `word` gets the waiver's rule and selectors and returns the message.

@@ -55,7 +55,7 @@ pub(super) fn bytes(mut entries: Vec<NewCacheEntry>, big: bool) -> Vec<u8> {
     names.arrange();
     names.dedup();
     let mut out = Writer { big, bytes: Vec::new() };
-    let mut strings = Strings {
+    let mut strings = CacheStrings {
         at: HEADER + entries.len() * ENTRY,
         bytes: Vec::new(),
         known: FastMap::default(),
@@ -102,13 +102,13 @@ pub(super) fn bytes(mut entries: Vec<NewCacheEntry>, big: bool) -> Vec<u8> {
 }
 
 /// The string table, which starts at the file offset `at`.
-struct Strings {
+struct CacheStrings {
     at: usize,
     bytes: Vec<u8>,
     known: FastMap<Vec<u8>, usize>,
 }
 
-impl Strings {
+impl CacheStrings {
     /// Adds a string if it is new; returns its offset in the file.
     fn add(&mut self, text: &[u8]) -> usize {
         if let Some(at) = self.known.get(text) {
@@ -147,7 +147,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::{Hwcap, NewCacheEntry, bytes};
-    use crate::resolve::cache::{Asker, Cache};
+    use crate::resolve::cache::{Cache, CacheQuery};
 
     fn entry(soname: &str, path: &str, hwcap: Hwcap) -> NewCacheEntry {
         NewCacheEntry { flags: 0x303, soname: soname.into(), path: path.into(), hwcap }
@@ -170,7 +170,7 @@ mod tests {
             let cache = Cache::parse(bytes(entries, big).into(), big).expect("a cache");
             assert_eq!(cache.entries().count(), 5);
             let find = |name: &str, active: &[&'static str]| {
-                let asker = Asker { flags: &[0x303], active, isa_level: 2, legacy: None };
+                let asker = CacheQuery { flags: &[0x303], active, isa_level: 2, legacy: None };
                 let found = cache.lookup(name.as_bytes(), &asker);
                 found.map(|(path, _)| String::from_utf8(path.to_vec()).expect("UTF-8"))
             };

@@ -6,7 +6,7 @@ use crate::format::ld_so_conf::{self, Line};
 use crate::id::FastSet;
 use crate::order::Arrange as _;
 use crate::policy::Pattern;
-use crate::tree::{Kind, Opened, Tree};
+use crate::tree::{EntryType, Opened, Tree};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf>
         dirs.extend(ends.map(|end| PathBuf::from(OsString::from_vec([base, end].concat()))));
         dirs.push(PathBuf::from(OsString::from_vec(dir.to_vec())));
     }
-    dirs.retain(|dir| tree.kind(dir) == Ok(Kind::Directory));
+    dirs.retain(|dir| tree.kind(dir) == Ok(EntryType::Directory));
     dirs
 }
 

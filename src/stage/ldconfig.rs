@@ -9,7 +9,7 @@ use crate::format::elf::machine;
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::resolve::cache::{Cache, CacheEntry as Old};
-use crate::tree::{Handle, Kind, Opened, Tree};
+use crate::tree::{EntryType, Handle, Opened, Tree};
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -45,10 +45,10 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
         .filter(|path| path.file_name().is_some_and(scan::may_be_library))
         .filter_map(|path| path.parent())
         .collect();
-    let mut run = Run {
+    let mut run = LdconfigRun {
         after,
         of,
-        kept: Kept::new(after, &old),
+        kept: PresentEntries::new(after, &old),
         seen: FastSet::default(),
         entries: Vec::new(),
         links: Vec::new(),
@@ -65,7 +65,7 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
         run.directory(&dir, &known, &touched);
     }
     let place = after.real_path(cache_path.parent()?).ok()?.join(cache_path.file_name()?);
-    let Run { links, entries, .. } = run;
+    let LdconfigRun { links, entries, .. } = run;
     Some(Made { links, cache_path: place, cache: bytes(entries, big) })
 }
 
@@ -99,13 +99,13 @@ fn parse(bytes: &[u8]) -> Option<(Cache, bool)> {
 }
 
 /// Entries of the present cache by the real path of their directory.
-struct Kept {
+struct PresentEntries {
     by_dir: FastMap<PathBuf, Vec<NewCacheEntry>>,
     /// Each directory as the cache writes it, with its real path, in the order of the cache.
     dirs: Vec<(PathBuf, PathBuf)>,
 }
 
-impl Kept {
+impl PresentEntries {
     fn new(tree: &dyn Tree, cache: &Cache) -> Self {
         let mut real: FastMap<PathBuf, Option<PathBuf>> = FastMap::default();
         let mut out = Self { by_dir: FastMap::default(), dirs: Vec::new() };
@@ -148,18 +148,18 @@ fn hwcaps_of(dir: &Path) -> Option<&OsStr> {
     dir.file_name().filter(|_| above == "glibc-hwcaps")
 }
 
-struct Run<'a> {
+struct LdconfigRun<'a> {
     after: &'a dyn Tree,
     /// The machine family that is accepted.
     of: u16,
-    kept: Kept,
+    kept: PresentEntries,
     /// Real paths of the directories read so far.
     seen: FastSet<PathBuf>,
     entries: Vec<NewCacheEntry>,
     links: Vec<(PathBuf, PathBuf)>,
 }
 
-impl Run<'_> {
+impl LdconfigRun<'_> {
     /// Reads a directory with its glibc-hwcaps directories.
     fn directory(&mut self, dir: &Path, known: &FastSet<PathBuf>, touched: &FastSet<&Path>) {
         let Ok(real) = self.after.real_path(dir) else { return };
@@ -179,7 +179,7 @@ impl Run<'_> {
         hwcaps.arrange();
         for name in hwcaps {
             let place = above.join(&name);
-            if self.after.kind(&place) != Ok(Kind::Directory) {
+            if self.after.kind(&place) != Ok(EntryType::Directory) {
                 continue;
             }
             let Ok(place) = self.after.real_path(&place) else { continue };

@@ -12,8 +12,8 @@ use crate::id::{FastMap, FastSet};
 use crate::package::PackageId;
 use crate::text::show_path;
 use crate::tree::{
-    DiskTree, Errno, FirstError, FirstErrorTree, Handle, Kind, MemTree, MountError, Node, Opened,
-    Origin, OverlayTree, Stat, Tree, WithoutTree,
+    DirEntryKind, DiskTree, EntryType, Errno, FileOrigin, FirstError, FirstErrorTree, Handle,
+    MemTree, MountError, Opened, OverlayTree, Stat, Tree, WithoutTree,
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ impl Brought {
                 overlay.list_own(&dir, &mut |name, node| entries.push((dir.join(name), node)));
             listed.map_err(|errno| MountError { path: dir.clone(), errno })?;
             for (path, node) in entries {
-                let is_directory = node == Node::Kind(Kind::Directory);
+                let is_directory = node == DirEntryKind::Kind(EntryType::Directory);
                 let other = self.0.get(&path).copied().filter(|other| *other != at);
                 let hides = !is_directory && hides_stage(overlay.lower(), &path);
                 if let Some(other) = other.or_else(|| hides.then(|| self.below(&path))) {
@@ -193,8 +193,8 @@ impl Brought {
 
 /// True if an earlier stage has a directory at `path`.
 fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
-    lower.node(path) == Ok(Node::Kind(Kind::Directory))
-        && lower.origin(path) == Ok(Some(Origin::Stage))
+    lower.node(path) == Ok(DirEntryKind::Kind(EntryType::Directory))
+        && lower.origin(path) == Ok(Some(FileOrigin::Stage))
 }
 
 /// The replaced files, with links resolved in their directories but not in the last component.
@@ -205,7 +205,7 @@ fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
         let Ok(dir) = sysroot.real_path(dir) else { continue };
         let real = dir.join(name);
-        if sysroot.node(&real).is_ok_and(|node| node != Node::Kind(Kind::Directory)) {
+        if sysroot.node(&real).is_ok_and(|node| node != DirEntryKind::Kind(EntryType::Directory)) {
             out.insert(real);
         }
     }
@@ -232,11 +232,11 @@ impl Tree for StagedTree {
         self.merged.open(path)
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
         self.merged.look(path)
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
         self.merged.node(path)
     }
 
@@ -248,14 +248,18 @@ impl Tree for StagedTree {
         self.merged.real_path(path)
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
         if self.whole.iter().any(|dir| path.starts_with(dir)) {
             return self.merged.list(path, visit);
         }
         self.list_staged(path, visit)
     }
 
-    fn list_all(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list_all(
+        &self,
+        path: &Path,
+        visit: &mut dyn FnMut(&OsStr, DirEntryKind),
+    ) -> Result<(), Errno> {
         self.merged.list(path, visit)
     }
 
@@ -271,19 +275,23 @@ impl Tree for StagedTree {
         self.merged.is_of_kernel(path)
     }
 
-    fn origin(&self, path: &Path) -> Result<Option<Origin>, Errno> {
+    fn origin(&self, path: &Path) -> Result<Option<FileOrigin>, Errno> {
         self.merged.origin(path)
     }
 
     /// Skips links of a stage to entries of the sysroot: the stages do not contain those entries.
-    fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list_staged(
+        &self,
+        path: &Path,
+        visit: &mut dyn FnMut(&OsStr, DirEntryKind),
+    ) -> Result<(), Errno> {
         let mut unknown = Ok(());
         // The walk reports a link whose target does not exist.
         let leads_out = |link: &Path| match self.merged.real_path(link) {
-            Ok(real) => Ok(self.origin(&real)? == Some(Origin::Sysroot)),
+            Ok(real) => Ok(self.origin(&real)? == Some(FileOrigin::Sysroot)),
             Err(_) => Ok(false),
         };
-        self.merged.list_staged(path, &mut |name, node| match if node == Node::Link {
+        self.merged.list_staged(path, &mut |name, node| match if node == DirEntryKind::Link {
             leads_out(&path.join(name))
         } else {
             Ok(false)

@@ -8,7 +8,7 @@ use crate::id::FastMap;
 use crate::order::Arrange as _;
 use crate::parallel;
 use crate::resolve::cache::compare;
-use crate::tree::{Handle, Kind, Node, Opened, Tree};
+use crate::tree::{DirEntryKind, EntryType, Handle, Opened, Tree};
 use object::elf;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
@@ -59,9 +59,9 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
     let mut names: Vec<(OsString, bool)> = Vec::new();
     // After an error, the names listed before it still count.
     let _ = tree.list(dir, &mut |name, node| {
-        let may = matches!(node, Node::Link | Node::Kind(Kind::File));
+        let may = matches!(node, DirEntryKind::Link | DirEntryKind::Kind(EntryType::File));
         if may && may_be_library(name) {
-            names.push((name.to_owned(), node == Node::Link));
+            names.push((name.to_owned(), node == DirEntryKind::Link));
         }
     });
     names.arrange();
@@ -128,11 +128,11 @@ pub(super) fn link(tree: &dyn Tree, dir: &Path, library: &Library) -> Option<(Pa
     }
     let identity = |path: &Path| tree.look(path).ok().map(|(_, stat)| (stat.dev, stat.ino));
     let is_made = match tree.node(&link) {
-        Ok(Node::Link) => {
+        Ok(DirEntryKind::Link) => {
             let there = identity(&link);
             there.is_none() || there != identity(&dir.join(&library.name))
         }
-        Ok(Node::Kind(_)) => false,
+        Ok(DirEntryKind::Kind(_)) => false,
         Err(_) => true,
     };
     is_made.then(|| (link, PathBuf::from(&library.name)))

@@ -8,14 +8,14 @@ use super::{Added, Growing, SHARDS, Shard, id, split};
 #[derive(Debug, Default)]
 pub struct Batch {
     text: Vec<u8>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<QueuedName>,
     /// Indices of `wanted`, sorted by shard.
     order: Vec<u32>,
 }
 
 /// A name to add, by its position in the text of a batch.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct QueuedName {
     hash: u64,
     start: u32,
     len: u32,
@@ -37,7 +37,7 @@ impl Batch {
         }
         let (start, len) = (u32::try_from(self.text.len()).ok()?, u32::try_from(name.len()).ok()?);
         self.text.extend_from_slice(name);
-        self.wanted.push(Wanted { hash, start, len, of, add });
+        self.wanted.push(QueuedName { hash, start, len, of, add });
         Some(hash)
     }
 
@@ -93,7 +93,7 @@ impl Batch {
     ) {
         let Self { text, wanted, order } = self;
         for place in &order[starts[at]..starts[at + 1]] {
-            let Wanted { hash, start, len, of, add } = wanted[*place as usize];
+            let QueuedName { hash, start, len, of, add } = wanted[*place as usize];
             let start = start as usize;
             let name = text.get(start..start + len as usize).unwrap_or_default();
             let tag = split(hash).1;

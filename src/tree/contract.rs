@@ -2,7 +2,7 @@
 //! stores the bytes.
 
 use super::file::Handle;
-use super::kind::{Kind, Node, Origin, Special, Stat};
+use super::kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
 use crate::package::PackageId;
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -26,10 +26,10 @@ pub trait Tree: Sync {
     fn open(&self, path: &Path) -> Result<Opened, Errno>;
 
     /// Kind and identity of the entry at `path`, links followed, without opening it.
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno>;
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno>;
 
     /// The entry at `path` itself: a link in the last component is not followed.
-    fn node(&self, path: &Path) -> Result<Node, Errno>;
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno>;
 
     /// The text of the link at `path`; EINVAL if it is not a link.
     fn read_link(&self, path: &Path) -> Result<PathBuf, Errno>;
@@ -40,10 +40,14 @@ pub trait Tree: Sync {
     /// Calls `visit` with each entry of the directory at `path`, without `.` and `..`. Links in
     /// `path` are followed; entries that are links are not. The tree chooses the order. After an
     /// error, entries may be missing.
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno>;
 
     /// Like [`Tree::list`], but visits all entries, even if `list` shows only some of them.
-    fn list_all(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list_all(
+        &self,
+        path: &Path,
+        visit: &mut dyn FnMut(&OsStr, DirEntryKind),
+    ) -> Result<(), Errno> {
         self.list(path, visit)
     }
 
@@ -55,13 +59,17 @@ pub trait Tree: Sync {
 
     /// The layer that holds the entry at `path`; a link in the last component is not followed.
     /// `None` if the tree has no stages or the entry does not exist.
-    fn origin(&self, _path: &Path) -> Result<Option<Origin>, Errno> {
+    fn origin(&self, _path: &Path) -> Result<Option<FileOrigin>, Errno> {
         Ok(None)
     }
 
     /// Like [`Tree::list`], for entries of stages only. A directory of the sysroot counts if a
     /// stage also has it.
-    fn list_staged(&self, _path: &Path, _visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list_staged(
+        &self,
+        _path: &Path,
+        _visit: &mut dyn FnMut(&OsStr, DirEntryKind),
+    ) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -82,7 +90,7 @@ pub trait Tree: Sync {
     }
 
     /// The kind of the entry at `path`, links followed.
-    fn kind(&self, path: &Path) -> Result<Kind, Errno> {
+    fn kind(&self, path: &Path) -> Result<EntryType, Errno> {
         self.look(path).map(|(kind, _)| kind)
     }
 
@@ -92,10 +100,10 @@ pub trait Tree: Sync {
     }
 
     /// The kind of `path` with links followed, and whether it is a link itself.
-    fn kind_and_link(&self, path: &Path) -> (Result<Kind, Errno>, bool) {
+    fn kind_and_link(&self, path: &Path) -> (Result<EntryType, Errno>, bool) {
         match self.node(path) {
-            Ok(Node::Link) => (self.kind(path), true),
-            Ok(Node::Kind(kind)) => (Ok(kind), false),
+            Ok(DirEntryKind::Link) => (self.kind(path), true),
+            Ok(DirEntryKind::Kind(kind)) => (Ok(kind), false),
             Err(errno) => (Err(errno), false),
         }
     }

@@ -4,10 +4,10 @@
 use super::contract::{Opened, Tree, errno};
 use super::far::{Anchor, PATH_MAX};
 use super::file::{Budget, Handle, Permit, ReadAt};
-use super::follow::Links;
-use super::kind::{Kind, Node, Special, Stat};
+use super::follow::FollowedLinks;
+use super::kind::{DirEntryKind, EntryType, Special, Stat};
 use super::process;
-use super::root::{Root, below};
+use super::root::{RootDirectory, below};
 use crate::package::PackageId;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The file system of this machine, or a sysroot in it.
 #[derive(Default)]
 pub struct DiskTree {
-    root: Option<Root>,
+    root: Option<RootDirectory>,
     /// The base of relative paths, if not the working directory of this process.
     cwd: Option<PathBuf>,
     package: Option<Arc<PackageId>>,
@@ -40,7 +40,7 @@ impl DiskTree {
     /// The sysroot at `dir`, an absolute path with links resolved. In this tree, `/` is that
     /// directory.
     pub fn within(dir: &Path) -> Result<Self, Errno> {
-        let root = Some(Root::open(dir)?);
+        let root = Some(RootDirectory::open(dir)?);
         Ok(Self { root, cwd: Some("/".into()), ..Self::default() })
     }
 
@@ -59,7 +59,7 @@ impl DiskTree {
     /// True if the sysroot has `usr/lib` and no `lib`. It is then read as if `/lib` and similar
     /// names were links into `usr`.
     pub fn is_merged(&self) -> bool {
-        self.root.as_ref().is_some_and(Root::is_merged)
+        self.root.as_ref().is_some_and(RootDirectory::is_merged)
     }
 
     fn absolute<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
@@ -71,13 +71,13 @@ impl DiskTree {
         }
     }
 
-    fn stat(&self, path: &Path, links: Links) -> Result<rustix::fs::Stat, Errno> {
+    fn stat(&self, path: &Path, links: FollowedLinks) -> Result<rustix::fs::Stat, Errno> {
         let path = &*self.absolute(path);
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         match &self.root {
             None => {
                 let far = self.anchor.reach(path)?;
-                let flags = if links == Links::All { AtFlags::empty() } else { flags };
+                let flags = if links == FollowedLinks::All { AtFlags::empty() } else { flags };
                 rustix::fs::statat(far.dir(), far.name(), flags)
             }
             Some(root) => rustix::fs::statat(root.fd(), below(&root.resolve(path, links)?), flags),
@@ -91,7 +91,9 @@ impl DiskTree {
                 let far = self.anchor.reach(path)?;
                 rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?
             }
-            Some(root) => root.open_real(&root.resolve(&self.absolute(path), Links::All)?, READ)?,
+            Some(root) => {
+                root.open_real(&root.resolve(&self.absolute(path), FollowedLinks::All)?, READ)?
+            }
         }))
     }
 
@@ -109,9 +111,9 @@ impl DiskTree {
         let file = File::from(file);
         let stat = rustix::fs::fstat(&file)?;
         Ok(match kind_of(FileType::from_raw_mode(stat.st_mode)) {
-            Kind::File => Opened::File(self.handle_of(file, convert(&stat)?)),
-            Kind::Directory => Opened::Directory,
-            Kind::Special(special) => Opened::Special(special),
+            EntryType::File => Opened::File(self.handle_of(file, convert(&stat)?)),
+            EntryType::Directory => Opened::Directory,
+            EntryType::Special(special) => Opened::Special(special),
         })
     }
 }
@@ -129,24 +131,24 @@ impl Tree for DiskTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
         let path = &*self.absolute(path);
         if let Some(root) = &self.root {
-            let real = root.resolve(path, Links::All)?;
+            let real = root.resolve(path, FollowedLinks::All)?;
             let stat = rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)?;
             return match kind_of(FileType::from_raw_mode(stat.st_mode)) {
-                Kind::File => self.opened(root.open_real(&real, READ)?),
-                Kind::Directory => {
+                EntryType::File => self.opened(root.open_real(&real, READ)?),
+                EntryType::Directory => {
                     root.open_real(&real, READ | OFlags::DIRECTORY)?;
                     Ok(Opened::Directory)
                 }
-                Kind::Special(special) => Ok(Opened::Special(special)),
+                EntryType::Special(special) => Ok(Opened::Special(special)),
             };
         }
         let far = self.anchor.reach(path)?;
         let stat = rustix::fs::statat(far.dir(), far.name(), AtFlags::empty())?;
         match kind_of(FileType::from_raw_mode(stat.st_mode)) {
-            Kind::File => {
+            EntryType::File => {
                 self.opened(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
             }
-            Kind::Directory => {
+            EntryType::Directory => {
                 // The loader's open(2) fails for a directory that the user may not read.
                 rustix::fs::accessat(
                     far.dir(),
@@ -156,17 +158,17 @@ impl Tree for DiskTree {
                 )?;
                 Ok(Opened::Directory)
             }
-            Kind::Special(special) => Ok(Opened::Special(special)),
+            EntryType::Special(special) => Ok(Opened::Special(special)),
         }
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
-        let stat = self.stat(path, Links::All)?;
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
+        let stat = self.stat(path, FollowedLinks::All)?;
         Ok((kind_of(FileType::from_raw_mode(stat.st_mode)), convert(&stat)?))
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
-        let stat = self.stat(path, Links::NotLast)?;
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
+        let stat = self.stat(path, FollowedLinks::NotLast)?;
         Ok(node_of(FileType::from_raw_mode(stat.st_mode)))
     }
 
@@ -178,7 +180,7 @@ impl Tree for DiskTree {
                 rustix::fs::readlinkat(far.dir(), far.name(), Vec::new())?
             }
             Some(root) => {
-                let real = root.resolve(path, Links::NotLast)?;
+                let real = root.resolve(path, FollowedLinks::NotLast)?;
                 rustix::fs::readlinkat(root.fd(), below(&real), Vec::new())?
             }
         };
@@ -189,7 +191,7 @@ impl Tree for DiskTree {
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
         let path = &*self.absolute(path);
         if let Some(root) = &self.root {
-            let real = root.resolve(path, Links::All)?;
+            let real = root.resolve(path, FollowedLinks::All)?;
             rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)?;
             return Ok(real);
         }
@@ -202,7 +204,7 @@ impl Tree for DiskTree {
         }
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
         let path = &*self.absolute(path);
         let dir = match &self.root {
             None if path.as_os_str().len() < PATH_MAX => return list_near(path, visit),
@@ -210,7 +212,7 @@ impl Tree for DiskTree {
                 let far = self.anchor.reach(path)?;
                 rustix::fs::openat(far.dir(), far.name(), LIST, Mode::empty())?
             }
-            Some(root) => root.open_real(&root.resolve(path, Links::All)?, LIST)?,
+            Some(root) => root.open_real(&root.resolve(path, FollowedLinks::All)?, LIST)?,
         };
         let mut buffer: Vec<u8> = Vec::with_capacity(LISTED);
         let mut entries = RawDir::new(&dir, buffer.spare_capacity_mut());
@@ -232,7 +234,7 @@ impl Tree for DiskTree {
     }
 
     fn mode(&self, path: &Path) -> Option<u32> {
-        Some(self.stat(path, Links::All).ok()?.st_mode & 0o7777)
+        Some(self.stat(path, FollowedLinks::All).ok()?.st_mode & 0o7777)
     }
 
     fn is_of_process(&self, path: &Path) -> bool {
@@ -253,7 +255,7 @@ impl Tree for DiskTree {
         let path = &*self.absolute(path);
         match &self.root {
             Some(root) => {
-                let real = root.resolve(path, Links::All);
+                let real = root.resolve(path, FollowedLinks::All);
                 let dir = real.and_then(|real| root.open_real(&real, OFlags::PATH));
                 dir.is_ok_and(|dir| process::is_of_kernel(rustix::fs::fstatfs(&dir)))
             }
@@ -284,22 +286,22 @@ impl Tree for DiskTree {
 
 /// Lists a directory through the C library, whose order `tests/texts/determinism.rs` shuffles.
 #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
-fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
     for entry in std::fs::read_dir(path).map_err(|error| errno(&error))? {
         let entry = entry.map_err(|error| errno(&error))?;
         let kind = entry.file_type().map_err(|error| errno(&error))?;
         let node = if kind.is_symlink() {
-            Node::Link
+            DirEntryKind::Link
         } else if kind.is_dir() {
-            Node::Kind(Kind::Directory)
+            DirEntryKind::Kind(EntryType::Directory)
         } else if kind.is_fifo() {
-            Node::Kind(Kind::Special(Special::Fifo))
+            DirEntryKind::Kind(EntryType::Special(Special::Fifo))
         } else if kind.is_socket() {
-            Node::Kind(Kind::Special(Special::Socket))
+            DirEntryKind::Kind(EntryType::Special(Special::Socket))
         } else if kind.is_char_device() || kind.is_block_device() {
-            Node::Kind(Kind::Special(Special::Device))
+            DirEntryKind::Kind(EntryType::Special(Special::Device))
         } else {
-            Node::Kind(Kind::File)
+            DirEntryKind::Kind(EntryType::File)
         };
         visit(&entry.file_name(), node);
     }
@@ -360,16 +362,16 @@ fn convert(stat: &rustix::fs::Stat) -> Result<Stat, Errno> {
     })
 }
 
-fn node_of(kind: FileType) -> Node {
-    if kind == FileType::Symlink { Node::Link } else { Node::Kind(kind_of(kind)) }
+fn node_of(kind: FileType) -> DirEntryKind {
+    if kind == FileType::Symlink { DirEntryKind::Link } else { DirEntryKind::Kind(kind_of(kind)) }
 }
 
-fn kind_of(kind: FileType) -> Kind {
+fn kind_of(kind: FileType) -> EntryType {
     match kind {
-        FileType::Directory => Kind::Directory,
-        FileType::Fifo => Kind::Special(Special::Fifo),
-        FileType::Socket => Kind::Special(Special::Socket),
-        FileType::CharacterDevice | FileType::BlockDevice => Kind::Special(Special::Device),
-        FileType::RegularFile | FileType::Symlink | FileType::Unknown => Kind::File,
+        FileType::Directory => EntryType::Directory,
+        FileType::Fifo => EntryType::Special(Special::Fifo),
+        FileType::Socket => EntryType::Special(Special::Socket),
+        FileType::CharacterDevice | FileType::BlockDevice => EntryType::Special(Special::Device),
+        FileType::RegularFile | FileType::Symlink | FileType::Unknown => EntryType::File,
     }
 }

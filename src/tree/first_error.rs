@@ -4,7 +4,7 @@
 
 use super::contract::{Opened, Tree, is_answer};
 use super::file::Handle;
-use super::kind::{Kind, Node, Stat};
+use super::kind::{DirEntryKind, EntryType, Stat};
 use crate::package::PackageId;
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -42,11 +42,11 @@ impl<T: Tree> Tree for FirstErrorTree<T> {
         self.note(path, self.tree.open(path))
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
         self.note(path, self.tree.look(path))
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
         self.note(path, self.tree.node(path))
     }
 
@@ -58,7 +58,7 @@ impl<T: Tree> Tree for FirstErrorTree<T> {
         self.note(path, self.tree.real_path(path))
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
         self.note(path, self.tree.list(path, visit))
     }
 

@@ -22,7 +22,7 @@ pub(super) trait Lookup {
 
 /// The links of a path to follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(super) enum FollowedLinks {
     /// All links.
     All,
     /// All links except one in the last component, which need not exist.
@@ -41,7 +41,7 @@ impl Reached {
         Self { real: PathBuf::from("/"), links: 0 }
     }
 
-    fn go(self, tree: &impl Lookup, path: &Path, follow: Links) -> Result<Self, Errno> {
+    fn go(self, tree: &impl Lookup, path: &Path, follow: FollowedLinks) -> Result<Self, Errno> {
         let Self { mut real, mut links } = self;
         let mut todo = parts(path);
         while let Some(part) = todo.pop() {
@@ -53,7 +53,7 @@ impl Reached {
                 continue;
             }
             let here = real.join(&part);
-            if todo.is_empty() && follow == Links::NotLast {
+            if todo.is_empty() && follow == FollowedLinks::NotLast {
                 real = here;
                 break;
             }
@@ -94,7 +94,11 @@ fn parts(path: &Path) -> Vec<OsString> {
 }
 
 /// `path` with links resolved, starting at `/`.
-pub(super) fn follow(tree: &impl Lookup, path: &Path, links: Links) -> Result<PathBuf, Errno> {
+pub(super) fn follow(
+    tree: &impl Lookup,
+    path: &Path,
+    links: FollowedLinks,
+) -> Result<PathBuf, Errno> {
     if path.as_os_str().is_empty() {
         return Err(Errno::NOENT);
     }
@@ -113,7 +117,7 @@ impl Ways {
         &self,
         tree: &impl Lookup,
         path: &Path,
-        links: Links,
+        links: FollowedLinks,
     ) -> Result<PathBuf, Errno> {
         let bytes = path.as_os_str().as_bytes();
         let (dir, name) = match bytes.iter().rposition(|b| *b == b'/') {
@@ -126,7 +130,7 @@ impl Ways {
         let dir = Path::new(OsStr::from_bytes(dir));
         let known = self.lock().get(dir).cloned();
         let reached = known.unwrap_or_else(|| {
-            let reached = Reached::top().go(tree, dir, Links::All);
+            let reached = Reached::top().go(tree, dir, FollowedLinks::All);
             // Other errors, such as EIO, may not occur again when the next path is followed.
             let lasts = |errno| is_answer(errno) || errno == Errno::ACCESS;
             if reached.as_ref().map_or_else(|errno| lasts(*errno), |_| true) {

@@ -2,7 +2,7 @@
 //! an audit of stages, it does not show files of the sysroot. Under a policy with a whitelist, the
 //! audit opens only files of this part, so that the result is the same on every machine.
 
-use super::{Errno, Kind, Node, Opened, Origin, Stat, Tree};
+use super::{DirEntryKind, EntryType, Errno, FileOrigin, Opened, Stat, Tree};
 use crate::package::{PackageId, Prefixes};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -27,8 +27,8 @@ impl<'t> InsideTree<'t> {
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));
         let of_sysroot = || {
             let real = self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf());
-            self.tree.origin(&real) == Ok(Some(Origin::Sysroot))
-                && self.tree.kind(&real) != Ok(Kind::Directory)
+            self.tree.origin(&real) == Ok(Some(FileOrigin::Sysroot))
+                && self.tree.kind(&real) != Ok(EntryType::Directory)
         };
         if is_inside && !of_sysroot() { Ok(()) } else { Err(Errno::NOENT) }
     }
@@ -53,12 +53,12 @@ impl Tree for InsideTree<'_> {
         self.tree.open(path)
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
         self.check(path)?;
         self.tree.look(path)
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
         self.check(path)?;
         self.tree.node(path)
     }
@@ -73,7 +73,7 @@ impl Tree for InsideTree<'_> {
         self.tree.real_path(path)
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
         self.check(path)?;
         self.tree.list(path, visit)
     }
@@ -91,7 +91,7 @@ impl Tree for InsideTree<'_> {
         self.tree.is_of_kernel(path)
     }
 
-    fn origin(&self, path: &Path) -> Result<Option<Origin>, Errno> {
+    fn origin(&self, path: &Path) -> Result<Option<FileOrigin>, Errno> {
         self.tree.origin(path)
     }
 
@@ -104,7 +104,7 @@ impl Tree for InsideTree<'_> {
 mod tests {
     use super::{InsideTree, without_dots};
     use crate::package::Prefixes;
-    use crate::tree::{Errno, Kind, MemTree, Tree};
+    use crate::tree::{EntryType, Errno, MemTree, Tree};
     use std::path::{Path, PathBuf};
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         for path in ["/p", "/p/lib/a.so", "/usr/lib/../../p/lib/a.so", "/alias/lib/a.so"] {
             assert!(inside.kind(Path::new(path)).is_ok(), "{path}");
         }
-        assert_eq!(inside.kind(Path::new("/one/c.so")), Ok(Kind::File));
+        assert_eq!(inside.kind(Path::new("/one/c.so")), Ok(EntryType::File));
         for path in ["/", "/usr/lib/b.so", "/p/../usr/lib/b.so", "/one/d/e.so", "/nothing"] {
             assert_eq!(inside.kind(Path::new(path)), Err(Errno::NOENT), "{path}");
         }

@@ -39,7 +39,7 @@ impl Special {
 
 /// The kind of the entry at a path, links followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum EntryType {
     /// A regular file.
     File,
     /// A directory.
@@ -50,23 +50,23 @@ pub enum Kind {
 
 /// The type of a directory entry, links not followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Node {
+pub enum DirEntryKind {
     /// A symbolic link.
     Link,
     /// Anything else.
-    Kind(Kind),
+    Kind(EntryType),
 }
 
 /// The layer of a tree that holds a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub enum FileOrigin {
     /// A staging directory, whose files will be installed.
     Stage,
     /// The sysroot that the stage will be installed in.
     Sysroot,
 }
 
-impl Origin {
+impl FileOrigin {
     /// The word for machine formats.
     pub fn name(self) -> &'static str {
         match self {

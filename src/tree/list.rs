@@ -2,8 +2,8 @@
 //! batches. It reads no file content. `walk` runs it on the calling thread.
 
 use super::contract::Tree;
-use super::kind::{Kind, Node};
-use super::walked::{Given, Walked, describe};
+use super::kind::{DirEntryKind, EntryType};
+use super::walked::{GivenPath, Walked, describe};
 use crate::id::FastSet;
 use crate::order::Arrange as _;
 use std::path::{Path, PathBuf};
@@ -29,10 +29,10 @@ pub(super) struct Lister<'t> {
 }
 
 impl<'t> Lister<'t> {
-    pub(super) fn new(tree: &'t dyn Tree, given: &[Given], keeps_met: bool) -> Self {
+    pub(super) fn new(tree: &'t dyn Tree, given: &[GivenPath], keeps_met: bool) -> Self {
         let walked: Vec<PathBuf> = given
             .iter()
-            .filter(|given| given.kind == Ok(Kind::Directory))
+            .filter(|given| given.kind == Ok(EntryType::Directory))
             .filter_map(|given| tree.real_path(&given.path).ok())
             .collect();
         let given = walked.clone();
@@ -71,14 +71,14 @@ impl<'t> Lister<'t> {
     /// Lists the entries below the directories of `given`.
     pub(super) fn list<T>(
         &self,
-        given: &[Given],
+        given: &[GivenPath],
         hand_over: &mut dyn FnMut(Vec<Job>),
         out: &mut Walked<T>,
     ) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), hand_over };
-        for (at, Given { path, kind, .. }) in given.iter().enumerate() {
+        for (at, GivenPath { path, kind, .. }) in given.iter().enumerate() {
             // An enclosing given directory lists these entries.
-            if *kind == Ok(Kind::Directory) && !is_below(path, at, given) {
+            if *kind == Ok(EntryType::Directory) && !is_below(path, at, given) {
                 self.list_directory(path, &mut batch, out);
             }
         }
@@ -101,15 +101,15 @@ impl<'t> Lister<'t> {
             }
             let listed = self.tree.list(&dir, &mut |name, node| {
                 let path = dir.join(name);
-                if self.keeps_met && node != Node::Kind(Kind::Directory) {
+                if self.keeps_met && node != DirEntryKind::Kind(EntryType::Directory) {
                     out.met.add(name);
                 }
                 match node {
-                    Node::Kind(Kind::File) => batch.push(Job { path, is_link: false }),
-                    Node::Link => batch.push(Job { path, is_link: true }),
-                    Node::Kind(Kind::Directory) if is_new(&path) => todo.push(path),
-                    Node::Kind(Kind::Directory) => {}
-                    Node::Kind(Kind::Special(special)) => out.special(&path, special),
+                    DirEntryKind::Kind(EntryType::File) => batch.push(Job { path, is_link: false }),
+                    DirEntryKind::Link => batch.push(Job { path, is_link: true }),
+                    DirEntryKind::Kind(EntryType::Directory) if is_new(&path) => todo.push(path),
+                    DirEntryKind::Kind(EntryType::Directory) => {}
+                    DirEntryKind::Kind(EntryType::Special(special)) => out.special(&path, special),
                 }
             });
             if let Err(errno) = listed {
@@ -130,9 +130,9 @@ impl<'t> Lister<'t> {
 }
 
 /// True if an earlier directory of `given` is the same, or if another one is above this one.
-fn is_below(path: &Path, at: usize, given: &[Given]) -> bool {
+fn is_below(path: &Path, at: usize, given: &[GivenPath]) -> bool {
     given.iter().enumerate().any(|(other_at, other)| {
-        let other_dir = other.kind == Ok(Kind::Directory) && other_at != at;
+        let other_dir = other.kind == Ok(EntryType::Directory) && other_at != at;
         other_dir && path.starts_with(&other.path) && (path != other.path || other_at < at)
     })
 }

@@ -4,8 +4,8 @@
 
 use super::contract::{Opened, Tree};
 use super::file::{Handle, Permit, ReadAt};
-use super::follow::{Links, Lookup, follow};
-use super::kind::{Kind, Node, Special, Stat};
+use super::follow::{FollowedLinks, Lookup, follow};
+use super::kind::{DirEntryKind, EntryType, Special, Stat};
 use crate::package::PackageId;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const NAME_MAX: usize = 255;
 
 #[derive(Clone)]
-enum Entry {
+enum MemoryEntry {
     File(Arc<[u8]>),
     Link(PathBuf),
     /// A directory, with the names in it.
@@ -28,7 +28,7 @@ enum Entry {
 /// A tree of files in memory. Relative paths start at `/`.
 pub struct MemTree {
     /// Entries with their inode numbers.
-    entries: BTreeMap<PathBuf, (Entry, u64)>,
+    entries: BTreeMap<PathBuf, (MemoryEntry, u64)>,
     device: u64,
     inodes: u64,
     package: Option<Arc<PackageId>>,
@@ -49,7 +49,7 @@ impl MemTree {
     /// An empty tree on the given device. Two trees in one audit need different devices: a file is
     /// identified by its device and inode.
     pub fn on_device(device: u64) -> Self {
-        let top = (Entry::Directory(BTreeSet::new()), 1);
+        let top = (MemoryEntry::Directory(BTreeSet::new()), 1);
         let entries = BTreeMap::from([(PathBuf::from("/"), top)]);
         Self { entries, device, inodes: 1, package: None }
     }
@@ -62,50 +62,50 @@ impl MemTree {
 
     /// Puts a file at `path` and makes the directories above it.
     pub fn file(&mut self, path: impl AsRef<Path>, bytes: impl Into<Arc<[u8]>>) -> &mut Self {
-        self.put(path.as_ref(), Entry::File(bytes.into()))
+        self.put(path.as_ref(), MemoryEntry::File(bytes.into()))
     }
 
     /// Puts a symbolic link at `path`.
     pub fn link(&mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) -> &mut Self {
-        self.put(path.as_ref(), Entry::Link(target.into()))
+        self.put(path.as_ref(), MemoryEntry::Link(target.into()))
     }
 
     /// Puts an empty directory at `path` and replaces an existing entry.
     pub fn directory(&mut self, path: impl AsRef<Path>) -> &mut Self {
-        self.put(path.as_ref(), Entry::Directory(BTreeSet::new()))
+        self.put(path.as_ref(), MemoryEntry::Directory(BTreeSet::new()))
     }
 
     /// Puts a special file at `path`.
     pub fn special(&mut self, path: impl AsRef<Path>, special: Special) -> &mut Self {
-        self.put(path.as_ref(), Entry::Special(special))
+        self.put(path.as_ref(), MemoryEntry::Special(special))
     }
 
     /// Regular files in the order of `Path`, which compares component by component.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.entries
             .iter()
-            .filter(|(_, (entry, _))| matches!(entry, Entry::File(..)))
+            .filter(|(_, (entry, _))| matches!(entry, MemoryEntry::File(..)))
             .map(|(path, _)| path.as_path())
     }
 
     /// Puts an entry at `path` and replaces an existing one, including the content of a directory.
-    fn put(&mut self, path: &Path, entry: Entry) -> &mut Self {
+    fn put(&mut self, path: &Path, entry: MemoryEntry) -> &mut Self {
         let above: Vec<&Path> = path.ancestors().skip(1).collect();
         for dir in above.into_iter().rev() {
-            if !matches!(self.entries.get(dir), Some((Entry::Directory(_), _))) {
-                self.insert(dir, Entry::Directory(BTreeSet::new()));
+            if !matches!(self.entries.get(dir), Some((MemoryEntry::Directory(_), _))) {
+                self.insert(dir, MemoryEntry::Directory(BTreeSet::new()));
             }
         }
-        if matches!(self.entries.get(path), Some((Entry::Directory(_), _))) {
+        if matches!(self.entries.get(path), Some((MemoryEntry::Directory(_), _))) {
             self.entries.retain(|other, _| other == path || !other.starts_with(path));
         }
         self.insert(path, entry);
         self
     }
 
-    fn insert(&mut self, path: &Path, entry: Entry) {
+    fn insert(&mut self, path: &Path, entry: MemoryEntry) {
         if let (Some(dir), Some(name)) = (path.parent(), path.file_name())
-            && let Some((Entry::Directory(names), _)) = self.entries.get_mut(dir)
+            && let Some((MemoryEntry::Directory(names), _)) = self.entries.get_mut(dir)
         {
             names.insert(name.to_owned());
         }
@@ -114,27 +114,31 @@ impl MemTree {
     }
 
     /// The entry at a path without links in its directories.
-    fn entry(&self, path: &Path) -> Result<&(Entry, u64), Errno> {
+    fn entry(&self, path: &Path) -> Result<&(MemoryEntry, u64), Errno> {
         self.entries.get(path).ok_or_else(|| {
             let above = path.parent().and_then(|above| self.entries.get(above));
             match (above, path.file_name()) {
-                (Some((Entry::Directory(_), _)), Some(name)) if name.len() > NAME_MAX => {
+                (Some((MemoryEntry::Directory(_), _)), Some(name)) if name.len() > NAME_MAX => {
                     Errno::NAMETOOLONG
                 }
-                (Some((Entry::File(_) | Entry::Special(_), _)), _) => Errno::NOTDIR,
+                (Some((MemoryEntry::File(_) | MemoryEntry::Special(_), _)), _) => Errno::NOTDIR,
                 _ => Errno::NOENT,
             }
         })
     }
 
-    fn at(&self, path: &Path, links: Links) -> Result<(PathBuf, &(Entry, u64)), Errno> {
+    fn at(
+        &self,
+        path: &Path,
+        links: FollowedLinks,
+    ) -> Result<(PathBuf, &(MemoryEntry, u64)), Errno> {
         let real = follow(self, path, links)?;
         let entry = self.entry(&real)?;
         Ok((real, entry))
     }
 
-    fn stat(&self, (entry, ino): &(Entry, u64)) -> Stat {
-        let len = if let Entry::File(bytes) = entry { bytes.len() as u64 } else { 0 };
+    fn stat(&self, (entry, ino): &(MemoryEntry, u64)) -> Stat {
+        let len = if let MemoryEntry::File(bytes) = entry { bytes.len() as u64 } else { 0 };
         Stat { dev: self.device, ino: *ino, len, ..Stat::default() }
     }
 }
@@ -142,56 +146,56 @@ impl MemTree {
 impl Lookup for MemTree {
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno> {
         let (entry, _) = self.entry(path)?;
-        Ok(if let Entry::Link(target) = entry { Some(target.clone()) } else { None })
+        Ok(if let MemoryEntry::Link(target) = entry { Some(target.clone()) } else { None })
     }
 
     fn is_directory(&self, path: &Path) -> Result<bool, Errno> {
-        Ok(matches!(self.entry(path)?.0, Entry::Directory(_)))
+        Ok(matches!(self.entry(path)?.0, MemoryEntry::Directory(_)))
     }
 }
 
 impl Tree for MemTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
-        let (_, found) = self.at(path, Links::All)?;
+        let (_, found) = self.at(path, FollowedLinks::All)?;
         Ok(match &found.0 {
-            Entry::File(bytes) => {
+            MemoryEntry::File(bytes) => {
                 let stat = self.stat(found);
                 let file = MemFile { bytes: Arc::clone(bytes), stat };
                 Opened::File(Handle::new(Arc::new(file), stat))
             }
-            Entry::Directory(_) | Entry::Link(_) => Opened::Directory,
-            Entry::Special(special) => Opened::Special(*special),
+            MemoryEntry::Directory(_) | MemoryEntry::Link(_) => Opened::Directory,
+            MemoryEntry::Special(special) => Opened::Special(*special),
         })
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
-        let (_, found) = self.at(path, Links::All)?;
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
+        let (_, found) = self.at(path, FollowedLinks::All)?;
         let kind = match &found.0 {
-            Entry::File(_) => Kind::File,
-            Entry::Directory(_) | Entry::Link(_) => Kind::Directory,
-            Entry::Special(special) => Kind::Special(*special),
+            MemoryEntry::File(_) => EntryType::File,
+            MemoryEntry::Directory(_) | MemoryEntry::Link(_) => EntryType::Directory,
+            MemoryEntry::Special(special) => EntryType::Special(*special),
         };
         Ok((kind, self.stat(found)))
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
-        Ok(node_of(&self.at(path, Links::NotLast)?.1.0))
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
+        Ok(node_of(&self.at(path, FollowedLinks::NotLast)?.1.0))
     }
 
     fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
-        match &self.at(path, Links::NotLast)?.1.0 {
-            Entry::Link(target) => Ok(target.clone()),
+        match &self.at(path, FollowedLinks::NotLast)?.1.0 {
+            MemoryEntry::Link(target) => Ok(target.clone()),
             _ => Err(Errno::INVAL),
         }
     }
 
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
-        Ok(self.at(path, Links::All)?.0)
+        Ok(self.at(path, FollowedLinks::All)?.0)
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
-        let (real, (entry, _)) = self.at(path, Links::All)?;
-        let Entry::Directory(names) = entry else { return Err(Errno::NOTDIR) };
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
+        let (real, (entry, _)) = self.at(path, FollowedLinks::All)?;
+        let MemoryEntry::Directory(names) = entry else { return Err(Errno::NOTDIR) };
         for name in names {
             let (entry, _) = self.entry(&real.join(name))?;
             visit(name, node_of(entry));
@@ -204,12 +208,12 @@ impl Tree for MemTree {
     }
 }
 
-fn node_of(entry: &Entry) -> Node {
+fn node_of(entry: &MemoryEntry) -> DirEntryKind {
     match entry {
-        Entry::Link(_) => Node::Link,
-        Entry::File(_) => Node::Kind(Kind::File),
-        Entry::Directory(_) => Node::Kind(Kind::Directory),
-        Entry::Special(special) => Node::Kind(Kind::Special(*special)),
+        MemoryEntry::Link(_) => DirEntryKind::Link,
+        MemoryEntry::File(_) => DirEntryKind::Kind(EntryType::File),
+        MemoryEntry::Directory(_) => DirEntryKind::Kind(EntryType::Directory),
+        MemoryEntry::Special(special) => DirEntryKind::Kind(EntryType::Special(*special)),
     }
 }
 

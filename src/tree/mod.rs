@@ -35,7 +35,7 @@ pub use disk::DiskTree;
 pub use file::{Handle, KeptOpen, Permit, ReadAt};
 pub use first_error::{FirstError, FirstErrorTree};
 pub use inside::{InsideTree, without_dots};
-pub use kind::{Kind, Node, Origin, Special, Stat};
+pub use kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
 pub use mem::MemTree;
 pub use overlay::{MountError, OverlayTree};
 pub use without::WithoutTree;

@@ -12,8 +12,8 @@
 
 use super::contract::{Opened, Tree};
 use super::file::Handle;
-use super::follow::{Links, Lookup, Ways};
-use super::kind::{Kind, Node, Origin, Stat};
+use super::follow::{FollowedLinks, Lookup, Ways};
+use super::kind::{DirEntryKind, EntryType, FileOrigin, Stat};
 use crate::id::FastMap;
 use crate::order::Arrange as _;
 use crate::package::PackageId;
@@ -28,7 +28,7 @@ pub struct OverlayTree {
     upper: Box<dyn Tree>,
     lower: Box<dyn Tree>,
     /// The layer that the upper tree belongs to.
-    origin: Origin,
+    origin: FileOrigin,
     /// True if a link of the upper tree does not hide a directory of the lower one.
     keeps_directories: bool,
     /// The base of relative paths.
@@ -104,8 +104,8 @@ struct Merged {
 }
 
 /// An entry of the merged tree, with its layer and its path in that layer.
-struct Found {
-    node: Node,
+struct MergedEntry {
+    node: DirEntryKind,
     layer: Layer,
     path: PathBuf,
 }
@@ -120,7 +120,7 @@ impl OverlayTree {
     /// Lays `upper` over `lower`. The two must not share file identities.
     pub fn new(upper: Box<dyn Tree>, lower: Box<dyn Tree>) -> Result<Self, MountError> {
         let (moved, ways, merged) = (Moved::default(), Ways::default(), Mutex::default());
-        let (cwd, origin) = (PathBuf::from("/"), Origin::Stage);
+        let (cwd, origin) = (PathBuf::from("/"), FileOrigin::Stage);
         let keeps_directories = false;
         let mut whole = Self { upper, lower, origin, keeps_directories, cwd, moved, ways, merged };
         let mut dangling = Vec::new();
@@ -146,12 +146,16 @@ impl OverlayTree {
     /// This overlay, with the upper tree counted as a part of the sysroot.
     #[must_use]
     pub fn in_sysroot(self) -> Self {
-        Self { origin: Origin::Sysroot, ..self }
+        Self { origin: FileOrigin::Sysroot, ..self }
     }
 
     /// Like [`Tree::list`], for the entries of the upper tree alone.
-    pub fn list_own(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
-        let dir = self.resolve(path, Links::All)?;
+    pub fn list_own(
+        &self,
+        path: &Path,
+        visit: &mut dyn FnMut(&OsStr, DirEntryKind),
+    ) -> Result<(), Errno> {
+        let dir = self.resolve(path, FollowedLinks::All)?;
         let merged = self.merged(&dir)?;
         let entries = self.upper_entries(&dir, &merged)?;
         for (name, node) in &entries {
@@ -185,7 +189,7 @@ impl OverlayTree {
             self.moved.add(&path, &place);
             let mut dirs = Vec::new();
             let listed = self.upper.list(&path, &mut |name, node| {
-                if node == Node::Kind(Kind::Directory) {
+                if node == DirEntryKind::Kind(EntryType::Directory) {
                     dirs.push(Staged { path: path.join(name), place: place.join(name) });
                 }
             });
@@ -197,7 +201,7 @@ impl OverlayTree {
                     todo.push(Staged { path, place });
                 } else if let Some(real) = followed(&*self.lower, &place).map_err(error)? {
                     todo.push(Staged { path, place: real });
-                } else if node == Ok(Node::Link) {
+                } else if node == Ok(DirEntryKind::Link) {
                     dangling.push(Staged { path, place });
                 }
             }
@@ -209,12 +213,13 @@ impl OverlayTree {
     /// there is none, or if it is below `place`.
     fn leads(&self, place: &Path) -> Option<PathBuf> {
         let target = place.parent()?.join(self.lower.read_link(place).ok()?);
-        let real = self.resolve(&target, Links::All).ok()?;
+        let real = self.resolve(&target, FollowedLinks::All).ok()?;
         let entry = self.entry(&real).ok()?;
-        (entry.node == Node::Kind(Kind::Directory) && !real.starts_with(place)).then_some(real)
+        (entry.node == DirEntryKind::Kind(EntryType::Directory) && !real.starts_with(place))
+            .then_some(real)
     }
 
-    fn resolve(&self, path: &Path, links: Links) -> Result<PathBuf, Errno> {
+    fn resolve(&self, path: &Path, links: FollowedLinks) -> Result<PathBuf, Errno> {
         if path.as_os_str().is_empty() {
             return Err(Errno::NOENT);
         }
@@ -229,23 +234,23 @@ impl OverlayTree {
     }
 
     /// The entry that `path` resolves to.
-    fn find(&self, path: &Path, links: Links) -> Result<Found, Errno> {
+    fn find(&self, path: &Path, links: FollowedLinks) -> Result<MergedEntry, Errno> {
         self.entry(&self.resolve(path, links)?)
     }
 
     /// The entry at a path without links in its directories.
-    fn entry(&self, path: &Path) -> Result<Found, Errno> {
+    fn entry(&self, path: &Path) -> Result<MergedEntry, Errno> {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-            let node = Node::Kind(Kind::Directory);
-            return Ok(Found { node, layer: Layer::Upper, path: path.to_path_buf() });
+            let node = DirEntryKind::Kind(EntryType::Directory);
+            return Ok(MergedEntry { node, layer: Layer::Upper, path: path.to_path_buf() });
         };
         let merged = self.merged(dir)?;
         for dir in &merged.upper {
             let upper = dir.join(name);
             match self.upper.node(&upper) {
                 Ok(_) if self.moved.to.contains_key(&upper) => {}
-                Ok(Node::Link) if merged.lower && self.keeps(path)? => {}
-                Ok(node) => return Ok(Found { node, layer: Layer::Upper, path: upper }),
+                Ok(DirEntryKind::Link) if merged.lower && self.keeps(path)? => {}
+                Ok(node) => return Ok(MergedEntry { node, layer: Layer::Upper, path: upper }),
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno),
             }
@@ -254,10 +259,10 @@ impl OverlayTree {
             return Err(Errno::NOENT);
         }
         let node = match self.lower.node(path) {
-            Err(Errno::NOENT) if followed(&*self.lower, path)?.is_some() => Node::Link,
+            Err(Errno::NOENT) if followed(&*self.lower, path)?.is_some() => DirEntryKind::Link,
             node => node?,
         };
-        Ok(Found { node, layer: Layer::Lower, path: path.to_path_buf() })
+        Ok(MergedEntry { node, layer: Layer::Lower, path: path.to_path_buf() })
     }
 
     /// True if the lower tree has a directory at `path` that a link of the upper tree does not
@@ -298,8 +303,8 @@ impl OverlayTree {
         for path in above.upper.iter().map(|above| above.join(name)) {
             match self.upper.node(&path) {
                 Ok(_) if self.moved.to.contains_key(&path) => {}
-                Ok(Node::Kind(Kind::Directory)) => upper.push(path),
-                Ok(Node::Link) if below && self.keeps_directories => {}
+                Ok(DirEntryKind::Kind(EntryType::Directory)) => upper.push(path),
+                Ok(DirEntryKind::Link) if below && self.keeps_directories => {}
                 // This entry hides the lower entries of the same path.
                 Ok(_) => {
                     hidden = true;
@@ -324,8 +329,8 @@ impl OverlayTree {
 }
 
 /// True for a directory. An error that means that the path does not exist counts as false.
-fn is_directory(node: Result<Node, Errno>) -> Result<bool, Errno> {
-    Ok(present(node)? == Some(Node::Kind(Kind::Directory)))
+fn is_directory(node: Result<DirEntryKind, Errno>) -> Result<bool, Errno> {
+    Ok(present(node)? == Some(DirEntryKind::Kind(EntryType::Directory)))
 }
 
 /// The result for a path; `None` if the path does not exist.
@@ -351,19 +356,19 @@ fn followed(tree: &dyn Tree, path: &Path) -> Result<Option<PathBuf>, Errno> {
 impl Lookup for OverlayTree {
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno> {
         let found = self.entry(path)?;
-        if found.node != Node::Link {
+        if found.node != DirEntryKind::Link {
             return Ok(None);
         }
         self.link_at(&found).map(Some)
     }
 
     fn is_directory(&self, path: &Path) -> Result<bool, Errno> {
-        Ok(self.entry(path)?.node == Node::Kind(Kind::Directory))
+        Ok(self.entry(path)?.node == DirEntryKind::Kind(EntryType::Directory))
     }
 }
 
 impl OverlayTree {
-    fn link_at(&self, found: &Found) -> Result<PathBuf, Errno> {
+    fn link_at(&self, found: &MergedEntry) -> Result<PathBuf, Errno> {
         match (found.layer, self.tree(found.layer).read_link(&found.path)) {
             (Layer::Lower, Err(Errno::NOENT)) => {
                 followed(&*self.lower, &found.path)?.ok_or(Errno::NOENT)
@@ -379,12 +384,12 @@ impl OverlayTree {
         &self,
         dir: &Path,
         merged: &Merged,
-    ) -> Result<BTreeMap<OsString, Node>, Errno> {
-        let mut entries: BTreeMap<OsString, Node> = BTreeMap::new();
+    ) -> Result<BTreeMap<OsString, DirEntryKind>, Errno> {
+        let mut entries: BTreeMap<OsString, DirEntryKind> = BTreeMap::new();
         for upper in &merged.upper {
             let mut unknown = Ok(());
             self.upper.list(upper, &mut |name, node| {
-                let may_be_left_out = node == Node::Link && merged.lower;
+                let may_be_left_out = node == DirEntryKind::Link && merged.lower;
                 let mut is_left_out = || {
                     may_be_left_out
                         && self.keeps(&dir.join(name)).unwrap_or_else(|errno| {
@@ -404,33 +409,33 @@ impl OverlayTree {
 
 impl Tree for OverlayTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
-        let found = self.find(path, Links::All)?;
+        let found = self.find(path, FollowedLinks::All)?;
         self.tree(found.layer).open(&found.path)
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
-        let found = self.find(path, Links::All)?;
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
+        let found = self.find(path, FollowedLinks::All)?;
         self.tree(found.layer).look(&found.path)
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
-        Ok(self.find(path, Links::NotLast)?.node)
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
+        Ok(self.find(path, FollowedLinks::NotLast)?.node)
     }
 
     fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
-        let found = self.find(path, Links::NotLast)?;
-        if found.node == Node::Link { self.link_at(&found) } else { Err(Errno::INVAL) }
+        let found = self.find(path, FollowedLinks::NotLast)?;
+        if found.node == DirEntryKind::Link { self.link_at(&found) } else { Err(Errno::INVAL) }
     }
 
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
-        let real = self.resolve(path, Links::All)?;
+        let real = self.resolve(path, FollowedLinks::All)?;
         self.entry(&real)?;
         Ok(real)
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
-        let dir = self.resolve(path, Links::All)?;
-        if self.entry(&dir)?.node != Node::Kind(Kind::Directory) {
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
+        let dir = self.resolve(path, FollowedLinks::All)?;
+        if self.entry(&dir)?.node != DirEntryKind::Kind(EntryType::Directory) {
             return Err(Errno::NOTDIR);
         }
         let merged = self.merged(&dir)?;
@@ -447,12 +452,12 @@ impl Tree for OverlayTree {
     }
 
     fn mode(&self, path: &Path) -> Option<u32> {
-        let found = self.find(path, Links::All).ok()?;
+        let found = self.find(path, FollowedLinks::All).ok()?;
         self.tree(found.layer).mode(&found.path)
     }
 
     fn is_of_process(&self, path: &Path) -> bool {
-        match present(self.find(path, Links::All)) {
+        match present(self.find(path, FollowedLinks::All)) {
             Ok(Some(found)) => self.tree(found.layer).is_of_process(&found.path),
             // A path that differs in each process may not exist in this one.
             Ok(None) => self.lower.is_of_process(path),
@@ -462,28 +467,34 @@ impl Tree for OverlayTree {
     }
 
     fn is_of_kernel(&self, path: &Path) -> bool {
-        let found = self.find(path, Links::All);
+        let found = self.find(path, FollowedLinks::All);
         found.is_ok_and(|found| self.tree(found.layer).is_of_kernel(&found.path))
     }
 
-    fn origin(&self, path: &Path) -> Result<Option<Origin>, Errno> {
-        let found = self.find(path, Links::NotLast)?;
+    fn origin(&self, path: &Path) -> Result<Option<FileOrigin>, Errno> {
+        let found = self.find(path, FollowedLinks::NotLast)?;
         Ok(Some(match found.layer {
             Layer::Upper => self.origin,
-            Layer::Lower => self.lower.origin(&found.path)?.unwrap_or(Origin::Sysroot),
+            Layer::Lower => self.lower.origin(&found.path)?.unwrap_or(FileOrigin::Sysroot),
         }))
     }
 
-    fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
-        let dir = self.resolve(path, Links::All)?;
+    fn list_staged(
+        &self,
+        path: &Path,
+        visit: &mut dyn FnMut(&OsStr, DirEntryKind),
+    ) -> Result<(), Errno> {
+        let dir = self.resolve(path, FollowedLinks::All)?;
         let merged = self.merged(&dir)?;
         let mut entries = BTreeMap::new();
-        if self.origin == Origin::Stage {
+        if self.origin == FileOrigin::Stage {
             entries = self.upper_entries(&dir, &merged)?;
             // Directories of the lower tree that lead to moved entries.
             let below = self.moved.at.keys().filter_map(|place| place.strip_prefix(&dir).ok());
             let names = below.filter_map(|below| below.iter().next());
-            entries.extend(names.map(|name| (name.to_owned(), Node::Kind(Kind::Directory))));
+            entries.extend(
+                names.map(|name| (name.to_owned(), DirEntryKind::Kind(EntryType::Directory))),
+            );
         }
         if merged.lower {
             self.lower.list_staged(&dir, &mut |name, node| {
@@ -497,12 +508,12 @@ impl Tree for OverlayTree {
     }
 
     fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
-        let found = self.find(path, Links::NotLast).ok()?;
+        let found = self.find(path, FollowedLinks::NotLast).ok()?;
         self.tree(found.layer).package(&found.path)
     }
 
     fn open_regular(&self, path: &Path) -> Result<Handle, Errno> {
-        let found = self.find(path, Links::All)?;
+        let found = self.find(path, FollowedLinks::All)?;
         self.tree(found.layer).open_regular(&found.path)
     }
 
@@ -512,7 +523,7 @@ impl Tree for OverlayTree {
         head: &mut [u8],
         wanted: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<Handle>, Errno> {
-        let found = self.find(path, Links::All)?;
+        let found = self.find(path, FollowedLinks::All)?;
         self.tree(found.layer).open_if(&found.path, head, wanted)
     }
 }

@@ -2,9 +2,9 @@
 //! component by component and never leave it.
 //!
 //! This module resolves a path; `disk` then opens the result without following links, so that a
-//! link that was inserted meanwhile is not followed. A [`Root`] holds one descriptor.
+//! link that was inserted meanwhile is not followed. A [`RootDirectory`] holds one descriptor.
 
-use super::follow::{Links, Lookup, Ways};
+use super::follow::{FollowedLinks, Lookup, Ways};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const MERGED: [&str; 6] = ["lib", "lib32", "lib64", "libx32", "bin", "sbin"];
 
 /// A directory that serves as `/`.
-pub(super) struct Root {
+pub(super) struct RootDirectory {
     fd: OwnedFd,
     /// True if it has `usr/lib` and no `lib`: packages of a merged system, unpacked without the
     /// links.
@@ -24,7 +24,7 @@ pub(super) struct Root {
     ways: Ways,
 }
 
-impl Root {
+impl RootDirectory {
     /// The root at `dir`, an absolute path with links resolved.
     pub(super) fn open(dir: &Path) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -43,7 +43,7 @@ impl Root {
     }
 
     /// `path` with links resolved: an absolute path inside.
-    pub(super) fn resolve(&self, path: &Path, links: Links) -> Result<PathBuf, Errno> {
+    pub(super) fn resolve(&self, path: &Path, links: FollowedLinks) -> Result<PathBuf, Errno> {
         self.ways.follow(self, path, links)
     }
 
@@ -68,7 +68,7 @@ impl Root {
     }
 }
 
-impl Lookup for Root {
+impl Lookup for RootDirectory {
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno> {
         match rustix::fs::readlinkat(&self.fd, below(path), Vec::new()) {
             Ok(target) => Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes())))),

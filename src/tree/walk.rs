@@ -8,7 +8,7 @@
 
 use super::contract::{Tree, errno, is_answer};
 use super::file::Handle;
-use super::kind::Kind;
+use super::kind::EntryType;
 use super::list::{Job, Lister};
 use crate::id::FastSet;
 use crate::order::Arrange as _;
@@ -22,14 +22,14 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use super::walked::{
-    Given, ListedNames, Totals, UnreadablePath, Walked, WalkedName, WalkedText, describe,
+    GivenPath, ListedNames, UnreadablePath, WalkTotals, Walked, WalkedName, WalkedText, describe,
 };
 
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.
 pub const HEAD: usize = 4096;
 
 /// A file of an enabled class that is not a text class.
-pub struct Candidate<'a> {
+pub struct WalkedFile<'a> {
     /// Its class, by first bytes and name.
     pub class: Class,
     /// The open file.
@@ -53,7 +53,7 @@ pub struct Visit<'a, C> {
 
 /// Reads the files in `given`, and walks its directories with `threads` workers. `seen` counts
 /// entries for a progress line.
-pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
+pub fn walk<T: Send, C: Fn(WalkedFile<'_>) -> T + Sync>(
     tree: &dyn Tree,
     given: &[PathBuf],
     threads: usize,
@@ -68,7 +68,7 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     let mut lister = Lister::new(tree, &round, visit.keeps_met);
     // Workers may find links to directories outside the given ones; the next round walks these.
     loop {
-        if round.iter().any(|given| given.kind == Ok(Kind::Directory)) {
+        if round.iter().any(|given| given.kind == Ok(EntryType::Directory)) {
             parts.extend(list(&lister, &round, threads, &worker));
         }
         let mut linked = Vec::new();
@@ -119,17 +119,17 @@ fn is_library_name(path: &Path) -> bool {
 const SHARE: usize = 8;
 
 /// Checks given paths, and reads those that are files.
-fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
+fn look<'a, T: Send, C: Fn(WalkedFile<'_>) -> T + Sync + 'a>(
     paths: &[PathBuf],
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
-) -> (Vec<Given>, Vec<Walked<T>>) {
+) -> (Vec<GivenPath>, Vec<Walked<T>>) {
     let mut met = FastSet::default();
     let first: Vec<bool> = paths.iter().map(|path| met.insert(path.as_os_str())).collect();
     let look = |(paths, first): (&[PathBuf], &[bool])| {
         let mut worker = worker();
         worker.seen.fetch_add(paths.len(), Ordering::Relaxed);
         let paths = paths.iter().zip(first);
-        let given: Vec<Given> = paths.map(|(path, first)| worker.given(path, *first)).collect();
+        let given: Vec<GivenPath> = paths.map(|(path, first)| worker.given(path, *first)).collect();
         (given, worker.out)
     };
     // File sizes differ by factors of thousands, so the work is split for idle threads to take
@@ -140,9 +140,9 @@ fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
 }
 
 /// Lists the directories of `round` on this thread; workers check their entries.
-fn list<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
+fn list<'a, T: Send, C: Fn(WalkedFile<'_>) -> T + Sync + 'a>(
     lister: &Lister<'_>,
-    round: &[Given],
+    round: &[GivenPath],
     threads: usize,
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
 ) -> Vec<Walked<T>> {
@@ -187,7 +187,7 @@ struct Worker<'a, C, T> {
     out: Walked<T>,
 }
 
-impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
+impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
     fn run(mut self, jobs: &Mutex<Receiver<Vec<Job>>>) -> Walked<T> {
         loop {
             // Joining a worker that panicked raises its panic.
@@ -205,15 +205,15 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
     }
 
     /// Checks a given path. A file that was given twice is read once.
-    fn given(&mut self, path: &Path, first: bool) -> Given {
+    fn given(&mut self, path: &Path, first: bool) -> GivenPath {
         let (kind, is_link) = self.tree.kind_and_link(path);
         match kind {
-            Ok(Kind::File) if first => self.file(path, is_link),
-            Ok(Kind::File | Kind::Directory) => {}
-            Ok(Kind::Special(special)) => self.out.special(path, special),
+            Ok(EntryType::File) if first => self.file(path, is_link),
+            Ok(EntryType::File | EntryType::Directory) => {}
+            Ok(EntryType::Special(special)) => self.out.special(path, special),
             Err(errno) => self.out.unreadable(path, errno),
         }
-        Given { path: path.to_path_buf(), kind, is_link }
+        GivenPath { path: path.to_path_buf(), kind, is_link }
     }
 
     /// Reads a given file. It is probably relevant, so its head is read at once.
@@ -245,8 +245,8 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
             match self.tree.kind(&path) {
                 // A link that leads elsewhere in each process is not relevant.
                 Ok(_) if self.tree.is_of_process(&path) => return,
-                Ok(Kind::File) => {}
-                Ok(Kind::Directory) => return self.out.linked.push(path),
+                Ok(EntryType::File) => {}
+                Ok(EntryType::Directory) => return self.out.linked.push(path),
                 Err(Errno::NOENT | Errno::NOTDIR)
                     if is_library_name(&path) && !self.tree.is_of_process(&path) =>
                 {
@@ -257,7 +257,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
                     return self.out.problem(&path, describe(errno));
                 }
                 // Other dangling links, and links to special files, do not matter for linkage.
-                Ok(Kind::Special(_)) | Err(_) => return,
+                Ok(EntryType::Special(_)) | Err(_) => return,
             }
         }
         if (self.visit.is_named)(&path) {
@@ -295,7 +295,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         let inode = (entry.stat.dev, entry.stat.ino);
         let first = self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(inode);
         let head = n.map(|n| &self.head[..n]);
-        entry.item = first.then(|| (self.visit.consume)(Candidate { class, handle, head }));
+        entry.item = first.then(|| (self.visit.consume)(WalkedFile { class, handle, head }));
         self.out.entries.push(entry);
     }
 }

@@ -1,7 +1,7 @@
 //! The result of a walk: names of relevant files, unreadable paths, and counts. `walk` and its
 //! lister fill it; `audit` and `facts::collect` read it.
 
-use super::kind::{Kind, Special, Stat};
+use super::kind::{EntryType, Special, Stat};
 use crate::id::FastSet;
 use crate::sniff::Class;
 use foldhash::fast::FixedState;
@@ -85,9 +85,9 @@ pub struct UnreadablePath {
     pub reason: String,
 }
 
-/// Numbers of entries by kind; [`Totals::entries`] returns their sum.
+/// Numbers of entries by kind; [`WalkTotals::entries`] returns their sum.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
-pub struct Totals {
+pub struct WalkTotals {
     /// ELF files.
     pub elf: usize,
     /// Static archives.
@@ -106,7 +106,7 @@ pub struct Totals {
     pub skipped: BTreeMap<String, usize>,
 }
 
-impl Totals {
+impl WalkTotals {
     /// Number of all entries.
     pub fn entries(&self) -> usize {
         let read = self.elf + self.archives + self.other + self.partial;
@@ -150,11 +150,11 @@ impl Totals {
 
 /// One given path, and its entry.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct GivenPath {
     /// The path as typed.
     pub path: PathBuf,
     /// Its kind, links followed.
-    pub kind: Result<Kind, Errno>,
+    pub kind: Result<EntryType, Errno>,
     /// True if the path itself is a symbolic link.
     pub is_link: bool,
 }
@@ -162,13 +162,13 @@ pub struct Given {
 /// The result of a walk. Its lists are sorted by path, except `given` and `met`.
 pub struct Walked<T> {
     /// The given paths, in their order.
-    pub given: Vec<Given>,
+    pub given: Vec<GivenPath>,
     /// Names of files of all enabled classes, except text classes.
     pub entries: Vec<WalkedName<T>>,
     /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,
     /// Counts by kind.
-    pub totals: Totals,
+    pub totals: WalkTotals,
     /// Files of enabled text classes.
     pub texts: Vec<WalkedText>,
     /// Names of files and links, of any class, that the plan selects.
@@ -187,7 +187,7 @@ impl<T> Default for Walked<T> {
             given: Vec::new(),
             entries: Vec::new(),
             problems: Vec::new(),
-            totals: Totals::default(),
+            totals: WalkTotals::default(),
             texts: Vec::new(),
             named: Vec::new(),
             linked: Vec::new(),

@@ -2,7 +2,7 @@
 //! themselves.
 
 use super::contract::{Opened, Tree};
-use super::kind::{Kind, Node, Stat};
+use super::kind::{DirEntryKind, EntryType, Stat};
 use crate::id::FastSet;
 use crate::package::PackageId;
 use rustix::io::Errno;
@@ -43,12 +43,12 @@ impl<T: Tree> Tree for WithoutTree<T> {
         self.tree.open(path)
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
         self.check(path)?;
         self.tree.look(path)
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
         if self.lacks(path) { Err(Errno::NOENT) } else { self.tree.node(path) }
     }
 
@@ -61,7 +61,7 @@ impl<T: Tree> Tree for WithoutTree<T> {
         if self.lacks(path) || self.lacks(&real) { Err(Errno::NOENT) } else { Ok(real) }
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
         self.check(path)?;
         self.tree.list(path, &mut |name, node| {
             if !self.lacks(&path.join(name)) {

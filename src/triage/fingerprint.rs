@@ -23,9 +23,9 @@ pub(super) const DIGITS: usize = 32;
 /// soname of its file. Different findings may share one.
 pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     // Findings about one file share the part for the file.
-    let mut places: FastMap<usize, Place> = FastMap::default();
+    let mut places: FastMap<usize, FingerprintFile> = FastMap::default();
     for finding in findings {
-        let place = || Place::new(finding, sonames);
+        let place = || FingerprintFile::new(finding, sonames);
         places.entry(Arc::as_ptr(&finding.file).addr()).or_insert_with(place);
     }
     let place = |finding: &Finding| &places[&Arc::as_ptr(&finding.file).addr()];
@@ -34,7 +34,7 @@ pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
 
 /// The fingerprint of one finding about a file whose soname is not known.
 pub fn fingerprint_of(finding: &Finding) -> String {
-    Place::new(finding, &Sonames::default()).fingerprint(finding)
+    FingerprintFile::new(finding, &Sonames::default()).fingerprint(finding)
 }
 
 /// The digits for a package name, which is empty for a prefix that is not a package.
@@ -97,7 +97,7 @@ fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// The parts of a fingerprint that all findings about one file share: package name and path.
-struct Place {
+struct FingerprintFile {
     package: String,
     hasher: Sha256,
 }
@@ -108,7 +108,7 @@ fn part(hasher: &mut Sha256, name: &str, value: &[u8]) {
     hasher.update(value);
 }
 
-impl Place {
+impl FingerprintFile {
     fn new(finding: &Finding, sonames: &Sonames) -> Self {
         let name = package_name(finding.file.prefix.as_deref());
         let path = sonames.stable(&finding.full_path(), &finding.file.path);

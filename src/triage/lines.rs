@@ -2,7 +2,7 @@
 //! at most n findings. Findings that no policy waives or allows come first; among equals, those
 //! with exactly the path of a line.
 
-use super::By;
+use super::AppliedWaiver;
 use super::baseline::{Baseline, BaselineLine};
 use crate::finding::Finding;
 use crate::id::FastMap;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 /// A finding that may take a baseline line.
-pub(super) struct Asker<'a> {
+pub(super) struct LineRequest<'a> {
     pub(super) finding: &'a Finding,
     pub(super) fingerprint: &'a str,
     /// True if no policy waives or allows the finding. Such findings get lines first.
@@ -31,7 +31,10 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// Assigns the lines of `baseline` to findings. Also returns, for each finding, the index of
     /// its line.
-    pub(super) fn give(baseline: &'a Baseline, askers: &[Asker<'_>]) -> (Self, Vec<Option<usize>>) {
+    pub(super) fn give(
+        baseline: &'a Baseline,
+        askers: &[LineRequest<'_>],
+    ) -> (Self, Vec<Option<usize>>) {
         let mut of_path: FastMap<(&str, &str, &[u8]), Queue> = FastMap::default();
         let mut of_any: FastMap<(&str, &str), Queue> = FastMap::default();
         for (at, entry) in baseline.entries.iter().enumerate() {
@@ -65,10 +68,10 @@ impl<'a> Lines<'a> {
     }
 
     /// The waiver of a finding whose line has index `at`.
-    pub(super) fn by(&self, at: usize) -> By {
+    pub(super) fn by(&self, at: usize) -> AppliedWaiver {
         let entry = &self.baseline.entries[at];
         let origin = Origin { source: Arc::clone(&self.baseline.name), line: entry.line };
-        By { baseline: true, reason: entry.reason.clone(), origin, expires: None }
+        AppliedWaiver { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
     /// Lines without a finding: the indices of stale lines, and the number of all others. `most`

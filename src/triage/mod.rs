@@ -12,7 +12,7 @@ mod waivers;
 pub use baseline::{Baseline, BaselineLine, Broken};
 pub use fingerprint::{Sonames, digest, fingerprint_of};
 pub use rewrite::{Rewrite, rewrite};
-pub use scope::Scope;
+pub use scope::RunScope;
 
 use crate::catalogue::{Level, RuleId};
 use crate::finding::{EvidenceKind, Finding, Findings};
@@ -20,7 +20,7 @@ use crate::id::FastMap;
 use crate::plan::Plan;
 use crate::policy::{Day, Origin, Waiver};
 use crate::rules::{self, Rule};
-use lines::{Asker, Lines};
+use lines::{LineRequest, Lines};
 use rayon::prelude::*;
 use scope::ScopeNames;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct Triaged {
 
 /// The waiver of a finding.
 #[derive(Debug)]
-pub struct By {
+pub struct AppliedWaiver {
     /// True for a line of a baseline, false for an entry of a policy.
     pub baseline: bool,
     /// The reason; a line of a baseline may have none.
@@ -59,7 +59,7 @@ pub struct Waived {
     /// The finding.
     pub judged: Triaged,
     /// The waiver.
-    pub by: Arc<By>,
+    pub by: Arc<AppliedWaiver>,
 }
 
 /// The findings of a run after triage.
@@ -82,7 +82,7 @@ pub struct Triage {
 
 /// A baseline, and its purpose.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct BaselineUse<'a> {
     /// The baseline.
     pub baseline: &'a Baseline,
     /// True if it waives findings, false if it is only rewritten.
@@ -95,9 +95,9 @@ pub struct TriageInput<'a> {
     /// Levels and waivers, and the date against which waivers expire.
     pub plan: &'a Plan,
     /// The baseline.
-    pub known: Option<Known<'a>>,
+    pub known: Option<BaselineUse<'a>>,
     /// The files and rules that the run covered.
-    pub scope: &'a Scope<'a>,
+    pub scope: &'a RunScope<'a>,
     /// Sonames of the files with findings.
     pub sonames: &'a Sonames,
 }
@@ -132,13 +132,13 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
         let asked = findings.iter().zip(&prints).zip(waivers);
         let asker = asked.map(|((finding, fingerprint), waiver)| {
             let is_allowed = ranks[&finding.rule].1 == Level::Allow;
-            Asker { finding, fingerprint, needs_line: waiver.is_none() && !is_allowed }
+            LineRequest { finding, fingerprint, needs_line: waiver.is_none() && !is_allowed }
         });
-        let askers: Vec<Asker<'_>> = asker.collect();
+        let askers: Vec<LineRequest<'_>> = asker.collect();
         Lines::give(known.baseline, &askers)
     });
     let waives = how.known.is_some_and(|known| known.waives);
-    let mut reasons: FastMap<&Origin, Arc<By>> = FastMap::default();
+    let mut reasons: FastMap<&Origin, Arc<AppliedWaiver>> = FastMap::default();
     let mut triage = Triage::default();
     let mut assumed = 0;
     let waived = findings.into_iter().zip(prints).zip(waivers).enumerate();
@@ -188,7 +188,7 @@ pub struct Stale {
     pub gone: bool,
 }
 
-impl From<&Waiver> for By {
+impl From<&Waiver> for AppliedWaiver {
     fn from(waiver: &Waiver) -> Self {
         Self {
             baseline: false,

@@ -2,7 +2,7 @@
 //! order. New lines are added only on request, and the run always lists them.
 
 use super::baseline::{Baseline, BaselineLine, line};
-use super::lines::{Asker, Lines};
+use super::lines::{LineRequest, Lines};
 use super::{Triage, Triaged};
 use crate::id::FastSet;
 use crate::order::Arrange as _;
@@ -62,10 +62,10 @@ fn without_line<'a>(
     let waives = triage.waived.iter().any(|waived| waived.by.baseline);
     let waived = triage.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
     let all = triage.findings.iter().map(|judged| (judged, !waives)).chain(waived);
-    let (all, askers): (Vec<&Triaged>, Vec<Asker<'_>>) = all
+    let (all, askers): (Vec<&Triaged>, Vec<LineRequest<'_>>) = all
         .map(|(judged, needs_line)| {
             let (finding, fingerprint) = (&*judged.finding, &*judged.fingerprint);
-            (judged, Asker { finding, fingerprint, needs_line })
+            (judged, LineRequest { finding, fingerprint, needs_line })
         })
         .unzip();
     let taken = match known {

@@ -28,7 +28,7 @@ type Below = (String, Vec<u8>);
 
 /// The files and rules that a run covered.
 #[derive(Default)]
-pub struct Scope<'a> {
+pub struct RunScope<'a> {
     /// The corpus of the run.
     corpus: Option<&'a Corpus>,
     /// Each name of each audited file, with its files. Several versions of a package share names.
@@ -102,13 +102,13 @@ fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
 
 /// The names of a scope's files, sorted on first use to match waivers quickly.
 pub(super) struct ScopeNames<'s> {
-    scope: &'s Scope<'s>,
+    scope: &'s RunScope<'s>,
     /// Names of audited files, then names of dependencies.
     sorted: OnceLock<[Values<'s>; 2]>,
 }
 
 impl<'s> ScopeNames<'s> {
-    pub(super) fn of(scope: &'s Scope<'s>) -> Self {
+    pub(super) fn of(scope: &'s RunScope<'s>) -> Self {
         Self { scope, sorted: OnceLock::new() }
     }
 
@@ -140,7 +140,7 @@ fn checks_loaded(rule: &str) -> bool {
     rules::find(rule).is_some_and(|rule| rule.checked_files == CheckedFiles::Loaded)
 }
 
-impl<'a> Scope<'a> {
+impl<'a> RunScope<'a> {
     /// The scope of `audit`.
     pub fn of(audit: &'a Audit, sonames: &Sonames, plan: &Plan) -> Self {
         let prefixes = &audit.prefixes;

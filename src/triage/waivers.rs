@@ -148,9 +148,9 @@ fn is_of_waivers(waiver: &Waiver) -> bool {
 }
 
 /// A selector of waivers, and the value of a finding that it must match.
-type Key = (fn(&Waiver) -> &Option<Pattern>, fn(&Finding) -> Option<&[u8]>);
+type WaiverKey = (fn(&Waiver) -> &Option<Pattern>, fn(&Finding) -> Option<&[u8]>);
 
-const KEYS: [Key; 7] = [
+const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.path, |finding| Some(finding.file.path.as_os_str().as_bytes())),
     (|waiver| &waiver.symbol, |finding| finding.symbol.as_deref()),
     (|waiver| &waiver.version, |finding| finding.version.as_deref()),
@@ -170,7 +170,7 @@ pub fn is_waived(policy: &Policy, today: Day, finding: &Finding) -> bool {
 /// True if `waiver`, which has the finding's rule, matches the finding. A selector never matches an
 /// absent key.
 fn matches(waiver: &Waiver, finding: &Finding) -> bool {
-    let fits = |(selector, value): &Key| match (selector(waiver), value(finding)) {
+    let fits = |(selector, value): &WaiverKey| match (selector(waiver), value(finding)) {
         (None, _) => true,
         (Some(pattern), Some(value)) => pattern.matches(value),
         (Some(_), None) => false,

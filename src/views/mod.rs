@@ -12,7 +12,7 @@ pub mod why;
 
 use crate::audit::Audit;
 use crate::plan::Plan;
-use crate::report::{Named, Report, Style};
+use crate::report::{NamedFormat, Report, Style};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,14 +28,14 @@ pub struct Subject<'a> {
 }
 
 /// One format of a view.
-pub struct Output<T> {
+pub struct ViewOutput<T> {
     /// Its name on the command line.
     pub name: &'static str,
     /// Writes the view.
     pub render: fn(&Subject<'_>, &T, Style, &mut dyn Write) -> io::Result<()>,
 }
 
-impl<T> Named for Output<T> {
+impl<T> NamedFormat for ViewOutput<T> {
     fn name(&self) -> &'static str {
         self.name
     }

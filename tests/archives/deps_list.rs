@@ -5,7 +5,7 @@
 use crate::support;
 use crate::support::random;
 
-use linkaudit::format::deps_list::{Change, DepsList, ListError, bare_name, can_list};
+use linkaudit::format::deps_list::{DepsList, ListError, SetChange, bare_name, can_list};
 use random::Random;
 use std::collections::BTreeSet;
 use support::Lab;
@@ -18,7 +18,7 @@ fn parse(text: &str) -> Result<DepsList, ListError> {
 fn changed(text: &str, add: &[&str], drop: &[&str]) -> String {
     let list = parse(text).expect("a list");
     let set = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect();
-    let change = Change { add: set(add), drop: set(drop), ..Change::default() };
+    let change = SetChange { add: set(add), drop: set(drop), ..SetChange::default() };
     String::from_utf8(list.regenerated(&[(0, change)])).expect("text")
 }
 
@@ -213,7 +213,7 @@ fn cmake_reads_the_same() {
         assert_eq!(ours(&list), before, "{text}");
         assert_eq!(list.regenerated(&[]), text.as_bytes());
         // Every name added is in its set then, every name dropped is not, and nothing else changes.
-        let (at, mut change) = (random.below(2), Change::default());
+        let (at, mut change) = (random.below(2), SetChange::default());
         for _ in 0..random.below(4) {
             change.add.insert(format!("LLVM{}", random.below(60)).into_bytes());
         }
@@ -273,7 +273,8 @@ fn mutants() {
         let Ok(list) = DepsList::parse(text.clone()) else { continue };
         assert_eq!(list.regenerated(&[]), text);
         let Some(at) = list.sets().iter().position(|set| set.trouble.is_none()) else { continue };
-        let change = Change { add: [b"NEW1".to_vec(), b"a0".to_vec()].into(), ..Change::default() };
+        let change =
+            SetChange { add: [b"NEW1".to_vec(), b"a0".to_vec()].into(), ..SetChange::default() };
         let new = list.regenerated(&[(at, change)]);
         let shown = String::from_utf8_lossy(&new);
         let again = DepsList::parse(new.clone()).unwrap_or_else(|t| panic!("{t:?}: {shown}"));

@@ -5,7 +5,7 @@
 use super::deps_list_shapes::{added, diff, value};
 use crate::support;
 use crate::support::random::{Random, number};
-use linkaudit::format::deps_list::{Change, DepsList, LinkOrder};
+use linkaudit::format::deps_list::{DepsList, LinkOrder, SetChange};
 use std::collections::BTreeSet;
 use support::Lab;
 
@@ -112,7 +112,7 @@ fn random_lists_keep_all_they_have() {
         let at = sets.max_by_key(|(_, set)| set.known()).expect("a set").0;
         assert_eq!(list.sets()[at].known(), listed.names.len(), "{seed}: {}", listed.text);
         let add = new.iter().map(|name| name.clone().into_bytes()).collect();
-        let text = list.regenerated(&[(at, Change { add, ..Change::default() })]);
+        let text = list.regenerated(&[(at, SetChange { add, ..SetChange::default() })]);
         let text = String::from_utf8(text).expect("text");
         lab.write("old.cmake", &listed.text);
         lab.write("new.cmake", &text);
@@ -151,7 +151,7 @@ fn kin_and_links_decide_in_sets_without_order() {
             referrers.insert(from.as_bytes().to_vec());
         }
         let add = add.iter().map(|name| name.as_bytes().to_vec()).collect();
-        let change = Change { add, order, ..Change::default() };
+        let change = SetChange { add, order, ..SetChange::default() };
         String::from_utf8(list.regenerated(&[(0, change)])).expect("text")
     };
     let cases: &[Case] = &[
@@ -229,7 +229,7 @@ fn damaged_shapes_keep_their_names() {
                     set.entries.iter().map(|entry| entry.name.clone()).collect()
                 };
                 let add = [b"NEW1".to_vec(), b"a0".to_vec()];
-                let change = Change { add: add.clone().into(), ..Change::default() };
+                let change = SetChange { add: add.clone().into(), ..SetChange::default() };
                 let new = list.regenerated(&[(at, change)]);
                 let shown = String::from_utf8_lossy(&new);
                 let again = DepsList::parse(new.clone())

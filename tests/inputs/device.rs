@@ -34,7 +34,7 @@ fn read(bytes: &[u8], depth: Depth) -> DeviceCode {
 /// The targets of all entries, in their order.
 fn targets(code: &DeviceCode) -> Vec<String> {
     let entries = code.containers.iter().flat_map(|container| &container.entries);
-    let targets = entries.filter_map(gpu::Entry::target);
+    let targets = entries.filter_map(gpu::ContainerEntry::target);
     targets.map(|target| String::from_utf8_lossy(target).into_owned()).collect()
 }
 

@@ -100,7 +100,7 @@ fn audit(bases: &[Base], batch: &[Drawn]) -> Tally {
     let lab = tempfile::Builder::new().prefix("mutants-").tempdir_in(scratch());
     let mut lab = lab.expect("a temporary directory");
     let root = lab.path().canonicalize().expect("the directory exists");
-    let scratch = crate::support::scratch::tempdir().expect("a temporary directory");
+    let scratch = support::scratch::tempdir().expect("a temporary directory");
     let controls: Vec<String> = bases.iter().map(|base| format!("base-{}", base.name)).collect();
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(root.join(name), bytes).expect("a mutant");

@@ -156,7 +156,7 @@ fn random_graphs() {
     }
     let wanted = random::number("LINKAUDIT_GRAPHS", 50);
     let first = random::number("LINKAUDIT_SEED", 1);
-    let shared = crate::support::scratch::tempdir().expect("a temporary directory");
+    let shared = support::scratch::tempdir().expect("a temporary directory");
     let tools = build::Tools::new(shared.path());
     if tools.libc32.is_none() {
         support::skip("random_graphs_32_bit", "needs a 32-bit libc and its loader");

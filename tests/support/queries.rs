@@ -14,7 +14,7 @@ use linkaudit::bind::lookup::wanted;
 use linkaudit::bind::query::alike::{is_part_of_libc, is_replaceable};
 use linkaudit::bind::relocation_pass::EXACT_FIRST;
 use linkaudit::bind::symbol_query::reference_version;
-use linkaudit::format::elf::find::Query;
+use linkaudit::format::elf::find::SymbolQuery;
 use linkaudit::format::elf::tables::binds_local;
 use linkaudit::format::elf::{Object, SymbolIndex, hash};
 use linkaudit::id::{Id, ModuleId, RootId};
@@ -265,7 +265,7 @@ impl<'a> Under<'a> {
         }
         let limit = self.closure.module(module).version_limit;
         let version = wanted(object, reference_version(object, symbol), limit);
-        let mut query = Query::new(name, hash::gnu(name), version);
+        let mut query = SymbolQuery::new(name, hash::gnu(name), version);
         query.plt = false;
         query.exact_first = loader.release >= EXACT_FIRST;
         let definer = |(module, _)| {

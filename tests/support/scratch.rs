@@ -1,6 +1,6 @@
 //! The directory in which tests create temporary files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Free memory, in bytes, that the file system of [`SHARED_MEMORY`] must have. The largest tests use
@@ -13,11 +13,11 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// and ext4 searches long for a free inode after many deletions (`recently_deleted` in
 /// `fs/ext4/ialloc.c`).
 pub fn scratch() -> &'static Path {
-    static DIR: OnceLock<&'static Path> = OnceLock::new();
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| match std::env::var_os("TMPDIR") {
-        Some(dir) => Path::new(dir.leak()),
-        None if is_fit(Path::new(SHARED_MEMORY)) => Path::new(SHARED_MEMORY),
-        None => Path::new("/tmp"),
+        Some(dir) => dir.into(),
+        None if is_fit(Path::new(SHARED_MEMORY)) => SHARED_MEMORY.into(),
+        None => "/tmp".into(),
     })
 }
 

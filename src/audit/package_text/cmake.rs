@@ -4,8 +4,8 @@
 use super::memo::Memo;
 use super::{Texts, read};
 use crate::cmake::{
-    self, Answer, Config, Entry, Event, EventKind, Found, GaveUp, Host, Manner, Outcome, Package,
-    Parsed, Scope, Sought, Truth, Wanted, Work,
+    self, CMakeHost, Config, Event, EventKind, FindResult, GaveUp, Manner, Package, PackageOutcome,
+    PackageRequest, PackageScope, Parsed, PathEntry, ScopeAnswer, ScopeLookup, Truth, Work,
 };
 use crate::id::FastMap;
 use crate::order::Arrange as _;
@@ -13,7 +13,7 @@ use crate::package::Prefixes;
 use crate::policy::Policy;
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
-use crate::tree::{Errno, Kind, Tree};
+use crate::tree::{EntryType, Errno, Tree};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -27,9 +27,9 @@ pub struct CMakePackage {
     /// The package's name.
     pub name: Vec<u8>,
     /// The result for a consumer who asks for no component.
-    pub outcome: Outcome,
+    pub outcome: PackageOutcome,
     /// Results for each component that the package says it knows or that a policy requires.
-    pub components: Vec<(Vec<u8>, Outcome)>,
+    pub components: Vec<(Vec<u8>, PackageOutcome)>,
 }
 
 /// Maximum size of a CMake file that is read, in bytes.
@@ -61,7 +61,7 @@ pub(super) fn find(
     dirs: &mut Vec<PathBuf>,
 ) -> (Vec<CMakePackage>, Vec<Undecided>) {
     let judged = texts.judged(Class::CMake, tree, prefixes);
-    let mut files = Files::new(tree, prefixes);
+    let mut files = PackageFiles::new(tree, prefixes);
     for path in texts.all(Class::CMake) {
         if let Some((name, dir)) = searched(path) {
             files.configs.entry(name.to_ascii_lowercase()).or_default().push(path.to_path_buf());
@@ -147,7 +147,7 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
 }
 
 /// The files that the evaluator asks for, and packages that were evaluated.
-struct Files<'a> {
+struct PackageFiles<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,
     /// Configuration files of the walk, by the lower-case name of the package.
@@ -155,7 +155,7 @@ struct Files<'a> {
     /// Prefixes of walked packages.
     roots: Vec<PathBuf>,
     parsed: FastMap<PathBuf, Option<Arc<Parsed>>>,
-    entries: FastMap<PathBuf, Entry>,
+    entries: FastMap<PathBuf, PathEntry>,
     lists: FastMap<PathBuf, Option<Arc<Vec<Vec<u8>>>>>,
     memo: Memo,
     evaluated: usize,
@@ -169,7 +169,7 @@ struct Files<'a> {
     undecided: Vec<Undecided>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> PackageFiles<'a> {
     fn new(tree: &'a dyn Tree, prefixes: &'a Prefixes) -> Self {
         Self {
             tree,
@@ -189,8 +189,8 @@ impl<'a> Files<'a> {
         }
     }
 
-    fn outcome(&mut self, path: &Path, name: &[u8], components: &[Vec<u8>]) -> Outcome {
-        let wanted = Wanted {
+    fn outcome(&mut self, path: &Path, name: &[u8], components: &[Vec<u8>]) -> PackageOutcome {
+        let wanted = PackageRequest {
             name: name.to_vec(),
             version: None,
             components: components.to_vec(),
@@ -205,13 +205,13 @@ impl<'a> Files<'a> {
     /// The spelling of a package's name with the best result (the package is found, with the fewest
     /// defects), and that result. CMake finds `foo-config.cmake` for each spelling of `foo`, and
     /// the requested spelling may select other files: `${CMAKE_FIND_PACKAGE_NAME}-targets.cmake`.
-    fn spelled(&mut self, path: &Path, name: Vec<u8>) -> (Vec<u8>, Outcome) {
-        let rank = |outcome: &Outcome| {
+    fn spelled(&mut self, path: &Path, name: Vec<u8>) -> (Vec<u8>, PackageOutcome) {
+        let rank = |outcome: &PackageOutcome| {
             let found = match outcome.found {
                 Some(Truth::True) => 0,
                 Some(Truth::Unknown) => 1,
                 // A version file may refuse a spelling before the package is read.
-                _ if matches!(outcome.package.found, Found::OtherVersion { .. }) => 3,
+                _ if matches!(outcome.package.found, FindResult::OtherVersion { .. }) => 3,
                 Some(Truth::False) | None => 2,
             };
             (found, outcome.events.len())
@@ -247,10 +247,10 @@ impl<'a> Files<'a> {
     fn evaluated(
         &mut self,
         path: &Path,
-        wanted: &Wanted,
+        wanted: &PackageRequest,
         manner: Manner,
         asked: Option<usize>,
-    ) -> Arc<Outcome> {
+    ) -> Arc<PackageOutcome> {
         let key = (
             path.to_path_buf(),
             wanted.name.clone(),
@@ -270,7 +270,7 @@ impl<'a> Files<'a> {
         let stem = stem.strip_suffix(b".cmake").unwrap_or(stem);
         let version = [&b"-version.cmake"[..], b"Version.cmake"].into_iter().find_map(|end| {
             let file = path.with_file_name(OsStr::from_bytes(&[stem, end].concat()));
-            (self.look(&file) == Entry::File).then_some(file)
+            (self.look(&file) == PathEntry::File).then_some(file)
         });
         let architecture = path.iter().find_map(|part| {
             part.to_str()
@@ -303,7 +303,7 @@ impl<'a> Files<'a> {
     }
 
     /// The result of a `find_package` call in the package that is being evaluated.
-    fn requested(&mut self, wanted: &Wanted, manner: Manner, depth: usize) -> Package {
+    fn requested(&mut self, wanted: &PackageRequest, manner: Manner, depth: usize) -> Package {
         let limit = if self.memo.depth() >= DEEPEST {
             Some("the packages that require it are nested too deeply")
         } else if self.evaluated >= MOST_PACKAGES {
@@ -323,7 +323,7 @@ impl<'a> Files<'a> {
             }
             let outcome = self.evaluated(path, wanted, manner, Some(depth));
             match &outcome.package.found {
-                Found::OtherVersion { .. } => {
+                FindResult::OtherVersion { .. } => {
                     other.get_or_insert_with(|| outcome.package.clone());
                 }
                 _ => return outcome.package.clone(),
@@ -332,7 +332,7 @@ impl<'a> Files<'a> {
         if let Some(other) = other {
             return other;
         }
-        let found = if wanted.is_known { Found::Absent } else { Found::Unknown };
+        let found = if wanted.is_known { FindResult::Absent } else { FindResult::Unknown };
         Package { found, ..Package::default() }
     }
 
@@ -342,7 +342,7 @@ impl<'a> Files<'a> {
     }
 
     /// Configuration files of a package, in the order in which CMake would find them.
-    fn candidates(&mut self, wanted: &Wanted) -> Vec<PathBuf> {
+    fn candidates(&mut self, wanted: &PackageRequest) -> Vec<PathBuf> {
         let mut out = Vec::new();
         let mut dirs: Vec<PathBuf> = Vec::new();
         for hint in &wanted.hints {
@@ -362,7 +362,7 @@ impl<'a> Files<'a> {
         for dir in dirs {
             for name in &names {
                 let path = dir.join(OsStr::from_bytes(name));
-                if self.look(&path) == Entry::File && !out.contains(&path) {
+                if self.look(&path) == PathEntry::File && !out.contains(&path) {
                     out.push(path);
                 }
             }
@@ -419,14 +419,14 @@ impl<'a> Files<'a> {
     }
 }
 
-impl Host for Files<'_> {
-    fn look(&mut self, path: &Path) -> Entry {
+impl CMakeHost for PackageFiles<'_> {
+    fn look(&mut self, path: &Path) -> PathEntry {
         if let Some(known) = self.entries.get(path) {
             return *known;
         }
         let entry = match self.tree.kind(path) {
-            Ok(Kind::File) => Entry::File,
-            Ok(Kind::Directory) => Entry::Directory,
+            Ok(EntryType::File) => PathEntry::File,
+            Ok(EntryType::Directory) => PathEntry::Directory,
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 // Files of other store items, and files that a running system creates, are unknown.
                 let volatile = ["/run", "/var", "/tmp", "/proc", "/sys", "/dev"];
@@ -434,12 +434,12 @@ impl Host for Files<'_> {
                 let stores = ["/nix/store", "/gnu/store"];
                 let is_foreign = stores.iter().any(|store| path.starts_with(store));
                 if !is_own && (is_foreign || volatile.iter().any(|dir| path.starts_with(dir))) {
-                    Entry::Unknown
+                    PathEntry::Unknown
                 } else {
-                    Entry::Absent
+                    PathEntry::Absent
                 }
             }
-            Ok(Kind::Special(_)) | Err(_) => Entry::Unknown,
+            Ok(EntryType::Special(_)) | Err(_) => PathEntry::Unknown,
         };
         self.entries.insert(path.to_path_buf(), entry);
         entry
@@ -472,7 +472,9 @@ impl Host for Files<'_> {
         match self.tree.read_link(path) {
             Ok(_) => Some(true),
             Err(Errno::INVAL) => Some(false),
-            Err(Errno::NOENT | Errno::NOTDIR) if self.look(path) == Entry::Absent => Some(false),
+            Err(Errno::NOENT | Errno::NOTDIR) if self.look(path) == PathEntry::Absent => {
+                Some(false)
+            }
             Err(_) => None,
         }
     }
@@ -483,24 +485,24 @@ impl Host for Files<'_> {
 
     fn package(
         &mut self,
-        wanted: &Wanted,
+        wanted: &PackageRequest,
         manner: Manner,
-        scope: Scope,
+        scope: PackageScope,
         depth: usize,
-    ) -> (Package, Scope) {
+    ) -> (Package, PackageScope) {
         self.memo.keep(scope);
         let package = self.requested(wanted, manner, depth);
         (package, self.memo.take())
     }
 
-    fn enclosing(&self, sought: &Sought) -> Answer {
+    fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer {
         self.memo.enclosing(sought)
     }
 }
 
 impl CMakePackage {
     /// The first missing file in `outcome` that the package includes only for a component.
-    pub fn lost_component<'o>(&self, outcome: &'o Outcome) -> Option<(&'o Event, &'o Path)> {
+    pub fn lost_component<'o>(&self, outcome: &'o PackageOutcome) -> Option<(&'o Event, &'o Path)> {
         outcome.events.iter().find_map(|event| match &event.kind {
             EventKind::Include(path) if !self.outcome.events.contains(event) => {
                 Some((event, path.as_path()))
@@ -512,7 +514,8 @@ impl CMakePackage {
     /// The defects for consumers with and without components. The missing file of a component
     /// (`lost_component`) is not among them.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
-        let lost = |outcome: &Outcome| self.lost_component(outcome).map(|(event, _)| event.clone());
+        let lost =
+            |outcome: &PackageOutcome| self.lost_component(outcome).map(|(event, _)| event.clone());
         let of_components = self.components.iter().flat_map(move |(_, outcome)| {
             let lost = lost(outcome);
             outcome.events.iter().filter(move |event| Some(*event) != lost.as_ref())

@@ -4,7 +4,7 @@
 //! could install it must also be known.
 
 use super::{CMakePackage, PkgConfigFile, Texts, read};
-use crate::cmake::{EventKind, Found};
+use crate::cmake::{EventKind, FindResult};
 use crate::format::header::{self, Include, MOST};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
@@ -12,7 +12,7 @@ use crate::package::{Prefixes, is_store};
 use crate::parallel;
 use crate::sniff::Class;
 use crate::tree::walk::{self, UnreadablePath, WalkedText};
-use crate::tree::{Errno, Kind, Node, Tree, is_answer, without_dots};
+use crate::tree::{DirEntryKind, EntryType, Errno, Tree, is_answer, without_dots};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -86,7 +86,7 @@ pub(super) fn find(
     let mut world = World::new(tree, prefixes, interfaces);
     let mut judged = texts.judged(Class::Header, tree, prefixes);
     judged.retain(|path| world.is_public(path));
-    let index = Index::new(texts);
+    let index = HeaderIndex::new(texts);
     let read = parallel::map_single(&judged, |path| wanting(tree, path, &index));
     let mut out = Vec::new();
     for (file, wanting) in judged.into_iter().zip(read) {
@@ -110,7 +110,7 @@ pub(super) fn find(
 
 /// The includes that every compiler reaches (`header::certain`) and that no file in the index
 /// satisfies.
-fn wanting(tree: &dyn Tree, path: &Path, index: &Index<'_>) -> Result<Vec<Include>, String> {
+fn wanting(tree: &dyn Tree, path: &Path, index: &HeaderIndex<'_>) -> Result<Vec<Include>, String> {
     let text = read(tree, path, MOST)?;
     let may_lack = |name: &[u8]| !index.has(&plain(name));
     if !header::named(&text).any(|(name, _)| may_lack(name)) {
@@ -145,13 +145,13 @@ fn last(path: &[u8]) -> &[u8] {
 
 /// The walked files that may be included, by the ends of their paths. Those below `--lib-path` are
 /// only candidates: a build directory there may have a header that was not installed.
-struct Index<'a> {
+struct HeaderIndex<'a> {
     by_end: FastMap<&'a [u8], Vec<&'a [u8]>>,
     by_name: FastMap<&'a [u8], &'a [u8]>,
     beside: FastMap<&'a [u8], &'a [u8]>,
 }
 
-impl<'a> Index<'a> {
+impl<'a> HeaderIndex<'a> {
     fn new(texts: &'a Texts) -> Self {
         let mut index = Self {
             by_end: FastMap::default(),
@@ -210,7 +210,7 @@ struct World<'a> {
 impl<'a> World<'a> {
     fn new(tree: &'a dyn Tree, prefixes: &'a Prefixes, interfaces: &'a Interfaces<'a>) -> Self {
         let sees_usr = prefixes.dirs().iter().any(|dir| Path::new("/usr").starts_with(dir));
-        let can_compile = tree.kind(Path::new("/usr/include/stdio.h")) == Ok(Kind::File);
+        let can_compile = tree.kind(Path::new("/usr/include/stdio.h")) == Ok(EntryType::File);
         Self {
             tree,
             prefixes,
@@ -249,7 +249,7 @@ impl<'a> World<'a> {
         if let Some(known) = self.roots.get(dir) {
             return *known;
         }
-        let is_dir = |name: &str| self.tree.kind(&dir.join(name)) == Ok(Kind::Directory);
+        let is_dir = |name: &str| self.tree.kind(&dir.join(name)) == Ok(EntryType::Directory);
         let is_root = dir.ends_with("usr")
             || dir.parent().is_some_and(is_store)
             || self.prefixes.dirs().iter().any(|given| given == dir)
@@ -272,7 +272,8 @@ impl<'a> World<'a> {
         };
         // A directory beside the header is the package's own.
         let beside = dir.join(OsStr::from_bytes(above));
-        let is_own = include.quoted && has_dir && self.tree.kind(&beside) == Ok(Kind::Directory);
+        let is_own =
+            include.quoted && has_dir && self.tree.kind(&beside) == Ok(EntryType::Directory);
         let whole = self.is_whole_system && file.starts_with("/usr");
         let is_likely = is_own || self.is_closed(file) && self.resembles(file, include, whole);
         is_likely && !self.is_found(dir, name)
@@ -304,7 +305,7 @@ impl<'a> World<'a> {
             return !SHARED.iter().any(|shared| first == *shared)
                 && dirs.any(|dir| {
                     dir.parent().is_some()
-                        && self.tree.kind(&dir.join(first)) == Ok(Kind::Directory)
+                        && self.tree.kind(&dir.join(first)) == Ok(EntryType::Directory)
                 });
         }
         let of = |path: Option<&'_ OsStr>| path.map(OsStr::as_bytes).unwrap_or_default().to_vec();
@@ -327,7 +328,7 @@ impl<'a> World<'a> {
     fn is_adapter(&self, file: &Path, name: &[u8]) -> bool {
         let Some(at) = memchr::memrchr(b'/', name) else { return false };
         let above = Path::new(OsStr::from_bytes(&name[..at]));
-        let is_dir = |dir: &Path| self.tree.kind(&dir.join(above)) == Ok(Kind::Directory);
+        let is_dir = |dir: &Path| self.tree.kind(&dir.join(above)) == Ok(EntryType::Directory);
         file.iter().any(|part| part == "external") && !file.ancestors().skip(1).any(is_dir)
     }
 
@@ -403,7 +404,7 @@ impl<'a> World<'a> {
     fn inside(&mut self, dir: &Path) -> Vec<PathBuf> {
         let mut out = Vec::new();
         let listed = self.tree.list(dir, &mut |name, node| {
-            if matches!(node, Node::Kind(Kind::Directory) | Node::Link) {
+            if matches!(node, DirEntryKind::Kind(EntryType::Directory) | DirEntryKind::Link) {
                 out.push(dir.join(name));
             }
         });
@@ -422,10 +423,9 @@ fn is_met(package: &CMakePackage) -> bool {
     let outcomes =
         [&package.outcome].into_iter().chain(package.components.iter().map(|(_, one)| one));
     outcomes.into_iter().all(|outcome| {
-        let is_absent = outcome
-            .events
-            .iter()
-            .any(|event| matches!(&event.kind, EventKind::Dependency { found: Found::Absent, .. }));
+        let is_absent = outcome.events.iter().any(|event| {
+            matches!(&event.kind, EventKind::Dependency { found: FindResult::Absent, .. })
+        });
         outcome.gave_up.is_none() && !is_absent
     })
 }

@@ -1,7 +1,7 @@
 //! Results of evaluated packages. A result also holds for a later equal request if the packages
 //! that enclose that request answer each question of the evaluation in the same way.
 
-use crate::cmake::{Answer, Manner, Outcome, Scope, Sought};
+use crate::cmake::{Manner, PackageOutcome, PackageScope, ScopeAnswer, ScopeLookup};
 use crate::id::FastMap;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ const MOST_RESULTS: usize = 8;
 /// A request: configuration file, name of the package, components, version, options, and true if a
 /// consumer made it, false if another package did. The name counts because the file sets variables
 /// that begin with the requested spelling.
-pub(super) type Key = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, Manner, bool);
+pub(super) type RequestKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, Manner, bool);
 
 /// The answers that an evaluation got from the packages that enclose it.
 #[derive(Default)]
-struct Seen {
-    answers: FastMap<Sought, Answer>,
+struct SeenAnswers {
+    answers: FastMap<ScopeLookup, ScopeAnswer>,
     /// Configuration files that it requested, each with true if that package was being evaluated.
     requested: FastMap<PathBuf, bool>,
     /// True if there are too many answers to keep.
     is_full: bool,
 }
 
-impl Seen {
+impl SeenAnswers {
     fn len(&self) -> usize {
         self.answers.len() + self.requested.len()
     }
 
-    fn add(&mut self, sought: &Sought, answer: &Answer) {
+    fn add(&mut self, sought: &ScopeLookup, answer: &ScopeAnswer) {
         if self.is_full || self.answers.contains_key(sought) {
             return;
         }
@@ -44,16 +44,16 @@ impl Seen {
 }
 
 /// A package that is being evaluated.
-struct Open {
+struct OpenPackage {
     path: PathBuf,
     /// Its scope, while another package is evaluated for it.
-    scope: Option<Scope>,
-    seen: RefCell<Seen>,
+    scope: Option<PackageScope>,
+    seen: RefCell<SeenAnswers>,
 }
 
-impl Open {
+impl OpenPackage {
     /// Adds the answers that an evaluation for this package got from outside of this package.
-    fn take(&self, seen: &Seen) {
+    fn take(&self, seen: &SeenAnswers) {
         let mut own = self.seen.borrow_mut();
         own.is_full |= seen.is_full;
         let answered = |sought| self.scope.as_ref().is_some_and(|s| s.answer(sought).is_some());
@@ -69,8 +69,8 @@ impl Open {
 /// Results, and the packages that are being evaluated.
 #[derive(Default)]
 pub(super) struct Memo {
-    known: FastMap<Key, Vec<(Seen, Arc<Outcome>)>>,
-    open: Vec<Open>,
+    known: FastMap<RequestKey, Vec<(SeenAnswers, Arc<PackageOutcome>)>>,
+    open: Vec<OpenPackage>,
     /// Number of answers in `known`.
     kept: usize,
 }
@@ -78,7 +78,7 @@ pub(super) struct Memo {
 impl Memo {
     /// A known result for the request `key` that also holds if the innermost package makes it, and
     /// the number of answers that were compared.
-    pub(super) fn get(&self, key: &Key) -> (Option<Arc<Outcome>>, usize) {
+    pub(super) fn get(&self, key: &RequestKey) -> (Option<Arc<PackageOutcome>>, usize) {
         let mut compared = 0;
         for (seen, outcome) in self.known.get(key).into_iter().flatten() {
             compared += seen.len();
@@ -106,13 +106,13 @@ impl Memo {
 
     /// Begins the evaluation of a package.
     pub(super) fn begin(&mut self, path: PathBuf) {
-        self.open.push(Open { path, scope: None, seen: RefCell::default() });
+        self.open.push(OpenPackage { path, scope: None, seen: RefCell::default() });
     }
 
     /// Ends the evaluation of a package. The result is kept if `is_whole` is true and no limit is
     /// reached.
-    pub(super) fn end(&mut self, key: Key, outcome: Arc<Outcome>, is_whole: bool) {
-        let Some(Open { seen, .. }) = self.open.pop() else { return };
+    pub(super) fn end(&mut self, key: RequestKey, outcome: Arc<PackageOutcome>, is_whole: bool) {
+        let Some(OpenPackage { seen, .. }) = self.open.pop() else { return };
         let seen = seen.into_inner();
         if let Some(last) = self.open.last() {
             last.take(&seen);
@@ -140,20 +140,20 @@ impl Memo {
     }
 
     /// Keeps the scope of the innermost package while it requests another one.
-    pub(super) fn keep(&mut self, scope: Scope) {
+    pub(super) fn keep(&mut self, scope: PackageScope) {
         if let Some(open) = self.open.last_mut() {
             open.scope = Some(scope);
         }
     }
 
     /// Returns the scope of the innermost package.
-    pub(super) fn take(&mut self) -> Scope {
+    pub(super) fn take(&mut self) -> PackageScope {
         self.open.last_mut().and_then(|open| open.scope.take()).unwrap_or_default()
     }
 
     /// The answer of the packages that enclose the innermost one. Records that the result of the
     /// innermost one depends on this answer.
-    pub(super) fn enclosing(&self, sought: &Sought) -> Answer {
+    pub(super) fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer {
         let answer = self.answer(sought);
         if let Some(last) = self.open.last() {
             last.seen.borrow_mut().add(sought, &answer);
@@ -162,9 +162,9 @@ impl Memo {
     }
 
     /// The answer of the innermost scope that has one; `Absent` if none has.
-    fn answer(&self, sought: &Sought) -> Answer {
+    fn answer(&self, sought: &ScopeLookup) -> ScopeAnswer {
         let scopes = self.open.iter().rev().filter_map(|open| open.scope.as_ref());
         let mut answers = scopes.filter_map(|scope| scope.answer(sought));
-        answers.next().unwrap_or(Answer::Absent)
+        answers.next().unwrap_or(ScopeAnswer::Absent)
     }
 }

@@ -18,8 +18,8 @@ use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::sniff::Class;
-use crate::tree::walk::{Given, UnreadablePath, WalkedText, describe};
-use crate::tree::{Handle, Kind, Opened, Tree};
+use crate::tree::walk::{GivenPath, UnreadablePath, WalkedText, describe};
+use crate::tree::{EntryType, Handle, Opened, Tree};
 use crate::wants::Wants;
 use std::path::{Path, PathBuf};
 
@@ -40,8 +40,8 @@ impl Texts {
     }
 
     /// The given paths that are files.
-    pub(super) fn files(given: &[Given]) -> Vec<PathBuf> {
-        let files = given.iter().filter(|given| given.kind == Ok(Kind::File));
+    pub(super) fn files(given: &[GivenPath]) -> Vec<PathBuf> {
+        let files = given.iter().filter(|given| given.kind == Ok(EntryType::File));
         files.map(|given| given.path.clone()).collect()
     }
 

@@ -9,7 +9,7 @@ use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
-use crate::tree::{Errno, Kind, Tree, without_dots};
+use crate::tree::{EntryType, Errno, Tree, without_dots};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ pub(super) fn find(
     for path in texts.all(Class::PkgConfig) {
         by_name.entry(name_of(path).to_vec()).or_default().push(path.to_path_buf());
     }
-    let mut known = Known {
+    let mut known = PkgConfigCache {
         tree,
         prefixes,
         by_name,
@@ -141,12 +141,12 @@ fn name_of(path: &Path) -> &[u8] {
 }
 
 /// Package files that were read, and kinds of paths, cached.
-struct Known<'a> {
+struct PkgConfigCache<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,
     by_name: FastMap<Vec<u8>, Vec<PathBuf>>,
     files: FastMap<PathBuf, Result<Arc<PkgConfig>, String>>,
-    kinds: FastMap<PathBuf, Result<Kind, Errno>>,
+    kinds: FastMap<PathBuf, Result<EntryType, Errno>>,
     /// Names that walked packages provide besides their own, each with its file. Listed on first
     /// use.
     provided: Option<Vec<(Requirement, PathBuf)>>,
@@ -155,7 +155,7 @@ struct Known<'a> {
 }
 
 /// Directories by which the flags of one file are checked.
-struct Place {
+struct PackageDirs {
     /// The directory that stands for `/`, if the tree around the file was moved.
     base: Option<PathBuf>,
     /// Directories that hold the package: paths below them are its own.
@@ -164,7 +164,7 @@ struct Place {
     triplets: Vec<&'static str>,
 }
 
-impl Place {
+impl PackageDirs {
     /// The paths at which `path` may be: below `base`, if the tree was moved, and `path` itself.
     fn paths(&self, path: &Path) -> Vec<PathBuf> {
         let moved =
@@ -184,8 +184,8 @@ impl Place {
     }
 }
 
-impl Known<'_> {
-    fn kind(&mut self, path: &Path) -> Result<Kind, Errno> {
+impl PkgConfigCache<'_> {
+    fn kind(&mut self, path: &Path) -> Result<EntryType, Errno> {
         if let Some(known) = self.kinds.get(path) {
             return *known;
         }
@@ -198,7 +198,7 @@ impl Known<'_> {
         // An entry that cannot be examined may be a file.
         !matches!(
             self.kind(path),
-            Ok(Kind::Directory | Kind::Special(_)) | Err(Errno::NOENT | Errno::NOTDIR)
+            Ok(EntryType::Directory | EntryType::Special(_)) | Err(Errno::NOENT | Errno::NOTDIR)
         )
     }
 
@@ -217,7 +217,7 @@ impl Known<'_> {
         content
     }
 
-    fn place(&self, path: &Path, content: &PkgConfig) -> Place {
+    fn place(&self, path: &Path, content: &PkgConfig) -> PackageDirs {
         let dir = path.parent().unwrap_or(path);
         let is_there = |name: &&str| dir.components().any(|part| part.as_os_str() == *name);
         let own_triplet: Vec<&str> = TRIPLETS.into_iter().filter(is_there).collect();
@@ -228,7 +228,7 @@ impl Known<'_> {
         let base = moved_base(dir, stated);
         let above = dir.parent().and_then(Path::parent).map(Path::to_path_buf);
         let own = located.prefix.into_iter().chain(stated.map(Path::to_path_buf)).chain(above);
-        Place {
+        PackageDirs {
             base,
             own: own.filter(|own| own.parent().is_some()).collect(),
             is_store,
@@ -259,7 +259,7 @@ impl Known<'_> {
     fn requirement(
         &mut self,
         from: &Path,
-        place: &Place,
+        place: &PackageDirs,
         wanted: &Requirement,
     ) -> Result<Satisfied, Option<(PathBuf, Vec<u8>)>> {
         // Packages that pkgconf itself provides.
@@ -290,7 +290,7 @@ impl Known<'_> {
 
     /// Package files of a name, in the order in which pkg-config would find them. Walked files with
     /// that name come last.
-    fn packages_named(&mut self, from: &Path, place: &Place, name: &[u8]) -> Vec<PathBuf> {
+    fn packages_named(&mut self, from: &Path, place: &PackageDirs, name: &[u8]) -> Vec<PathBuf> {
         let file = [name, b".pc"].concat();
         let file = Path::new(OsStr::from_bytes(&file));
         // A requirement that is a path is not looked up by name.
@@ -407,7 +407,7 @@ impl Known<'_> {
     fn missing(
         &mut self,
         path: &Path,
-        place: &Place,
+        place: &PackageDirs,
         content: &Arc<PkgConfig>,
     ) -> Vec<MissingFlag> {
         let dirs = self.library_dirs(path, content);
@@ -438,7 +438,7 @@ impl Known<'_> {
     /// True if a path does not exist, and belongs to the package or lies in a directory for builds.
     /// In a moved tree, all paths belong to the package. Paths in `VOLATILE` do not, unless the
     /// package itself lies there.
-    fn is_missing_path(&mut self, place: &Place, path: &Path) -> bool {
+    fn is_missing_path(&mut self, place: &PackageDirs, path: &Path) -> bool {
         let is_own = place.own.iter().any(|own| path.starts_with(own)) || place.base.is_some();
         let is_judged = is_build(place, path)
             || is_own
@@ -450,7 +450,7 @@ impl Known<'_> {
         &mut self,
         name: &[u8],
         dirs: &[PathBuf],
-        (place, package): (&Place, &[u8]),
+        (place, package): (&PackageDirs, &[u8]),
     ) -> bool {
         if name.is_empty() || OF_COMPILER.iter().any(|known| known.as_bytes() == name) {
             return false;
@@ -489,11 +489,11 @@ fn moved_base(dir: &Path, stated: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// True if the package itself lies in `dir`.
-fn is_within(place: &Place, dir: &str) -> bool {
+fn is_within(place: &PackageDirs, dir: &str) -> bool {
     place.own.iter().any(|own| own.starts_with(dir))
 }
 
-fn is_build(place: &Place, path: &Path) -> bool {
+fn is_build(place: &PackageDirs, path: &Path) -> bool {
     BUILD.iter().any(|build| path.starts_with(build) && !is_within(place, build))
 }
 

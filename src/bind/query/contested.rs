@@ -10,11 +10,11 @@
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
 use super::decisive::Decisive;
-use super::question::{Key, Question};
+use super::question::{BindingQuestion, QuestionKey};
 use super::round_set::RoundSet;
 use super::together::Together;
-use super::words::{self, Defined, Word, WordSet, grouped, hashed};
-use super::{Definition, DuplicateName, Referrer, Source, is_glibc};
+use super::words::{self, Defined, HashWord, WordSet, grouped, hashed};
+use super::{Definition, DuplicateName, QueryInput, Referrer, is_glibc};
 use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner};
 use crate::bind::relocation_pass::{EXACT_FIRST, RelocationPass};
@@ -32,26 +32,26 @@ use rayon::prelude::*;
 
 /// The number of a contested name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Name(u32);
+struct ContestedName(u32);
 
 /// The contested names, and the files that define or use them.
 #[derive(Default)]
 pub struct Contested {
     /// By file: the names that it defines, ascending.
-    defined: FastMap<FileId, Vec<Name>>,
+    defined: FastMap<FileId, Vec<ContestedName>>,
     /// By file: the symbols that a relocation may use, with their names.
     used: FastMap<FileId, Vec<Used>>,
     /// By file: the relocations that use these symbols, in the loader's order.
-    relocations: FastMap<FileId, Vec<(Relocation, Name)>>,
+    relocations: FastMap<FileId, Vec<(Relocation, ContestedName)>>,
     /// By file: the names that these relocations use, ascending.
-    referred: FastMap<FileId, Vec<Name>>,
+    referred: FastMap<FileId, Vec<ContestedName>>,
     /// Names with a definition that the first lookup fixes for the process (STB_GNU_UNIQUE).
-    unique: FastSet<Name>,
-    by_word: FastMap<Word, Name>,
+    unique: FastSet<ContestedName>,
+    by_word: FastMap<HashWord, ContestedName>,
     /// By name: its GNU hash without the lowest bit.
     hashes: Vec<u32>,
     /// By file: names of its versions. Linkers make symbols for them, which are not definitions.
-    versions: FastMap<FileId, Vec<Name>>,
+    versions: FastMap<FileId, Vec<ContestedName>>,
 }
 
 /// Sets of names that a worker reuses for each entry point.
@@ -65,16 +65,16 @@ pub(super) struct Marks {
 #[derive(Clone, Copy)]
 struct Used {
     symbol: SymbolIndex,
-    name: Name,
+    name: ContestedName,
 }
 
 /// The contested words in the hash table of one library.
 #[derive(Default)]
 struct InTable<'a> {
     /// Definitions, each with its word and its GNU hash without the lowest bit.
-    defined: Vec<(Word, u32, Symbol<'a>)>,
+    defined: Vec<(HashWord, u32, Symbol<'a>)>,
     /// Words of the symbols that a linker made for versions.
-    named_after_version: Vec<Word>,
+    named_after_version: Vec<HashWord>,
 }
 
 /// The definitions of `shared` in the hash table of a library. `filter` holds the same words.
@@ -82,7 +82,7 @@ fn shared_definitions<'a>(
     view: View<'a>,
     file: FileId,
     filter: &WordSet,
-    shared: &FastSet<Word>,
+    shared: &FastSet<HashWord>,
 ) -> InTable<'a> {
     let mut out = InTable::default();
     let Some(object) = view.object(file) else { return out };
@@ -107,7 +107,7 @@ fn shared_definitions<'a>(
 impl Contested {
     /// Finds the names under the entry points that glibc's loader starts, or returns missing tables
     /// as needs.
-    pub fn find(source: Source<'_>) -> Result<Self, Vec<Need>> {
+    pub fn find(source: QueryInput<'_>) -> Result<Self, Vec<Need>> {
         let roots: Vec<&Closure> =
             source.closures.roots.iter().filter(|closure| is_glibc(source, closure)).collect();
         let libraries = libraries(source.view, &roots);
@@ -129,7 +129,7 @@ impl Contested {
         &mut self,
         view: View<'_>,
         libraries: &[FileId],
-        shared: &FastSet<Word>,
+        shared: &FastSet<HashWord>,
     ) -> Vec<Vec<FileId>> {
         let filter = WordSet::new(shared.len());
         shared.iter().for_each(|word| {
@@ -146,7 +146,7 @@ impl Contested {
         // A stable sort: the definitions of a name stay in the order of the libraries.
         all.par_sort_by_key(|(word, ..)| *word);
         let mut definers = Vec::new();
-        let mut defined: FastMap<FileId, Vec<Name>> = FastMap::default();
+        let mut defined: FastMap<FileId, Vec<ContestedName>> = FastMap::default();
         for list in all.chunk_by(|a, b| a.0 == b.0) {
             let (word, _, hash, _) = list[0];
             let symbols = || list.iter().map(|(.., symbol)| symbol);
@@ -157,7 +157,7 @@ impl Contested {
             if files.len() < 2 || are_alike(&symbols()) || files.iter().all(is_libc) {
                 continue;
             }
-            let name = Name(number);
+            let name = ContestedName(number);
             self.by_word.insert(word, name);
             if symbols().any(|symbol| elf::SymbolBind(symbol.bind) == elf::STB_GNU_UNIQUE) {
                 self.unique.insert(name);
@@ -203,10 +203,11 @@ impl Contested {
         let Some(object) = view.object(file) else { return used };
         let Some((salt, tables)) = hashed(object) else { return used };
         let is_near = |other: &&FileId| **other == file || together.knows(file, **other);
-        let has_two =
-            |name: &Name| definers[name.0 as usize].iter().filter(is_near).nth(1).is_some();
-        let mut near: FastMap<Name, bool> = FastMap::default();
-        let mut note = |symbol: SymbolIndex, word: Word| {
+        let has_two = |name: &ContestedName| {
+            definers[name.0 as usize].iter().filter(is_near).nth(1).is_some()
+        };
+        let mut near: FastMap<ContestedName, bool> = FastMap::default();
+        let mut note = |symbol: SymbolIndex, word: HashWord| {
             if let Some(name) = self.by_word.get(&word)
                 && *near.entry(*name).or_insert_with(|| has_two(name))
             {
@@ -234,9 +235,9 @@ impl Contested {
             needs.sort_unstable();
             return Err(needs);
         }
-        let mut met: FastSet<Name> = FastSet::default();
+        let mut met: FastSet<ContestedName> = FastSet::default();
         for (file, used) in std::mem::take(&mut self.used) {
-            let names: FastMap<SymbolIndex, Name> =
+            let names: FastMap<SymbolIndex, ContestedName> =
                 used.iter().map(|u| (u.symbol, u.name)).collect();
             let all = view.relocations(file).map_err(|need| vec![need])?;
             let named =
@@ -244,7 +245,7 @@ impl Contested {
             let mut seen: FastSet<Relocation> = FastSet::default();
             let new = all.list.iter().filter_map(named).filter(|(one, _)| seen.insert(*one));
             let taken: Vec<_> = new.collect();
-            let mut names: Vec<Name> = taken.iter().map(|(_, name)| *name).collect();
+            let mut names: Vec<ContestedName> = taken.iter().map(|(_, name)| *name).collect();
             names.arrange();
             names.dedup();
             met.extend(&names);
@@ -260,12 +261,12 @@ impl Contested {
     /// and that a relocation uses.
     pub(super) fn answer(
         &self,
-        source: Source<'_>,
+        source: QueryInput<'_>,
         closure: &Closure,
         bound: &RootBinding,
         marks: &mut Marks,
     ) -> Result<Vec<DuplicateName>, Vec<Need>> {
-        let here: FastSet<Name> = self.here(closure, bound, marks).into_iter().collect();
+        let here: FastSet<ContestedName> = self.here(closure, bound, marks).into_iter().collect();
         if here.is_empty() {
             return Ok(Vec::new());
         }
@@ -290,7 +291,7 @@ impl Contested {
     /// The part of an entry point that decides the answer.
     pub(super) fn decisive(
         &self,
-        source: Source<'_>,
+        source: QueryInput<'_>,
         closure: &Closure,
         bound: &RootBinding,
         marks: &mut Marks,
@@ -299,7 +300,7 @@ impl Contested {
         if here.is_empty() {
             return Ok(Decisive::default());
         }
-        let is_here = |of: &FastMap<FileId, Vec<Name>>, file: FileId| {
+        let is_here = |of: &FastMap<FileId, Vec<ContestedName>>, file: FileId| {
             let names = of.get(&file).into_iter().flatten();
             names.into_iter().any(|name| marks.twice.contains(name.0 as usize))
         };
@@ -343,7 +344,12 @@ impl Contested {
 
     /// The names that two modules in the scope of `closure` define; definitions in [`ROOT`] do not
     /// count. `marks.twice` receives the same names. Empty if the loader stops.
-    fn here(&self, closure: &Closure, bound: &RootBinding, marks: &mut Marks) -> Vec<Name> {
+    fn here(
+        &self,
+        closure: &Closure,
+        bound: &RootBinding,
+        marks: &mut Marks,
+    ) -> Vec<ContestedName> {
         if bound.checked.stop.is_some() || bound.abort.is_some() || closure.fatal().is_some() {
             return Vec::new();
         }
@@ -351,7 +357,7 @@ impl Contested {
         marks.twice.start(self.hashes.len());
         let files = closure.in_scope().filter(|(module, _)| *module != ROOT);
         let names = files.filter_map(|(_, file)| self.defined.get(&file)).flatten();
-        let again = |name: &&Name| {
+        let again = |name: &&ContestedName| {
             let at = name.0 as usize;
             !marks.once.insert(at) && marks.twice.insert(at)
         };
@@ -359,7 +365,11 @@ impl Contested {
     }
 
     /// By module: the hashes of those names of `here` that its file has in its hash table.
-    fn hashes_of(&self, closure: &Closure, here: &FastSet<Name>) -> FastMap<ModuleId, Vec<u32>> {
+    fn hashes_of(
+        &self,
+        closure: &Closure,
+        here: &FastSet<ContestedName>,
+    ) -> FastMap<ModuleId, Vec<u32>> {
         let mut out = FastMap::default();
         for (module, file) in closure.in_scope() {
             let names = [&self.defined, &self.versions].map(|of| of.get(&file));
@@ -375,7 +385,12 @@ impl Contested {
     }
 
     /// The relocations of a module that use the names of `here`.
-    fn part(&self, closure: &Closure, module: ModuleId, here: &FastSet<Name>) -> Relocations {
+    fn part(
+        &self,
+        closure: &Closure,
+        module: ModuleId,
+        here: &FastSet<ContestedName>,
+    ) -> Relocations {
         let file = closure.module(module).file;
         let all = file.and_then(|file| self.relocations.get(&file)).map_or(&[][..], |list| list);
         let used = all.iter().filter(|(_, name)| here.contains(name));
@@ -385,11 +400,11 @@ impl Contested {
     /// The unique definitions among `here` that the plugin's host program has bound already.
     fn unique_of_host(
         &self,
-        source: Source<'_>,
+        source: QueryInput<'_>,
         closure: &Closure,
-        here: &FastSet<Name>,
+        here: &FastSet<ContestedName>,
     ) -> Result<Unique, Vec<Need>> {
-        let unique: FastSet<Name> = here.intersection(&self.unique).copied().collect();
+        let unique: FastSet<ContestedName> = here.intersection(&self.unique).copied().collect();
         let Some(host) = closure.host().filter(|_| !unique.is_empty()) else {
             return Ok(Unique::default());
         };
@@ -418,7 +433,7 @@ impl Contested {
         &self,
         view: View<'_>,
         program: FileId,
-        here: &FastSet<Name>,
+        here: &FastSet<ContestedName>,
     ) -> Result<Relocations, Vec<Need>> {
         let all = view.relocations(program).map_err(|need| vec![need])?;
         let Some(object) = view.object(program) else { return Ok(Relocations::default()) };
@@ -449,7 +464,7 @@ fn libraries(view: View<'_>, roots: &[&Closure]) -> Vec<FileId> {
 }
 
 /// The words in the hash tables of two files that share a scope.
-fn words_of_two(view: View<'_>, libraries: &[FileId], together: &Together) -> FastSet<Word> {
+fn words_of_two(view: View<'_>, libraries: &[FileId], together: &Together) -> FastSet<HashWord> {
     let (_, twice) = words::twice(view, libraries);
     let in_file = |file: &FileId| {
         let mut out: Vec<Defined> = Vec::new();
@@ -478,12 +493,12 @@ fn duplicates(
     exact_first: bool,
     bindings: &[Binding],
 ) -> Vec<DuplicateName> {
-    let mut places: FastMap<Key<'_>, Option<usize>> = FastMap::default();
+    let mut places: FastMap<QuestionKey<'_>, Option<usize>> = FastMap::default();
     let mut out: Vec<DuplicateName> = Vec::new();
     for Binding { module, symbol, provider } in bindings.iter().copied() {
         let Some(object) = scope.object(module) else { continue };
         let limit = closure.module(module).version_limit;
-        let question = Question::of(object, symbol, limit);
+        let question = BindingQuestion::of(object, symbol, limit);
         let place = *places.entry(question.key()).or_insert_with(|| {
             let definitions = definitions((closure, scope), &question, exact_first)?;
             out.push(DuplicateName {
@@ -509,7 +524,7 @@ fn duplicates(
 /// The definitions that can satisfy `question`, if two libraries have different ones.
 fn definitions(
     (closure, scope): (&Closure, &Scope<'_>),
-    question: &Question<'_>,
+    question: &BindingQuestion<'_>,
     exact_first: bool,
 ) -> Option<Box<[Definition]>> {
     let query = question.query(exact_first);

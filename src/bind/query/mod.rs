@@ -7,8 +7,8 @@
 //! `together`). [`contested`] answers the first query. For the second, `names` finds the shared
 //! names, and `standalone` starts from the binding of each object in its own closure. Under each
 //! entry point, `scope` repeats the lookup only where another object can change that binding; equal
-//! references are looked up once (`question`). `audit` runs [`Answers::find_duplicates`] and
-//! [`Answers::find_bound`], and reads the missing facts.
+//! references are looked up once (`question`). `audit` runs [`QueryAnswers::find_duplicates`] and
+//! [`QueryAnswers::find_bound`], and reads the missing facts.
 
 pub mod alike;
 pub mod contested;
@@ -37,7 +37,7 @@ use decisive::Decisive;
 use names::VaryingNames;
 use object::elf;
 use rayon::prelude::*;
-use scope::Worker;
+use scope::QueryWorker;
 use standalone::Standalone;
 
 /// The requested queries.
@@ -61,7 +61,7 @@ impl RequestedQueries {
 
 /// The input of the queries.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct QueryInput<'a> {
     /// The facts.
     pub view: View<'a>,
     /// The entry points.
@@ -78,20 +78,20 @@ pub struct Source<'a> {
     pub started: bool,
 }
 
-impl<'a> Source<'a> {
+impl<'a> QueryInput<'a> {
     fn loader(&self, closure: &Closure) -> &'a Loader {
         self.loaders.get(closure.root.loader)
     }
 }
 
 /// True if an entry point is bound by the rules of glibc or of a loader that shares them.
-fn is_glibc(source: Source<'_>, closure: &Closure) -> bool {
+fn is_glibc(source: QueryInput<'_>, closure: &Closure) -> bool {
     source.loader(closure).family == Family::Glibc
 }
 
 /// The answers for all entry points; empty for a query that was not requested.
 #[derive(Debug, Default)]
-pub struct Answers {
+pub struct QueryAnswers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
     /// The parts that decide answers to the first query, and the answers, kept while other entry
     /// points lack facts.
@@ -164,7 +164,7 @@ pub struct BoundLibrary {
     pub provider: ModuleId,
 }
 
-impl Answers {
+impl QueryAnswers {
     /// The names that two libraries under `root` define differently, by name and version; none if
     /// the loader stops.
     pub fn duplicates(&self, root: RootId) -> &[DuplicateName] {
@@ -180,7 +180,7 @@ impl Answers {
     /// the relocations of `names`.
     pub fn find_duplicates(
         &mut self,
-        source: Source<'_>,
+        source: QueryInput<'_>,
         names: &Contested,
     ) -> Result<(), Vec<Need>> {
         let known = std::mem::take(&mut self.decisive_so_far);
@@ -227,9 +227,9 @@ impl Answers {
     }
 
     /// Answers the second query, or returns the missing facts.
-    pub fn find_bound(&mut self, source: Source<'_>) -> Result<(), Vec<Need>> {
+    pub fn find_bound(&mut self, source: QueryInput<'_>) -> Result<(), Vec<Need>> {
         let shared = share(source)?;
-        let found = each(source, Vec::new(), |root, closure, worker: &mut Worker| {
+        let found = each(source, Vec::new(), |root, closure, worker: &mut QueryWorker| {
             let binding = &source.bindings[root.index()];
             match source.loader(closure).family {
                 Family::Glibc => scope::answer(&shared, closure, binding, worker),
@@ -249,7 +249,7 @@ struct Lacking<T> {
 
 /// Calls `answer` for all entry points without a known answer.
 fn each<T: Send, W: Default>(
-    source: Source<'_>,
+    source: QueryInput<'_>,
     mut known: Vec<Option<T>>,
     answer: impl Fn(RootId, &Closure, &mut W) -> Result<T, Vec<Need>> + Sync,
 ) -> Result<Vec<T>, Lacking<T>> {
@@ -276,31 +276,31 @@ fn each<T: Send, W: Default>(
 }
 
 /// The data that [`scope`] uses for every entry point.
-struct Shared<'a> {
-    source: Source<'a>,
+struct QueryData<'a> {
+    source: QueryInput<'a>,
     names: VaryingNames,
     /// Standalone bindings, by file.
     standalone: Vec<Option<Standalone<'a>>>,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> QueryData<'a> {
     fn standalone(&self, file: FileId) -> Option<&Standalone<'a>> {
         self.standalone.get(file.index())?.as_ref()
     }
 }
 
 /// Binds every object under glibc's loader in its own closure, or returns the missing facts.
-fn share(source: Source<'_>) -> Result<Shared<'_>, Vec<Need>> {
+fn share(source: QueryInput<'_>) -> Result<QueryData<'_>, Vec<Need>> {
     let files = files(source);
     let needs = missing(source.view, &files);
     if !needs.is_empty() {
         return Err(needs);
     }
-    let words = names::Words::count(source.view, &files.libraries, &files.entries);
+    let words = names::WordSets::count(source.view, &files.libraries, &files.entries);
     let mut bound: Vec<Standalone<'_>> = files
         .referring
         .par_iter()
-        .map_init(standalone::Room::default, |room, file| {
+        .map_init(standalone::StandaloneBuffers::default, |room, file| {
             standalone::bind(source, *file, &words, room)
         })
         .collect::<Result<_, _>>()?;
@@ -309,7 +309,7 @@ fn share(source: Source<'_>) -> Result<Shared<'_>, Vec<Need>> {
     let names = VaryingNames::find(source.view, &files.defining(), &glibc, &words);
     bound.par_iter_mut().for_each(|standalone| standalone.settle(&names));
     let standalone = by_file(files.referring, bound);
-    Ok(Shared { source, names, standalone })
+    Ok(QueryData { source, names, standalone })
 }
 
 fn by_file(files: Vec<FileId>, list: Vec<Standalone<'_>>) -> Vec<Option<Standalone<'_>>> {
@@ -323,7 +323,7 @@ fn by_file(files: Vec<FileId>, list: Vec<Standalone<'_>>) -> Vec<Option<Standalo
 }
 
 /// The files that glibc binds under the entry points.
-struct Files {
+struct BoundFiles {
     /// Files that other objects load.
     libraries: Vec<FileId>,
     /// Files that are only entry points.
@@ -332,17 +332,18 @@ struct Files {
     referring: Vec<FileId>,
 }
 
-impl Files {
+impl BoundFiles {
     /// All files in a scope.
     fn defining(&self) -> Vec<FileId> {
         [&self.libraries[..], &self.entries].concat()
     }
 }
 
-fn files(source: Source<'_>) -> Files {
+fn files(source: QueryInput<'_>) -> BoundFiles {
     let (mut started, mut behind, mut relocated) =
         (IdSet::default(), IdSet::default(), IdSet::default());
-    let mut files = Files { libraries: Vec::new(), entries: Vec::new(), referring: Vec::new() };
+    let mut files =
+        BoundFiles { libraries: Vec::new(), entries: Vec::new(), referring: Vec::new() };
     for closure in source.closures.roots.iter().filter(|closure| is_glibc(source, closure)) {
         for (module, file) in closure.in_scope() {
             if source.view.object(file).is_none() {
@@ -363,7 +364,7 @@ fn files(source: Source<'_>) -> Files {
     files
 }
 
-fn missing(view: View<'_>, files: &Files) -> Vec<Need> {
+fn missing(view: View<'_>, files: &BoundFiles) -> Vec<Need> {
     let bare = |file: &&FileId| view.object(**file).is_some_and(|object| object.tables.is_none());
     let defining = files.libraries.iter().chain(&files.entries);
     let tables = defining.filter(bare).map(|file| Need::Tables(*file));

@@ -2,7 +2,7 @@
 //! bound, and no answer is reused between entry points.
 
 use super::alike::{are_alike, is_replaceable};
-use super::{BoundLibrary, Definition, DuplicateName, Referrer, Source};
+use super::{BoundLibrary, Definition, DuplicateName, QueryInput, Referrer};
 use crate::bind::{Binding, musl};
 use crate::facts::Need;
 use crate::format::elf::tables::Symbol;
@@ -13,7 +13,7 @@ use crate::resolve::{Closure, ROOT};
 
 /// The libraries that each object under the entry point of `closure` binds to.
 pub(super) fn bound(
-    source: Source<'_>,
+    source: QueryInput<'_>,
     closure: &Closure,
     release: MuslVersion,
 ) -> Result<Vec<BoundLibrary>, Vec<Need>> {
@@ -31,7 +31,7 @@ pub(super) fn bound(
 
 /// The names that two libraries under the entry point of `closure` define differently.
 pub(super) fn duplicates(
-    source: Source<'_>,
+    source: QueryInput<'_>,
     closure: &Closure,
     release: MuslVersion,
 ) -> Result<Vec<DuplicateName>, Vec<Need>> {

@@ -3,14 +3,14 @@
 //! such a collision costs only time.
 
 use super::together::Together;
-use super::words::{self, Defined, Word, WordSet, grouped, hashed};
+use super::words::{self, Defined, HashWord, WordSet, grouped, hashed};
 use crate::facts::View;
 use crate::id::{FastMap, FileId, Id as _};
 use crate::resolve::Closure;
 use rayon::prelude::*;
 
 /// Sets of hash words, from which [`VaryingNames::find`] selects. They may have false positives.
-pub(super) struct Words {
+pub(super) struct WordSets {
     /// Words that occur more than once.
     twice: WordSet,
     /// Words of `twice` or `open` that some object refers to.
@@ -19,7 +19,7 @@ pub(super) struct Words {
     open: WordSet,
 }
 
-impl Words {
+impl WordSets {
     /// Reads the hash tables. A word of an entry point counts only if a library has it too: no two
     /// entry points share a scope.
     pub(super) fn count(view: View<'_>, libraries: &[FileId], entries: &[FileId]) -> Self {
@@ -39,7 +39,7 @@ impl Words {
     }
 
     /// Records that an object refers to `word`; true if the word may occur more than once.
-    pub(super) fn note_used(&self, word: Word) -> bool {
+    pub(super) fn note_used(&self, word: HashWord) -> bool {
         let is_twice = self.twice.contains(word);
         if is_twice {
             self.used.insert(word);
@@ -48,7 +48,7 @@ impl Words {
     }
 
     /// Records that an object refers to `word` and has no definition in its own closure.
-    pub(super) fn note_open(&self, word: Word) {
+    pub(super) fn note_open(&self, word: HashWord) {
         self.used.insert(word);
         self.open.insert(word);
     }
@@ -56,9 +56,9 @@ impl Words {
 
 /// A word whose references may have another binding than the standalone one under some entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Name(u32);
+pub(super) struct VaryingName(u32);
 
-impl Name {
+impl VaryingName {
     /// Index into tables of [`VaryingNames::len`] entries.
     pub(super) fn index(self) -> usize {
         self.0 as usize
@@ -84,14 +84,14 @@ impl NameSet {
     }
 
     /// Adds `name`; true if it was present.
-    pub(super) fn insert(&mut self, name: Name) -> bool {
+    pub(super) fn insert(&mut self, name: VaryingName) -> bool {
         let (at, bit) = name.place();
         let had = self.bits[at] & bit != 0;
         self.bits[at] |= bit;
         had
     }
 
-    pub(super) fn contains(&self, name: Name) -> bool {
+    pub(super) fn contains(&self, name: VaryingName) -> bool {
         let (at, bit) = name.place();
         self.bits[at] & bit != 0
     }
@@ -110,7 +110,7 @@ impl NameSet {
 
 /// The names in the hash table of one file.
 pub(super) enum InFile {
-    Few(Vec<Name>),
+    Few(Vec<VaryingName>),
     /// So many that the union of two sets is faster than a loop over a list.
     Many(NameSet),
 }
@@ -118,7 +118,7 @@ pub(super) enum InFile {
 /// All words whose binding may vary, and the files whose hash tables contain each.
 #[derive(Default)]
 pub(super) struct VaryingNames {
-    by_word: FastMap<Word, Name>,
+    by_word: FastMap<HashWord, VaryingName>,
     /// The names in each file's hash table, by file.
     defined: Vec<InFile>,
     /// By name: the files with it that other objects load, ascending.
@@ -134,7 +134,7 @@ impl VaryingNames {
         view: View<'_>,
         files: &[FileId],
         roots: &[&Closure],
-        words: &Words,
+        words: &WordSets,
     ) -> Self {
         let in_file = |file: &FileId| {
             let mut out: Vec<Defined> = Vec::new();
@@ -171,12 +171,12 @@ impl VaryingNames {
     ) -> Self {
         let last = files.iter().map(|file| file.index() + 1).max().unwrap_or(0);
         let mut out = Self::default();
-        let mut lists: Vec<Vec<Name>> = vec![Vec::new(); last];
+        let mut lists: Vec<Vec<VaryingName>> = vec![Vec::new(); last];
         for group in groups {
             let Ok(number) = u32::try_from(out.by_word.len()) else { break };
-            out.by_word.insert(group[0].word, Name(number));
+            out.by_word.insert(group[0].word, VaryingName(number));
             for Defined { file, .. } in group {
-                lists[file.index()].push(Name(number));
+                lists[file.index()].push(VaryingName(number));
             }
             let files = || group.iter().map(|defined| defined.file);
             let is_library = |file: &FileId| together.is_library(*file);
@@ -184,7 +184,7 @@ impl VaryingNames {
             out.entries.push(files().filter(|file| !is_library(file)).collect());
         }
         let names = out.by_word.len();
-        let in_file = |list: Vec<Name>| {
+        let in_file = |list: Vec<VaryingName>| {
             if list.len() < names / 64 {
                 return InFile::Few(list);
             }
@@ -204,7 +204,7 @@ impl VaryingNames {
         self.by_word.len()
     }
 
-    pub(super) fn of_word(&self, word: Word) -> Option<Name> {
+    pub(super) fn of_word(&self, word: HashWord) -> Option<VaryingName> {
         self.by_word.get(&word).copied()
     }
 
@@ -218,7 +218,7 @@ impl VaryingNames {
     /// file is in the scope.
     pub(super) fn in_scope(
         &self,
-        name: Name,
+        name: VaryingName,
         (root, files): (Option<FileId>, &[FileId]),
         is_present: impl Fn(FileId) -> bool,
         out: &mut Vec<FileId>,

@@ -1,7 +1,7 @@
 //! The files and names in the scope of one entry point. A thread reuses the tables for the next
 //! entry point.
 
-use super::names::{InFile, Name, NameSet, VaryingNames};
+use super::names::{InFile, NameSet, VaryingName, VaryingNames};
 use crate::id::{FileId, Id as _, ModuleId};
 use crate::resolve::Closure;
 
@@ -73,11 +73,11 @@ impl Present {
         self.place(file).map(|place| self.modules[place])
     }
 
-    pub(super) fn is_seen(&self, name: Option<Name>) -> bool {
+    pub(super) fn is_seen(&self, name: Option<VaryingName>) -> bool {
         name.is_some_and(|name| self.seen.contains(name))
     }
 
-    pub(super) fn is_twice(&self, name: Option<Name>) -> bool {
+    pub(super) fn is_twice(&self, name: Option<VaryingName>) -> bool {
         name.is_some_and(|name| self.twice.contains(name))
     }
 }

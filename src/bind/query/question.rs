@@ -3,22 +3,22 @@
 
 use super::standalone::place;
 use crate::bind::lookup::wanted;
-use crate::format::elf::find::{Query, Wanted};
+use crate::format::elf::find::{SymbolQuery, WantedVersion};
 use crate::format::elf::{Object, SymbolIndex, hash};
 
 /// The part of a reference that decides which definitions can satisfy it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question<'a> {
+pub(super) struct BindingQuestion<'a> {
     pub(super) name: &'a [u8],
     /// GNU hash of the name.
     hash: u32,
-    pub(super) version: Option<Wanted<'a>>,
+    pub(super) version: Option<WantedVersion<'a>>,
 }
 
 /// The name and the version of a question. Questions with equal keys have equal answers.
-pub(super) type Key<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
+pub(super) type QuestionKey<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
 
-impl<'a> Question<'a> {
+impl<'a> BindingQuestion<'a> {
     /// The question of a symbol of `object`. The loader knows the object's versions up to `limit`.
     pub(super) fn of(object: &'a Object, symbol: SymbolIndex, limit: u16) -> Self {
         let (name, hash, version) = if let Ok(at) = place(object, symbol) {
@@ -34,13 +34,13 @@ impl<'a> Question<'a> {
         Self { name, hash, version: wanted(object, version, limit) }
     }
 
-    pub(super) fn key(&self) -> Key<'a> {
+    pub(super) fn key(&self) -> QuestionKey<'a> {
         (self.name, self.version.map(|version| (version.name, version.hidden)))
     }
 
     /// The question as a query to one object. Undefined entries with a value also count as answers.
-    pub(super) fn query(&self, exact_first: bool) -> Query<'a> {
-        let mut query = Query::new(self.name, self.hash, self.version);
+    pub(super) fn query(&self, exact_first: bool) -> SymbolQuery<'a> {
+        let mut query = SymbolQuery::new(self.name, self.hash, self.version);
         query.plt = false;
         query.exact_first = exact_first;
         query

@@ -6,12 +6,12 @@
 //! library is missing), if it stops while it relocates, or if any name may be defined twice. In
 //! these cases every relocation is looked up.
 
-use super::names::Name;
+use super::names::VaryingName;
 use super::present::{Present, Stamped};
-use super::question::{Key, Question};
-use super::standalone::{Alone, Standalone, Varying, knows_all_versions};
+use super::question::{BindingQuestion, QuestionKey};
+use super::standalone::{Standalone, StandaloneBinding, Varying, knows_all_versions};
 use super::words::Salt;
-use super::{BoundLibrary, Shared};
+use super::{BoundLibrary, QueryData};
 use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner, definition};
 use crate::bind::relocation_pass::{EXACT_FIRST, NO_ASSERT, RelocationPass};
@@ -28,14 +28,14 @@ use std::ops::Range;
 
 /// Tables that a thread reuses across entry points.
 #[derive(Default)]
-pub(super) struct Worker {
+pub(super) struct QueryWorker {
     present: Present,
     by_name: Vec<Stamped<usize>>,
 }
 
 /// One entry point and its scope.
 struct Under<'w, 'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a QueryData<'a>,
     closure: &'a Closure,
     present: &'w Present,
     release: GlibcVersion,
@@ -49,22 +49,22 @@ struct Under<'w, 'a> {
 }
 
 /// The results under one entry point, while they are collected.
-struct Bound<'w, 'a> {
+struct ScopeResults<'w, 'a> {
     libraries: Vec<BoundLibrary>,
     /// By provider: the last module that was found to bind to it.
     last: Vec<Option<ModuleId>>,
-    found: Vec<Found<'a>>,
+    found: Vec<AnsweredQuestion<'a>>,
     /// The definitions of all [`Self::found`].
     winners: Vec<Winner>,
     /// By name: index in [`Self::found`] of its last question.
     by_name: &'w mut [Stamped<usize>],
     /// Index in [`Self::found`] by question, used if any name may be defined twice.
-    by_key: FastMap<Key<'a>, usize>,
+    by_key: FastMap<QuestionKey<'a>, usize>,
     /// Scratch space.
     files: Vec<FileId>,
 }
 
-impl<'w> Bound<'w, '_> {
+impl<'w> ScopeResults<'w, '_> {
     fn new(by_name: &'w mut [Stamped<usize>]) -> Self {
         let (libraries, last, files) = (Vec::new(), Vec::new(), Vec::new());
         let (found, winners, by_key) = (Vec::new(), Vec::new(), FastMap::default());
@@ -85,8 +85,8 @@ impl<'w> Bound<'w, '_> {
 }
 
 /// A question that a module asks, and the answers of the scope.
-struct Found<'a> {
-    question: Question<'a>,
+struct AnsweredQuestion<'a> {
+    question: BindingQuestion<'a>,
     /// Index of another question about the same name.
     next: Option<usize>,
     /// In scope order.
@@ -97,22 +97,22 @@ struct Found<'a> {
 
 /// The module whose references are bound, and its object.
 #[derive(Clone, Copy)]
-struct Referring<'a> {
+struct ReferringModule<'a> {
     module: ModuleId,
     object: &'a Object,
 }
 
 /// The libraries that each object binds to under the entry point of `closure`.
 pub(super) fn answer<'a>(
-    shared: &'a Shared<'a>,
+    shared: &'a QueryData<'a>,
     closure: &'a Closure,
     bound: &RootBinding,
-    worker: &mut Worker,
+    worker: &mut QueryWorker,
 ) -> Result<Vec<BoundLibrary>, Vec<Need>> {
     if closure.fatal().is_some() || bound.checked.stop.is_some() {
         return Ok(Vec::new());
     }
-    let Worker { present, by_name } = worker;
+    let QueryWorker { present, by_name } = worker;
     // Trace mode maps the traced object again if a library needs it by a path.
     let any_twice = present.enter(closure, &shared.names) || is_mixed(shared.source.view, present);
     by_name.resize(shared.names.len(), Stamped::default());
@@ -145,7 +145,7 @@ impl<'a> Under<'_, 'a> {
     }
 
     fn answer(&self, by_name: &mut [Stamped<usize>]) -> Result<Vec<BoundLibrary>, Vec<Need>> {
-        let mut bound = Bound::new(by_name);
+        let mut bound = ScopeResults::new(by_name);
         self.bind(&mut bound)?;
         bound.libraries.sort_unstable();
         Ok(bound.libraries)
@@ -193,7 +193,7 @@ impl<'a> Under<'_, 'a> {
     }
 
     /// Finds the libraries that each module binds to.
-    fn bind(&self, bound: &mut Bound<'_, 'a>) -> Result<(), Vec<Need>> {
+    fn bind(&self, bound: &mut ScopeResults<'_, 'a>) -> Result<(), Vec<Need>> {
         let mut unique = self.unique_of_host()?;
         let mut pass: Option<RelocationPass<'_, 'a>> = None;
         let started = self.shared.source.started && starts(self.closure, self.view());
@@ -202,7 +202,7 @@ impl<'a> Under<'_, 'a> {
         for module in modules.chain(started.then_some(LOADER)) {
             let Some(file) = self.closure.module(module).file else { continue };
             let Some(object) = self.view().object(file) else { continue };
-            let referring = Referring { module, object };
+            let referring = ReferringModule { module, object };
             let relocations = match self.standalone(file) {
                 None => self.view().relocations(file).map_err(|need| vec![need])?,
                 Some(standalone) => {
@@ -235,9 +235,9 @@ impl<'a> Under<'_, 'a> {
     /// receives the relocations that need a lookup.
     fn take(
         &self,
-        referring: Referring<'a>,
+        referring: ReferringModule<'a>,
         standalone: &Standalone<'_>,
-        bound: &mut Bound<'_, 'a>,
+        bound: &mut ScopeResults<'_, 'a>,
         again: &mut Vec<Relocation>,
     ) -> Result<(), Vec<Need>> {
         let module = referring.module;
@@ -247,15 +247,15 @@ impl<'a> Under<'_, 'a> {
         for varying in &standalone.varying {
             let look = match varying.alone {
                 _ if self.present.is_twice(varying.name) => !self.ask(referring, varying, bound)?,
-                Alone::Known => false,
-                Alone::Bound(file) => {
+                StandaloneBinding::Known => false,
+                StandaloneBinding::Bound(file) => {
                     if let Some(provider) = self.present.module(file) {
                         bound.add(module, provider);
                     }
                     false
                 }
-                Alone::Open => self.present.is_seen(varying.name),
-                Alone::Unknown => true,
+                StandaloneBinding::Open => self.present.is_seen(varying.name),
+                StandaloneBinding::Unknown => true,
             };
             if look {
                 again.push(varying.relocation);
@@ -268,11 +268,11 @@ impl<'a> Under<'_, 'a> {
     /// false if another rule decides.
     fn ask(
         &self,
-        referring: Referring<'a>,
+        referring: ReferringModule<'a>,
         Varying { relocation, name, .. }: &Varying,
-        bound: &mut Bound<'_, 'a>,
+        bound: &mut ScopeResults<'_, 'a>,
     ) -> Result<bool, Vec<Need>> {
-        let Referring { module, object } = referring;
+        let ReferringModule { module, object } = referring;
         let symbol = relocation.symbol();
         let is_preemptible = object.tables.as_ref().is_some_and(|t| t.is_preemptible(symbol));
         if object.symbolic || !is_preemptible {
@@ -291,15 +291,17 @@ impl<'a> Under<'_, 'a> {
         Ok(true)
     }
 
-    /// Index in [`Bound::found`] of a symbol's question; `name` is the name of the symbol's word.
+    /// Index in [`ScopeResults::found`] of a symbol's question; `name` is the name of the symbol's
+    /// word.
     fn place(
         &self,
-        Referring { module, object }: Referring<'a>,
+        ReferringModule { module, object }: ReferringModule<'a>,
         symbol: SymbolIndex,
-        name: Option<Name>,
-        bound: &mut Bound<'_, 'a>,
+        name: Option<VaryingName>,
+        bound: &mut ScopeResults<'_, 'a>,
     ) -> Result<usize, Vec<Need>> {
-        let question = Question::of(object, symbol, self.closure.module(module).version_limit);
+        let question =
+            BindingQuestion::of(object, symbol, self.closure.module(module).version_limit);
         let Some(name) = name.filter(|_| !self.any_twice) else {
             if let Some(place) = bound.by_key.get(&question.key()) {
                 return Ok(*place);
@@ -328,7 +330,12 @@ impl<'a> Under<'_, 'a> {
     }
 
     /// Asks the files that have the question's word. The loader must know all versions of each.
-    fn by_files(&self, name: Name, question: Question<'a>, bound: &mut Bound<'_, 'a>) -> usize {
+    fn by_files(
+        &self,
+        name: VaryingName,
+        question: BindingQuestion<'a>,
+        bound: &mut ScopeResults<'_, 'a>,
+    ) -> usize {
         let root = self.closure.module(ROOT).file;
         let is_present = |file| self.present.place(file).is_some();
         bound.files.clear();
@@ -347,8 +354,8 @@ impl<'a> Under<'_, 'a> {
     /// Asks all objects of the scope.
     fn by_scope(
         &self,
-        question: Question<'a>,
-        bound: &mut Bound<'_, 'a>,
+        question: BindingQuestion<'a>,
+        bound: &mut ScopeResults<'_, 'a>,
     ) -> Result<usize, Vec<Need>> {
         let start = bound.winners.len();
         let query = question.query(self.release >= EXACT_FIRST);
@@ -357,7 +364,12 @@ impl<'a> Under<'_, 'a> {
     }
 
     /// Adds a question with the answers from `start` on.
-    fn push(&self, question: Question<'a>, start: usize, bound: &mut Bound<'_, 'a>) -> usize {
+    fn push(
+        &self,
+        question: BindingQuestion<'a>,
+        start: usize,
+        bound: &mut ScopeResults<'_, 'a>,
+    ) -> usize {
         let decides_alone = |Winner { candidate, .. }: &Winner| {
             !candidate.undefined
                 && elf::SymbolBind(candidate.bind) != elf::STB_GNU_UNIQUE
@@ -365,7 +377,7 @@ impl<'a> Under<'_, 'a> {
         };
         let first_wins = bound.winners[start..].iter().all(decides_alone);
         let winners = start..bound.winners.len();
-        bound.found.push(Found { question, next: None, winners, first_wins });
+        bound.found.push(AnsweredQuestion { question, next: None, winners, first_wins });
         bound.found.len() - 1
     }
 }

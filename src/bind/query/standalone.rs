@@ -6,9 +6,9 @@
 //! Only undefined references are looked up in the object's own closure. References to its own
 //! definitions matter only if another object defines the name too.
 
-use super::Source;
-use super::names::{Name, VaryingNames, Words};
-use super::words::{Salt, Word};
+use super::QueryInput;
+use super::names::{VaryingName, VaryingNames, WordSets};
+use super::words::{HashWord, Salt};
 use crate::bind::standalone::Providers;
 use crate::facts::Need;
 use crate::format::elf::machine::LookupClass;
@@ -34,15 +34,15 @@ pub(super) struct Standalone<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Varying {
     pub(super) relocation: Relocation,
-    pub(super) alone: Alone,
-    word: Word,
+    pub(super) alone: StandaloneBinding,
+    word: HashWord,
     /// Set by [`Standalone::settle`].
-    pub(super) name: Option<Name>,
+    pub(super) name: Option<VaryingName>,
 }
 
 /// The binding of a relocation in the object's own closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alone {
+pub(super) enum StandaloneBinding {
     /// To the object itself, or to one of [`Standalone::sure`].
     Known,
     /// To this file.
@@ -55,7 +55,7 @@ pub(super) enum Alone {
 
 /// Buffers that a thread reuses across objects.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct StandaloneBuffers {
     /// The relocation classes of each symbol, one bit each.
     met: Vec<u8>,
     uses: Vec<Use>,
@@ -65,12 +65,12 @@ pub(super) struct Room {
 #[derive(Clone, Copy)]
 struct Use {
     relocation: Relocation,
-    symbol: Symbol,
+    symbol: SymbolOrigin,
 }
 
 /// Facts about a symbol that need no read of its table entry.
 #[derive(Clone, Copy)]
-enum Symbol {
+enum SymbolOrigin {
     /// Defined by the object, with this hash word.
     Own(u32),
     /// Undefined, by its index in `Object::references`.
@@ -81,16 +81,16 @@ enum Symbol {
 
 /// Binds the object in `file` in its own closure.
 pub(super) fn bind<'a>(
-    source: Source<'a>,
+    source: QueryInput<'a>,
     file: FileId,
-    words: &Words,
-    room: &mut Room,
+    words: &WordSets,
+    room: &mut StandaloneBuffers,
 ) -> Result<Standalone<'a>, Vec<Need>> {
     let view = source.view;
     let Some(object) = view.object(file) else { return Ok(Standalone::default()) };
     let relocations = view.relocations(file).map_err(|need| vec![need])?;
     let Some(tables) = &object.tables else { return Err(vec![Need::Tables(file)]) };
-    let Room { met, uses } = room;
+    let StandaloneBuffers { met, uses } = room;
     take_uses(object, tables, relocations, met, uses);
     let own = source.own.get(file).filter(|_| has_version_table(object));
     let own = own.and_then(|own| Some((&*own.files, own.providers.as_ref()?)));
@@ -105,13 +105,14 @@ pub(super) fn bind<'a>(
         match alone {
             // Without standalone bindings, `scope` looks up all relocations.
             _ if own.is_none() => continue,
-            Alone::Known if !is_twice => continue,
-            Alone::Bound(provider) if !is_twice => {
+            StandaloneBinding::Known if !is_twice => continue,
+            StandaloneBinding::Bound(provider) if !is_twice => {
                 out.sure.extend(sure.insert(provider).then_some(provider));
                 continue;
             }
-            Alone::Open => words.note_open(word),
-            Alone::Known | Alone::Bound(_) | Alone::Unknown => {}
+            StandaloneBinding::Open => words.note_open(word),
+            StandaloneBinding::Known | StandaloneBinding::Bound(_) | StandaloneBinding::Unknown => {
+            }
         }
         let relocation = one.relocation;
         out.varying.push(Varying { relocation, alone, word, name: None });
@@ -131,21 +132,21 @@ pub(super) fn knows_all_versions(closure: &Closure) -> bool {
 
 impl Use {
     /// The hash word of the symbol, and its binding in the object's own closure, if known.
-    fn alone(self, object: &Object, providers: Option<&Providers>) -> (u32, Alone) {
+    fn alone(self, object: &Object, providers: Option<&Providers>) -> (u32, StandaloneBinding) {
         match self.symbol {
-            Symbol::Own(word) => (word, Alone::Known),
-            Symbol::Reference(index) => {
+            SymbolOrigin::Own(word) => (word, StandaloneBinding::Known),
+            SymbolOrigin::Reference(index) => {
                 let provider = providers.map(|providers| providers[index as usize]);
                 let alone = match provider {
-                    Some(Some(provider)) => Alone::Bound(provider),
-                    Some(None) => Alone::Open,
-                    None => Alone::Unknown,
+                    Some(Some(provider)) => StandaloneBinding::Bound(provider),
+                    Some(None) => StandaloneBinding::Open,
+                    None => StandaloneBinding::Unknown,
                 };
                 (object.references[index as usize].hash & !1, alone)
             }
-            Symbol::Other => {
+            SymbolOrigin::Other => {
                 let name = object.symbol_name(self.relocation.symbol());
-                (hash::gnu(name) & !1, Alone::Unknown)
+                (hash::gnu(name) & !1, StandaloneBinding::Unknown)
             }
         }
     }
@@ -180,15 +181,17 @@ fn take_uses(
         }
         let is_hashed = index >= first_hashed;
         let symbol = if is_hashed && Some(index) > last_reference {
-            tables.word(index).map_or(Symbol::Other, Symbol::Own)
+            tables.word(index).map_or(SymbolOrigin::Other, SymbolOrigin::Own)
         } else {
             match place(object, index) {
                 Ok(at) if !is_hashed && is_plain(object.references[at].kind) => {
-                    u32::try_from(at).map_or(Symbol::Other, Symbol::Reference)
+                    u32::try_from(at).map_or(SymbolOrigin::Other, SymbolOrigin::Reference)
                 }
-                Ok(_) => Symbol::Other,
-                Err(_) if is_hashed => tables.word(index).map_or(Symbol::Other, Symbol::Own),
-                Err(_) => Symbol::Other,
+                Ok(_) => SymbolOrigin::Other,
+                Err(_) if is_hashed => {
+                    tables.word(index).map_or(SymbolOrigin::Other, SymbolOrigin::Own)
+                }
+                Err(_) => SymbolOrigin::Other,
             }
         };
         uses.push(Use { relocation: *relocation, symbol });
@@ -218,21 +221,21 @@ impl Standalone<'_> {
         varying.retain_mut(|varying| {
             varying.name = names.of_word(varying.word);
             match varying.alone {
-                Alone::Known | Alone::Open => varying.name.is_some(),
-                Alone::Bound(provider) if varying.name.is_none() => {
+                StandaloneBinding::Known | StandaloneBinding::Open => varying.name.is_some(),
+                StandaloneBinding::Bound(provider) if varying.name.is_none() => {
                     if !sure.contains(&provider) {
                         sure.push(provider);
                     }
                     false
                 }
-                Alone::Bound(_) | Alone::Unknown => true,
+                StandaloneBinding::Bound(_) | StandaloneBinding::Unknown => true,
             }
         });
         for varying in varying {
-            if let Alone::Bound(provider) = varying.alone
+            if let StandaloneBinding::Bound(provider) = varying.alone
                 && sure.contains(&provider)
             {
-                varying.alone = Alone::Known;
+                varying.alone = StandaloneBinding::Known;
             }
         }
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A hash word, salted with the machine of its object, so that a name has different words in
 /// objects for different machines. Such objects rarely share a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Word(u32);
+pub(super) struct HashWord(u32);
 
 /// The salt for the words of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ impl Salt {
     }
 
     /// The salted word of a name with this GNU hash.
-    pub(super) fn word(self, hash: u32) -> Word {
-        Word((hash & !1) ^ self.0)
+    pub(super) fn word(self, hash: u32) -> HashWord {
+        HashWord((hash & !1) ^ self.0)
     }
 }
 
@@ -51,20 +51,20 @@ impl WordSet {
 
     /// The index in `bits`, and the bit there. The lowest bit of a word does not count: it is the
     /// same in all words of a machine.
-    fn place(&self, Word(word): Word) -> (usize, u64) {
+    fn place(&self, HashWord(word): HashWord) -> (usize, u64) {
         let at = (word >> 1) as usize;
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))
     }
 
     /// Adds `word`; true if it may have been present.
-    pub(super) fn insert(&self, word: Word) -> bool {
+    pub(super) fn insert(&self, word: HashWord) -> bool {
         let (at, bit) = self.place(word);
         let has = |bits: u64| bits & bit != 0;
         has(self.bits[at].load(Ordering::Relaxed))
             || has(self.bits[at].fetch_or(bit, Ordering::Relaxed))
     }
 
-    pub(super) fn contains(&self, word: Word) -> bool {
+    pub(super) fn contains(&self, word: HashWord) -> bool {
         let (at, bit) = self.place(word);
         self.bits[at].load(Ordering::Relaxed) & bit != 0
     }
@@ -99,7 +99,7 @@ pub(super) fn twice(view: View<'_>, files: &[FileId]) -> (WordSet, WordSet) {
 /// A word in the hash table of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Defined {
-    pub(super) word: Word,
+    pub(super) word: HashWord,
     pub(super) file: FileId,
 }
 
@@ -115,7 +115,7 @@ const PARTS_LOG2: u32 = 8;
 
 /// Sorts by word and file, each pair once. Hash words are spread evenly over the parts.
 pub(super) fn grouped(defined: &[Defined]) -> Vec<Defined> {
-    let part = |Defined { word: Word(word), .. }: &Defined| word >> (u32::BITS - PARTS_LOG2);
+    let part = |Defined { word: HashWord(word), .. }: &Defined| word >> (u32::BITS - PARTS_LOG2);
     let mut ends = [0_usize; 1 << PARTS_LOG2];
     for one in defined {
         ends[part(one) as usize] += 1;

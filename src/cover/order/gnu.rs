@@ -4,13 +4,15 @@
 //! precedes the first reference to it is not extracted. With LTO, archives are searched once more
 //! for machine code, because the plugin's output may refer to it (`lang_process`).
 
-use super::{Found, Resolved};
-use crate::cover::{By, Coverage, Input, Link, Needed, OutputKind, Question};
+use super::{ChosenDefinition, Resolved};
+use crate::cover::{
+    Coverage, CoverageQuestion, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
+};
 use crate::format::archive::{Member, SymbolKind};
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 
-pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'q> {
+pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Resolved<'q> {
     let mut run = Run {
         question,
         link,
@@ -27,7 +29,7 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
     let entry = has_entry.then(|| link.entry());
     let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
     for name in entry.into_iter().chain(asked) {
-        run.refer_plain(name, false, By::Asked);
+        run.refer_plain(name, false, ReferredBy::Asked);
     }
     run.inputs(&link.inputs);
     run.again = run.has_lto();
@@ -37,8 +39,8 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
     let found = run.table.iter().filter_map(|(name, state)| {
         let found = match state {
             State::Undefined { .. } => return None,
-            State::Shared { .. } => Found::Shared,
-            State::Common | State::Defined { .. } => Found::Object,
+            State::Shared { .. } => ChosenDefinition::Shared,
+            State::Common | State::Defined { .. } => ChosenDefinition::Object,
         };
         Some((*name, found))
     });
@@ -52,14 +54,14 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
 /// The state of a name in the symbol table (`bfd_link_hash_type`).
 #[derive(Clone, Copy)]
 enum State {
-    Undefined { weak: bool, by: By },
+    Undefined { weak: bool, by: ReferredBy },
     Common,
     Shared { weak: bool, function: bool },
     Defined { weak: bool },
 }
 
 struct Run<'q> {
-    question: &'q Question<'q>,
+    question: &'q CoverageQuestion<'q>,
     link: &'q Link,
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
@@ -76,36 +78,36 @@ struct Run<'q> {
 
 impl<'q> Run<'q> {
     /// Processes the inputs of the link or of a group.
-    fn inputs(&mut self, inputs: &'q [Input]) {
+    fn inputs(&mut self, inputs: &'q [LinkInput]) {
         let mut at = 0;
         while let Some(input) = inputs.get(at) {
             at += 1;
             match input {
-                Input::Root(_) | Input::Whole(_) | Input::Define(_) if self.again => {}
-                Input::Root(root) => self.root(*root),
-                Input::Archive(archive) => self.search(*archive),
-                Input::Whole(archive) => self.whole(*archive),
-                Input::Define(defined) => self.define_by_option(*defined),
-                Input::StartGroup => {
+                LinkInput::Root(_) | LinkInput::Whole(_) | LinkInput::Define(_) if self.again => {}
+                LinkInput::Root(root) => self.root(*root),
+                LinkInput::Archive(archive) => self.search(*archive),
+                LinkInput::Whole(archive) => self.whole(*archive),
+                LinkInput::Define(defined) => self.define_by_option(*defined),
+                LinkInput::StartGroup => {
                     let rest = &inputs[at..];
-                    let is_end = |input: &Input| matches!(input, Input::EndGroup);
+                    let is_end = |input: &LinkInput| matches!(input, LinkInput::EndGroup);
                     let len = rest.iter().position(is_end).unwrap_or(rest.len());
                     self.group(&rest[..len]);
                     at += len;
                 }
-                Input::EndGroup => {}
+                LinkInput::EndGroup => {}
             }
         }
     }
 
     /// Reads all inputs once, and searches the archives again until none adds an undefined name.
-    fn group(&mut self, inputs: &'q [Input]) {
+    fn group(&mut self, inputs: &'q [LinkInput]) {
         let mut before = self.undefined;
         self.inputs(inputs);
         while before != self.undefined {
             before = self.undefined;
             for input in inputs {
-                if let Input::Archive(archive) = input {
+                if let LinkInput::Archive(archive) = input {
                     self.search(*archive);
                 }
             }
@@ -116,12 +118,12 @@ impl<'q> Run<'q> {
         let question = self.question;
         let root = &question.roots[at];
         if !root.linked {
-            root.hidden.iter().for_each(|name| self.hide(name, By::Root(at)));
+            root.hidden.iter().for_each(|name| self.hide(name, ReferredBy::Root(at)));
         }
         for (name, kind) in &root.symbols {
             match kind {
-                SymbolKind::Undefined => self.refer(name, false, By::Root(at)),
-                SymbolKind::WeakUndefined => self.refer(name, true, By::Root(at)),
+                SymbolKind::Undefined => self.refer(name, false, ReferredBy::Root(at)),
+                SymbolKind::WeakUndefined => self.refer(name, true, ReferredBy::Root(at)),
                 kind => self.define(name, *kind),
             }
         }
@@ -133,7 +135,7 @@ impl<'q> Run<'q> {
     fn whole(&mut self, archive: ArchiveId) {
         for member in self.question.library.members_of(archive) {
             if !self.taken[member.index()] && self.fits(member) {
-                self.take(member, By::Asked, b"");
+                self.take(member, ReferredBy::Asked, b"");
             }
         }
     }
@@ -141,7 +143,7 @@ impl<'q> Run<'q> {
     fn define_by_option(&mut self, at: usize) {
         let defined = &self.link.defined[at];
         for name in &defined.refers {
-            self.refer_plain(name, false, By::Asked);
+            self.refer_plain(name, false, ReferredBy::Asked);
         }
         self.table.insert(&defined.name, State::Defined { weak: false });
     }
@@ -180,7 +182,7 @@ impl<'q> Run<'q> {
     /// The first name that `member` defines and the link needs, with its referrer; `None` if the
     /// link needs none. A common symbol needs a definition of data
     /// (`is_global_data_symbol_definition`).
-    fn wanted(&self, member: MemberId) -> Option<(&'q [u8], By)> {
+    fn wanted(&self, member: MemberId) -> Option<(&'q [u8], ReferredBy)> {
         let library = self.question.library;
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
         for (name, symbol) in definitions {
@@ -189,41 +191,41 @@ impl<'q> Run<'q> {
                 matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
             match self.table.get(name) {
                 Some(State::Undefined { weak: false, by }) => return Some((name, *by)),
-                Some(State::Common) if is_data => return Some((name, By::Asked)),
+                Some(State::Common) if is_data => return Some((name, ReferredBy::Asked)),
                 _ => {}
             }
         }
         None
     }
 
-    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+    fn take(&mut self, member: MemberId, by: ReferredBy, symbol: &'q [u8]) {
         let library = self.question.library;
         self.taken[member.index()] = true;
         self.out.order.push(member);
-        self.out.needed.push(Needed { member, symbol: symbol.into(), by, holder: member });
+        self.out.needed.push(NeededMember { member, symbol: symbol.into(), by, holder: member });
         if library.member(member).is_unknown() {
             self.out.opaque.push(member);
         }
         for (name, symbol) in library.symbols(member) {
             let name = library.text(name);
             if symbol.is_restricted() {
-                self.hide(name, By::Member(member));
+                self.hide(name, ReferredBy::Member(member));
             }
             match symbol.kind {
-                SymbolKind::Undefined => self.refer(name, false, By::Member(member)),
-                SymbolKind::WeakUndefined => self.refer(name, true, By::Member(member)),
+                SymbolKind::Undefined => self.refer(name, false, ReferredBy::Member(member)),
+                SymbolKind::WeakUndefined => self.refer(name, true, ReferredBy::Member(member)),
                 kind => self.define(name, kind),
             }
         }
     }
 
     /// Adds a reference of an object, which `--wrap` may redirect.
-    fn refer(&mut self, name: &'q [u8], weak: bool, by: By) {
+    fn refer(&mut self, name: &'q [u8], weak: bool, by: ReferredBy) {
         let link = self.link;
         self.refer_plain(link.reference(name), weak, by);
     }
 
-    fn refer_plain(&mut self, name: &'q [u8], weak: bool, by: By) {
+    fn refer_plain(&mut self, name: &'q [u8], weak: bool, by: ReferredBy) {
         let state = match self.table.get(name) {
             None => State::Undefined { weak, by },
             Some(State::Undefined { weak: true, .. }) if !weak => State::Undefined { weak, by },
@@ -265,7 +267,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    fn hide(&mut self, name: &'q [u8], by: By) {
+    fn hide(&mut self, name: &'q [u8], by: ReferredBy) {
         self.hidden.insert(name);
         if let Some(state @ State::Shared { .. }) = self.table.get_mut(name) {
             *state = State::Undefined { weak: true, by };

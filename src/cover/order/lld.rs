@@ -4,13 +4,13 @@
 //! once, before the rest of the archive. The symbol table goes through the states of
 //! `lld/ELF/Symbols.cpp` (`resolve`).
 
-use super::{Found, Resolved};
-use crate::cover::{By, Coverage, Input, Link, Needed, Question};
+use super::{ChosenDefinition, Resolved};
+use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
 use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::Target;
 use crate::id::{FastMap, FastSet, Id as _, MemberId};
 
-pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'q> {
+pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Resolved<'q> {
     let mut run = Run {
         question,
         target: question.target(),
@@ -20,14 +20,15 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
         out: Coverage::default(),
     };
     for name in question.symbols.iter().chain(&link.undefined) {
-        run.refer(name, false, true, By::Asked);
+        run.refer(name, false, true, ReferredBy::Asked);
     }
     for input in &link.inputs {
         run.input(input);
     }
     let unwrapped = run.ask_late(link);
-    let mut found: FastMap<&[u8], Found> = run.table.iter().filter_map(State::found).collect();
-    found.extend(link.defined.iter().map(|defined| (&*defined.name, Found::Object)));
+    let mut found: FastMap<&[u8], ChosenDefinition> =
+        run.table.iter().filter_map(State::found).collect();
+    found.extend(link.defined.iter().map(|defined| (&*defined.name, ChosenDefinition::Object)));
     let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
     // A strong reference of an option makes all references strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
@@ -40,7 +41,7 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
 enum State {
     /// Referred to. `firm` is true once an object or `--undefined` refers to the name. `weak` is
     /// true if all these references are weak. Until there is one, the first reference decides.
-    Undefined { weak: bool, firm: bool, by: By },
+    Undefined { weak: bool, firm: bool, by: ReferredBy },
     /// Defined by a member that was not taken; `weak` once a file refers to the name weakly.
     Lazy { member: MemberId, weak: bool },
     /// A tentative definition. Since lld 17 no member is taken to replace it
@@ -53,11 +54,11 @@ enum State {
 }
 
 impl State {
-    fn found<'q>((name, state): (&&'q [u8], &Self)) -> Option<(&'q [u8], Found)> {
+    fn found<'q>((name, state): (&&'q [u8], &Self)) -> Option<(&'q [u8], ChosenDefinition)> {
         match state {
             Self::Undefined { .. } | Self::Lazy { .. } => None,
-            Self::Shared => Some((*name, Found::Shared)),
-            Self::Common { .. } | Self::Defined { .. } => Some((*name, Found::Object)),
+            Self::Shared => Some((*name, ChosenDefinition::Shared)),
+            Self::Common { .. } | Self::Defined { .. } => Some((*name, ChosenDefinition::Object)),
         }
     }
 }
@@ -69,7 +70,7 @@ struct Frame<'q> {
     member: MemberId,
     /// The referrer and the name for which it was taken. The member is reported after all members
     /// that it leads to.
-    reason: (By, &'q [u8]),
+    reason: (ReferredBy, &'q [u8]),
 }
 
 /// True for members whose symbols lld does not read.
@@ -78,7 +79,7 @@ fn is_passed_over(kind: MemberKind) -> bool {
 }
 
 struct Run<'q> {
-    question: &'q Question<'q>,
+    question: &'q CoverageQuestion<'q>,
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
     /// Names whose visibility some object restricts: no shared object satisfies them.
@@ -88,37 +89,37 @@ struct Run<'q> {
 }
 
 impl<'q> Run<'q> {
-    fn input(&mut self, input: &Input) {
+    fn input(&mut self, input: &LinkInput) {
         let library = self.question.library;
         match input {
-            Input::Root(at) if self.question.roots[*at].linked => self.shared(*at),
-            Input::Root(at) => self.object(*at),
-            Input::Archive(archive) => {
+            LinkInput::Root(at) if self.question.roots[*at].linked => self.shared(*at),
+            LinkInput::Root(at) => self.object(*at),
+            LinkInput::Archive(archive) => {
                 library.members_of(*archive).for_each(|member| self.ready(member));
             }
-            Input::Whole(archive) => {
+            LinkInput::Whole(archive) => {
                 for member in library.members_of(*archive) {
                     if self.fits(member) && !self.taken[member.index()] {
-                        self.take(member, By::Asked, b"");
+                        self.take(member, ReferredBy::Asked, b"");
                     }
                 }
             }
             // Groups change nothing, and `--defsym` comes after all inputs.
-            Input::StartGroup | Input::EndGroup | Input::Define(_) => {}
+            LinkInput::StartGroup | LinkInput::EndGroup | LinkInput::Define(_) => {}
         }
     }
 
     fn object(&mut self, at: usize) {
         let root = &self.question.roots[at];
         for name in &root.hidden {
-            self.hide(name, By::Root(at));
+            self.hide(name, ReferredBy::Root(at));
         }
         for (name, kind) in root.symbols.iter().filter(|(_, kind)| kind.is_definition()) {
             self.define(name, *kind, None);
         }
         for (name, kind) in root.symbols.iter().filter(|(_, kind)| !kind.is_definition()) {
             let weak = *kind == SymbolKind::WeakUndefined;
-            self.follow(name, weak, true, By::Root(at));
+            self.follow(name, weak, true, ReferredBy::Root(at));
         }
     }
 
@@ -127,7 +128,7 @@ impl<'q> Run<'q> {
     fn shared(&mut self, at: usize) {
         for (name, kind) in &self.question.roots[at].symbols {
             let weak = *kind == SymbolKind::WeakUndefined;
-            self.follow(name, weak, false, By::Root(at));
+            self.follow(name, weak, false, ReferredBy::Root(at));
         }
         for export in self.question.exports(at) {
             let name = export.name;
@@ -140,7 +141,7 @@ impl<'q> Run<'q> {
     }
 
     /// Adds a reference, and takes all members that it leads to.
-    fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: By) {
+    fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: ReferredBy) {
         if let Some(member) = self.refer(name, weak, object, by) {
             self.take(member, by, name);
         }
@@ -151,10 +152,10 @@ impl<'q> Run<'q> {
     /// `--wrap` that no file mentions: they have no effect.
     fn ask_late(&mut self, link: &'q Link) -> FastSet<&'q [u8]> {
         if matches!(self.table.get(link.entry()), Some(State::Lazy { .. })) {
-            self.follow(link.entry(), false, false, By::Asked);
+            self.follow(link.entry(), false, false, ReferredBy::Asked);
         }
         for name in link.expressions() {
-            self.follow(name, false, false, By::Asked);
+            self.follow(name, false, false, ReferredBy::Asked);
         }
         let mut unwrapped = FastSet::default();
         for wrap in &link.wraps {
@@ -172,9 +173,9 @@ impl<'q> Run<'q> {
                 // The wrapper is then weak too, and may stay undefined.
                 self.table.insert(&wrap.wrapper, State::Shared);
             }
-            self.follow(&wrap.wrapper, weak, false, By::Asked);
+            self.follow(&wrap.wrapper, weak, false, ReferredBy::Asked);
             if self.table.contains_key(&*wrap.real) {
-                self.follow(&wrap.name, weak, false, By::Asked);
+                self.follow(&wrap.name, weak, false, ReferredBy::Asked);
             }
         }
         unwrapped
@@ -182,7 +183,7 @@ impl<'q> Run<'q> {
 
     /// Restricts the visibility of a name, for a reference or a definition: a definition in an
     /// earlier shared object does not count (`Symbol::resolve` of `Undefined`).
-    fn hide(&mut self, name: &'q [u8], by: By) {
+    fn hide(&mut self, name: &'q [u8], by: ReferredBy) {
         self.hidden.insert(name);
         if let Some(state @ State::Shared) = self.table.get_mut(name) {
             *state = State::Undefined { weak: true, firm: false, by };
@@ -212,7 +213,13 @@ impl<'q> Run<'q> {
 
     /// Adds a reference; returns the member that it extracts. `object` is true for references that
     /// make the name `firm`.
-    fn refer(&mut self, name: &'q [u8], weak: bool, object: bool, by: By) -> Option<MemberId> {
+    fn refer(
+        &mut self,
+        name: &'q [u8],
+        weak: bool,
+        object: bool,
+        by: ReferredBy,
+    ) -> Option<MemberId> {
         let state = self.table.entry(name).or_insert(State::Undefined { weak, firm: object, by });
         match state {
             State::Lazy { member, .. } if !weak => return Some(*member),
@@ -259,7 +266,7 @@ impl<'q> Run<'q> {
     }
 
     /// Links a member and all that it leads to, depth first.
-    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+    fn take(&mut self, member: MemberId, by: ReferredBy, symbol: &'q [u8]) {
         let mut stack = vec![self.enter(member, (by, symbol))];
         while let Some(frame) = stack.last_mut() {
             let Some((name, weak)) = frame.references.get(frame.at).copied() else {
@@ -270,12 +277,12 @@ impl<'q> Run<'q> {
                     }
                     _ => member,
                 };
-                self.out.needed.push(Needed { member, symbol: symbol.into(), by, holder });
+                self.out.needed.push(NeededMember { member, symbol: symbol.into(), by, holder });
                 stack.pop();
                 continue;
             };
             frame.at += 1;
-            let by = By::Member(frame.member);
+            let by = ReferredBy::Member(frame.member);
             if let Some(next) = self.refer(name, weak, true, by)
                 && !self.taken[next.index()]
             {
@@ -286,7 +293,7 @@ impl<'q> Run<'q> {
     }
 
     /// Adds the definitions of a member, before its references are followed.
-    fn enter(&mut self, member: MemberId, reason: (By, &'q [u8])) -> Frame<'q> {
+    fn enter(&mut self, member: MemberId, reason: (ReferredBy, &'q [u8])) -> Frame<'q> {
         let library = self.question.library;
         self.taken[member.index()] = true;
         self.out.order.push(member);
@@ -297,7 +304,7 @@ impl<'q> Run<'q> {
         for (name, symbol) in library.symbols(member) {
             let name = library.text(name);
             if symbol.is_restricted() {
-                self.hide(name, By::Member(member));
+                self.hide(name, ReferredBy::Member(member));
             }
             match symbol.kind {
                 SymbolKind::Undefined => references.push((name, false)),

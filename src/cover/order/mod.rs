@@ -7,13 +7,13 @@ mod lld;
 mod mold;
 
 use super::order_independent::{References, referrers};
-use super::{Coverage, Link, Linker, Question};
+use super::{Coverage, CoverageQuestion, Link, Linker};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
 
 /// The definition that the linker chose for a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum ChosenDefinition {
     /// In an object, or by an option.
     Object,
     /// In a shared object.
@@ -25,7 +25,7 @@ enum Found {
 #[derive(Default)]
 struct Resolved<'q> {
     coverage: Coverage,
-    found: FastMap<&'q [u8], Found>,
+    found: FastMap<&'q [u8], ChosenDefinition>,
     /// Names whose weak references count as strong.
     strong: FastSet<&'q [u8]>,
     /// Names that may stay undefined although some object refers to them strongly, unless their
@@ -37,7 +37,7 @@ struct Resolved<'q> {
 
 /// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the
 /// order in which lld reports members: a member comes after the members that it pulls in.
-pub fn in_order<'q>(question: &'q Question<'q>, link: &'q Link) -> Coverage {
+pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Coverage {
     let resolved = match link.linker {
         Linker::Lld => lld::link(question, link),
         Linker::Gnu => gnu::link(question, link),
@@ -61,7 +61,7 @@ fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
 
 /// Names with a strong reference and without a definition.
 fn undefined<'q>(
-    question: &'q Question<'q>,
+    question: &'q CoverageQuestion<'q>,
     link: &'q Link,
     resolved: &Resolved<'q>,
 ) -> FastSet<&'q [u8]> {
@@ -94,8 +94,8 @@ fn undefined<'q>(
         }
         let shared = || (question.provided)(name) || question.is_exported(name);
         match found.get(name) {
-            Some(Found::Object) => false,
-            Some(Found::Shared) if !hidden => false,
+            Some(ChosenDefinition::Object) => false,
+            Some(ChosenDefinition::Shared) if !hidden => false,
             _ => !question.is_linker_defined(name) && (hidden || !shared()),
         }
     };

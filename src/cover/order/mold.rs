@@ -3,14 +3,14 @@
 //! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that the
 //! objects lead to, and drops the others.
 
-use super::{Found, Resolved};
-use crate::cover::{By, Coverage, Input, Link, Needed, Question};
+use super::{ChosenDefinition, Resolved};
+use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{FastMap, FastSet, Id as _, MemberId};
 use std::collections::VecDeque;
 
-pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'q> {
+pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Resolved<'q> {
     let mut run = Run {
         question,
         link,
@@ -52,7 +52,7 @@ struct Best {
 }
 
 struct Run<'q> {
-    question: &'q Question<'q>,
+    question: &'q CoverageQuestion<'q>,
     link: &'q Link,
     target: Option<Target>,
     best: FastMap<&'q [u8], Best>,
@@ -73,15 +73,15 @@ impl<'q> Run<'q> {
         let mut place = 1;
         for input in &link.inputs {
             match input {
-                Input::Root(at) => self.rank_root(*at, place),
-                Input::Archive(archive) | Input::Whole(archive) => {
-                    let whole = matches!(input, Input::Whole(_));
+                LinkInput::Root(at) => self.rank_root(*at, place),
+                LinkInput::Archive(archive) | LinkInput::Whole(archive) => {
+                    let whole = matches!(input, LinkInput::Whole(_));
                     for member in question.library.members_of(*archive) {
                         place += 1;
                         self.rank_member(member, place, whole);
                     }
                 }
-                Input::Define(_) | Input::StartGroup | Input::EndGroup => {}
+                LinkInput::Define(_) | LinkInput::StartGroup | LinkInput::EndGroup => {}
             }
             place += 1;
         }
@@ -106,7 +106,7 @@ impl<'q> Run<'q> {
         let library = self.question.library;
         self.places.push((place, Holds::Member(member)));
         if whole {
-            self.take(member, By::Asked, b"");
+            self.take(member, ReferredBy::Asked, b"");
         }
         for (name, symbol) in library.symbols(member).filter(|(_, s)| s.kind.is_definition()) {
             let rank = (rank(symbol.kind, !whole), place);
@@ -133,30 +133,30 @@ impl<'q> Run<'q> {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
         for name in asked.chain(link.expressions()).chain([link.entry()]) {
-            self.follow(name, By::Asked);
+            self.follow(name, ReferredBy::Asked);
         }
         for (at, root) in question.roots.iter().enumerate() {
             for (name, kind) in &root.symbols {
                 if root.linked {
                     // The weak references of a shared object count too, and `--wrap` affects
                     // objects only.
-                    self.follow(name, By::Root(at));
+                    self.follow(name, ReferredBy::Root(at));
                 } else {
-                    self.symbol(name, *kind, By::Root(at));
+                    self.symbol(name, *kind, ReferredBy::Root(at));
                 }
             }
         }
         while let Some(member) = self.queue.pop_front() {
             let library = question.library;
             for (name, symbol) in library.symbols(member) {
-                self.symbol(library.text(name), symbol.kind, By::Member(member));
+                self.symbol(library.text(name), symbol.kind, ReferredBy::Member(member));
             }
         }
     }
 
     /// Resolves all names again among the files that are linked. A name may stay undefined if a
     /// weak reference precedes all strong ones (`claim_unresolved_symbols`).
-    fn settle(&mut self) -> (FastMap<&'q [u8], Found>, FastSet<&'q [u8]>) {
+    fn settle(&mut self) -> (FastMap<&'q [u8], ChosenDefinition>, FastSet<&'q [u8]>) {
         let question = self.question;
         let places = std::mem::take(&mut self.places);
         self.best.clear();
@@ -196,13 +196,13 @@ impl<'q> Run<'q> {
             self.enter(&defined.name, (0, 0), false, Holder::Object);
         }
         let found = self.best.iter().map(|(name, best)| match best.holder {
-            Holder::Shared => (*name, Found::Shared),
-            Holder::Object | Holder::Member(_) => (*name, Found::Object),
+            Holder::Shared => (*name, ChosenDefinition::Shared),
+            Holder::Object | Holder::Member(_) => (*name, ChosenDefinition::Object),
         });
         (found.collect(), weak)
     }
 
-    fn symbol(&mut self, name: &'q [u8], kind: SymbolKind, by: By) {
+    fn symbol(&mut self, name: &'q [u8], kind: SymbolKind, by: ReferredBy) {
         match kind {
             SymbolKind::Undefined => {
                 let link = self.link;
@@ -215,7 +215,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    fn follow(&mut self, name: &'q [u8], by: By) {
+    fn follow(&mut self, name: &'q [u8], by: ReferredBy) {
         if let Some(Best { holder: Holder::Member(member), .. }) = self.best.get(name)
             && !self.taken[member.index()]
         {
@@ -223,12 +223,12 @@ impl<'q> Run<'q> {
         }
     }
 
-    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+    fn take(&mut self, member: MemberId, by: ReferredBy, symbol: &'q [u8]) {
         let library = self.question.library;
         self.taken[member.index()] = true;
         self.queue.push_back(member);
         self.out.order.push(member);
-        self.out.needed.push(Needed { member, symbol: symbol.into(), by, holder: member });
+        self.out.needed.push(NeededMember { member, symbol: symbol.into(), by, holder: member });
         if library.member(member).is_unknown() {
             self.out.opaque.push(member);
         }

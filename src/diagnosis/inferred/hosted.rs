@@ -12,7 +12,7 @@ use crate::parallel;
 use std::path::Path;
 
 /// Symbols with the file that defines each.
-type Symbols<'a> = FastMap<&'a [u8], FileId>;
+type DefinersByName<'a> = FastMap<&'a [u8], FileId>;
 
 /// The symbols of interest that plugins and the libraries that they load define.
 pub(super) struct Hosted<'a, 'n> {
@@ -23,10 +23,10 @@ pub(super) struct Hosted<'a, 'n> {
     defined: FastMap<FileId, Vec<&'a [u8]>>,
     /// Symbols of plugins and of the libraries that they load. The keys are the plugin's directory
     /// and its parent.
-    by_dir: FastMap<&'a Path, Symbols<'a>>,
+    by_dir: FastMap<&'a Path, DefinersByName<'a>>,
     /// Symbols of plugins without those of their libraries. The keys are the plugin's directory and
     /// its parent.
-    plugins_by_dir: FastMap<&'a Path, Symbols<'a>>,
+    plugins_by_dir: FastMap<&'a Path, DefinersByName<'a>>,
     /// For each symbol that a plugin defines: the programs that open the plugin.
     programs: FastMap<&'a [u8], Vec<FileId>>,
 }

@@ -44,14 +44,14 @@ use super::{Claims, DiagnosisInput};
 use crate::bind::lookup::{Route, Scope, wanted};
 use crate::facts::Need;
 use crate::format::archive::RequestedNames;
-use crate::format::elf::find::Query;
+use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::resolve::Closure;
 use hosted::Hosted;
 use own::{PackagePrograms, Packages};
 use place::{dir, is_default};
-use plugin::{Plugin, Reference, complete, plugins, with_profile};
+use plugin::{Plugin, PluginReference, complete, plugins, with_profile};
 use programs::Programs;
 use std::path::Path;
 
@@ -64,11 +64,11 @@ const MOST_LOOKED_AT: usize = 64;
 
 /// Plugins without a given host program, each with the inferred host.
 #[derive(Debug, Default)]
-pub struct Inferred(FastMap<FileId, Host>);
+pub struct Inferred(FastMap<FileId, HostOfPlugin>);
 
 /// The inferred host of a plugin.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Host {
+pub(super) struct HostOfPlugin {
     /// The program. It may also be a shared object that the program loads before the plugin.
     pub(super) program: FileId,
     /// True if the program has not loaded the libraries that the plugin lacks: those stay missing.
@@ -104,7 +104,7 @@ impl Inferred {
         programs.define(hosts, &names)?;
         let packages = Packages::new(hosts, &programs);
         let scopes = FastMap::default();
-        let mut search = Search { source, hosts, programs, packages, library_dirs, scopes };
+        let mut search = HostSearch { source, hosts, programs, packages, library_dirs, scopes };
         let mut hosted = Hosted::new(source, &names);
         hosted.insert_all(&complete(source, open).collect::<Vec<_>>());
         for root in with_profile(source, open, &plugins) {
@@ -152,7 +152,7 @@ impl Inferred {
     }
 
     /// The inferred host of the entry point of a closure; `None` if the closure has a given host.
-    pub(super) fn of(&self, closure: &Closure) -> Option<Host> {
+    pub(super) fn of(&self, closure: &Closure) -> Option<HostOfPlugin> {
         self.0.get(&closure.root.file).copied().filter(|_| closure.root.host.is_none())
     }
 }
@@ -175,7 +175,7 @@ fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId>
 }
 
 /// The search for the program of each plugin.
-struct Search<'a> {
+struct HostSearch<'a> {
     source: DiagnosisInput<'a>,
     /// The closures of programs.
     hosts: DiagnosisInput<'a>,
@@ -187,24 +187,24 @@ struct Search<'a> {
     scopes: FastMap<RootId, Scope<'a>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> HostSearch<'a> {
     /// The host of a plugin, if the conditions hold for one. `hosted` holds the plugins that were
     /// inferred before.
     fn host(
         &mut self,
         plugin: &Plugin<'a>,
         hosted: &Hosted<'a, '_>,
-    ) -> Result<Option<Host>, Vec<Need>> {
+    ) -> Result<Option<HostOfPlugin>, Vec<Need>> {
         let needs_library = !plugin.missing.is_empty();
         for keeps_missing in [false, true].into_iter().take(1 + usize::from(needs_library)) {
             for others in [None, Some(hosted)] {
                 if let Some(program) = self.program(plugin, others, keeps_missing)? {
-                    return Ok(Some(Host { program, keeps_missing }));
+                    return Ok(Some(HostOfPlugin { program, keeps_missing }));
                 }
             }
         }
         let program = neighbour(plugin, hosted);
-        Ok(program.map(|program| Host { program, keeps_missing: false }))
+        Ok(program.map(|program| HostOfPlugin { program, keeps_missing: false }))
     }
 
     fn program(
@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
         keeps_missing: bool,
     ) -> Result<Option<FileId>, Vec<Need>> {
         let references = plugin.references.iter().filter(|r| !(keeps_missing && r.of_missing));
-        let references: Vec<Reference<'a>> = references.copied().collect();
+        let references: Vec<PluginReference<'a>> = references.copied().collect();
         let mut fitting = self.programs.all();
         for reference in &references {
             let name = reference.name;
@@ -273,7 +273,7 @@ impl<'a> Search<'a> {
         &mut self,
         plugin: &Plugin<'a>,
         program: usize,
-        references: &[Reference<'a>],
+        references: &[PluginReference<'a>],
         others: Option<&Hosted<'a, '_>>,
         own: &PackagePrograms,
     ) -> Result<Option<FileId>, Vec<Need>> {
@@ -284,11 +284,11 @@ impl<'a> Search<'a> {
         let scope = self.scope(root)?;
         let (mut private, mut against, mut by_program) = (0_usize, 0_usize, 0_usize);
         let mut host = None;
-        let mut rest: Vec<Reference<'a>> = Vec::new();
+        let mut rest: Vec<PluginReference<'a>> = Vec::new();
         for reference in references {
-            let Reference { object, name, version, .. } = *reference;
+            let PluginReference { object, name, version, .. } = *reference;
             let version = wanted(object, version, EVERY_VERSION);
-            let query = Query::new(name, hash::gnu(name), version);
+            let query = SymbolQuery::new(name, hash::gnu(name), version);
             let Some(winner) = scope.lookup(&query, Route::default()) else {
                 rest.push(*reference);
                 continue;

@@ -2,8 +2,8 @@
 
 use super::super::DiagnosisInput;
 use super::place::{is_default, is_named_after, is_named_after_library, is_private, system_dir};
-use super::plugin::{Plugin, Reference};
-use super::programs::{Programs, Set};
+use super::plugin::{Plugin, PluginReference};
+use super::programs::{ProgramSet, Programs};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use crate::package::store_item;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// The programs of a plugin's own package.
 pub(super) struct PackagePrograms {
-    pub(super) programs: Set,
+    pub(super) programs: ProgramSet,
     /// Programs after which a directory of the plugin is named, or that are in a private directory
     /// above the plugin.
-    pub(super) named: Set,
+    pub(super) named: ProgramSet,
     /// Libraries after which a directory of the plugin is named.
     pub(super) libraries: FastSet<FileId>,
 }
@@ -68,8 +68,8 @@ impl<'a> Packages<'a> {
         source: DiagnosisInput<'_>,
         plugin: &Plugin<'_>,
         programs: &Programs,
-        references: &[Reference<'_>],
-        fitting: &Set,
+        references: &[PluginReference<'_>],
+        fitting: &ProgramSet,
     ) -> PackagePrograms {
         let closure = &source.closures.roots[plugin.root];
         let path = &*source.view.file(plugin.file).path;

@@ -2,7 +2,7 @@
 
 use super::super::builder::missing_edges;
 use super::super::candidates::{CandidateAnswer, LibraryCandidates};
-use super::super::reference_state::{Open, Undefined};
+use super::super::reference_state::{Undefined, UndefinedReference};
 use super::super::{Claims, DiagnosisInput, object_of, stem};
 use super::place::{dir, is_default, is_private};
 use super::programs::Programs;
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// An undefined reference.
 #[derive(Clone, Copy)]
-pub(super) struct Reference<'a> {
+pub(super) struct PluginReference<'a> {
     pub(super) object: &'a Object,
     pub(super) name: &'a [u8],
     /// Version index.
@@ -34,7 +34,7 @@ pub(super) struct Plugin<'a> {
     pub(super) root: RootId,
     pub(super) file: FileId,
     /// All its undefined references.
-    pub(super) references: Vec<Reference<'a>>,
+    pub(super) references: Vec<PluginReference<'a>>,
     /// The names of all libraries that were not found.
     pub(super) missing: Vec<&'a [u8]>,
     /// True if the soname is one of a library, such as `libfoo.so.1`.
@@ -52,7 +52,7 @@ pub(super) fn plugins<'a>(
     claims: Claims<'a>,
     libraries: &LibraryCandidates,
 ) -> Vec<Plugin<'a>> {
-    let lists: FastMap<RootId, &[Open]> = open.lists().collect();
+    let lists: FastMap<RootId, &[UndefinedReference]> = open.lists().collect();
     let plugin = |(root, closure): (RootId, &'a Closure)| {
         let list = lists.get(&root).copied().unwrap_or_default();
         let file = closure.root.file;
@@ -70,7 +70,7 @@ pub(super) fn plugins<'a>(
         }
         let missing = missing(source, closure);
         let is_explained = list.iter().all(|open| open.host.is_some());
-        let reference = |open: &Open| {
+        let reference = |open: &UndefinedReference| {
             let object = object_of(source.view, closure, open.module)?;
             let name = object.symbol_name(open.symbol);
             let of_missing = missing.iter().any(|library| {
@@ -84,11 +84,11 @@ pub(super) fn plugins<'a>(
                 )
             });
             let (version, by_policy) = (open.version, open.host.is_some());
-            Some(Reference { object, name, version, of_missing, by_policy })
+            Some(PluginReference { object, name, version, of_missing, by_policy })
         };
         let unmet = list.iter().filter(|_| !is_explained);
-        let references: Vec<Reference<'_>> = unmet.filter_map(reference).collect();
-        let is_claimed = |reference: &Reference<'_>| {
+        let references: Vec<PluginReference<'_>> = unmet.filter_map(reference).collect();
+        let is_claimed = |reference: &PluginReference<'_>| {
             !reference.by_policy && claims.policy_claims(source, file, reference.name)
         };
         let lost = references.is_empty() || references.iter().any(is_claimed);
@@ -172,7 +172,11 @@ impl Plugin<'_> {
     /// True if no archive claims the symbol, or if one of the archives is the static edition of
     /// `winner`, the file that defines the symbol. Other archives are then further editions of
     /// `winner`: `libpython3.11.a` lies beside `libpython3.11-pic.a`.
-    pub(super) fn is_unclaimed(&self, reference: Reference<'_>, winner: Option<FileId>) -> bool {
+    pub(super) fn is_unclaimed(
+        &self,
+        reference: PluginReference<'_>,
+        winner: Option<FileId>,
+    ) -> bool {
         let path = |file: FileId| self.source.view.file(file).path.as_os_str().as_bytes();
         let target = reference.object.header.target();
         let mut archives = self.claims.archives(self.file, target, reference.name).peekable();

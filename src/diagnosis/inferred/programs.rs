@@ -13,9 +13,9 @@ use crate::resolve::Closure;
 
 /// A set of programs, by index in [`Programs`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Set(Vec<u64>);
+pub(super) struct ProgramSet(Vec<u64>);
 
-impl Set {
+impl ProgramSet {
     pub(super) fn insert(&mut self, program: usize) {
         self.0[program / 64] |= 1 << (program % 64);
     }
@@ -53,16 +53,16 @@ pub(super) struct Programs {
     roots: Vec<RootId>,
     by_file: FastMap<FileId, usize>,
     /// For each file that defines a requested name: the programs that load it.
-    loading_file: FastMap<FileId, Set>,
+    loading_file: FastMap<FileId, ProgramSet>,
     /// For each requested name: the files that define it.
     definers: FastMap<Vec<u8>, Vec<FileId>>,
     /// For each requested name: the programs that load a file that defines it.
-    defining: FastMap<Vec<u8>, Set>,
+    defining: FastMap<Vec<u8>, ProgramSet>,
     /// For each requested soname: the programs that load a library by this name.
-    by_soname: FastMap<Vec<u8>, Set>,
+    by_soname: FastMap<Vec<u8>, ProgramSet>,
     /// All files that programs load at their start, other than the programs themselves.
     loaded: FastSet<FileId>,
-    none: Set,
+    none: ProgramSet,
 }
 
 impl Programs {
@@ -92,7 +92,7 @@ impl Programs {
             .filter(|(_, closure)| closure.fatal().is_none() && can_open(closure))
             .collect();
         let files = programs.iter().enumerate().map(|(at, (_, closure))| (closure.root.file, at));
-        let none = Set(vec![0; programs.len().div_ceil(64)]);
+        let none = ProgramSet(vec![0; programs.len().div_ceil(64)]);
         let mut out = Self {
             roots: programs.iter().map(|(root, _)| *root).collect(),
             by_file: files.collect(),
@@ -193,18 +193,18 @@ impl Programs {
     }
 
     /// The programs among `files`.
-    pub(super) fn those(&self, files: &[FileId]) -> Set {
+    pub(super) fn those(&self, files: &[FileId]) -> ProgramSet {
         let mut out = self.none.clone();
         let found = files.iter().filter_map(|file| self.by_file.get(file));
         found.for_each(|program| out.insert(*program));
         out
     }
 
-    pub(super) fn none(&self) -> Set {
+    pub(super) fn none(&self) -> ProgramSet {
         self.none.clone()
     }
 
-    pub(super) fn all(&self) -> Set {
+    pub(super) fn all(&self) -> ProgramSet {
         let mut out = self.none.clone();
         for program in 0..self.roots.len() {
             out.insert(program);
@@ -213,7 +213,7 @@ impl Programs {
     }
 
     /// The programs that load a file that defines the name; `None` if there is none.
-    pub(super) fn defining(&self, name: &[u8]) -> Option<&Set> {
+    pub(super) fn defining(&self, name: &[u8]) -> Option<&ProgramSet> {
         self.defining.get(name)
     }
 
@@ -223,12 +223,12 @@ impl Programs {
     }
 
     /// The programs that load a library by this name; `None` if there is none.
-    pub(super) fn loading(&self, name: &[u8]) -> Option<&Set> {
+    pub(super) fn loading(&self, name: &[u8]) -> Option<&ProgramSet> {
         self.by_soname.get(name)
     }
 
     /// The programs that load a file; empty if the file does not define any requested name.
-    pub(super) fn with(&self, file: FileId) -> &Set {
+    pub(super) fn with(&self, file: FileId) -> &ProgramSet {
         self.loading_file.get(&file).unwrap_or(&self.none)
     }
 }

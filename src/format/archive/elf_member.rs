@@ -69,7 +69,7 @@ pub(super) struct RawSymbol<'b> {
 
 /// The fields of a section header that are used.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section {
+pub(super) struct MemberSection {
     pub(super) kind: elf::SectionType,
     pub(super) offset: u64,
     pub(super) size: u64,
@@ -86,7 +86,7 @@ struct Headers {
     each: u64,
 }
 
-type Found<T> = Result<Result<T, Defect>, ReadError>;
+type MemberResult<T> = Result<Result<T, Defect>, ReadError>;
 
 /// Returns early with a defect.
 macro_rules! ok {
@@ -133,7 +133,7 @@ impl Buffers {
         head: &[u8],
         beyond: u64,
         next: &mut Vec<u8>,
-    ) -> Found<Option<Raw<'_>>> {
+    ) -> MemberResult<Option<Raw<'_>>> {
         let headers = ok!(self.headers::<H>(place, head)?);
         let Some((headers, e)) = headers else { return Ok(Ok(None)) };
         let found = ok!(self.symbol_table::<H>(place, headers, e, beyond, next)?);
@@ -184,7 +184,7 @@ impl Buffers {
         &mut self,
         place: SymbolTableRange<'_>,
         head: &[u8],
-    ) -> Found<Option<(Headers, Endianness)>> {
+    ) -> MemberResult<Option<(Headers, Endianness)>> {
         let header = object::pod::from_bytes::<H>(head).ok().map(|(header, _)| header);
         let Some((header, e)) = header.and_then(|header| Some((header, header.endian().ok()?)))
         else {
@@ -225,7 +225,7 @@ impl Buffers {
         e: Endianness,
         beyond: u64,
         next: &mut Vec<u8>,
-    ) -> Found<Option<(Section, Section)>> {
+    ) -> MemberResult<Option<(MemberSection, MemberSection)>> {
         let Headers { offset, count, each } = headers;
         let end = offset + count * each;
         let mut first = count.saturating_sub(LAST);
@@ -283,10 +283,10 @@ pub(super) fn section<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     at: u64,
     e: Endianness,
-) -> Option<Section> {
+) -> Option<MemberSection> {
     let start = usize::try_from(at).ok()?.checked_mul(size_of::<H::SectionHeader>())?;
     let (raw, _) = object::pod::from_bytes::<H::SectionHeader>(bytes.get(start..)?).ok()?;
-    Some(Section {
+    Some(MemberSection {
         kind: raw.sh_type(e),
         offset: raw.sh_offset(e).into(),
         size: raw.sh_size(e).into(),

@@ -2,7 +2,7 @@
 //! one. Also the names of all members, for the cross-check. `facts::answer`, `audit::definitions`
 //! and `format::cross_check` call it.
 
-use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, Special};
+use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, SpecialMember};
 use super::members::Members;
 use super::ranges::grow;
 use super::read::{External, Options, Scratch, members};
@@ -15,7 +15,7 @@ use object::archive;
 
 /// A member that defines a requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct DefiningMember {
     /// The requested name.
     pub symbol: Box<[u8]>,
     /// The member's name; empty if it cannot be read.
@@ -85,11 +85,11 @@ pub fn definitions(
     file: &Handle,
     names: &RequestedNames,
     defects: &mut Vec<Defect>,
-) -> Result<Vec<Definition>, ReadError> {
+) -> Result<Vec<DefiningMember>, ReadError> {
     let is_wanted: IsWanted<'_> = &|name| names.contains(name);
     let Some(first) = MemberHeader::read(file, FIRST)? else { return Ok(Vec::new()) };
     match first.special(b"") {
-        Some(Special::GnuIndex(width)) => {
+        Some(SpecialMember::GnuIndex(width)) => {
             let bytes = read_range(file, first.data, first.size)?;
             gnu_index(file, (&first, width, &bytes), is_wanted, None, defects)
         }
@@ -104,12 +104,12 @@ pub fn matching(
     is_wanted: IsWanted<'_>,
     members: &Members,
     memory: &mut Vec<u8>,
-) -> Result<Vec<Definition>, ReadError> {
+) -> Result<Vec<DefiningMember>, ReadError> {
     let head = read_range(file, FIRST, HEADER)?;
     let Some(first) = MemberHeader::parse(&head, FIRST) else { return Ok(Vec::new()) };
     let defects = &mut Vec::new();
     match first.special(b"") {
-        Some(Special::GnuIndex(width)) => {
+        Some(SpecialMember::GnuIndex(width)) => {
             let present = first.size.min(file.stat().len.saturating_sub(first.data));
             let size = in_memory(present)?;
             grow(memory, size);
@@ -132,7 +132,7 @@ fn gnu_index(
     is_wanted: IsWanted<'_>,
     known: Option<&Members>,
     defects: &mut Vec<Defect>,
-) -> Result<Vec<Definition>, ReadError> {
+) -> Result<Vec<DefiningMember>, ReadError> {
     let number = |at: usize| -> Option<u64> {
         let raw = bytes.get(at..at.checked_add(width)?)?;
         Some(raw.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
@@ -161,7 +161,7 @@ fn gnu_index(
         let member = known.and_then(|known| Some((known, known.at(at)?)));
         if let Some((known, member)) = member {
             let (member, target) = (known.name(member).into(), member.target);
-            out.push(Definition { symbol: symbol.into(), member, target });
+            out.push(DefiningMember { symbol: symbol.into(), member, target });
             continue;
         }
         let Some(found) = MemberHeader::read(file, at)? else {
@@ -173,7 +173,7 @@ fn gnu_index(
             Some(table) => table,
             unread => unread.insert(header::long_names(file)?),
         };
-        out.push(Definition {
+        out.push(DefiningMember {
             symbol: symbol.into(),
             member: header::name(file, &found, long_names)?,
             target: Header::parse(&read_range(file, found.data, 64)?).map(|h| h.target()),
@@ -188,7 +188,7 @@ fn scan(
     file: &Handle,
     is_wanted: IsWanted<'_>,
     defects: &mut Vec<Defect>,
-) -> Result<Vec<Definition>, ReadError> {
+) -> Result<Vec<DefiningMember>, ReadError> {
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
         let what = "is missing; the members of a thin archive are not read for it";
         defects.push(Defect::new(Table::ArchiveIndex, FIRST, what));
@@ -204,7 +204,7 @@ fn scan(
         for symbol in found.symbols(member) {
             let text = texts.text(symbol.name);
             if symbol.kind.is_definition() && is_wanted(text) {
-                out.push(Definition {
+                out.push(DefiningMember {
                     symbol: text.into(),
                     member: found.name(member).into(),
                     target: member.target,
@@ -231,16 +231,16 @@ pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
         }
         let name = header::name(file, &found, &long_names)?;
         match found.special(&name) {
-            Some(Special::GnuIndex(4)) => {
+            Some(SpecialMember::GnuIndex(4)) => {
                 let count = read_range(file, found.data, 4)?;
                 let count = count.iter().fold(0, |n: u64, b| n << 8 | u64::from(*b));
                 if count * 4 > found.size {
                     return Ok(None);
                 }
             }
-            Some(Special::LongNames) => long_names = LongNames::read(file, &found)?,
+            Some(SpecialMember::LongNames) => long_names = LongNames::read(file, &found)?,
             // The cross-check does not cover other kinds of index.
-            Some(Special::GnuIndex(_) | Special::BsdIndex(_)) => return Ok(None),
+            Some(SpecialMember::GnuIndex(_) | SpecialMember::BsdIndex(_)) => return Ok(None),
             None => out.push(name),
         }
         let Some(next) = found.next() else { break };

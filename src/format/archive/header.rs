@@ -24,7 +24,7 @@ pub(super) struct MemberHeader {
 
 /// The kind of a special member, by its name alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Special {
+pub(super) enum SpecialMember {
     /// GNU's index with numbers of this many bytes, or the second linker member of a COFF library.
     GnuIndex(usize),
     /// BSD's index with numbers of this many bytes.
@@ -71,14 +71,14 @@ impl MemberHeader {
     }
 
     /// The kind of this member if it is a special one. `name` is its full name.
-    pub(super) fn special(&self, name: &[u8]) -> Option<Special> {
+    pub(super) fn special(&self, name: &[u8]) -> Option<SpecialMember> {
         Some(match self.raw_name() {
-            b"/" => Special::GnuIndex(4),
-            b"/SYM64/" => Special::GnuIndex(8),
-            b"//" => Special::LongNames,
+            b"/" => SpecialMember::GnuIndex(4),
+            b"/SYM64/" => SpecialMember::GnuIndex(8),
+            b"//" => SpecialMember::LongNames,
             _ => match name {
-                b"__.SYMDEF" | b"__.SYMDEF SORTED" => Special::BsdIndex(4),
-                b"__.SYMDEF_64" | b"__.SYMDEF_64 SORTED" => Special::BsdIndex(8),
+                b"__.SYMDEF" | b"__.SYMDEF SORTED" => SpecialMember::BsdIndex(4),
+                b"__.SYMDEF_64" | b"__.SYMDEF_64 SORTED" => SpecialMember::BsdIndex(8),
                 _ => return None,
             },
         })
@@ -146,7 +146,7 @@ pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
     for _ in 0..3 {
         let Some(entry) = MemberHeader::read(file, at)? else { break };
         match entry.special(b"") {
-            Some(Special::LongNames) => return LongNames::read(file, &entry),
+            Some(SpecialMember::LongNames) => return LongNames::read(file, &entry),
             Some(_) => match entry.next() {
                 Some(next) => at = next,
                 None => break,

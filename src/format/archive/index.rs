@@ -1,13 +1,13 @@
 //! The symbol index of an archive (armap): the member that defines each name, according to the
 //! program that wrote the index. It may be GNU's, with 32 or 64 bits, or BSD's. `read` calls it.
 
-use super::header::{MemberHeader, Special};
+use super::header::{MemberHeader, SpecialMember};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
 
 /// The index of one archive.
 #[derive(Debug, Default)]
-pub struct Index {
+pub struct ArchiveSymbolIndex {
     entries: Vec<Slot>,
     bytes: Vec<u8>,
 }
@@ -18,7 +18,7 @@ struct Slot {
     member: u64,
 }
 
-impl Index {
+impl ArchiveSymbolIndex {
     /// The names in the order of the index, each with the header offset of the member that defines
     /// it.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], u64)> {
@@ -42,7 +42,7 @@ impl Index {
     pub(super) fn read(
         file: &Handle,
         entry: &MemberHeader,
-        kind: Special,
+        kind: SpecialMember,
         defects: &mut Vec<Defect>,
     ) -> Result<Self, ReadError> {
         let before = entry.bsd_name().unwrap_or(0);
@@ -50,9 +50,9 @@ impl Index {
         let bytes = read_range(file, data, size)?;
         let read = match kind {
             _ if (bytes.len() as u64) < size => None,
-            Special::GnuIndex(width) => gnu(&bytes, width),
-            Special::BsdIndex(width) => bsd(&bytes, width),
-            Special::LongNames => None,
+            SpecialMember::GnuIndex(width) => gnu(&bytes, width),
+            SpecialMember::BsdIndex(width) => bsd(&bytes, width),
+            SpecialMember::LongNames => None,
         };
         if let Some(entries) = read {
             return Ok(Self { entries, bytes });
@@ -111,10 +111,13 @@ fn bsd(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Index, Slot, bsd, gnu};
+    use super::{ArchiveSymbolIndex, Slot, bsd, gnu};
 
     fn entries(bytes: &[u8], read: fn(&[u8], usize) -> Option<Vec<Slot>>) -> Vec<(Vec<u8>, u64)> {
-        let index = Index { entries: read(bytes, 4).expect("an index"), bytes: bytes.to_vec() };
+        let index = ArchiveSymbolIndex {
+            entries: read(bytes, 4).expect("an index"),
+            bytes: bytes.to_vec(),
+        };
         index.entries().map(|(name, member)| (name.to_vec(), member)).collect()
     }
 

@@ -24,7 +24,7 @@ const HEAD: usize = 64;
 
 /// The relocations that are read.
 #[derive(Clone, Copy)]
-pub enum Wanted<'w> {
+pub enum RelocationFilter<'w> {
     /// All relocations.
     All,
     /// Relocations to these undefined names, in loaded sections, or in all sections if the second
@@ -35,7 +35,7 @@ pub enum Wanted<'w> {
     Loaded(&'w (dyn Fn(u64, u32, bool) -> bool + Sync)),
 }
 
-impl Wanted<'_> {
+impl RelocationFilter<'_> {
     /// True if relocations of a section with these flags may be wanted.
     fn section(self, flags: u64) -> bool {
         let is_loaded = flags & (elf::SHF_ALLOC.0 | elf::SHF_EXCLUDE.0) == elf::SHF_ALLOC.0;
@@ -71,7 +71,7 @@ impl Wanted<'_> {
 
 /// A section of an object.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub struct ObjectSection {
     /// Its name, if that is a C identifier: linkers then define `__start_` and `__stop_` symbols
     /// for it.
     pub name: Option<Box<[u8]>>,
@@ -117,7 +117,7 @@ pub struct Global {
 
 /// A relocation.
 #[derive(Clone, Copy, Debug)]
-pub struct Relocation {
+pub struct ObjectRelocation {
     /// The section that it changes.
     pub section: usize,
     /// R_*
@@ -134,13 +134,13 @@ pub struct Relocation {
 #[derive(Clone, Debug, Default)]
 pub struct LinkFacts {
     /// The sections, from index 0 on.
-    pub sections: Vec<Section>,
+    pub sections: Vec<ObjectSection>,
     /// Signatures of the COMDAT groups.
     pub groups: Vec<Box<[u8]>>,
     /// The global symbols.
     pub globals: Vec<Global>,
     /// The relocations that were wanted.
-    pub relocations: Vec<Relocation>,
+    pub relocations: Vec<ObjectRelocation>,
     /// The names of global symbols, one after the other.
     names: Vec<u8>,
 }
@@ -158,7 +158,7 @@ impl Global {
     }
 }
 
-impl Section {
+impl ObjectSection {
     /// True if `--gc-sections` keeps it even if nothing refers to it.
     pub fn is_reserved(&self) -> bool {
         let arrays = [elf::SHT_INIT_ARRAY.0, elf::SHT_FINI_ARRAY.0, elf::SHT_PREINIT_ARRAY.0];
@@ -214,14 +214,14 @@ impl LinkFacts {
 }
 
 /// Options for reading members, and reused memory.
-pub struct Reader<'r> {
+pub struct LinkFactsReader<'r> {
     /// The relocations that are read.
-    pub wanted: Wanted<'r>,
+    pub wanted: RelocationFilter<'r>,
     /// Reused memory.
     pub ranges: &'r mut Ranges,
 }
 
-impl Reader<'_> {
+impl LinkFactsReader<'_> {
     /// The facts of the member of `file` whose header is at `offset`; `open` opens the file of a
     /// thin archive's member. `None` if the member cannot be read or is not a relocatable object.
     pub fn member(
@@ -326,7 +326,7 @@ fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64
 /// The byte ranges of the sections with facts.
 fn sections<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
-    wanted: Wanted<'_>,
+    wanted: RelocationFilter<'_>,
 ) -> Option<Vec<Range<u64>>> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
@@ -348,7 +348,7 @@ fn sections<H: FileHeader<Endian = Endianness>>(
 
 fn parse<H: FileHeader<Endian = Endianness>>(
     data: &Ranges,
-    wanted: Wanted<'_>,
+    wanted: RelocationFilter<'_>,
 ) -> Option<LinkFacts> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
@@ -357,7 +357,7 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     let mut out = LinkFacts::default();
     for section in sections.iter() {
         let name = sections.section_name(e, section).unwrap_or_default();
-        out.sections.push(Section {
+        out.sections.push(ObjectSection {
             name: is_identifier(name).then(|| name.into()),
             flags: section.sh_flags(e).0,
             kind: section.sh_type(e).0,
@@ -449,7 +449,7 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     symbols: &SymbolTable<'d, H, &'d Ranges>,
     (e, data, first): (Endianness, &'d Ranges, usize),
-    (mips64, wanted): (bool, Wanted<'_>),
+    (mips64, wanted): (bool, RelocationFilter<'_>),
     out: &mut LinkFacts,
 ) -> Option<()> {
     let most = data.len().ok()? / FEWEST_BYTES;
@@ -473,7 +473,7 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
                 symbols.symbol_section(e, of, object::SymbolIndex(symbol)).ok().flatten()
             });
             let to = local.map_or(0, |section| section.0);
-            out.relocations.push(Relocation {
+            out.relocations.push(ObjectRelocation {
                 section: target,
                 kind,
                 global,

@@ -2,7 +2,7 @@
 //! of symbols are ids, whose texts the run keeps ([`crate::symbol_names`]). `read` makes them; the
 //! coverage stage and rules use them.
 
-use super::index::Index;
+use super::index::ArchiveSymbolIndex;
 use crate::format::Defect;
 use crate::format::elf::Target;
 use crate::id::NameId;
@@ -17,10 +17,10 @@ pub struct Members {
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<Member>,
     /// The index, if it was read.
-    pub index: Option<Index>,
+    pub index: Option<ArchiveSymbolIndex>,
     /// The defects, each with the header offset of its member.
     pub damage: Vec<MemberDefect>,
-    pub(super) symbols: Vec<Symbol>,
+    pub(super) symbols: Vec<MemberSymbol>,
     /// For each definition among `symbols`, the hash of its name, and the offset of the name in its
     /// member's string table.
     pub(super) hashes: Vec<u64>,
@@ -135,7 +135,7 @@ pub const NAMELESS: NameId = NameId::LAST;
 
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
-pub struct Symbol {
+pub struct MemberSymbol {
     /// Its name; [`NAMELESS`] for a definition whose name was not stored, because no reference to
     /// it was known. Names of common symbols are always stored.
     pub name: NameId,
@@ -147,7 +147,7 @@ pub struct Symbol {
     pub function: bool,
 }
 
-impl Symbol {
+impl MemberSymbol {
     /// True if its visibility is hidden, internal or protected: then a linker ignores definitions
     /// in shared objects.
     pub fn is_restricted(&self) -> bool {
@@ -162,7 +162,7 @@ impl Members {
     }
 
     /// The global symbols of a member, in the order of its table.
-    pub fn symbols(&self, member: &Member) -> &[Symbol] {
+    pub fn symbols(&self, member: &Member) -> &[MemberSymbol] {
         self.symbols.get(member.symbols.range()).unwrap_or_default()
     }
 

@@ -18,10 +18,12 @@ mod ranges;
 mod read;
 mod symbols;
 
-pub use find::{Definition, RequestedNames, definitions, matching, names};
-pub use index::Index;
-pub use link_facts::{Global, LinkFacts, Reader, Relocation, Section, Wanted};
-pub use members::{Member, MemberDefect, MemberKind, Members, NAMELESS, Symbol, SymbolKind};
+pub use find::{DefiningMember, RequestedNames, definitions, matching, names};
+pub use index::ArchiveSymbolIndex;
+pub use link_facts::{
+    Global, LinkFacts, LinkFactsReader, ObjectRelocation, ObjectSection, RelocationFilter,
+};
+pub use members::{Member, MemberDefect, MemberKind, MemberSymbol, Members, NAMELESS, SymbolKind};
 pub use places::places;
 pub use ranges::Ranges;
 pub use read::{External, Options, Scratch, members, object};

@@ -1,14 +1,14 @@
 //! The positions of members: names, offsets and sizes, without symbols. `format::gpu` reads device
 //! code at these positions.
 
-use super::header::{self, FIRST, LongNames, MemberHeader, Special};
+use super::header::{self, FIRST, LongNames, MemberHeader, SpecialMember};
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 use object::archive;
 
 /// The position of a member in its archive.
 #[derive(Debug)]
-pub struct Place {
+pub struct MemberPosition {
     /// Its name.
     pub name: Box<[u8]>,
     /// Offset of its first byte in the archive.
@@ -19,16 +19,16 @@ pub struct Place {
 
 /// The members of an archive that is not thin.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct MemberPositions {
     /// The members in the order of the archive, without index and table of long names.
-    pub list: Vec<Place>,
+    pub list: Vec<MemberPosition>,
     /// The reason why the list is incomplete, if it is.
     pub damage: Option<&'static str>,
 }
 
 /// Finds the members of the archive in `file`.
-pub fn places(file: &Handle) -> Result<Places, ReadError> {
-    let mut out = Places::default();
+pub fn places(file: &Handle) -> Result<MemberPositions, ReadError> {
+    let mut out = MemberPositions::default();
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
         out.damage = Some("a thin archive, whose members are other files");
         return Ok(out);
@@ -52,9 +52,9 @@ pub fn places(file: &Handle) -> Result<Places, ReadError> {
             break;
         };
         match entry.special(&name) {
-            Some(Special::LongNames) => long_names = LongNames::read(file, &entry)?,
+            Some(SpecialMember::LongNames) => long_names = LongNames::read(file, &entry)?,
             Some(_) => {}
-            None => out.list.push(Place { name, offset, size }),
+            None => out.list.push(MemberPosition { name, offset, size }),
         }
         at = next;
     }

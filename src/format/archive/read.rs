@@ -5,10 +5,10 @@
 use super::bitcode;
 use super::elf_member::{Buffers, SymbolTableRange};
 use super::gcc_lto;
-use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, Special};
-use super::index::Index;
+use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, SpecialMember};
+use super::index::ArchiveSymbolIndex;
 use super::members::{Member, MemberDefect, MemberKind, Members, Span};
-use super::symbols::Builder;
+use super::symbols::SymbolsBuilder;
 use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, in_memory, read_range};
 use crate::id::FastMap;
@@ -50,7 +50,7 @@ pub struct Options<'a> {
 #[derive(Default)]
 pub struct Scratch {
     buffers: Buffers,
-    builder: Builder,
+    builder: SymbolsBuilder,
 }
 
 /// Reads the members of the archive in `file`.
@@ -62,7 +62,7 @@ pub fn members(
     let mut head = read_range(file, 0, FIRST + HEADER + HEAD)?;
     let thin = head.starts_with(&archive::THIN_MAGIC);
     head.drain(..head.len().min(archive::THIN_MAGIC.len()));
-    let mut reader = Reader::new(file, options, scratch, thin);
+    let mut reader = ArchiveReader::new(file, options, scratch, thin);
     reader.walk(head)?;
     reader.finish()
 }
@@ -73,26 +73,26 @@ pub fn object(
     options: &Options<'_>,
     scratch: &mut Scratch,
 ) -> Result<Members, ReadError> {
-    let mut reader = Reader::new(file, options, scratch, false);
+    let mut reader = ArchiveReader::new(file, options, scratch, false);
     let size = file.stat().len;
     let head = read_range(file, 0, HEAD)?;
     reader.object(0, b"", SymbolTableRange { file, base: 0, size }, &head, None)?;
     reader.finish()
 }
 
-struct Reader<'r> {
+struct ArchiveReader<'r> {
     file: &'r Handle,
     options: &'r Options<'r>,
     buffers: &'r mut Buffers,
     long_names: LongNames,
-    builder: &'r mut Builder,
+    builder: &'r mut SymbolsBuilder,
     out: Members,
-    index: Option<(MemberHeader, Special)>,
+    index: Option<(MemberHeader, SpecialMember)>,
     /// Members of a thin archive by path and position, because one may be listed twice.
     seen: FastMap<(Box<[u8]>, u64), usize>,
 }
 
-impl<'r> Reader<'r> {
+impl<'r> ArchiveReader<'r> {
     fn new(
         file: &'r Handle,
         options: &'r Options<'r>,
@@ -175,7 +175,7 @@ impl<'r> Reader<'r> {
             self.long_names.name(entry).to_vec()
         };
         match entry.special(&name) {
-            Some(Special::LongNames) => {
+            Some(SpecialMember::LongNames) => {
                 self.long_names = LongNames::read_and(self.file, entry, HEADER + HEAD, next)?;
                 return Ok(());
             }
@@ -382,7 +382,7 @@ impl<'r> Reader<'r> {
         let opaque = self.out.list.iter().any(Member::is_unknown);
         if let Some((entry, kind)) = self.index.filter(|_| opaque || self.options.index) {
             let mut defects = Vec::new();
-            let index = Index::read(self.file, &entry, kind, &mut defects)?;
+            let index = ArchiveSymbolIndex::read(self.file, &entry, kind, &mut defects)?;
             for defect in defects {
                 self.damage(None, defect);
             }

@@ -2,8 +2,8 @@
 
 use super::bitcode::LtoSymbol;
 use super::elf_member::{Raw, RawSymbol, each_symbol};
-use super::index::Index;
-use super::members::{Member, MemberDefect, MemberKind, NAMELESS, Span, Symbol, SymbolKind};
+use super::index::ArchiveSymbolIndex;
+use super::members::{Member, MemberDefect, MemberKind, MemberSymbol, NAMELESS, Span, SymbolKind};
 use crate::format::{Defect, Table};
 use crate::id::FastMap;
 use crate::symbol_names::{Added, Batch, Growing};
@@ -27,14 +27,14 @@ const BATCH: usize = 1024;
 /// the number of symbols for which memory is reserved.
 const BYTES_A_SYMBOL: u64 = 768;
 const MOST_EXPECTED: usize = 1 << 20;
-/// With at least this many symbols, [`Builder::take`] hands its lists over. Shorter lists are
-/// copied, and their memory is reused.
+/// With at least this many symbols, [`SymbolsBuilder::take`] hands its lists over. Shorter lists
+/// are copied, and their memory is reused.
 const MANY: usize = 1 << 17;
 
 /// Symbols of one archive. Their memory is reused for the next one.
 #[derive(Default)]
-pub(super) struct Builder {
-    pub(super) symbols: Vec<Symbol>,
+pub(super) struct SymbolsBuilder {
+    pub(super) symbols: Vec<MemberSymbol>,
     /// For each definition, the hash of its name, and the offset of the name in its member's string
     /// table.
     pub(super) hashes: Vec<u64>,
@@ -52,7 +52,7 @@ pub(super) struct Lengths {
     hashes: u32,
 }
 
-impl Builder {
+impl SymbolsBuilder {
     /// Clears the lists and reserves room for the symbols of an archive of `size` bytes. Unused
     /// pages are never touched, and few lists have to move.
     pub(super) fn begin(&mut self, size: u64) {
@@ -115,7 +115,7 @@ impl Builder {
             if name == SLIM {
                 kind = MemberKind::SlimLto;
             }
-            symbols.push(Symbol {
+            symbols.push(MemberSymbol {
                 // The id is set when the batch is full, or by `finish`.
                 name: NAMELESS,
                 kind: is,
@@ -157,7 +157,7 @@ impl Builder {
 
     /// Returns the symbols, hashes and offsets of names. They stay in memory until the end of the
     /// run, so short lists are copied without spare capacity.
-    pub(super) fn take(&mut self) -> (Vec<Symbol>, Vec<u64>, Vec<u32>) {
+    pub(super) fn take(&mut self) -> (Vec<MemberSymbol>, Vec<u64>, Vec<u32>) {
         if self.symbols.len() < MANY {
             return (self.symbols.clone(), self.hashes.clone(), self.starts.clone());
         }
@@ -176,13 +176,18 @@ impl Builder {
                 self.starts.push(0);
             }
             let LtoSymbol { kind, visibility, function, .. } = *symbol;
-            self.symbols.push(Symbol { name, kind, other: visibility, function });
+            self.symbols.push(MemberSymbol { name, kind, other: visibility, function });
         }
         true
     }
 
     /// Adds the definitions that the index lists for members whose references are unknown.
-    pub(super) fn opaque(&mut self, list: &mut [Member], index: &Index, names: &Growing) {
+    pub(super) fn opaque(
+        &mut self,
+        list: &mut [Member],
+        index: &ArchiveSymbolIndex,
+        names: &Growing,
+    ) {
         let mut by_member: FastMap<u64, Vec<&[u8]>> = FastMap::default();
         for (name, member) in index.entries() {
             by_member.entry(member).or_default().push(name);
@@ -195,7 +200,7 @@ impl Builder {
                     self.hashes.push(hash);
                     self.starts.push(0);
                     let kind = SymbolKind::Strong;
-                    self.symbols.push(Symbol { name, kind, other: 0, function: false });
+                    self.symbols.push(MemberSymbol { name, kind, other: 0, function: false });
                 }
             }
             (member.symbols, member.hashes) = self.since(before);
@@ -204,13 +209,18 @@ impl Builder {
 }
 
 /// Index of the next symbol; `None` if it would be `u32::MAX`.
-fn place(symbols: &[Symbol]) -> Option<u32> {
+fn place(symbols: &[MemberSymbol]) -> Option<u32> {
     u32::try_from(symbols.len()).ok().filter(|at| *at < u32::MAX)
 }
 
 /// Gives the symbols of the batch the ids of their names. Symbols whose names are not in the run's
 /// table stay [`NAMELESS`].
-fn name_all(symbols: &mut [Symbol], batch: &mut Batch, lost: &mut Vec<usize>, names: &Growing) {
+fn name_all(
+    symbols: &mut [MemberSymbol],
+    batch: &mut Batch,
+    lost: &mut Vec<usize>,
+    names: &Growing,
+) {
     names.add(batch, |at, added| match (symbols.get_mut(at), added) {
         (Some(symbol), Added::Known(name)) => symbol.name = name,
         (Some(_), Added::Unknown) => {}

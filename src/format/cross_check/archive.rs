@@ -1,6 +1,6 @@
 //! The `ar` crate's view of a static archive: names of members, and the symbols of its index.
 
-use super::{Difference, SecondReading, guard};
+use super::{ReadingDifference, SecondReading, guard};
 use crate::format::archive::{self, RequestedNames, definitions};
 use crate::format::elf::hash;
 use crate::order;
@@ -32,7 +32,7 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<SecondReading> {
         let (ours, theirs) = (members.get(at).map(|name| &**name), theirs.get(at));
         let theirs = theirs.map(Vec::as_slice);
         if ours != theirs {
-            out.push(Difference::new(format!("member {at}"), ours, theirs));
+            out.push(ReadingDifference::new(format!("member {at}"), ours, theirs));
         }
     }
     let index: BTreeSet<Vec<u8>> = order::set(open().symbols().ok()?.map(<[u8]>::to_vec));
@@ -43,7 +43,7 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<SecondReading> {
     let found = definitions(file, &names, &mut Vec::new()).ok()?;
     let found: BTreeSet<Vec<u8>> = order::set(found.into_iter().map(|d| d.symbol.into_vec()));
     let lacking = index.difference(&found);
-    out.extend(lacking.map(|name| Difference::new("index", None, Some(name))));
+    out.extend(lacking.map(|name| ReadingDifference::new("index", None, Some(name))));
     Some(SecondReading::Read(out))
 }
 

@@ -1,7 +1,7 @@
 //! goblin's view of an ELF file: soname, search paths, needs, program headers, and dynamic symbols
 //! with their versions.
 
-use super::{Difference, MOST, SecondReading, guard};
+use super::{MOST, ReadingDifference, SecondReading, guard};
 use crate::format::elf::{NeedKind, Object, Str, Tables};
 use crate::format::read_range;
 use crate::id::FastMap;
@@ -38,11 +38,11 @@ fn forget_sections(bytes: &mut [u8], is_64: bool) {
     }
 }
 
-fn differences(object: &Object, elf: &Elf<'_>) -> Vec<Difference> {
+fn differences(object: &Object, elf: &Elf<'_>) -> Vec<ReadingDifference> {
     let mut out = Vec::new();
     let mut hold = |what: &str, ours: &[u8], theirs: &[u8]| {
         if ours != theirs {
-            out.push(Difference::new(what, Some(ours), Some(theirs)));
+            out.push(ReadingDifference::new(what, Some(ours), Some(theirs)));
         }
     };
     let text = |s: Option<Str>| s.map(|s| object.str(s)).unwrap_or_default();
@@ -79,7 +79,7 @@ fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
 
 /// Compares the dynamic symbols that both readers found. ELF does not store their number, so each
 /// reader infers it.
-fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<Difference>) {
+fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<ReadingDifference>) {
     let versions = versions(object, elf);
     let count = tables.symbols().last().map_or(0, |last| last.index.position() + 1);
     for (index, theirs) in tables.indices().zip(elf.dynsyms.iter().take(count).skip(1)) {
@@ -96,7 +96,11 @@ fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<Differ
         let (bind, undefined) = (sym::st_bind(theirs.st_info), theirs.st_shndx == 0);
         let b = describe(name.as_bytes(), their_version, bind, undefined);
         if a != b {
-            out.push(Difference::new(format!("symbol {}", index.number()), Some(&a), Some(&b)));
+            out.push(ReadingDifference::new(
+                format!("symbol {}", index.number()),
+                Some(&a),
+                Some(&b),
+            ));
         }
     }
 }

@@ -18,7 +18,7 @@ const MOST: u64 = 256 << 20;
 
 /// One fact on which two readers differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Difference {
+pub struct ReadingDifference {
     /// The subject of the fact: `soname`, `symbol 12`.
     pub what: String,
     /// The result of the first reader; `None` if it has no such fact.
@@ -27,7 +27,7 @@ pub struct Difference {
     pub theirs: Option<Vec<u8>>,
 }
 
-impl Difference {
+impl ReadingDifference {
     fn new(what: impl Into<String>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -> Self {
         let owned = |bytes: Option<&[u8]>| bytes.map(<[u8]>::to_vec);
         Self { what: what.into(), ours: owned(ours), theirs: owned(theirs) }
@@ -38,7 +38,7 @@ impl Difference {
 #[derive(Clone, Debug)]
 pub enum SecondReading {
     /// The file was read, with these differences.
-    Read(Vec<Difference>),
+    Read(Vec<ReadingDifference>),
     /// The file was not read, for this reason.
     GaveUp(&'static str),
 }

@@ -14,7 +14,7 @@ mod write;
 
 pub use position::LinkOrder;
 pub use spelling::Spelling;
-pub use write::Change;
+pub use write::SetChange;
 
 use crate::format::cmake::SyntaxError;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ pub struct DepsList {
 
 /// The command that makes a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SetCommand {
     /// `set(NAME …)`.
     Set,
     /// `list(APPEND NAME …)` or `PREPEND`: the variable may have other values too.
@@ -77,14 +77,14 @@ pub struct Set {
     /// The line on which it begins, from 1.
     pub line: u32,
     /// Its command.
-    pub origin: Origin,
+    pub origin: SetCommand,
     /// The blocks around it, the outermost first.
     pub blocks: Vec<Block>,
     /// Values with references to variables, except `${NAME}` if the file has a set `NAME`. The
     /// archives in them are unknown.
     pub unknown: Vec<ListError>,
     /// All values, in the file's order.
-    items: Vec<Item>,
+    items: Vec<SetValue>,
     /// The byte range for values: from the end of the name or keyword before them to `)` or the
     /// next keyword.
     body: Range<usize>,
@@ -109,7 +109,7 @@ pub struct ListedArchive {
 
 /// One value of a set.
 #[derive(Clone, Debug)]
-struct Item {
+struct SetValue {
     /// All its bytes. If it is a whole argument, its quotes are included.
     span: Range<usize>,
     /// True if it is part of an argument such as `"a;b"`.

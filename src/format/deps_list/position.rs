@@ -87,7 +87,9 @@ impl Set {
     /// True if the order of the names may be a link order. False if a variable has at least `FEW`
     /// names and these are sorted.
     pub fn may_be_link_order(&self) -> bool {
-        self.origin == super::Origin::Link || self.entries.len() < FEW || collation(self).is_none()
+        self.origin == super::SetCommand::Link
+            || self.entries.len() < FEW
+            || collation(self).is_none()
     }
 }
 

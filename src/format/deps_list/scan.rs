@@ -2,8 +2,8 @@
 //! only caller.
 
 use super::spelling::Spelling;
-use super::{Block, Item, ListError, ListedArchive, Origin, Set};
-use crate::format::cmake::{Argument, ArgumentKind, Command, commands};
+use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
+use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
 use crate::id::{FastMap, FastSet};
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
             // `set(NAME ${NAME} a)` adds to the old value and does not replace it.
             let refers = [b"${", &*set.name, b"}"].concat();
             let adds = memchr::memmem::find(&text[set.body.clone()], &refers).is_some();
-            if set.origin == Origin::Set
+            if set.origin == SetCommand::Set
                 && !adds
                 && let Some(first) = lines.insert((set.name.clone(), here), set.line)
                 && !set.entries.is_empty()
@@ -70,11 +70,11 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
 /// The blocks around the current command, the outermost first.
 #[derive(Default)]
 struct Blocks {
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
     count: usize,
 }
 
-struct Open {
+struct OpenBlock {
     command: &'static str,
     line: u32,
     block: Block,
@@ -93,7 +93,7 @@ impl Blocks {
             let is_condition = command == "if";
             let block = Block { number: self.count, arm: 0, is_condition };
             self.count += 1;
-            self.open.push(Open { command, line, block });
+            self.open.push(OpenBlock { command, line, block });
         } else if is("elseif") || is("else") {
             match self.open.last_mut() {
                 Some(open) if open.command == "if" => open.block.arm += 1,
@@ -121,7 +121,7 @@ impl Blocks {
 /// Finds the sets of one command.
 struct Scan<'t> {
     text: &'t [u8],
-    command: &'t Command,
+    command: &'t CommandInvocation,
 }
 
 impl Scan<'_> {
@@ -140,14 +140,14 @@ impl Scan<'_> {
         let arguments = &*self.command.arguments;
         let name = self.bytes(&self.command.name).to_ascii_lowercase();
         match (name.as_slice(), arguments) {
-            (b"set", [name, values @ ..]) => self.set(name, values, Origin::Set),
+            (b"set", [name, values @ ..]) => self.set(name, values, SetCommand::Set),
             (b"list", [action, name, values @ ..])
                 if matches!(self.word(action), b"APPEND" | b"PREPEND") =>
             {
-                self.set(name, values, Origin::Append)
+                self.set(name, values, SetCommand::Append)
             }
             (b"link_libraries", [..]) => {
-                let set = self.values(b"link_libraries", arguments, self.start(), Origin::Link);
+                let set = self.values(b"link_libraries", arguments, self.start(), SetCommand::Link);
                 vec![set]
             }
             (command, [target, values @ ..]) if command.ends_with(b"target_link_libraries") => {
@@ -165,7 +165,7 @@ impl Scan<'_> {
         open.map_or(self.command.end, |open| from + open + 1)
     }
 
-    fn set(&self, name: &Argument, values: &[Argument], origin: Origin) -> Vec<Set> {
+    fn set(&self, name: &Argument, values: &[Argument], origin: SetCommand) -> Vec<Set> {
         let raw = self.bytes(&name.inside);
         let odd = |b: &u8| matches!(b, b'\\' | b';' | b'\n') || b.is_ascii_whitespace();
         // `ENV{NAME}` and `CACHE{NAME}` are not variables of the file.
@@ -175,7 +175,7 @@ impl Scan<'_> {
             return Vec::new();
         }
         let mut end = values.len();
-        if origin == Origin::Set {
+        if origin == SetCommand::Set {
             let is_end =
                 |argument: &Argument| matches!(self.word(argument), b"CACHE" | b"PARENT_SCOPE");
             end = values.iter().position(is_end).unwrap_or(end);
@@ -193,7 +193,8 @@ impl Scan<'_> {
             let end = rest.iter().position(|argument| is_scope(self.word(argument)));
             let here = &rest[..end.unwrap_or(rest.len())];
             if !here.is_empty() {
-                let mut set = self.values(self.bytes(&target.inside), here, start, Origin::Link);
+                let mut set =
+                    self.values(self.bytes(&target.inside), here, start, SetCommand::Link);
                 set.body.end = end.map_or(set.body.end, |at| rest[at].span.start);
                 sets.push(set);
             }
@@ -229,7 +230,7 @@ impl Scan<'_> {
     }
 
     /// Makes a set of `values`. `start` is the offset at which its text begins.
-    fn values(&self, name: &[u8], values: &[Argument], start: usize, origin: Origin) -> Set {
+    fn values(&self, name: &[u8], values: &[Argument], start: usize, origin: SetCommand) -> Set {
         let mut set = Set {
             name: name.to_vec(),
             entries: Vec::new(),
@@ -259,7 +260,7 @@ impl Scan<'_> {
                 && let Some(next) = values.get(at)
             {
                 let span = value.span.start..next.span.end;
-                set.items.push(Item { span, is_inner: false, is_closed: is_whole });
+                set.items.push(SetValue { span, is_inner: false, is_closed: is_whole });
                 at += 1;
                 continue;
             }
@@ -268,7 +269,7 @@ impl Scan<'_> {
             let before = set.items.len();
             if is_expression || value.kind == ArgumentKind::Parenthesis {
                 let span = value.span.clone();
-                set.items.push(Item { span, is_inner: false, is_closed: false });
+                set.items.push(SetValue { span, is_inner: false, is_closed: false });
             } else {
                 self.elements(value, &mut set);
             }
@@ -325,7 +326,7 @@ impl Scan<'_> {
                 let reason = String::from_utf8_lossy(text).into_owned();
                 set.unknown.push(ListError { line: value.line, reason });
             }
-            set.items.push(Item { span, is_inner, is_closed: false });
+            set.items.push(SetValue { span, is_inner, is_closed: false });
         }
     }
 }

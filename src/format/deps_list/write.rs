@@ -3,7 +3,7 @@
 //! name is dropped too. Other text does not change.
 
 use super::position::{LinkOrder, Position, common, positions};
-use super::{DepsList, Item, ListedArchive, Set, Spelling};
+use super::{DepsList, ListedArchive, Set, SetValue, Spelling};
 use crate::order;
 use crate::order::Arrange as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// The changes of one set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct SetChange {
     /// Names to add.
     pub add: BTreeSet<Vec<u8>>,
     /// Names to drop.
@@ -28,11 +28,11 @@ struct Edit {
 
 impl DepsList {
     /// The text of the file after `changes`. Each change has the index of its set.
-    pub fn regenerated(&self, changes: &[(usize, Change)]) -> Vec<u8> {
+    pub fn regenerated(&self, changes: &[(usize, SetChange)]) -> Vec<u8> {
         let mut edits: Vec<Edit> = Vec::new();
         let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
         for (at, set) in self.sets.iter().enumerate() {
-            let mut change = Change::default();
+            let mut change = SetChange::default();
             for (_, more) in changes.iter().filter(|(set, _)| *set == at) {
                 change.add.extend(more.add.iter().cloned());
                 change.drop.extend(more.drop.iter().cloned());
@@ -64,18 +64,18 @@ impl DepsList {
     /// The word for a new name in a set. `None` without such a set, or if its spellings cannot
     /// write the name.
     pub fn spelled(&self, set: usize, name: &[u8]) -> Option<Vec<u8>> {
-        Words::new(self.sets.get(set)?).word(name)
+        SetSpellings::new(self.sets.get(set)?).word(name)
     }
 }
 
 /// The spellings of the names in one set.
-struct Words<'s> {
+struct SetSpellings<'s> {
     /// The entries whose spelling new names may take.
     models: Vec<&'s ListedArchive>,
     counts: BTreeMap<&'s Spelling, usize>,
 }
 
-impl<'s> Words<'s> {
+impl<'s> SetSpellings<'s> {
     fn new(set: &'s Set) -> Self {
         let any_known = set.entries.iter().any(|entry| entry.is_known);
         let models = set.entries.iter().filter(|entry| entry.is_known || !any_known);
@@ -183,7 +183,7 @@ impl<'t> Writer<'t> {
     }
 
     /// True if only blanks precede the item on its line.
-    fn begins_line(&self, item: &Item) -> bool {
+    fn begins_line(&self, item: &SetValue) -> bool {
         let before = self.part(0..item.span.start);
         let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
         matches!(before.get(..before.len() - blanks).and_then(<[u8]>::last), None | Some(b'\n'))
@@ -192,7 +192,7 @@ impl<'t> Writer<'t> {
     /// True if another value begins or ends on the item's line.
     fn shares_line(&self, at: usize) -> bool {
         let items = &self.set.items;
-        let joined = |before: Option<&Item>, behind: Option<&Item>| {
+        let joined = |before: Option<&SetValue>, behind: Option<&SetValue>| {
             let (Some(before), Some(behind)) = (before, behind) else { return false };
             !self.part(before.span.end..behind.span.start).contains(&b'\n')
         };
@@ -233,13 +233,13 @@ impl<'t> Writer<'t> {
     }
 
     /// Inserts the new names of a change.
-    fn insert(&self, change: &Change, edits: &mut Vec<Edit>) {
+    fn insert(&self, change: &SetChange, edits: &mut Vec<Edit>) {
         let add: BTreeSet<&[u8]> = order::set(change.add.iter().map(Vec::as_slice));
         if self.set.items.is_empty() {
             return self.fill(&add, edits);
         }
         let quoted = self.is_quoted();
-        let words = Words::new(self.set);
+        let words = SetSpellings::new(self.set);
         let word = |name: &[u8]| {
             let word = words.word(name).unwrap_or_else(|| name.to_vec());
             if quoted { [b"\"".as_slice(), &word, b"\""].concat() } else { word }
@@ -263,7 +263,8 @@ impl<'t> Writer<'t> {
 
     /// True if every entry is a whole argument in quotes.
     fn is_quoted(&self) -> bool {
-        let quoted = |item: &Item| !item.is_inner && self.text.get(item.span.start) == Some(&b'"');
+        let quoted =
+            |item: &SetValue| !item.is_inner && self.text.get(item.span.start) == Some(&b'"');
         let mut entries = self.set.entries.iter().map(|entry| &self.set.items[entry.item]);
         !self.set.entries.is_empty() && entries.all(quoted)
     }

@@ -35,7 +35,7 @@ pub struct RequiredLibrary {
 
 /// An entry of the JSON array.
 #[derive(Deserialize)]
-struct Entry {
+struct DlopenEntry {
     soname: Vec<String>,
     #[serde(default)]
     feature: String,
@@ -61,7 +61,7 @@ impl DlopenNotes {
             }
             let text = note.desc();
             let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            match serde_json::from_slice::<Vec<Entry>>(&text[..end]) {
+            match serde_json::from_slice::<Vec<DlopenEntry>>(&text[..end]) {
                 Ok(entries) => self.required.extend(entries.into_iter().filter_map(required)),
                 Err(_) => self.broken = Some("its text is not a list of libraries in JSON"),
             }
@@ -70,7 +70,7 @@ impl DlopenNotes {
 }
 
 /// The library of an entry of priority `required`. `None` for other entries, and without a name.
-fn required(entry: Entry) -> Option<RequiredLibrary> {
+fn required(entry: DlopenEntry) -> Option<RequiredLibrary> {
     let names: Vec<String> = entry.soname.into_iter().filter(|name| !name.is_empty()).collect();
     let is_required = entry.priority == "required" && !names.is_empty();
     is_required.then_some(RequiredLibrary { names, feature: entry.feature })

@@ -65,7 +65,7 @@ pub(super) struct Dynamic {
     pub(super) flags: u64,
     pub(super) flags_1: u64,
     /// The global offset table of a MIPS object.
-    pub(super) got: Option<Got>,
+    pub(super) got: Option<GotTags>,
     pub(super) symbolic_tag: bool,
     pub(super) textrel_tag: bool,
     pub(super) bind_now_tag: bool,
@@ -78,7 +78,7 @@ pub(super) struct Dynamic {
 
 /// DT_PLTGOT and the MIPS tags that belong to it.
 #[derive(Default, Debug, Clone, Copy)]
-pub(super) struct Got {
+pub(super) struct GotTags {
     pub(super) address: Option<u64>,
     /// DT_MIPS_LOCAL_GOTNO, the number of local entries.
     pub(super) local: u64,
@@ -107,7 +107,7 @@ impl Dynamic {
         let e = endian(header.big);
         let count = bytes.len() / size_of::<H::Dyn>();
         let mips = machine::of(header.target()).is_some_and(|row| row.is_mips);
-        let mut out = Self { got: mips.then(Got::default), ..Self::default() };
+        let mut out = Self { got: mips.then(GotTags::default), ..Self::default() };
         let sizes = Sizes { rela: size_of::<H::Rela>() as u64, rel: size_of::<H::Rel>() as u64 };
         let Ok((entries, _)) = object::pod::slice_from_bytes::<H::Dyn>(bytes, count) else {
             return out;

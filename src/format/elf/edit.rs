@@ -4,7 +4,9 @@
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
-use super::{NameLen, Need, NeedKind, Object, RefKind, Reference, Str, SymbolIndex, Tables, hash};
+use super::{
+    DynamicNeed, NameLen, NeedKind, Object, RefKind, Reference, Str, SymbolIndex, Tables, hash,
+};
 use crate::format::elf::machine::LookupClass;
 use object::elf;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,7 +67,7 @@ impl Object {
             text.extend_from_slice(name);
             text.push(0);
             let name = Str { start, len: u32::try_from(name.len()).ok()? };
-            needs.push(Need { kind: NeedKind::Needed, name });
+            needs.push(DynamicNeed { kind: NeedKind::Needed, name });
         }
         let object = Self {
             references: references.into(),
@@ -129,7 +131,7 @@ impl Object {
         let object = &mut edited.object;
         let mut needs = Vec::new();
         for name in change.first {
-            needs.push(Need { kind: NeedKind::Needed, name: object.add_text(name)? });
+            needs.push(DynamicNeed { kind: NeedKind::Needed, name: object.add_text(name)? });
         }
         for need in &*self.needs {
             let old = self.str(need.name);
@@ -138,7 +140,7 @@ impl Object {
                 _ => need.name,
             };
             if need.kind != NeedKind::Needed || !change.dropped.contains(old) {
-                needs.push(Need { kind: need.kind, name });
+                needs.push(DynamicNeed { kind: need.kind, name });
             }
         }
         object.needs = needs.into();

@@ -2,7 +2,7 @@
 //! does for a reference without a version. `audit::linked` and `merged::solve` look names up as a
 //! linker does. The lookups of `bind`, with versions, are in `find`.
 
-use super::find::Query;
+use super::find::SymbolQuery;
 use super::hash_table::HashTable;
 use super::header::endian;
 use super::tables::{Symbol, Tables, binds_local};
@@ -16,7 +16,7 @@ impl Object {
     /// `limit` has the meaning that it has for [`Self::find`].
     pub fn defines(&self, name: &[u8], hash: u32, limit: u16) -> bool {
         let may = self.tables.as_ref().is_some_and(|tables| tables.bloom().may_hold(hash));
-        let found = || self.find(&Query::new(name, hash, None), limit);
+        let found = || self.find(&SymbolQuery::new(name, hash, None), limit);
         may && found().is_some_and(|found| {
             let bind = elf::SymbolBind(found.bind);
             let global = matches!(bind, elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE);

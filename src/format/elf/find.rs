@@ -12,13 +12,13 @@ use object::{Endianness, elf};
 use std::cell::Cell;
 
 /// A lookup of one reference in one object.
-pub struct Query<'q> {
+pub struct SymbolQuery<'q> {
     /// The name without NUL.
     pub name: &'q [u8],
     /// GNU hash of the name.
     pub hash: u32,
     /// The version that the reference requires, if any.
-    pub version: Option<Wanted<'q>>,
+    pub version: Option<WantedVersion<'q>>,
     /// True if undefined entries with a value do not count (`ELF_RTYPE_CLASS_PLT`).
     pub plt: bool,
     /// True for glibc 2.42 and later: a definition without a version satisfies a versioned
@@ -29,7 +29,7 @@ pub struct Query<'q> {
 
 /// A version that a reference requires.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'q> {
+pub struct WantedVersion<'q> {
     /// SysV hash of the version name.
     pub hash: u32,
     /// The version name.
@@ -40,7 +40,7 @@ pub struct Wanted<'q> {
 
 /// The result of a lookup in one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct FoundSymbol {
     /// Index in the dynamic symbol table.
     pub symbol: SymbolIndex,
     /// STB_*
@@ -56,9 +56,9 @@ pub struct Candidate {
     pub versionless: bool,
 }
 
-impl<'q> Query<'q> {
+impl<'q> SymbolQuery<'q> {
     /// A query for `name`, whose GNU hash is `hash`.
-    pub fn new(name: &'q [u8], hash: u32, version: Option<Wanted<'q>>) -> Self {
+    pub fn new(name: &'q [u8], hash: u32, version: Option<WantedVersion<'q>>) -> Self {
         Self { name, hash, version, plt: true, exact_first: false, sysv: Cell::new(None) }
     }
 
@@ -77,10 +77,10 @@ struct Walk {
     /// For an unversioned reference: number of definitions with a visible version.
     versions: u32,
     /// The first of these definitions.
-    versioned: Option<Candidate>,
+    versioned: Option<FoundSymbol>,
     /// The first definition without a matching version. glibc 2.42 takes it only if the walk finds
     /// no exact match.
-    fallback: Option<Candidate>,
+    fallback: Option<FoundSymbol>,
 }
 
 impl Object {
@@ -88,7 +88,7 @@ impl Object {
     /// `limit` is the highest version index that the loader knows for the object. It is below
     /// [`super::Versions::highest_index`] if needed files are missing.
     #[inline]
-    pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
+    pub fn find(&self, query: &SymbolQuery<'_>, limit: u16) -> Option<FoundSymbol> {
         self.find_from(query, limit, None)
     }
 
@@ -96,10 +96,10 @@ impl Object {
     #[inline]
     pub fn find_from(
         &self,
-        query: &Query<'_>,
+        query: &SymbolQuery<'_>,
         limit: u16,
         first: Option<SymbolIndex>,
-    ) -> Option<Candidate> {
+    ) -> Option<FoundSymbol> {
         let tables = self.tables.as_ref()?;
         if tables.is_64 {
             self.find_as::<elf::FileHeader64<Endianness>>(tables, query, limit, first)
@@ -111,10 +111,10 @@ impl Object {
     fn find_as<H: FileHeader<Endian = Endianness>>(
         &self,
         tables: &Tables,
-        query: &Query<'_>,
+        query: &SymbolQuery<'_>,
         limit: u16,
         first: Option<SymbolIndex>,
-    ) -> Option<Candidate> {
+    ) -> Option<FoundSymbol> {
         let mut walk = Walk::default();
         let mut visit = |symbol| self.check::<H>(tables, query, limit, symbol, &mut walk);
         let taken = tables.walk(query.hash, || query.sysv(), first, &mut visit);
@@ -126,11 +126,11 @@ impl Object {
     fn check<H: FileHeader<Endian = Endianness>>(
         &self,
         tables: &Tables,
-        query: &Query<'_>,
+        query: &SymbolQuery<'_>,
         limit: u16,
         index: SymbolIndex,
         walk: &mut Walk,
-    ) -> Option<Candidate> {
+    ) -> Option<FoundSymbol> {
         let e = endian(tables.big);
         let symbol = tables.raw::<H>(index)?;
         let section = symbol.st_shndx(e).0;
@@ -143,7 +143,7 @@ impl Object {
         {
             return None;
         }
-        let mut candidate = Candidate {
+        let mut candidate = FoundSymbol {
             symbol: index,
             bind: symbol.st_bind().0,
             visibility: symbol.st_visibility().0,

@@ -49,7 +49,7 @@ pub enum Foreign {
 }
 
 /// The properties of one kind of foreign files.
-struct Kind {
+struct ForeignKind {
     foreign: Foreign,
     /// The key under which reports count such files.
     name: &'static str,
@@ -68,7 +68,7 @@ struct Kind {
     libc: &'static [u8],
 }
 
-const NONE: Kind = Kind {
+const NONE: ForeignKind = ForeignKind {
     foreign: Foreign::Machine,
     name: "",
     what: "",
@@ -79,8 +79,8 @@ const NONE: Kind = Kind {
     libc: b"",
 };
 
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[ForeignKind] = &[
+    ForeignKind {
         foreign: Foreign::FreeBsd,
         name: "freebsd",
         what: "a FreeBSD",
@@ -90,7 +90,7 @@ const KINDS: &[Kind] = &[
         interps: &["/libexec/ld-elf", "/usr/libexec/ld-elf.so.1"],
         libc: b"libc.so.7",
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::NetBsd,
         name: "netbsd",
         what: "a NetBSD",
@@ -99,7 +99,7 @@ const KINDS: &[Kind] = &[
         interps: &["/libexec/ld.elf_so", "/usr/libexec/ld.elf_so"],
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::OpenBsd,
         name: "openbsd",
         what: "an OpenBSD",
@@ -108,7 +108,7 @@ const KINDS: &[Kind] = &[
         interps: &["/usr/libexec/ld.so"],
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::DragonFly,
         name: "dragonfly",
         what: "a DragonFly BSD",
@@ -116,7 +116,7 @@ const KINDS: &[Kind] = &[
         interps: &["/usr/libexec/ld-elf.so.2"],
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::Android,
         name: "android",
         what: "an Android",
@@ -124,7 +124,7 @@ const KINDS: &[Kind] = &[
         interps: &["/system/bin/linker", "/apex/com.android.runtime/bin/linker"],
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::Hurd,
         name: "hurd",
         what: "a GNU/Hurd",
@@ -133,7 +133,7 @@ const KINDS: &[Kind] = &[
         libc: b"libc.so.0.3",
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::Solaris,
         name: "solaris",
         what: "a Solaris",
@@ -149,35 +149,40 @@ const KINDS: &[Kind] = &[
         ],
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::Standalone,
         name: "standalone",
         what: "standalone code, which another program maps itself",
         osabi: Some(elf::ELFOSABI_STANDALONE),
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::KernelModule,
         name: "kernel-module",
         what: "a kernel module, which the kernel links itself",
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::Firmware,
         name: "firmware",
         what: "firmware, which runs on a device",
         ..NONE
     },
-    Kind { foreign: Foreign::Bpf, name: "bpf", what: "BPF code, which the kernel loads", ..NONE },
-    Kind { foreign: Foreign::Gpu, name: "gpu", what: "code for a GPU", ..NONE },
-    Kind { foreign: Foreign::Core, name: "core", what: "a core file", ..NONE },
-    Kind {
+    ForeignKind {
+        foreign: Foreign::Bpf,
+        name: "bpf",
+        what: "BPF code, which the kernel loads",
+        ..NONE
+    },
+    ForeignKind { foreign: Foreign::Gpu, name: "gpu", what: "code for a GPU", ..NONE },
+    ForeignKind { foreign: Foreign::Core, name: "core", what: "a core file", ..NONE },
+    ForeignKind {
         foreign: Foreign::Debug,
         name: "debug",
         what: "the debug companion of another file",
         ..NONE
     },
-    Kind {
+    ForeignKind {
         foreign: Foreign::Machine,
         name: "machine",
         what: "code for a machine without known loader rules",
@@ -200,7 +205,7 @@ pub(super) struct Notes {
 }
 
 impl Foreign {
-    fn kind(self) -> &'static Kind {
+    fn kind(self) -> &'static ForeignKind {
         KINDS.iter().find(|kind| kind.foreign == self).unwrap_or(&NONE)
     }
 
@@ -253,8 +258,9 @@ impl Foreign {
         if object.interp().is_some_and(|interp| is_of_linux(object, interp)) {
             return None;
         }
-        let by =
-            |is_kind: &dyn Fn(&&Kind) -> bool| KINDS.iter().find(is_kind).map(|kind| kind.foreign);
+        let by = |is_kind: &dyn Fn(&&ForeignKind) -> bool| {
+            KINDS.iter().find(is_kind).map(|kind| kind.foreign)
+        };
         let interp = object.interp();
         let found = interp.and_then(|interp| {
             let begins = |prefix: &&str| interp.starts_with(prefix.as_bytes());
@@ -306,7 +312,7 @@ fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Fore
                 object::Endianness::Big => u32::from_be_bytes(word),
             })
         };
-        let names = |kind: &&Kind| match owner {
+        let names = |kind: &&ForeignKind| match owner {
             b"GNU" => kind.gnu.is_some() && kind.gnu == word(),
             _ => !kind.note.is_empty() && kind.note == owner,
         };

@@ -5,7 +5,7 @@
 
 use super::SymbolIndex;
 use super::hash_table::HashTable;
-use super::strings::Source;
+use super::strings::StringSource;
 use super::tables::Tables;
 
 /// Number of symbols whose names are read ahead together. Their data fit into a first-level cache.
@@ -71,8 +71,8 @@ impl Tables {
             *name = self.bytes.get(at..at.saturating_add(4)).map_or(0, |raw| self.to_u32(raw));
         }
         let strings = match self.strings.source(&self.bytes) {
-            Source::Inside(strings) => strings,
-            Source::Apart(_) => &[],
+            StringSource::Inside(strings) => strings,
+            StringSource::Apart(_) => &[],
         };
         let mut touched = 0;
         for (name, symbol) in names.iter().zip(symbols) {

@@ -74,7 +74,7 @@ pub struct Object {
     /// PT_INTERP.
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
-    pub needs: Box<[Need]>,
+    pub needs: Box<[DynamicNeed]>,
     /// Number of needs that were counted but not read.
     pub needs_left_out: usize,
     /// DT_SONAME; the last of repeated tags counts, as in `elf/get-dynamic-info.h`.
@@ -111,7 +111,7 @@ pub struct Object {
     /// The dynamic tables for lookups in this object, if they were kept.
     pub tables: Option<Tables>,
     /// Positions of the relocation tables, which are read on demand.
-    pub relocations: relocs::Places,
+    pub relocations: relocs::RelocationTables,
     /// The libraries that its notes declare for dlopen. `None` if such notes are not read or
     /// declare none.
     pub dlopen_notes: Option<Box<DlopenNotes>>,
@@ -160,7 +160,7 @@ pub enum NeedKind {
 
 /// One library that the dynamic section names.
 #[derive(Clone, Copy, Debug)]
-pub struct Need {
+pub struct DynamicNeed {
     /// The tag.
     pub kind: NeedKind,
     /// The name, with dynamic string tokens not expanded.
@@ -265,7 +265,7 @@ impl Object {
             references: Box::default(),
             text: Box::default(),
             tables: None,
-            relocations: relocs::Places::default(),
+            relocations: relocs::RelocationTables::default(),
             dlopen_notes: None,
             defects: Vec::new(),
         }

@@ -2,7 +2,7 @@
 //! `sysv_lookup`). The lookup ignores version names, skips hidden versions, and checks only the
 //! first match of a chain.
 
-use super::find::Candidate;
+use super::find::FoundSymbol;
 use super::tables::{Bloom, Symbol};
 use super::{Object, hash};
 use object::elf;
@@ -13,7 +13,7 @@ const HIDDEN: u16 = 0x8000;
 impl Object {
     /// The definition of `name` that musl finds in this object. With `need_def`, an undefined entry
     /// with a value does not count.
-    pub fn find_musl(&self, name: &[u8], need_def: bool) -> Option<Candidate> {
+    pub fn find_musl(&self, name: &[u8], need_def: bool) -> Option<FoundSymbol> {
         let tables = self.tables.as_ref()?;
         let gnu = hash::gnu(name);
         if !Bloom::may_hold(tables.bloom(), gnu) {
@@ -46,8 +46,8 @@ fn visible(symbol: &Symbol<'_>, object: &Object) -> bool {
     !object.versions.has_versym || symbol.versym & HIDDEN == 0
 }
 
-fn candidate(symbol: &Symbol<'_>) -> Candidate {
-    Candidate {
+fn candidate(symbol: &Symbol<'_>) -> FoundSymbol {
+    FoundSymbol {
         symbol: symbol.index,
         bind: symbol.bind,
         visibility: symbol.visibility,

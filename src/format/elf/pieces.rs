@@ -172,15 +172,15 @@ fn with_len(mut buffer: Vec<u8>, len: usize, room: usize) -> Vec<u8> {
 }
 
 /// Pieces that one `pread` covers.
-struct Run {
+struct PieceRun {
     offset: u64,
     len: u64,
     pieces: Range<usize>,
 }
 
 /// Groups pieces, which are sorted by offset, if the gaps between them have at most [`GAP`] bytes.
-fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(pieces: &[Piece], file_len: u64) -> Vec<PieceRun> {
+    let mut runs: Vec<PieceRun> = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {
         let end = piece.offset.saturating_add(piece.len).min(file_len);
         match runs.last_mut() {
@@ -190,7 +190,7 @@ fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
             }
             _ => {
                 let len = end.saturating_sub(piece.offset);
-                runs.push(Run { offset: piece.offset, len, pieces: i..i + 1 });
+                runs.push(PieceRun { offset: piece.offset, len, pieces: i..i + 1 });
             }
         }
     }

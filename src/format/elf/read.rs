@@ -10,13 +10,14 @@ use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
 use super::pieces::{self, Piece, pieces, read_pieces};
-use super::relocs::{self, Place, Places};
+use super::relocs::{self, RelocationTables, TablePosition};
 use super::sections;
 use super::segments::Segments;
-use super::strings::{self, Apart, Strings};
+use super::strings::{self, LateStrings, StringsLocation};
 use super::tables::Tables;
 use super::{
-    Need, Object, Reference, Role, Str, SymbolIndex, TextBuilder, Versions, machine, versions,
+    DynamicNeed, Object, Reference, Role, Str, SymbolIndex, TextBuilder, Versions, machine,
+    versions,
 };
 use crate::format::Reading;
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
@@ -87,7 +88,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
     let noted = Foreign::of_notes(&header, head, &segments.notes);
-    let mut reader = Reader {
+    let mut reader = ObjectReader {
         file,
         head,
         reading,
@@ -145,7 +146,7 @@ fn slice_or_read<'h>(
     }
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct ObjectReader<'a> {
     file: &'a Handle,
     head: &'a [u8],
     reading: Reading,
@@ -176,7 +177,7 @@ thread_local! {
     static SCRATCH: Cell<Scratch> = Cell::new(Scratch::default());
 }
 
-impl Reader<'_> {
+impl ObjectReader<'_> {
     fn read(&mut self, object: &mut Object) -> Result<(), ReadError> {
         let Some((offset, size)) = self.segments.dynamic else {
             object.role = if self.segments.hollow_dynamic { Role::Debug } else { Role::Static };
@@ -291,15 +292,15 @@ impl Reader<'_> {
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let is_small = pieces.iter().map(|piece| piece.len).sum::<u64>() <= SMALL;
         let keep = self.reading.tables || !self.reading.lean && (shared || is_small);
-        let apart = Apart::take(&mut pieces, self.file, &mut object.defects);
+        let apart = LateStrings::take(&mut pieces, self.file, &mut object.defects);
         let room = if self.reading.lean { pieces::ROOM_LEAN } else { pieces::ROOM };
         let scratch = (!keep).then_some((&mut self.scratch.tables, room));
         let source = (self.file, self.head);
         let bytes = read_pieces(source, scratch, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
         let strings = match apart {
-            Some(apart) => Strings::Apart(Arc::new(apart)),
-            None => Strings::Inside(place(Table::Strings).unwrap_or(0..0)),
+            Some(apart) => StringsLocation::Apart(Arc::new(apart)),
+            None => StringsLocation::Inside(place(Table::Strings).unwrap_or(0..0)),
         };
         let source = strings.source(&bytes);
         if source.len() > 0 && source.at(source.len() - 1).is_none() {
@@ -377,7 +378,7 @@ impl Reader<'_> {
         &mut self,
         object: &mut Object,
         dynamic: &Dynamic,
-        strings: strings::Source<'_>,
+        strings: strings::StringSource<'_>,
     ) -> Result<(), ReadError> {
         let mut outside = None;
         let mut string = |offset: u64| -> Option<Str> {
@@ -390,7 +391,7 @@ impl Reader<'_> {
         let mut needs = Vec::with_capacity(dynamic.needs.len());
         for (kind, offset) in &dynamic.needs {
             if let Some(name) = string(*offset) {
-                needs.push(Need { kind: *kind, name });
+                needs.push(DynamicNeed { kind: *kind, name });
             }
         }
         object.needs = needs.into();
@@ -416,11 +417,11 @@ impl Reader<'_> {
         object: &mut Object,
         dynamic: &Dynamic,
         bytes: &[u8],
-        strings: strings::Source<'_>,
+        strings: strings::StringSource<'_>,
         pieces: &[Piece],
     ) {
         let source = |table| {
-            pieces.iter().find(|p| p.table == table).map(|p| versions::Source {
+            pieces.iter().find(|p| p.table == table).map(|p| versions::VersionTable {
                 bytes: &bytes[p.at.clone()],
                 offset: p.offset,
                 strings,
@@ -443,7 +444,7 @@ impl Reader<'_> {
         object.versions = out;
     }
 
-    fn relocation_places(&self, dynamic: &Dynamic, defects: &mut Vec<Defect>) -> Places {
+    fn relocation_places(&self, dynamic: &Dynamic, defects: &mut Vec<Defect>) -> RelocationTables {
         let mut place = |vaddr: Option<u64>, size: u64, relative: u64| {
             let vaddr = vaddr.filter(|_| size > 0)?;
             match self.segments.file_offset(vaddr, Table::Relocations) {
@@ -452,7 +453,7 @@ impl Reader<'_> {
                         let what = "are longer than the segment they lie in";
                         defects.push(Defect::new(Table::Relocations, offset, what));
                     }
-                    Some(Place { offset, size: size.min(rest), relative })
+                    Some(TablePosition { offset, size: size.min(rest), relative })
                 }
                 Err(defect) => {
                     defects.push(defect);
@@ -460,7 +461,7 @@ impl Reader<'_> {
                 }
             }
         };
-        let mut places = Places {
+        let mut places = RelocationTables {
             rel: place(dynamic.rel, dynamic.relsz, dynamic.relcount),
             rela: place(dynamic.rela, dynamic.relasz, dynamic.relacount),
             plt: place(dynamic.jmprel, dynamic.pltrelsz, 0),

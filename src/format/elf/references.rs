@@ -4,7 +4,7 @@
 use super::hash_table::HashTable;
 use super::header::endian;
 use super::openers::is_opener;
-use super::read::Reader;
+use super::read::ObjectReader;
 use super::tables::{Symbol, Tables, is_plain_definition};
 use super::{CopySize, NameLen, Object, RefKind, Reference, SymbolIndex, hash};
 use crate::id::FastSet;
@@ -22,7 +22,7 @@ fn is_surely_undefined(symbol: &Symbol<'_>) -> bool {
     is_blank && is_global && symbol.kind <= elf::STT_TLS.0
 }
 
-impl Reader<'_> {
+impl ObjectReader<'_> {
     /// Collects the references of an object. `copied` has the symbols of its copy relocations;
     /// `None` if they are unknown.
     pub(super) fn take_references(

@@ -13,10 +13,10 @@ use object::{Endianness, elf};
 
 /// Positions of the relocation tables in the file.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Places {
-    pub(super) rel: Option<Place>,
-    pub(super) rela: Option<Place>,
-    pub(super) plt: Option<Place>,
+pub struct RelocationTables {
+    pub(super) rel: Option<TablePosition>,
+    pub(super) rela: Option<TablePosition>,
+    pub(super) plt: Option<TablePosition>,
     pub(super) plt_is_rela: bool,
     /// The global offset table, on MIPS.
     pub(super) got: Option<Got>,
@@ -25,13 +25,13 @@ pub struct Places {
 /// The position of one table: its offset and size in bytes, and the number of relative entries at
 /// its start.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct TablePosition {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) relative: u64,
 }
 
-impl Place {
+impl TablePosition {
     /// Size of the relative entries in bytes, if one entry has `entry` bytes. A wrong count may
     /// make it larger than the table.
     fn relative_size(self, entry: u64) -> u64 {
@@ -98,7 +98,7 @@ pub(super) fn copied(
     file: &Handle,
     object: &Object,
 ) -> Result<Option<FastSet<SymbolIndex>>, ReadError> {
-    let places = Places { got: None, ..object.relocations };
+    let places = RelocationTables { got: None, ..object.relocations };
     let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
     let sizes = tables.into_iter().filter_map(|(place, addends)| {
         let place = place?;
@@ -118,7 +118,11 @@ pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
     read_at(file, object, &object.relocations)
 }
 
-fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocations, ReadError> {
+fn read_at(
+    file: &Handle,
+    object: &Object,
+    places: &RelocationTables,
+) -> Result<Relocations, ReadError> {
     let mut out = Relocations::default();
     let Some(machine) = machine::of(object.header.target()) else { return Ok(out) };
     if let Some(place) = places.got {
@@ -128,7 +132,7 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
         })?;
     }
     let e = endian(object.header.big);
-    let joined = joined(file, object, places);
+    let joined = rela_with_plt(file, object, places);
     let plt = places.plt.filter(|_| joined.is_none());
     let rela = joined.or(places.rela);
     for (place, addends) in [(places.rel, false), (rela, true), (plt, places.plt_is_rela)] {
@@ -145,7 +149,7 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
         while at < size {
             let want = CHUNK.min(size - at);
             let bytes = read_range(file, place.offset + at, want)?;
-            let part = Part { bytes: &bytes, offset: place.offset + at, addends };
+            let part = TablePart { bytes: &bytes, offset: place.offset + at, addends };
             if object.header.is_64 {
                 decode::<elf::FileHeader64<Endianness>>(e, machine, &part, &mut out);
             } else {
@@ -165,16 +169,20 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
 
 /// DT_RELA and DT_JMPREL as one table, so that one `pread` can read both. `None` unless the second
 /// starts where the first ends, and both consist of whole entries inside the file.
-fn joined(file: &Handle, object: &Object, places: &Places) -> Option<Place> {
+fn rela_with_plt(
+    file: &Handle,
+    object: &Object,
+    places: &RelocationTables,
+) -> Option<TablePosition> {
     let (rela, plt) = places.rela.zip(places.plt).filter(|_| places.plt_is_rela)?;
     let entry = entry_size(object, true);
-    let is_whole = |place: Place| place.size.is_multiple_of(entry);
+    let is_whole = |place: TablePosition| place.size.is_multiple_of(entry);
     let size = rela.size.checked_add(plt.size)?;
     let fits = rela.offset.checked_add(size)? <= file.stat().len;
     let follows = rela.offset + rela.size == plt.offset;
     let all_relative = rela.relative_size(entry) > rela.size;
     let joined = fits && follows && is_whole(rela) && is_whole(plt) && !all_relative;
-    joined.then_some(Place { size, ..rela })
+    joined.then_some(TablePosition { size, ..rela })
 }
 
 /// Size of one entry, in bytes.
@@ -188,7 +196,7 @@ fn entry_size(object: &Object, addends: bool) -> u64 {
 }
 
 /// A part of a relocation table.
-struct Part<'b> {
+struct TablePart<'b> {
     bytes: &'b [u8],
     /// Its offset in the file.
     offset: u64,
@@ -196,13 +204,13 @@ struct Part<'b> {
 }
 
 /// A relocation type, and its machine's handling of it.
-struct Kind {
+struct RelocationKind {
     number: u32,
     effect: Effect,
     is_known: bool,
 }
 
-impl Kind {
+impl RelocationKind {
     fn of(machine: &Machine, number: u32) -> Self {
         Self { number, effect: machine.effect(number), is_known: machine.knows(number) }
     }
@@ -212,21 +220,21 @@ impl Kind {
 struct Decoder<'m> {
     machine: &'m Machine,
     /// The type of the last entry. Entries of one type are usually adjacent.
-    last: Kind,
+    last: RelocationKind,
     /// The first entry whose type the loader does not know, by its index in the part.
     unknown: Option<usize>,
 }
 
 impl<'m> Decoder<'m> {
     fn new(machine: &'m Machine) -> Self {
-        Self { machine, last: Kind::of(machine, 0), unknown: None }
+        Self { machine, last: RelocationKind::of(machine, 0), unknown: None }
     }
 
     #[inline]
     fn take(&mut self, at: usize, info: u64, list: &mut Vec<Relocation>) {
         let (symbol, kind) = self.machine.split(info);
         if kind != self.last.number {
-            self.last = Kind::of(self.machine, kind);
+            self.last = RelocationKind::of(self.machine, kind);
         }
         if let Effect::Lookup(class) = self.last.effect
             && symbol != 0
@@ -243,7 +251,7 @@ impl<'m> Decoder<'m> {
 fn decode<H: FileHeader<Endian = Endianness>>(
     e: Endianness,
     machine: &Machine,
-    &Part { bytes, offset, addends }: &Part<'_>,
+    &TablePart { bytes, offset, addends }: &TablePart<'_>,
     out: &mut Relocations,
 ) {
     let mut decoder = Decoder::new(machine);

@@ -25,7 +25,7 @@ pub struct Segment {
     pub memsz: u64,
 }
 
-struct Load {
+struct LoadSegment {
     vaddr: u64,
     offset: u64,
     filesz: u64,
@@ -34,7 +34,7 @@ struct Load {
 /// The facts from the program headers.
 #[derive(Default)]
 pub(super) struct Segments {
-    loads: Vec<Load>,
+    loads: Vec<LoadSegment>,
     /// All program headers in their order.
     pub(super) all: Vec<Segment>,
     /// PT_DYNAMIC: offset and size in the file, in bytes.
@@ -88,7 +88,7 @@ impl Segments {
                     out.check_extent(range, ph.p_memsz(e).into(), file_len);
                     // No table can reach beyond the largest offset.
                     let filesz = range.1.min(u64::MAX - range.0);
-                    out.loads.push(Load { vaddr, offset: range.0, filesz });
+                    out.loads.push(LoadSegment { vaddr, offset: range.0, filesz });
                 }
                 // The last of several counts; one without content is skipped (dl-load.c).
                 elf::PT_DYNAMIC if range.1 == 0 => out.hollow_dynamic = true,

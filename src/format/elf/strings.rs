@@ -24,16 +24,16 @@ const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
 /// The location of an object's strings.
 #[derive(Clone, Debug)]
-pub(super) enum Strings {
+pub(super) enum StringsLocation {
     /// In the buffer of the tables.
     Inside(Range<usize>),
     /// In the file.
-    Apart(Arc<Apart>),
+    Apart(Arc<LateStrings>),
 }
 
 /// A string table that stays in its file.
 #[derive(Debug)]
-pub(super) struct Apart {
+pub(super) struct LateStrings {
     file: KeptOpen,
     offset: u64,
     len: usize,
@@ -47,18 +47,18 @@ pub(super) struct Apart {
 
 /// Access to the strings of an object.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'t> {
+pub(super) enum StringSource<'t> {
     Inside(&'t [u8]),
-    Apart(&'t Apart),
+    Apart(&'t LateStrings),
 }
 
-impl Strings {
+impl StringsLocation {
     /// Access to the strings. `bytes` is the buffer with the tables.
     #[inline]
-    pub(super) fn source<'t>(&'t self, bytes: &'t [u8]) -> Source<'t> {
+    pub(super) fn source<'t>(&'t self, bytes: &'t [u8]) -> StringSource<'t> {
         match self {
-            Self::Inside(range) => Source::Inside(&bytes[range.clone()]),
-            Self::Apart(apart) => Source::Apart(apart),
+            Self::Inside(range) => StringSource::Inside(&bytes[range.clone()]),
+            Self::Apart(apart) => StringSource::Apart(apart),
         }
     }
 
@@ -79,7 +79,7 @@ impl Strings {
     }
 }
 
-impl<'t> Source<'t> {
+impl<'t> StringSource<'t> {
     /// The size of the table in bytes.
     pub(super) fn len(self) -> usize {
         match self {
@@ -109,7 +109,7 @@ impl<'t> Source<'t> {
     }
 }
 
-impl Apart {
+impl LateStrings {
     /// Removes the string table from `pieces` if it is large and `file` may be held open.
     pub(super) fn take(
         pieces: &mut Vec<Piece>,
@@ -175,7 +175,7 @@ impl Apart {
 
 #[cfg(test)]
 mod tests {
-    use super::{Apart, LARGE, MARGINS, PAGE, Source};
+    use super::{LARGE, LateStrings, MARGINS, PAGE, StringSource};
     use crate::format::Table;
     use crate::format::elf::pieces::Piece;
     use crate::tree::{MemTree, Opened, Tree as _};
@@ -196,20 +196,20 @@ mod tests {
         bytes
     }
 
-    fn apart(table: &[u8], len: u64) -> Apart {
+    fn apart(table: &[u8], len: u64) -> LateStrings {
         let mut tree = MemTree::new();
         tree.file("/f", [b"###", table].concat());
         let Ok(Opened::File(file)) = tree.open(Path::new("/f")) else { panic!("no file") };
         let piece = Piece { table: Table::Strings, offset: 3, len, at: 0..0 };
         let (mut pieces, mut defects) = (vec![piece], Vec::new());
-        let apart = Apart::take(&mut pieces, &file, &mut defects).expect("a large table");
+        let apart = LateStrings::take(&mut pieces, &file, &mut defects).expect("a large table");
         assert!(pieces.is_empty());
         assert_eq!(defects.is_empty(), len == table.len() as u64);
         apart
     }
 
-    fn agree(table: &[u8], apart: &Apart) {
-        let (whole, apart) = (Source::Inside(table), Source::Apart(apart));
+    fn agree(table: &[u8], apart: &LateStrings) {
+        let (whole, apart) = (StringSource::Inside(table), StringSource::Apart(apart));
         assert_eq!(whole.len(), apart.len());
         for at in
             (0..table.len() + 2).filter(|at| at % 5 == 0 || at % PAGE < 2 || at % PAGE > PAGE - 3)

@@ -10,7 +10,7 @@ use super::got::is_unmarked;
 pub use super::hash_table::Bloom;
 use super::hash_table::HashTable;
 use super::header::endian;
-use super::strings::Strings;
+use super::strings::StringsLocation;
 use crate::format::Defect;
 use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, elf};
@@ -25,7 +25,7 @@ pub struct Tables {
     pub(super) is_64: bool,
     pub(super) big: bool,
     pub(super) symbols: Range<usize>,
-    pub(super) strings: Strings,
+    pub(super) strings: StringsLocation,
     pub(super) versym: Option<Range<usize>>,
     pub(super) hash: HashTable,
     /// True if DT_HASH has words of 64 bits.
@@ -151,7 +151,7 @@ impl Tables {
             is_64: true,
             big: false,
             symbols: 0..0,
-            strings: Strings::Inside(0..0),
+            strings: StringsLocation::Inside(0..0),
             versym: None,
             hash: HashTable::None,
             wide_hash: false,

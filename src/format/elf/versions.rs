@@ -129,13 +129,13 @@ impl Versions {
 }
 
 /// The bytes of one version table, its file offset for defects, and the string table.
-pub(super) struct Source<'a> {
+pub(super) struct VersionTable<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) offset: u64,
-    pub(super) strings: strings::Source<'a>,
+    pub(super) strings: strings::StringSource<'a>,
 }
 
-impl Source<'_> {
+impl VersionTable<'_> {
     fn record<T: object::pod::Pod + Copy>(&self, at: usize, table: Table) -> Result<T, Defect> {
         self.bytes
             .get(at..)
@@ -165,7 +165,7 @@ fn step(at: usize, next: u32) -> Option<usize> {
 /// Reads DT_VERNEED. Records before a defect are kept.
 pub(super) fn needs(
     header: &Header,
-    source: &Source<'_>,
+    source: &VersionTable<'_>,
     text: &mut TextBuilder,
     defects: &mut Vec<Defect>,
 ) -> Box<[NeedFile]> {
@@ -191,7 +191,7 @@ pub(super) fn needs(
 
 fn need_file(
     e: Endianness,
-    source: &Source<'_>,
+    source: &VersionTable<'_>,
     here: usize,
     text: &mut TextBuilder,
     budget: &mut usize,
@@ -232,7 +232,7 @@ fn spend(budget: &mut usize, table: Table, offset: u64) -> Result<(), Defect> {
 /// Reads DT_VERDEF. Records before a defect are kept.
 pub(super) fn defs(
     header: &Header,
-    source: &Source<'_>,
+    source: &VersionTable<'_>,
     text: &mut TextBuilder,
     defects: &mut Vec<Defect>,
 ) -> Box<[VersionDef]> {

@@ -7,7 +7,9 @@ use super::bytes::{Bytes, u16_at};
 use super::code_object::{self, CodeObject};
 use super::host::Extent;
 use super::table::{self, COMPRESSED, Short, check_extents, header, table, table_len};
-use super::{Compression, Container, Depth, DeviceCode, DeviceDefect, Entry, Kind};
+use super::{
+    Compression, Container, ContainerEntry, ContainerKind, Depth, DeviceCode, DeviceDefect,
+};
 use super::{deep, inflate};
 use crate::format::ReadError;
 
@@ -21,7 +23,7 @@ pub(super) fn plain(
     depth: Depth,
     faults: &mut Vec<DeviceDefect>,
 ) -> Result<Container, ReadError> {
-    let mut container = Container::new(Kind::Bundle, offset);
+    let mut container = Container::new(ContainerKind::Bundle, offset);
     let Some(mut entries) = table_of(bytes)? else {
         faults.push(DeviceDefect::new(offset, "ends inside its table of entries"));
         container.size = bytes.len();
@@ -60,14 +62,14 @@ pub(super) fn in_sections(
     let Some(start) = sections.iter().map(|(_, extent)| extent.offset).min() else {
         return Ok(());
     };
-    let mut container = Container::new(Kind::Bundle, start);
+    let mut container = Container::new(ContainerKind::Bundle, start);
     for (id, Extent { offset, size }) in sections {
         let part = bytes.part(*offset, *size);
         if part.len() != *size {
             out.faults.push(DeviceDefect::of(start, id, "is a section beyond the end of the file"));
         }
         let code = payload(part, depth.notes)?;
-        let entry = Entry { id: id.clone(), offset: offset - start, size: *size, code };
+        let entry = ContainerEntry { id: id.clone(), offset: offset - start, size: *size, code };
         let head = if entry.code.is_some() { Vec::new() } else { part.read(0, 4)? };
         let what = table::content_fault(&entry, 0, &head);
         out.faults.extend(what.map(|what| DeviceDefect::of(*offset, id, what)));
@@ -87,7 +89,7 @@ fn payload(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadErro
 }
 
 /// The entries of a plain bundle; `None` if their table is damaged or cut short.
-fn table_of(bytes: Bytes<'_>) -> Result<Option<Vec<Entry>>, ReadError> {
+fn table_of(bytes: Bytes<'_>) -> Result<Option<Vec<ContainerEntry>>, ReadError> {
     let mut len = TABLE;
     loop {
         let head = bytes.read(0, len)?;
@@ -108,7 +110,7 @@ pub(super) fn compressed(
     out: &mut DeviceCode,
 ) -> Result<Container, ReadError> {
     let faults = &mut out.faults;
-    let mut container = Container::new(Kind::Ccob, offset);
+    let mut container = Container::new(ContainerKind::Ccob, offset);
     container.size = bytes.len();
     let head = bytes.read(0, 32)?;
     let Some(header) = header(&head) else {

@@ -3,7 +3,7 @@
 //! are not read here.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
-use super::msgpack::{Reader, Value};
+use super::msgpack::{MsgpackReader, MsgpackValue};
 use super::target::{TargetId, processor};
 use crate::format::ReadError;
 use object::elf;
@@ -176,16 +176,16 @@ fn from_notes(notes: &[u8]) -> Option<Result<Metadata, &'static str>> {
 
 fn parse(desc: &[u8]) -> Option<Metadata> {
     let mut out = Metadata::default();
-    Reader::new(desc).map(|reader, key| {
+    MsgpackReader::new(desc).map(|reader, key| {
         match key {
             b"amdhsa.target" => {
-                if let Value::Str(target) = reader.next()? {
+                if let MsgpackValue::Str(target) = reader.next()? {
                     out.target = target.to_vec();
                 }
             }
             b"amdhsa.version" => out.version = version(reader)?,
             b"amdhsa.kernels" => {
-                let Value::List(count) = reader.next()? else { return None };
+                let MsgpackValue::List(count) = reader.next()? else { return None };
                 for _ in 0..count {
                     kernel(reader, &mut out)?;
                 }
@@ -197,19 +197,19 @@ fn parse(desc: &[u8]) -> Option<Metadata> {
     Some(out)
 }
 
-fn version(reader: &mut Reader<'_>) -> Option<(u64, u64)> {
-    let Value::List(2) = reader.next()? else { return None };
+fn version(reader: &mut MsgpackReader<'_>) -> Option<(u64, u64)> {
+    let MsgpackValue::List(2) = reader.next()? else { return None };
     match (reader.next()?, reader.next()?) {
-        (Value::Int(major), Value::Int(minor)) => Some((major, minor)),
+        (MsgpackValue::Int(major), MsgpackValue::Int(minor)) => Some((major, minor)),
         _ => None,
     }
 }
 
-fn kernel(reader: &mut Reader<'_>, out: &mut Metadata) -> Option<()> {
+fn kernel(reader: &mut MsgpackReader<'_>, out: &mut Metadata) -> Option<()> {
     reader.map(|reader, key| match key {
         b".name" => {
             match reader.next()? {
-                Value::Str(name) => out.kernels.push(name.to_vec()),
+                MsgpackValue::Str(name) => out.kernels.push(name.to_vec()),
                 other => {
                     reader.skip(other)?;
                     out.bad_names += 1;
@@ -219,16 +219,16 @@ fn kernel(reader: &mut Reader<'_>, out: &mut Metadata) -> Option<()> {
         }
         b".symbol" => {
             let value = reader.next()?;
-            out.bad_names += usize::from(!matches!(value, Value::Str(_)));
+            out.bad_names += usize::from(!matches!(value, MsgpackValue::Str(_)));
             reader.skip(value)
         }
         b".args" => {
-            let Value::List(count) = reader.next()? else { return None };
+            let MsgpackValue::List(count) = reader.next()? else { return None };
             for _ in 0..count {
                 reader.map(|reader, key| {
                     let value = reader.next()?;
                     out.bad_names +=
-                        usize::from(key == b".name" && !matches!(value, Value::Str(_)));
+                        usize::from(key == b".name" && !matches!(value, MsgpackValue::Str(_)));
                     reader.skip(value)
                 })?;
             }

@@ -10,7 +10,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The header of a database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Database {
+pub struct DatabaseHeader {
     /// Size of a page in bytes; 0 for an empty file, which is an empty database.
     pub page_size: u32,
     /// Number of pages: the number in the header, or, if SQLite ignores it, the size of the file in
@@ -20,16 +20,16 @@ pub struct Database {
 
 /// Reads the header of a database. The inner error is the reason why SQLite refuses the file, as
 /// the end of a sentence.
-pub fn read(file: &Handle) -> Result<Result<Database, &'static str>, ReadError> {
+pub fn read(file: &Handle) -> Result<Result<DatabaseHeader, &'static str>, ReadError> {
     let head = read_range(file, 0, HEADER as u64)?;
     Ok(parse(&head, file.stat().len))
 }
 
 /// Like [`read`]. `head` has the first bytes of a file of `len` bytes.
-pub fn parse(head: &[u8], len: u64) -> Result<Database, &'static str> {
+pub fn parse(head: &[u8], len: u64) -> Result<DatabaseHeader, &'static str> {
     // SQLite itself writes one byte to a new file on some systems (`unixFileSize` in `os_unix.c`).
     if len <= 1 {
-        return Ok(Database::default());
+        return Ok(DatabaseHeader::default());
     }
     if !head.starts_with(MAGIC) {
         return Err("is not an SQLite database");
@@ -60,5 +60,5 @@ pub fn parse(head: &[u8], len: u64) -> Result<Database, &'static str> {
     if counts && len < pages * u64::from(page_size) {
         return Err("has fewer bytes than the pages in its header");
     }
-    Ok(Database { page_size, pages })
+    Ok(DatabaseHeader { page_size, pages })
 }

@@ -3,8 +3,8 @@
 
 use super::bytes::Bytes;
 use super::code_object;
-use super::table::{Header, Short, check_extents, content_fault, table, table_len};
-use super::{Compression, Container, DeviceDefect, Entry, inflate};
+use super::table::{BundleHeader, Short, check_extents, content_fault, table, table_len};
+use super::{Compression, Container, ContainerEntry, DeviceDefect, inflate};
 use md5::{Digest as _, Md5};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -54,7 +54,7 @@ struct Arriving {
     seen: u64,
     /// The first bytes of the bundle, until they hold the table.
     head: Vec<u8>,
-    table: Option<Result<Vec<Entry>, ()>>,
+    table: Option<Result<Vec<ContainerEntry>, ()>>,
     /// The length of the bundle's header and table, in bytes.
     table_len: u64,
     /// Indices of the entries, sorted by their offsets.
@@ -72,7 +72,7 @@ struct Arriving {
 pub(super) fn check(
     stream: Bytes<'_>,
     method: Compression,
-    header: &Header,
+    header: &BundleHeader,
     container: &mut Container,
     faults: &mut Vec<DeviceDefect>,
 ) {

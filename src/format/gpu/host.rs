@@ -39,7 +39,7 @@ pub(super) struct Extent {
 
 /// The positions of device code in a host object.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct DeviceCodePlaces {
     /// Data that wrappers point to, each up to the end of its segment.
     pub(super) pointed: Vec<Extent>,
     /// Sections with bundles. In an object without wrappers, these bundles are read. In others, the
@@ -51,7 +51,7 @@ pub(super) struct Places {
     pub(super) bundled: Vec<(Vec<u8>, Extent)>,
 }
 
-struct Load {
+struct HostSegment {
     vaddr: u64,
     offset: u64,
     size: u64,
@@ -62,18 +62,21 @@ struct Elf<'a> {
     bytes: Bytes<'a>,
     machine: u16,
     is_relocatable: bool,
-    loads: Vec<Load>,
+    loads: Vec<HostSegment>,
     dynamic: Option<Extent>,
 }
 
 /// Finds the device code of a 64-bit little-endian host object; `None` for other files.
-pub(super) fn places(bytes: Bytes<'_>, out: &mut DeviceCode) -> Result<Option<Places>, ReadError> {
+pub(super) fn places(
+    bytes: Bytes<'_>,
+    out: &mut DeviceCode,
+) -> Result<Option<DeviceCodePlaces>, ReadError> {
     let head = bytes.read(0, 64)?;
     if head.len() < 64 || head.get(4..6) != Some(&[2, 1]) {
         return Ok(None);
     }
     let elf = Elf::read(bytes, &head)?;
-    let mut places = Places::default();
+    let mut places = DeviceCodePlaces::default();
     let mut wrappers = Vec::new();
     for section in sections(bytes, &head)? {
         let extent = Extent { offset: section.offset, size: section.size };
@@ -105,7 +108,7 @@ pub(super) fn places(bytes: Bytes<'_>, out: &mut DeviceCode) -> Result<Option<Pl
     Ok(Some(places))
 }
 
-struct Section {
+struct HostSection {
     name: Vec<u8>,
     kind: u32,
     addr: u64,
@@ -114,7 +117,7 @@ struct Section {
 }
 
 /// The sections with content. Empty if the file has no usable section headers.
-fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<Section>, ReadError> {
+fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<HostSection>, ReadError> {
     let number = |at: usize| object_u16(head, at);
     let (Some(shoff), 64, mut count, mut names) =
         (u64_at(head, 40), number(58), number(60), number(62))
@@ -151,7 +154,7 @@ fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<Section>, ReadError> {
     for (name, kind, addr, offset, size) in table.chunks_exact(64).filter_map(header) {
         let name = crate::format::c_string(&text, name as usize).unwrap_or_default().to_vec();
         if kind != elf::SHT_NOBITS.0 && size > 0 {
-            out.push(Section { name, kind, addr, offset, size });
+            out.push(HostSection { name, kind, addr, offset, size });
         }
     }
     Ok(out)
@@ -180,7 +183,7 @@ impl<'a> Elf<'a> {
             let is_writable = u32_at(raw, 4).unwrap_or(0) & elf::PF_W.0 != 0;
             match u32_at(raw, 0) {
                 Some(kind) if kind == elf::PT_LOAD.0 => {
-                    loads.push(Load { vaddr, offset, size, is_writable });
+                    loads.push(HostSegment { vaddr, offset, size, is_writable });
                 }
                 Some(kind) if kind == elf::PT_DYNAMIC.0 => dynamic = Some(Extent { offset, size }),
                 _ => {}
@@ -203,7 +206,7 @@ impl<'a> Elf<'a> {
     }
 
     /// The wrappers of a section. Compilers may leave gaps of zeros between them.
-    fn wrappers(&self, section: &Section) -> Result<Vec<Wrapper>, ReadError> {
+    fn wrappers(&self, section: &HostSection) -> Result<Vec<Wrapper>, ReadError> {
         let len = usize::try_from(section.size.min(MOST_BYTES)).unwrap_or(0);
         let raw = self.bytes.read(section.offset, len)?;
         let (mut out, mut at) = (Vec::new(), 0);
@@ -248,7 +251,7 @@ impl<'a> Elf<'a> {
     fn follow(
         &self,
         wrappers: Vec<Wrapper>,
-        places: &mut Places,
+        places: &mut DeviceCodePlaces,
         out: &mut DeviceCode,
     ) -> Result<(), ReadError> {
         if wrappers.is_empty() {
@@ -347,17 +350,17 @@ impl<'a> Elf<'a> {
 }
 
 /// The kind of container that begins with these bytes, if any.
-pub(super) fn magic_of(head: &[u8]) -> Option<super::Kind> {
+pub(super) fn magic_of(head: &[u8]) -> Option<super::ContainerKind> {
     if head.starts_with(super::table::PLAIN) {
-        Some(super::Kind::Bundle)
+        Some(super::ContainerKind::Bundle)
     } else if head.starts_with(super::table::COMPRESSED) {
-        Some(super::Kind::Ccob)
+        Some(super::ContainerKind::Ccob)
     } else if head.starts_with(super::offload_binary::MAGIC) {
-        Some(super::Kind::OffloadBinary)
+        Some(super::ContainerKind::OffloadBinary)
     } else if head.starts_with(kpack::MAGIC) {
-        Some(super::Kind::Kpack)
+        Some(super::ContainerKind::Kpack)
     } else if u32_at(head, 0) == Some(nv::MAGIC) {
-        Some(super::Kind::Nv)
+        Some(super::ContainerKind::Nv)
     } else {
         None
     }

@@ -33,7 +33,9 @@ pub(super) fn head(
     want: usize,
 ) -> Result<Option<Vec<u8>>, ReadError> {
     let stream = match method {
-        Compression::Zlib => read_up_to(flate2::read::ZlibDecoder::new(Source::new(bytes)), want),
+        Compression::Zlib => {
+            read_up_to(flate2::read::ZlibDecoder::new(InflateSource::new(bytes)), want)
+        }
         Compression::Zstd => zstd_head(bytes, want)?,
     };
     Ok(stream)
@@ -66,12 +68,12 @@ pub(super) fn all(
 ) -> Option<u64> {
     match method {
         Compression::Zlib => {
-            let mut stream = flate2::read::ZlibDecoder::new(Source::new(bytes));
+            let mut stream = flate2::read::ZlibDecoder::new(InflateSource::new(bytes));
             drain(&mut stream, most, sink)?;
             Some(stream.total_in())
         }
         Compression::Zstd => {
-            let mut stream = StreamingDecoder::new(Source::new(bytes)).ok()?;
+            let mut stream = StreamingDecoder::new(InflateSource::new(bytes)).ok()?;
             drain(&mut stream, most, sink)?;
             Some(stream.get_ref().taken)
         }
@@ -159,7 +161,7 @@ fn frame_header(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Reads [`Bytes`] in order, for the decoders.
-struct Source<'a> {
+struct InflateSource<'a> {
     bytes: Bytes<'a>,
     /// Offset of the next byte that is read from the file.
     next: u64,
@@ -169,13 +171,13 @@ struct Source<'a> {
     taken: u64,
 }
 
-impl<'a> Source<'a> {
+impl<'a> InflateSource<'a> {
     fn new(bytes: Bytes<'a>) -> Self {
         Self { bytes, next: 0, buffer: Vec::new(), at: 0, taken: 0 }
     }
 }
 
-impl Read for Source<'_> {
+impl Read for InflateSource<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.buffer.len() {
             self.buffer = self.bytes.read(self.next, CHUNK).map_err(io::Error::other)?;

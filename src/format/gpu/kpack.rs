@@ -4,8 +4,8 @@
 //! contents at its end. Its code objects are listed, not read.
 
 use super::bytes::{Bytes, u32_at, u64_at};
-use super::msgpack::{Reader, Value};
-use super::{Container, DeviceCode, DeviceDefect, Entry, Kind};
+use super::msgpack::{MsgpackReader, MsgpackValue};
+use super::{Container, ContainerEntry, ContainerKind, DeviceCode, DeviceDefect};
 use crate::format::ReadError;
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ const MOST_ENTRIES: usize = 100_000;
 pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     let raw = bytes.read(0, MOST_REFERENCE)?;
     let mut out = BTreeSet::new();
-    let paths = Reader::new(&raw).map(|reader, key| {
+    let paths = MsgpackReader::new(&raw).map(|reader, key| {
         if key != b"kpack_search_paths" {
             return reader.skip_next();
         }
-        let Value::List(count) = reader.next()? else { return None };
+        let MsgpackValue::List(count) = reader.next()? else { return None };
         for _ in 0..count {
-            let Value::Str(path) = reader.next()? else { return None };
+            let MsgpackValue::Str(path) = reader.next()? else { return None };
             out.insert(path.to_vec());
         }
         Some(())
@@ -41,7 +41,7 @@ pub(super) fn read(
     offset: u64,
     out: &mut DeviceCode,
 ) -> Result<Container, ReadError> {
-    let mut container = Container::new(Kind::Kpack, offset);
+    let mut container = Container::new(ContainerKind::Kpack, offset);
     container.size = bytes.len();
     let head = bytes.read(0, 16)?;
     let (Some(version), Some(table)) = (u32_at(&head, 4), u64_at(&head, 8)) else {
@@ -70,9 +70,9 @@ pub(super) fn read(
 
 /// The code objects of a table: by program or library, then by target. Their offset is 0, because
 /// their position depends on the compression. `None` if the table is damaged or has too many.
-fn entries(raw: &[u8]) -> Option<Vec<Entry>> {
+fn entries(raw: &[u8]) -> Option<Vec<ContainerEntry>> {
     let mut out = Vec::new();
-    Reader::new(raw).map(|reader, key| {
+    MsgpackReader::new(raw).map(|reader, key| {
         if key != b"toc" {
             return reader.skip_next();
         }
@@ -82,13 +82,13 @@ fn entries(raw: &[u8]) -> Option<Vec<Entry>> {
                 reader.map(|reader, key| {
                     let value = reader.next()?;
                     reader.skip(value)?;
-                    if let (b"original_size" | b"size", Value::Int(stated)) = (key, value) {
+                    if let (b"original_size" | b"size", MsgpackValue::Int(stated)) = (key, value) {
                         size = stated;
                     }
                     Some(())
                 })?;
                 let id = [b"hipv4-amdgcn-amd-amdhsa--", target].concat();
-                out.push(Entry { id, offset: 0, size, code: None });
+                out.push(ContainerEntry { id, offset: 0, size, code: None });
                 (out.len() < MOST_ENTRIES).then_some(())
             })
         })

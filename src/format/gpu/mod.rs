@@ -78,7 +78,7 @@ impl DeviceCode {
 
 /// The format of a container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum ContainerKind {
     /// A plain bundle.
     Bundle,
     /// A compressed bundle.
@@ -93,7 +93,7 @@ pub enum Kind {
     Kpack,
 }
 
-impl Kind {
+impl ContainerKind {
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ impl Compression {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Container {
     /// Its format.
-    pub kind: Kind,
+    pub kind: ContainerKind,
     /// The member that holds it, if the file is an archive.
     pub member: Option<Arc<[u8]>>,
     /// The version of the format, if it has one.
@@ -148,11 +148,11 @@ pub struct Container {
     /// (llvm/llvm-project#205587).
     pub magic_inside: Option<u64>,
     /// Its code objects, in the order of its table.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ContainerEntry>,
 }
 
 impl Container {
-    fn new(kind: Kind, offset: u64) -> Self {
+    fn new(kind: ContainerKind, offset: u64) -> Self {
         Self {
             kind,
             member: None,
@@ -170,7 +170,7 @@ impl Container {
 /// One entry of a container: a code object, other device code such as bitcode or PTX, or the empty
 /// entry of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct ContainerEntry {
     /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
     /// NVIDIA's fat binaries, the target itself for a separate code object.
     pub id: Vec<u8>,
@@ -183,7 +183,7 @@ pub struct Entry {
     pub code: Option<CodeObject>,
 }
 
-impl Entry {
+impl ContainerEntry {
     /// The target in its id: the part after the kind and the four parts of the triple
     /// (`clang/lib/Driver/OffloadBundler.cpp`, `OffloadTargetInfo`). `None` for the host.
     pub fn target(&self) -> Option<&[u8]> {
@@ -272,12 +272,12 @@ fn of_bytes(bytes: Bytes<'_>, depth: Depth) -> Result<DeviceCode, ReadError> {
     let head = bytes.read(0, 64)?;
     if let Some(code) = code_object::read(bytes, depth.notes)? {
         let id = code.target.as_ref().map(ToString::to_string).unwrap_or_default().into_bytes();
-        let entry = Entry { id, offset: 0, size: bytes.len(), code: Some(code) };
+        let entry = ContainerEntry { id, offset: 0, size: bytes.len(), code: Some(code) };
         let size = bytes.len();
         out.containers.push(Container {
             size,
             entries: vec![entry],
-            ..Container::new(Kind::Elf, 0)
+            ..Container::new(ContainerKind::Elf, 0)
         });
     } else if head.starts_with(&object::elf::ELFMAG) {
         if let Some(places) = host::places(bytes, &mut out)? {
@@ -294,7 +294,7 @@ fn of_bytes(bytes: Bytes<'_>, depth: Depth) -> Result<DeviceCode, ReadError> {
 /// Adds the containers of a host object to `out`.
 fn of_host(
     bytes: Bytes<'_>,
-    places: &host::Places,
+    places: &host::DeviceCodePlaces,
     depth: Depth,
     out: &mut DeviceCode,
 ) -> Result<(), ReadError> {
@@ -326,7 +326,7 @@ fn of_host(
 /// Reports bundles to which no wrapper points, at most one for each section of HIP.
 fn unregistered(
     bytes: Bytes<'_>,
-    places: &host::Places,
+    places: &host::DeviceCodePlaces,
     out: &mut DeviceCode,
 ) -> Result<(), ReadError> {
     let mut ends: Vec<(u64, u64)> =
@@ -395,12 +395,14 @@ fn container(
     let head = part.read(0, 32)?;
     let faults = &mut out.faults;
     let container = match host::magic_of(&head) {
-        Some(Kind::Bundle) => bundle::plain(part, place.offset, depth, faults)?,
-        Some(Kind::Ccob) => bundle::compressed(part, place.offset, depth, out)?,
-        Some(Kind::OffloadBinary) => offload_binary::read(part, place.offset, depth.notes, faults)?,
-        Some(Kind::Nv) => nv::read(part, place.offset, faults)?,
-        Some(Kind::Kpack) => kpack::read(part, place.offset, out)?,
-        Some(Kind::Elf) | None => return Ok(false),
+        Some(ContainerKind::Bundle) => bundle::plain(part, place.offset, depth, faults)?,
+        Some(ContainerKind::Ccob) => bundle::compressed(part, place.offset, depth, out)?,
+        Some(ContainerKind::OffloadBinary) => {
+            offload_binary::read(part, place.offset, depth.notes, faults)?
+        }
+        Some(ContainerKind::Nv) => nv::read(part, place.offset, faults)?,
+        Some(ContainerKind::Kpack) => kpack::read(part, place.offset, out)?,
+        Some(ContainerKind::Elf) | None => return Ok(false),
     };
     out.containers.push(container);
     Ok(true)

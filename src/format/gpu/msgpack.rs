@@ -6,7 +6,7 @@ const DEEPEST: usize = 32;
 
 /// One value, without the content of maps and lists.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Value<'b> {
+pub(super) enum MsgpackValue<'b> {
     Nil,
     Bool(bool),
     Int(u64),
@@ -20,12 +20,12 @@ pub(super) enum Value<'b> {
 }
 
 /// Reads values one after another. Methods that read return `None` if the data is damaged.
-pub(super) struct Reader<'b> {
+pub(super) struct MsgpackReader<'b> {
     bytes: &'b [u8],
     at: usize,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> MsgpackReader<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -46,54 +46,54 @@ impl<'b> Reader<'b> {
     }
 
     /// The next value.
-    pub(super) fn next(&mut self) -> Option<Value<'b>> {
+    pub(super) fn next(&mut self) -> Option<MsgpackValue<'b>> {
         let [tag] = *self.take(1)? else { return None };
         Some(match tag {
-            0x00..=0x7f => Value::Int(tag.into()),
-            0x80..=0x8f => Value::Map((tag & 15).into()),
-            0x90..=0x9f => Value::List((tag & 15).into()),
-            0xa0..=0xbf => Value::Str(self.take((tag & 31).into())?),
-            0xc0 => Value::Nil,
-            0xc2 | 0xc3 => Value::Bool(tag == 0xc3),
+            0x00..=0x7f => MsgpackValue::Int(tag.into()),
+            0x80..=0x8f => MsgpackValue::Map((tag & 15).into()),
+            0x90..=0x9f => MsgpackValue::List((tag & 15).into()),
+            0xa0..=0xbf => MsgpackValue::Str(self.take((tag & 31).into())?),
+            0xc0 => MsgpackValue::Nil,
+            0xc2 | 0xc3 => MsgpackValue::Bool(tag == 0xc3),
             0xc4..=0xc6 | 0xd9..=0xdb => {
                 let first = if tag >= 0xd9 { 0xd9 } else { 0xc4 };
                 let len = self.length(1 << (tag - first))?;
-                Value::Str(self.take(len)?)
+                MsgpackValue::Str(self.take(len)?)
             }
             0xc7..=0xc9 => {
                 let len = self.length(1 << (tag - 0xc7))?;
                 self.take(len.checked_add(1)?)?;
-                Value::Other
+                MsgpackValue::Other
             }
             0xca | 0xcb => {
                 self.take(if tag == 0xca { 4 } else { 8 })?;
-                Value::Other
+                MsgpackValue::Other
             }
-            0xcc..=0xcf => Value::Int(self.number(1 << (tag - 0xcc))?),
+            0xcc..=0xcf => MsgpackValue::Int(self.number(1 << (tag - 0xcc))?),
             0xd0..=0xd3 => {
                 self.take(1 << (tag - 0xd0))?;
-                Value::Other
+                MsgpackValue::Other
             }
             0xd4..=0xd8 => {
                 self.take((1 << (tag - 0xd4)) + 1)?;
-                Value::Other
+                MsgpackValue::Other
             }
-            0xdc | 0xdd => Value::List(self.length(if tag == 0xdc { 2 } else { 4 })?),
-            0xde | 0xdf => Value::Map(self.length(if tag == 0xde { 2 } else { 4 })?),
-            0xe0..=0xff => Value::Other,
+            0xdc | 0xdd => MsgpackValue::List(self.length(if tag == 0xdc { 2 } else { 4 })?),
+            0xde | 0xdf => MsgpackValue::Map(self.length(if tag == 0xde { 2 } else { 4 })?),
+            0xe0..=0xff => MsgpackValue::Other,
             0xc1 => return None,
         })
     }
 
     /// Skips the content of `value`, which was just read.
-    pub(super) fn skip(&mut self, value: Value<'b>) -> Option<()> {
+    pub(super) fn skip(&mut self, value: MsgpackValue<'b>) -> Option<()> {
         self.skip_below(value, 0)
     }
 
-    fn skip_below(&mut self, value: Value<'b>, depth: usize) -> Option<()> {
+    fn skip_below(&mut self, value: MsgpackValue<'b>, depth: usize) -> Option<()> {
         let count = match value {
-            Value::Map(pairs) => pairs.checked_mul(2)?,
-            Value::List(count) => count,
+            MsgpackValue::Map(pairs) => pairs.checked_mul(2)?,
+            MsgpackValue::List(count) => count,
             _ => 0,
         };
         if depth > DEEPEST {
@@ -112,10 +112,10 @@ impl<'b> Reader<'b> {
         &mut self,
         mut visit: impl FnMut(&mut Self, &'b [u8]) -> Option<()>,
     ) -> Option<()> {
-        let Value::Map(pairs) = self.next()? else { return None };
+        let MsgpackValue::Map(pairs) = self.next()? else { return None };
         for _ in 0..pairs {
             match self.next()? {
-                Value::Str(key) => visit(self, key)?,
+                MsgpackValue::Str(key) => visit(self, key)?,
                 other => {
                     self.skip(other)?;
                     self.skip_next()?;
@@ -135,13 +135,13 @@ impl<'b> Reader<'b> {
 /// All strings that are values of the key `key`, at any depth. `None` if the data is damaged.
 pub(super) fn values_of<'b>(bytes: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     let mut out = Vec::new();
-    let mut reader = Reader::new(bytes);
+    let mut reader = MsgpackReader::new(bytes);
     collect(&mut reader, key, &mut out, 0)?;
     Some(out)
 }
 
 fn collect<'b>(
-    reader: &mut Reader<'b>,
+    reader: &mut MsgpackReader<'b>,
     wanted: &[u8],
     out: &mut Vec<&'b [u8]>,
     depth: usize,
@@ -150,13 +150,13 @@ fn collect<'b>(
         return None;
     }
     match reader.next()? {
-        Value::Map(pairs) => {
+        MsgpackValue::Map(pairs) => {
             for _ in 0..pairs {
                 let key = reader.next()?;
                 reader.skip(key)?;
                 let before = reader.at;
-                if key == Value::Str(wanted)
-                    && let Some(Value::Str(value)) = reader.next()
+                if key == MsgpackValue::Str(wanted)
+                    && let Some(MsgpackValue::Str(value)) = reader.next()
                 {
                     out.push(value);
                 } else {
@@ -165,7 +165,7 @@ fn collect<'b>(
                 }
             }
         }
-        Value::List(count) => {
+        MsgpackValue::List(count) => {
             for _ in 0..count {
                 collect(reader, wanted, out, depth + 1)?;
             }
@@ -178,13 +178,13 @@ fn collect<'b>(
 /// The strings among the values of the outermost map. `None` if the data is damaged or is not a
 /// map.
 pub(super) fn strings(bytes: &[u8]) -> Option<Vec<&[u8]>> {
-    let mut reader = Reader::new(bytes);
-    let Value::Map(pairs) = reader.next()? else { return None };
+    let mut reader = MsgpackReader::new(bytes);
+    let MsgpackValue::Map(pairs) = reader.next()? else { return None };
     let mut out = Vec::new();
     for _ in 0..pairs {
         reader.skip_next()?;
         match reader.next()? {
-            Value::Str(text) => out.push(text),
+            MsgpackValue::Str(text) => out.push(text),
             other => reader.skip(other)?,
         }
     }
@@ -193,19 +193,19 @@ pub(super) fn strings(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reader, Value, strings, values_of};
+    use super::{MsgpackReader, MsgpackValue, strings, values_of};
 
     #[test]
     fn values_of_all_forms() {
         let bytes = [0x82, 0xa1, b'a', 0xcd, 1, 2, 0xd9, 1, b'b', 0x92, 0xc3, 0xca, 0, 0, 0, 0];
-        let mut reader = Reader::new(&bytes);
-        assert_eq!(reader.next(), Some(Value::Map(2)));
-        assert_eq!(reader.next(), Some(Value::Str(b"a")));
-        assert_eq!(reader.next(), Some(Value::Int(0x102)));
-        assert_eq!(reader.next(), Some(Value::Str(b"b")));
-        assert_eq!(reader.next(), Some(Value::List(2)));
-        assert_eq!(reader.next(), Some(Value::Bool(true)));
-        assert_eq!(reader.next(), Some(Value::Other));
+        let mut reader = MsgpackReader::new(&bytes);
+        assert_eq!(reader.next(), Some(MsgpackValue::Map(2)));
+        assert_eq!(reader.next(), Some(MsgpackValue::Str(b"a")));
+        assert_eq!(reader.next(), Some(MsgpackValue::Int(0x102)));
+        assert_eq!(reader.next(), Some(MsgpackValue::Str(b"b")));
+        assert_eq!(reader.next(), Some(MsgpackValue::List(2)));
+        assert_eq!(reader.next(), Some(MsgpackValue::Bool(true)));
+        assert_eq!(reader.next(), Some(MsgpackValue::Other));
         assert_eq!(reader.next(), None);
     }
 

@@ -2,7 +2,7 @@
 //! with their SM number. The layout is that of CUDA's `fatbinary_section.h` and of `cuobjdump`.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
-use super::{Compression, Container, DeviceDefect, Entry, Kind};
+use super::{Compression, Container, ContainerEntry, ContainerKind, DeviceDefect};
 use crate::format::ReadError;
 
 /// The magic number of a fat binary.
@@ -19,7 +19,7 @@ pub(super) fn read(
     offset: u64,
     faults: &mut Vec<DeviceDefect>,
 ) -> Result<Container, ReadError> {
-    let mut container = Container::new(Kind::Nv, offset);
+    let mut container = Container::new(ContainerKind::Nv, offset);
     container.size = bytes.len();
     let head = bytes.read(0, 16)?;
     let (Some(version), Some(header), Some(size)) =
@@ -69,7 +69,12 @@ pub(super) fn read(
         if flags & 0x8000 != 0 {
             container.compression = Some(Compression::Zstd);
         }
-        container.entries.push(Entry { id: id.into_bytes(), offset: at + len, size, code: None });
+        container.entries.push(ContainerEntry {
+            id: id.into_bytes(),
+            offset: at + len,
+            size,
+            code: None,
+        });
         at = next;
     }
     Ok(container)

@@ -2,7 +2,7 @@
 //! `.llvm.offloading` sections and of files that `clang-offload-packager` writes.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
-use super::{Container, DeviceDefect, Entry, Kind, code_object};
+use super::{Container, ContainerEntry, ContainerKind, DeviceDefect, code_object};
 use crate::format::{ReadError, c_string};
 
 /// The magic number.
@@ -20,7 +20,7 @@ pub(super) fn read(
     notes: bool,
     faults: &mut Vec<DeviceDefect>,
 ) -> Result<Container, ReadError> {
-    let mut container = Container::new(Kind::OffloadBinary, offset);
+    let mut container = Container::new(ContainerKind::OffloadBinary, offset);
     container.size = bytes.len();
     let head = bytes.read(0, 32)?;
     let (Some(version), Some(size), Some(entries), Some(last)) =
@@ -66,7 +66,7 @@ fn image(
     raw: &[u8],
     version: u32,
     notes: bool,
-) -> Result<Option<Entry>, ReadError> {
+) -> Result<Option<ContainerEntry>, ReadError> {
     let fields = || {
         let kind = u16_at(raw, 2)?;
         Some((kind, u64_at(raw, 8)?, u64_at(raw, 16)?, u64_at(raw, 24)?, u64_at(raw, 32)?))
@@ -101,7 +101,7 @@ fn image(
     let dashes = if triple.split(|byte| *byte == b'-').count() < 4 { &b"--"[..] } else { b"-" };
     let id = [producer, b"-", &triple, dashes, &arch].concat();
     let code = code_object::read(bytes.part(offset, size), notes)?;
-    Ok(Some(Entry { id, offset, size, code }))
+    Ok(Some(ContainerEntry { id, offset, size, code }))
 }
 
 /// The string at `offset`, without its NUL. Empty if there is none.

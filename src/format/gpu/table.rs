@@ -2,7 +2,7 @@
 //! files and from streams.
 
 use super::bytes::{u16_at, u32_at, u64_at};
-use super::{Compression, DeviceDefect, Entry};
+use super::{Compression, ContainerEntry, DeviceDefect};
 use crate::sniff::BITCODE;
 
 /// The magic text of a plain bundle, without NUL.
@@ -24,7 +24,7 @@ pub(super) enum Short {
 }
 
 /// Reads the table of a plain bundle from `head`, the first bytes of the bundle.
-pub(super) fn table(head: &[u8]) -> Result<Vec<Entry>, Short> {
+pub(super) fn table(head: &[u8]) -> Result<Vec<ContainerEntry>, Short> {
     if head.len() < 32 {
         return Err(Short::Longer);
     }
@@ -41,14 +41,14 @@ pub(super) fn table(head: &[u8]) -> Result<Vec<Entry>, Short> {
         }
         let end = usize::try_from(len).map_err(|_| Short::Damaged)? + at + 24;
         let id = head.get(at + 24..end).ok_or(Short::Longer)?.to_vec();
-        out.push(Entry { id, offset, size, code: None });
+        out.push(ContainerEntry { id, offset, size, code: None });
         at = end;
     }
     Ok(out)
 }
 
 /// The length of a bundle's header and table, in bytes.
-pub(super) fn table_len(entries: &[Entry]) -> u64 {
+pub(super) fn table_len(entries: &[ContainerEntry]) -> u64 {
     let ids: u64 = entries.iter().map(|entry| entry.id.len() as u64).sum();
     32 + 24 * entries.len() as u64 + ids
 }
@@ -56,7 +56,11 @@ pub(super) fn table_len(entries: &[Entry]) -> u64 {
 /// The defect of an entry for an AMD GPU, by its position, its size and its first bytes. `table` is
 /// the length of the bundle's header and table, in bytes. LLVM refuses a bundle with an entry at
 /// offset 0. `None` without a defect, and for other targets.
-pub(super) fn content_fault(entry: &Entry, table: u64, head: &[u8]) -> Option<&'static str> {
+pub(super) fn content_fault(
+    entry: &ContainerEntry,
+    table: u64,
+    head: &[u8],
+) -> Option<&'static str> {
     let target = entry.target_id()?;
     if entry.size == 0 {
         return Some("is empty");
@@ -71,7 +75,7 @@ pub(super) fn content_fault(entry: &Entry, table: u64, head: &[u8]) -> Option<&'
 
 /// The header of a compressed bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
+pub(super) struct BundleHeader {
     pub(super) version: u16,
     pub(super) method: Option<Compression>,
     /// The size of the whole bundle in bytes, which version 1 does not state.
@@ -84,7 +88,7 @@ pub(super) struct Header {
 }
 
 /// Reads the header of a compressed bundle; `None` if it is cut short or of an unknown version.
-pub(super) fn header(head: &[u8]) -> Option<Header> {
+pub(super) fn header(head: &[u8]) -> Option<BundleHeader> {
     let (version, method) = (u16_at(head, 4)?, u16_at(head, 6)?);
     let method = match method {
         0 => Some(Compression::Zlib),
@@ -97,12 +101,12 @@ pub(super) fn header(head: &[u8]) -> Option<Header> {
         3 => (Some(u64_at(head, 8)?), u64_at(head, 16)?, u64_at(head, 24)?, 32),
         _ => return None,
     };
-    Some(Header { version, method, total, uncompressed, hash, len })
+    Some(BundleHeader { version, method, total, uncompressed, hash, len })
 }
 
 /// Reports entries that end beyond the inflated size in the header.
 pub(super) fn check_extents(
-    entries: &[Entry],
+    entries: &[ContainerEntry],
     uncompressed: u64,
     offset: u64,
     faults: &mut Vec<DeviceDefect>,

@@ -46,7 +46,7 @@ pub(super) fn guarded_name(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// A value; `None` if it is unknown.
-type Value = Option<i64>;
+type ConditionValue = Option<i64>;
 
 struct Parser<'a> {
     rest: &'a [u8],
@@ -94,7 +94,7 @@ impl Parser<'_> {
     }
 
     /// Parses an operand, and the operators of at least this precedence after it.
-    fn binary(&mut self, least: u8) -> Option<Value> {
+    fn binary(&mut self, least: u8) -> Option<ConditionValue> {
         let mut left = self.unary()?;
         loop {
             self.blanks();
@@ -108,12 +108,15 @@ impl Parser<'_> {
         }
     }
 
-    fn noted(&mut self, value: Value) -> Value {
+    fn noted(&mut self, value: ConditionValue) -> ConditionValue {
         self.has_negative |= value.is_some_and(i64::is_negative);
         value
     }
 
-    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Option<Value>) -> Option<Value> {
+    fn deeper(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Option<ConditionValue>,
+    ) -> Option<ConditionValue> {
         if self.depth >= DEEPEST {
             return None;
         }
@@ -123,7 +126,7 @@ impl Parser<'_> {
         value
     }
 
-    fn unary(&mut self) -> Option<Value> {
+    fn unary(&mut self) -> Option<ConditionValue> {
         self.blanks();
         let (first, rest) = self.rest.split_first()?;
         match first {
@@ -156,7 +159,7 @@ impl Parser<'_> {
     }
 
     /// Parses a macro, a macro call, or `defined`.
-    fn word(&mut self) -> Option<Value> {
+    fn word(&mut self) -> Option<ConditionValue> {
         let word = name(self.rest);
         if word.is_empty() {
             return None;
@@ -202,8 +205,8 @@ impl Parser<'_> {
     }
 }
 
-fn apply(operator: &[u8], left: Value, right: Value) -> Value {
-    let truth = |value: Value| value.map(|value| value != 0);
+fn apply(operator: &[u8], left: ConditionValue, right: ConditionValue) -> ConditionValue {
+    let truth = |value: ConditionValue| value.map(|value| value != 0);
     match operator {
         b"||" => return or(truth(left), truth(right)).map(i64::from),
         b"&&" => return and(truth(left), truth(right)).map(i64::from),

@@ -62,7 +62,7 @@ pub fn certain(text: &[u8]) -> Vec<Include> {
 }
 
 /// One `#if` up to its `#endif`.
-struct Group {
+struct ConditionalGroup {
     /// True if the lines around it are compiled.
     outer: Truth,
     /// True if an earlier branch was compiled.
@@ -86,7 +86,7 @@ enum Guard {
 
 #[derive(Default)]
 struct Reader {
-    groups: Vec<Group>,
+    groups: Vec<ConditionalGroup>,
     macros: Macros,
     guard: Guard,
     out: Vec<Include>,
@@ -174,7 +174,7 @@ impl Reader {
         if let Some(name) = guarded.filter(|_| is_first) {
             self.guard = Guard::Asked(name.to_vec());
         }
-        self.groups.push(Group { outer, taken: Some(false), now: condition });
+        self.groups.push(ConditionalGroup { outer, taken: Some(false), now: condition });
         (self.groups.len() <= DEEPEST).then_some(())
     }
 

@@ -6,9 +6,9 @@ use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
 use crate::order;
 use crate::package::search_entry;
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{Page, name, some};
-use crate::report::model::{CauseKind, Finding};
-use crate::report::referring::Referring;
+use crate::report::layout::{LabelledLines, name, some};
+use crate::report::model::{CauseKind, ReportFinding};
+use crate::report::referring::ReferringMembers;
 use crate::text::{shell, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,7 +18,11 @@ use std::path::Path;
 const MOST_DIRECTORIES: usize = 4;
 
 impl Sheet<'_> {
-    pub(super) fn advice(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn advice(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let Some(first) = entry.findings.first() else { return Ok(()) };
         match (entry.cause.kind, &*entry.cause.rule) {
             (CauseKind::LibraryNotFound, "missing-library") => self.find(entry, first, page),
@@ -55,8 +59,8 @@ impl Sheet<'_> {
     fn find(
         &self,
         entry: &ReportEntry<'_>,
-        first: &Finding,
-        page: &mut Page<'_>,
+        first: &ReportFinding,
+        page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
         let library = first.library.as_deref().map(show).unwrap_or_default();
         let shown = name(&library);
@@ -81,7 +85,7 @@ impl Sheet<'_> {
             return page.help(text, Some(&format!("ln -s {target} {link}")));
         }
         let files = entry.files();
-        let way = |(finding, _): &(&Finding, usize)| {
+        let way = |(finding, _): &(&ReportFinding, usize)| {
             let file = finding.full_path();
             let directory = nearest(&file, &candidates)?.parent()?;
             Some(show_path(&search_entry(&file, directory)?))
@@ -101,8 +105,8 @@ impl Sheet<'_> {
     fn bring_inside(
         &self,
         entry: &ReportEntry<'_>,
-        first: &Finding,
-        page: &mut Page<'_>,
+        first: &ReportFinding,
+        page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
         if !self.candidate_paths(entry).is_empty() {
             return self.find(entry, first, page);
@@ -155,7 +159,7 @@ impl Sheet<'_> {
     }
 
     /// Advice about archives missing from a list.
-    fn regenerate(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn regenerate(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let mut fixes = entry.findings.iter().flat_map(|finding| &finding.fix);
         let listed = fixes.find(|fix| fix.intent == FixKind::AddToList);
         let list = listed.and_then(|fix| fix.list.as_deref());
@@ -189,9 +193,10 @@ impl Sheet<'_> {
     }
 
     /// The alternative advice: build without the members that refer to the undefined symbols.
-    fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = entry.findings.iter().copied();
-        let members = Referring::of(&self.entries.causes, findings).words(page.style.verbose);
+        let members =
+            ReferringMembers::of(&self.entries.causes, findings).words(page.style.verbose);
         let Some(members) = members else { return Ok(()) };
         let them = if entry.symbols() == 1 { "it" } else { "them" };
         page.help(&format!("or stop building the members that refer to {them}: {members}"), None)
@@ -201,8 +206,8 @@ impl Sheet<'_> {
     fn link(
         &self,
         entry: &ReportEntry<'_>,
-        first: &Finding,
-        page: &mut Page<'_>,
+        first: &ReportFinding,
+        page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
         let candidates = self.candidate_paths(entry);
         let candidate = nearest(&first.full_path(), &candidates);
@@ -244,7 +249,12 @@ impl Sheet<'_> {
 
     /// Writes `text`. Adds that a program may load these objects, if the entry point of each
     /// finding is a shared object by its name.
-    fn or_host(&self, text: &str, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn or_host(
+        &self,
+        text: &str,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let is_plugin = entry.findings.iter().all(|finding| {
             let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
             base.is_some_and(|base| show_path(base).contains(".so"))
@@ -293,7 +303,7 @@ fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
 
 /// Advice about a library without a candidate, with the command that finds its package or adds it
 /// to the wheel.
-fn install(finding: &Finding, library: &str) -> String {
+fn install(finding: &ReportFinding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();
     if path.starts_with("/nix/store") {

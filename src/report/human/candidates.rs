@@ -6,7 +6,7 @@ use crate::demangle::demangle;
 use crate::finding::{EvidenceKind, Fix, Proof, REMOVED};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{Page, name};
+use crate::report::layout::{LabelledLines, name};
 use crate::report::model::CauseKind;
 use crate::report::{repair, unread};
 use crate::text::{show, show_path};
@@ -20,7 +20,7 @@ const MOST_FIXES: usize = 20;
 
 /// A candidate with its package, the reason why the loader did not take it, and the symbols that it
 /// defines.
-struct File<'a> {
+struct CandidateFile<'a> {
     name: String,
     /// The label of its line.
     label: &'static str,
@@ -31,7 +31,11 @@ struct File<'a> {
 impl Sheet<'_> {
     /// Writes the members that refer to the symbols, each once, with the archive that they were
     /// merged from.
-    pub(super) fn referrers(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn referrers(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let base = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
         let mut known: BTreeSet<String> = BTreeSet::new();
         let mut shown: Vec<String> = Vec::new();
@@ -55,10 +59,10 @@ impl Sheet<'_> {
     pub(super) fn candidates(
         &self,
         entry: &ReportEntry<'_>,
-        page: &mut Page<'_>,
+        page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
-        let mut files: Vec<File<'_>> = Vec::new();
+        let mut files: Vec<CandidateFile<'_>> = Vec::new();
         let mut all = self.entries.evidence(entry, EvidenceKind::Candidate);
         // If findings about symbols name members of archives, findings about lists name the same
         // archives without members.
@@ -89,13 +93,13 @@ impl Sheet<'_> {
                     _ if is_installed => "installed",
                     _ => "candidate",
                 };
-                files.push(File { name: file, label, reason, symbols: BTreeSet::new() });
+                files.push(CandidateFile { name: file, label, reason, symbols: BTreeSet::new() });
             }
             files[place].symbols.extend(evidence.symbol.as_deref());
         }
         files.arrange_by_key(|file| std::cmp::Reverse(file.symbols.len()));
         let most = page.limit(MOST);
-        for File { name: file, label, reason, symbols } in files.iter().take(most) {
+        for CandidateFile { name: file, label, reason, symbols } in files.iter().take(most) {
             let defines = match (symbols.len(), entry.symbols()) {
                 (1, 1) if matches!(*label, "installed" | "program") => {
                     Some("defines it".to_owned())
@@ -123,7 +127,7 @@ impl Sheet<'_> {
 }
 
 /// Writes the fixes, each once. Fixes of one kind, list, set and proof share an item.
-pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
     // If a fix is verified for some of its findings only, it is shown as unverified.
     fixes.arrange_by(|a, b| {

@@ -5,7 +5,7 @@ use super::Sheet;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind};
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{Page, name, some};
+use crate::report::layout::{LabelledLines, name, some};
 use crate::text::show;
 use std::io;
 
@@ -15,7 +15,11 @@ const MOST: usize = 12;
 const MOST_USERS: usize = 5;
 
 impl Sheet<'_> {
-    pub(super) fn changes(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn changes(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let all: Vec<&Evidence> = entry
             .findings
             .iter()

@@ -5,7 +5,7 @@ use super::Sheet;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind};
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{Page, name};
+use crate::report::layout::{LabelledLines, name};
 use crate::text::{show, show_path};
 use std::io;
 
@@ -13,7 +13,11 @@ use std::io;
 const MOST: usize = 8;
 
 impl Sheet<'_> {
-    pub(super) fn copies(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn copies(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let bound: Vec<&Evidence> = self.entries.evidence(entry, EvidenceKind::Bound);
         for (at, copy) in self.entries.evidence(entry, EvidenceKind::Copy).iter().enumerate() {
             let Some(path) = copy.path.as_deref() else { continue };
@@ -56,7 +60,7 @@ impl Sheet<'_> {
 
 /// Writes the symbols. They share a line if none has a demangled name or sizes, and `-v` is not
 /// given. Else each has its own line.
-fn symbols(bound: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
+fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let most = page.limit(MOST);
     let shown = &bound[..bound.len().min(most)];
     let is_plain = |reference: &&Evidence| {

@@ -12,8 +12,8 @@ mod tried;
 mod who;
 
 use super::entry::{Entries, ReportEntry};
-use super::layout::{Page, name};
-use super::model::{CauseKind, Finding, Report};
+use super::layout::{LabelledLines, name};
+use super::model::{CauseKind, Report, ReportFinding};
 use super::{Rendering, Style, summary};
 use crate::finding::{EvidenceKind, LARGEST};
 use crate::text::show_path;
@@ -37,7 +37,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     let style = how.style;
     let sheet = Sheet { report, entries: Entries::of(report, style) };
     if !style.quiet {
-        let page = &mut Page::new(style, out);
+        let page = &mut LabelledLines::new(style, out);
         if let Some(prefix) = sheet.entries.prefix {
             page.line(&style.bold(&format!("in {}", show_path(prefix))))?;
         }
@@ -50,7 +50,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 /// `wanted` finding. The view `why` of a symbol repeats this part of the report.
 pub(crate) fn steps(
     report: &Report,
-    wanted: &dyn Fn(&Finding) -> bool,
+    wanted: &dyn Fn(&ReportFinding) -> bool,
     most: usize,
     style: Style,
     out: &mut dyn Write,
@@ -60,7 +60,7 @@ pub(crate) fn steps(
     // Views write full paths.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
     let sheet = Sheet { report, entries };
-    let page = &mut Page::new(style, out);
+    let page = &mut LabelledLines::new(style, out);
     let all = &sheet.entries.all;
     let about = all.iter().filter(|entry| entry.findings.iter().any(|finding| wanted(finding)));
     for entry in about.take(most) {
@@ -76,14 +76,14 @@ pub(crate) fn steps(
 
 impl Sheet<'_> {
     /// Writes the entries; of a long report without `-v`, only the first ones.
-    fn all(&self, page: &mut Page<'_>) -> io::Result<()> {
+    fn all(&self, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let all = &self.entries.all;
         let is_long = all.len() > FEW_ENTRIES;
         let most = if is_long { page.limit(MOST_LINES) } else { usize::MAX };
         let (mut lines, mut shown) = (0, 0);
         for entry in all {
             let mut text = Vec::new();
-            self.entry(entry, &mut Page::new(page.style, &mut text))?;
+            self.entry(entry, &mut LabelledLines::new(page.style, &mut text))?;
             lines += memchr::memchr_iter(b'\n', &text).count();
             if lines > most && shown > 0 {
                 break;
@@ -102,7 +102,7 @@ impl Sheet<'_> {
     }
 
     /// Writes an entry.
-    fn entry(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn entry(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let (code, level) = entry.level_name();
         let tag = format!("{level}[{}]", entry.cause.rule);
         let (subject, rest) = self.entries.heading(entry);
@@ -141,7 +141,7 @@ impl Sheet<'_> {
 
     /// Writes the messages of several findings. For a single one, the heading has the message; only
     /// its largest parts and its near misses are written.
-    fn findings(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn findings(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = &entry.findings;
         if let [one] = &findings[..] {
             largest(one, page)?;
@@ -157,7 +157,7 @@ impl Sheet<'_> {
 
     /// For `-v`: writes each finding with its own evidence, and with the command that shows the
     /// fact in another tool. Findings about symbols are left out, because other sections list them.
-    fn each(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn each(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {
             if several {
@@ -178,7 +178,7 @@ impl Sheet<'_> {
 }
 
 /// Writes the largest parts of an object's image, if the finding is about its size.
-fn largest(finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+fn largest(finding: &ReportFinding, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let parts = finding.evidence_of(EvidenceKind::Reference);
     let mut parts = parts.filter(|part| part.how.as_deref() == Some(LARGEST));
     parts.try_for_each(|part| page.item(LARGEST, part.reason.as_deref().unwrap_or_default()))

@@ -3,7 +3,7 @@
 use crate::demangle::demangle;
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{Page, count, name, some};
+use crate::report::layout::{LabelledLines, count, name, some};
 use crate::text::{show, show_path};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const MOST_FILES: usize = 8;
 const MOST_SYMBOLS: usize = 6;
 
 /// Writes the files and symbols of an entry.
-pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let directory = entry.group.and_then(|group| group.directory.as_deref());
     let below = |path: &Path| {
         let below = directory.and_then(|directory| path.strip_prefix(directory).ok());
@@ -38,7 +38,7 @@ pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result
         }
         return page.more(files.len().saturating_sub(MOST_FILES), "file", "files");
     }
-    let number = |(first, findings): &(&crate::report::model::Finding, usize)| {
+    let number = |(first, findings): &(&crate::report::model::ReportFinding, usize)| {
         format!("{} ({findings})", below(&first.full_path()))
     };
     let names: Vec<String> = files.iter().map(number).collect();

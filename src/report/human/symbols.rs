@@ -6,8 +6,8 @@ use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind, When};
 use crate::order;
 use crate::report::entry::{ReportEntry, symbol};
-use crate::report::layout::{Page, count, name, some};
-use crate::report::model::{Finding, Scope};
+use crate::report::layout::{LabelledLines, count, name, some};
+use crate::report::model::{ReportFinding, SearchedScope};
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -37,19 +37,23 @@ fn label(when: Option<When>) -> &'static str {
 impl Sheet<'_> {
     /// Writes the undefined symbols of an entry. A single symbol may be in the heading; then only
     /// its details are written.
-    pub(super) fn symbols(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
-        let mut distinct: BTreeMap<_, (&Finding, usize)> = BTreeMap::new();
+    pub(super) fn symbols(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
+        let mut distinct: BTreeMap<_, (&ReportFinding, usize)> = BTreeMap::new();
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_some()) {
             let when = label(finding.when);
             let key = (std::cmp::Reverse(when), &finding.symbol, &finding.version);
             distinct.entry(key).or_insert((finding, 0)).1 += 1;
         }
-        let symbols: Vec<(&Finding, usize)> = distinct.into_values().collect();
+        let symbols: Vec<(&ReportFinding, usize)> = distinct.into_values().collect();
         if let ([(only, _)], true) = (&symbols[..], entry.names_symbol()) {
             return self.only_symbol(only, page);
         }
         let several_files = entry.files().len() > 1;
-        let is_plain = |finding: &Finding| {
+        let is_plain = |finding: &ReportFinding| {
             let raw = finding.symbol.as_deref().unwrap_or_default();
             finding.version.is_none() && demangle(raw).is_none() && self.near(finding).is_empty()
         };
@@ -72,7 +76,7 @@ impl Sheet<'_> {
 
     /// Writes the details of the symbol in the heading: its raw name, if that differs, the time of
     /// the failure, and near misses.
-    fn only_symbol(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+    fn only_symbol(&self, finding: &ReportFinding, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let raw = finding.symbol.as_deref().unwrap_or_default();
         match (demangle(raw), finding.when) {
             (Some(_), _) => page.item(label(finding.when), &show(raw))?,
@@ -84,7 +88,12 @@ impl Sheet<'_> {
     }
 
     /// Writes one symbol, to which `files` files refer.
-    fn symbol(&self, finding: &Finding, files: usize, page: &mut Page<'_>) -> io::Result<()> {
+    fn symbol(
+        &self,
+        finding: &ReportFinding,
+        files: usize,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let library = finding.library.as_deref().map(|library| format!(" of {}", show(library)));
         let files = match files {
             0 | 1 => String::new(),
@@ -103,7 +112,11 @@ impl Sheet<'_> {
     }
 
     /// Writes the definitions that nearly fit the symbol of a finding.
-    pub(super) fn near_misses(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn near_misses(
+        &self,
+        finding: &ReportFinding,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let near = self.near(finding);
         let most = page.limit(MOST_NEAR);
         for evidence in near.iter().take(most) {
@@ -112,7 +125,7 @@ impl Sheet<'_> {
         page.more(near.len().saturating_sub(most), "near miss", "near misses")
     }
 
-    fn near<'f>(&'f self, finding: &'f Finding) -> Vec<&'f Evidence> {
+    fn near<'f>(&'f self, finding: &'f ReportFinding) -> Vec<&'f Evidence> {
         self.entries.causes.evidence(finding, EvidenceKind::NearMiss).collect()
     }
 
@@ -131,10 +144,14 @@ impl Sheet<'_> {
 
     /// Writes the files in which the loader searches for the symbols; without `-v`, only those of
     /// the first entry point.
-    pub(super) fn searched(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn searched(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let roots: BTreeSet<&Path> =
             order::set(entry.findings.iter().filter_map(|finding| finding.root.as_deref()));
-        let scopes: Vec<&Scope> =
+        let scopes: Vec<&SearchedScope> =
             self.report.scopes.iter().filter(|scope| roots.contains(&*scope.root)).collect();
         let most = page.limit(1);
         for scope in scopes.iter().take(most) {
@@ -157,7 +174,11 @@ impl Sheet<'_> {
     }
 
     /// Writes the undefined references that a missing library explains.
-    pub(super) fn explained(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn explained(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let explained = self.entries.evidence(entry, EvidenceKind::Explained);
         let symbols: BTreeSet<&[u8]> =
             order::set(explained.iter().filter_map(|evidence| evidence.symbol.as_deref()));

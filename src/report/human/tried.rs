@@ -5,7 +5,7 @@ use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{Page, name};
+use crate::report::layout::{LabelledLines, name};
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::io;
@@ -50,7 +50,11 @@ impl Miss {
 }
 
 impl Sheet<'_> {
-    pub(super) fn tried(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn tried(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let mut known: BTreeSet<_> = BTreeSet::new();
         let mut all: Vec<(Miss, &Evidence)> = Vec::new();
         for evidence in self.entries.evidence(entry, EvidenceKind::Tried) {
@@ -102,7 +106,7 @@ fn step(how: &str) -> &str {
 }
 
 /// Writes the default directories, none of which has the file.
-fn defaults(tried: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
+fn defaults(tried: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let mut directories: Vec<String> = Vec::new();
     for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {
         let directory = name(&show_path(path.parent().unwrap_or(Path::new("/"))));

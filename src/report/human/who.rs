@@ -5,8 +5,8 @@ use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
 use crate::order;
 use crate::report::entry::ReportEntry;
-use crate::report::layout::{Page, count, some};
-use crate::report::model::Finding;
+use crate::report::layout::{LabelledLines, count, some};
+use crate::report::model::ReportFinding;
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::io;
@@ -20,7 +20,11 @@ const MOST_DIRECTORIES: usize = 5;
 
 impl Sheet<'_> {
     /// Writes the files that need a library.
-    pub(super) fn needed_by(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn needed_by(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         self.files("needed by", entry, page)
     }
 
@@ -29,7 +33,7 @@ impl Sheet<'_> {
     pub(super) fn undefined_in(
         &self,
         entry: &ReportEntry<'_>,
-        page: &mut Page<'_>,
+        page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
         if entry.files().len() == 1 {
             return Ok(());
@@ -41,7 +45,7 @@ impl Sheet<'_> {
         &self,
         label: &'static str,
         entry: &ReportEntry<'_>,
-        page: &mut Page<'_>,
+        page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
         let files = entry.files();
         if files.len() <= FEW {
@@ -67,7 +71,11 @@ impl Sheet<'_> {
     /// For an entry about one file, writes the chain of needs from the first entry point to that
     /// file. Without `-v`, entries about copies omit it: their lines already say which file needs
     /// each copy.
-    pub(super) fn chain(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn chain(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let has_copies = !self.entries.evidence(entry, EvidenceKind::Copy).is_empty();
         if has_copies && !page.style.verbose {
             return Ok(());
@@ -81,7 +89,11 @@ impl Sheet<'_> {
     }
 
     /// Writes the chain of needs from the entry point to the file of one finding.
-    pub(super) fn own_chain(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn own_chain(
+        &self,
+        finding: &ReportFinding,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let word = |hop: &Evidence| {
             let path = hop.path.as_deref().map(|path| self.entries.short(path));
             path.or_else(|| hop.reason.clone())
@@ -93,7 +105,11 @@ impl Sheet<'_> {
     }
 
     /// Writes the entry points of the findings, unless they are the files themselves.
-    pub(super) fn affected(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn affected(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         let roots = self.entries.evidence(entry, EvidenceKind::Root);
         // Evidence with a `how` is a host program, not an entry point.
         let roots = roots.into_iter().filter(|root| root.how.is_none());
@@ -106,7 +122,11 @@ impl Sheet<'_> {
     }
 
     /// Writes entry points, if there are several.
-    pub(super) fn entry_points(&self, roots: &[&Path], page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn entry_points(
+        &self,
+        roots: &[&Path],
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
         if roots.len() < 2 {
             return Ok(());
         }

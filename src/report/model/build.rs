@@ -1,16 +1,17 @@
 //! Builds the model from an audit and its findings with levels and waivers. No code outside of this
 //! folder computes parts of a report.
 
-use super::cause::{self, CauseKind, Named};
-use super::file::{Archive, File, Name, Need};
+use super::cause::{self, CauseKind, NamedCause};
+use super::file::{AuditedArchive, File, Name, ReportedNeed};
 use super::platform;
 use super::{
-    AssumedBy, Assumption, Counts, CrossCheck, DirectoryLink, Finding, Plugin, Report, RuleRun,
-    SCHEMA, StaleLine, Tool, Totals, Waived, WaivedBy, Waiver, group, layers, scope,
+    AssumedBy, Assumption, Counts, DirectoryLink, InferredPlugin, Report, ReportCrossCheck,
+    ReportFinding, ReportWaiver, RuleRun, SCHEMA, StaleLine, Tool, Totals, WaivedBy, WaivedFinding,
+    group, layers, scope,
 };
 use crate::audit::Audit;
 use crate::catalogue::Level;
-use crate::diagnosis::{Assumed, FirstLoader, InferredHost, Loaded};
+use crate::diagnosis::{Assumed, FirstLoad, FirstLoader, InferredHost};
 use crate::facts::FileFacts;
 use crate::finding::CauseHint;
 use crate::format::elf::{Object, Str, machine};
@@ -24,7 +25,7 @@ use crate::plan::Plan;
 use crate::resolve::Edge;
 use crate::rules::{RULES, Rule};
 use crate::text::show_path;
-use crate::triage::{BaselineLine, By, Stale, Triage, Triaged};
+use crate::triage::{AppliedWaiver, BaselineLine, Stale, Triage, Triaged};
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -55,10 +56,10 @@ impl Report {
         let (totals, assumptions) = (totals(audit, &triage), assumptions(audit, &triage));
         let Triage { findings, waived, stale, .. } = triage;
         let mut naming = Naming::new(&audit.prefixes);
-        let mut findings: Vec<Finding> =
+        let mut findings: Vec<ReportFinding> =
             findings.into_iter().map(|judged| naming.finding(judged)).collect();
         let mut waivers = Waivers::default();
-        let waived = waived.into_iter().map(|waived| Waived {
+        let waived = waived.into_iter().map(|waived| WaivedFinding {
             waiver: waivers.of(&waived.by),
             finding: naming.finding(waived.judged),
         });
@@ -95,7 +96,7 @@ impl Report {
             layers: layers::layers(audit, plan),
             like_stages: layers::like_stages(audit, plan),
             compared: false,
-            cross_check: audit.cross_check.as_ref().map(|found| CrossCheck {
+            cross_check: audit.cross_check.as_ref().map(|found| ReportCrossCheck {
                 read: found.read,
                 not_read: order::map(found.gave_up.iter().map(|(why, n)| ((*why).to_owned(), *n))),
             }),
@@ -195,7 +196,7 @@ fn inferred(audit: &Audit, host: &InferredHost) -> Assumption {
     let path = |file: FileId| Arc::clone(&audit.corpus.files[file].path);
     let plugin = |path: Arc<Path>| {
         let pattern = escaped(&audit.prefixes.locate(&path).path);
-        Plugin { path, pattern }
+        InferredPlugin { path, pattern }
     };
     Assumption {
         by: AssumedBy::InferredHost,
@@ -229,22 +230,22 @@ impl<'a> Naming<'a> {
         Self { prefixes, causes: FastMap::default(), files: FastMap::default() }
     }
 
-    fn finding(&mut self, judged: Triaged) -> Finding {
+    fn finding(&mut self, judged: Triaged) -> ReportFinding {
         let Triaged { mut finding, level, fingerprint, .. } = judged;
         let hint = finding.cause.take();
-        let mut out = Finding::of(*finding, level, fingerprint);
+        let mut out = ReportFinding::of(*finding, level, fingerprint);
         out.cause = self.cause(&out, hint.as_ref());
         out
     }
 
-    fn cause(&mut self, finding: &Finding, hint: Option<&CauseHint>) -> Arc<str> {
+    fn cause(&mut self, finding: &ReportFinding, hint: Option<&CauseHint>) -> Arc<str> {
         let named = cause::name(finding, hint, self.prefixes);
         let id = self.free_id(&named);
         if let Some((id, _)) = self.causes.get_key_value(id.as_str()) {
             return Arc::clone(id);
         }
         let id: Arc<str> = id.into();
-        let Named { kind, title, file, .. } = named;
+        let NamedCause { kind, title, file, .. } = named;
         self.files.extend(file.map(|file| (Arc::clone(&id), file)));
         self.causes.insert(Arc::clone(&id), (kind, title));
         id
@@ -252,7 +253,7 @@ impl<'a> Naming<'a> {
 
     /// The id of a cause. If causes about different files have the same id, all but the first get a
     /// number.
-    fn free_id(&self, named: &Named) -> String {
+    fn free_id(&self, named: &NamedCause) -> String {
         let first = named.id();
         let is_other = |id: &String| {
             self.files.get(id.as_str()).is_some_and(|file| Some(file) != named.file.as_ref())
@@ -269,12 +270,12 @@ impl<'a> Naming<'a> {
 
 /// Waivers of findings, cached so that findings share them.
 #[derive(Default)]
-struct Waivers(FastMap<usize, Arc<Waiver>>);
+struct Waivers(FastMap<usize, Arc<ReportWaiver>>);
 
 impl Waivers {
-    fn of(&mut self, by: &Arc<By>) -> Arc<Waiver> {
+    fn of(&mut self, by: &Arc<AppliedWaiver>) -> Arc<ReportWaiver> {
         let made = self.0.entry(Arc::as_ptr(by).addr()).or_insert_with(|| {
-            Arc::new(Waiver {
+            Arc::new(ReportWaiver {
                 by: if by.baseline { WaivedBy::Baseline } else { WaivedBy::Policy },
                 reason: by.reason.clone(),
                 source: by.origin.source.to_string(),
@@ -306,14 +307,14 @@ fn files(audit: &Audit) -> Vec<File> {
 }
 
 /// The needs of a file, resolved under the first entry point that loads it.
-fn met(audit: &Audit, file: FileId, loaded: Loaded) -> Vec<Need> {
+fn met(audit: &Audit, file: FileId, loaded: FirstLoad) -> Vec<ReportedNeed> {
     let closure = &audit.closures.roots[loaded.root];
     // Trace mode may map the entry point a second time.
     let edges = if loaded.is_twice { closure.edges() } else { closure.needs(loaded.module) }.iter();
     let own = edges.filter(|edge| closure.module(edge.from).file == Some(file));
     let need = |edge: &Edge| {
         let module = closure.module(edge.to);
-        Need {
+        ReportedNeed {
             name: audit.text(edge.raw).to_vec(),
             path: module.file.map(|_| audit.text(module.path).to_vec()),
             how: Cow::Borrowed(edge.how.name()),
@@ -323,9 +324,9 @@ fn met(audit: &Audit, file: FileId, loaded: Loaded) -> Vec<Need> {
 }
 
 /// The needs of a file that no entry point loads: names only.
-fn declared(object: &Object) -> Vec<Need> {
+fn declared(object: &Object) -> Vec<ReportedNeed> {
     let needs = object.needs.iter().map(|need| object.str(need.name).to_vec());
-    needs.map(|name| Need { name, path: None, how: Cow::Borrowed("missing") }).collect()
+    needs.map(|name| ReportedNeed { name, path: None, how: Cow::Borrowed("missing") }).collect()
 }
 
 fn file(
@@ -377,9 +378,9 @@ fn prefix_of(audit: &Audit, facts: &FileFacts) -> Option<Arc<Path>> {
     located.prefix.map(Arc::from)
 }
 
-fn archives(audit: &Audit) -> Vec<Archive> {
+fn archives(audit: &Audit) -> Vec<AuditedArchive> {
     let lines = audit.archive_lines();
-    let archive = |line: &crate::audit::Line| Archive {
+    let archive = |line: &crate::audit::CoverageLine| AuditedArchive {
         path: Arc::clone(&audit.corpus.files[line.file].path),
         members: line.counts.map(|(members, ..)| members),
         opaque: line.counts.map(|(_, opaque, _)| opaque),

@@ -5,7 +5,7 @@
 //! that the hint names, else the finding itself. A hint may also name a damaged file, an entry of a
 //! policy, a loader that the system lacks, or a missing option. `group` joins similar causes.
 
-use super::finding::{Finding, level};
+use super::finding::{ReportFinding, level};
 use crate::catalogue::Level;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, FixKind};
 use crate::id::{FastMap, FastSet};
@@ -121,7 +121,7 @@ impl CauseKind {
 }
 
 /// A cause by kind and key, with its title.
-pub(super) struct Named {
+pub(super) struct NamedCause {
     pub(super) kind: CauseKind,
     key: String,
     pub(super) title: String,
@@ -129,7 +129,7 @@ pub(super) struct Named {
     pub(super) file: Option<PathBuf>,
 }
 
-impl Named {
+impl NamedCause {
     fn new(kind: CauseKind, key: String, title: String) -> Self {
         Self { kind, key, title, file: None }
     }
@@ -146,12 +146,16 @@ impl Named {
 }
 
 /// Names the cause of one finding; `hint` comes from its rule.
-pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefixes) -> Named {
-    let whole = |kind, key| Named::new(kind, key, title_of(finding));
+pub(super) fn name(
+    finding: &ReportFinding,
+    hint: Option<&CauseHint>,
+    prefixes: &Prefixes,
+) -> NamedCause {
+    let whole = |kind, key| NamedCause::new(kind, key, title_of(finding));
     match hint {
         Some(CauseHint::LibraryNotFound(name)) => return not_found(finding, name),
         Some(CauseHint::FoundOutside { name, title }) => {
-            return Named::new(CauseKind::LibraryNotFound, show(name), title.clone());
+            return NamedCause::new(CauseKind::LibraryNotFound, show(name), title.clone());
         }
         _ => {}
     }
@@ -169,10 +173,10 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
     match hint {
         Some(CauseHint::NoLoader(machine)) => {
             let title = format!("no loader for {machine} on this system");
-            Named::new(CauseKind::NoLoader, machine.clone(), title)
+            NamedCause::new(CauseKind::NoLoader, machine.clone(), title)
         }
         Some(CauseHint::MissingOption { option, title }) => {
-            Named::new(CauseKind::MissingOption, (*option).to_owned(), title.clone())
+            NamedCause::new(CauseKind::MissingOption, (*option).to_owned(), title.clone())
         }
         Some(CauseHint::DamagedFile) => {
             whole(CauseKind::DamagedFile, place()).of_file(finding.full_path())
@@ -180,13 +184,13 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
         Some(CauseHint::PolicyEntry { key, origin }) => {
             let origin = show(origin.to_string().as_bytes());
             let title = format!("{origin}: {}", finding.rule);
-            Named::new(CauseKind::PolicyEntry, show(key.as_bytes()), title)
+            NamedCause::new(CauseKind::PolicyEntry, show(key.as_bytes()), title)
         }
         Some(CauseHint::UndefinedIn) => {
             let path = show_path(&finding.file.path);
             let title = format!("{path}: undefined symbols, provider unknown");
             let key = format!("{}{}", UNKNOWN_KEY.trim_start_matches(':'), place());
-            Named::new(CauseKind::ProviderNotLinked, key, title).of_file(finding.full_path())
+            NamedCause::new(CauseKind::ProviderNotLinked, key, title).of_file(finding.full_path())
         }
         Some(CauseHint::LibraryNotFound(_) | CauseHint::FoundOutside { .. }) | None => {
             whole(CauseKind::Finding, finding.fingerprint.clone())
@@ -196,7 +200,7 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
 
 /// The cause of a soname or interpreter that was not found, or for which only unusable files were
 /// found.
-fn not_found(finding: &Finding, name: &[u8]) -> Named {
+fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     let key = show(name);
     let title = match &*finding.rule {
         "wrong-architecture" => format!("{key}: wrong architecture"),
@@ -206,7 +210,7 @@ fn not_found(finding: &Finding, name: &[u8]) -> Named {
         }
         _ => format!("{key}: not found"),
     };
-    Named::new(CauseKind::LibraryNotFound, key, title)
+    NamedCause::new(CauseKind::LibraryNotFound, key, title)
 }
 
 /// The text that identifies a path in a package in the ids of causes.
@@ -231,20 +235,20 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
 
 /// The cause of an archive missing from a list. The first fix adds the archive that defines the
 /// symbol; the others add its dependencies.
-fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
+fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
     let list = fix.list.as_deref();
     let file = list.and_then(Path::file_name).map(Path::new);
     let title = format!("{entry}: not in {}", file.map(show_path).unwrap_or_default());
     let key = list.map(|list| file_key(list, prefixes)).unwrap_or_default();
-    let named = Named::new(CauseKind::ArchiveNotListed, format!("{key} {entry}"), title);
-    Some(Named { file: list.map(Path::to_path_buf), ..named })
+    let named = NamedCause::new(CauseKind::ArchiveNotListed, format!("{key} {entry}"), title);
+    Some(NamedCause { file: list.map(Path::to_path_buf), ..named })
 }
 
 /// The cause of an undefined symbol with a provider: the file that a fix links, else the first
 /// candidate that is neither a program nor part of the system. `None` without such a file.
-fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
+fn provider(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent != FixKind::AddToList);
     let linked = fix.and_then(|fix| fix.entry.as_deref());
@@ -256,13 +260,13 @@ fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     let title = format!("{}: not linked", show(base));
     let path = Path::new(OsStr::from_bytes(path));
     let key = file_key(path, prefixes);
-    Some(Named::new(CauseKind::ProviderNotLinked, key, title).of_file(path.to_path_buf()))
+    Some(NamedCause::new(CauseKind::ProviderNotLinked, key, title).of_file(path.to_path_buf()))
 }
 
 /// The causes to which `findings` refer by id. `known` has the kind and title of each id. Evidence
 /// that all findings of a cause share moves to the cause.
 pub(super) fn gather(
-    findings: &mut [Finding],
+    findings: &mut [ReportFinding],
     known: &FastMap<Arc<str>, (CauseKind, String)>,
 ) -> Vec<Cause> {
     let mut of_cause: FastMap<Arc<str>, Vec<usize>> = FastMap::default();
@@ -293,7 +297,7 @@ pub(super) fn gather(
 
 /// The causes of `findings`. A cause that is also in `before` keeps its kind, title and evidence. A
 /// new one has the kind [`CauseKind::Finding`].
-pub(super) fn gather_again(findings: &mut [Finding], before: &[Cause]) -> Vec<Cause> {
+pub(super) fn gather_again(findings: &mut [ReportFinding], before: &[Cause]) -> Vec<Cause> {
     let same = |cause: &Cause| (Arc::clone(&cause.id), (cause.kind, cause.title.clone()));
     let mut known: FastMap<Arc<str>, (CauseKind, String)> = before.iter().map(same).collect();
     for finding in &*findings {
@@ -311,7 +315,7 @@ pub(super) fn gather_again(findings: &mut [Finding], before: &[Cause]) -> Vec<Ca
 }
 
 /// The title of a cause that is a single finding.
-fn title_of(finding: &Finding) -> String {
+fn title_of(finding: &ReportFinding) -> String {
     format!("{}: {}", show_path(&finding.file.path), finding.message)
 }
 
@@ -320,7 +324,7 @@ fn weigh(
     id: Arc<str>,
     kind: CauseKind,
     title: String,
-    findings: &[Finding],
+    findings: &[ReportFinding],
     places: &[usize],
 ) -> Cause {
     let own = || places.iter().map(|at| &findings[*at]);
@@ -336,7 +340,7 @@ fn weigh(
     let mut fix: Vec<Fix> = own().flat_map(|finding| &finding.fix).cloned().collect();
     fix.arrange();
     fix.dedup();
-    let key = |finding: &&Finding| (Reverse(finding.level), finding.symbol.is_none());
+    let key = |finding: &&ReportFinding| (Reverse(finding.level), finding.symbol.is_none());
     let worst = own().min_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.rule.cmp(&b.rule)));
     Cause {
         kind,
@@ -356,7 +360,7 @@ fn weigh(
 }
 
 /// Counts files and findings by directory.
-fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<AffectedDirectory> {
+fn by_directory<'f>(findings: impl Iterator<Item = &'f ReportFinding>) -> Vec<AffectedDirectory> {
     let mut directories: FastMap<PathBuf, (FastSet<PathBuf>, usize)> = FastMap::default();
     for finding in findings {
         let path = finding.full_path();
@@ -375,7 +379,7 @@ fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Affected
 
 /// Moves shared evidence out of the findings with the indices `places`: each kind of evidence that
 /// is equal in all of them.
-fn share(findings: &mut [Finding], places: &[usize]) -> Vec<Evidence> {
+fn share(findings: &mut [ReportFinding], places: &[usize]) -> Vec<Evidence> {
     let [first, others @ ..] = places else { return Vec::new() };
     if others.is_empty() {
         return Vec::new();
@@ -408,7 +412,7 @@ impl<'r> Causes<'r> {
     /// holds all of its evidence itself.
     pub fn evidence<'f>(
         &self,
-        finding: &'f Finding,
+        finding: &'f ReportFinding,
         kind: EvidenceKind,
     ) -> impl Iterator<Item = &'f Evidence> + use<'f, 'r>
     where

@@ -2,7 +2,9 @@
 //! one file or one entry point at a time.
 
 use super::build::objects;
-use super::file::{Bound, Export, ExportBinding, ExportKind, Facts, Imports, Name, RootBindings};
+use super::file::{
+    Export, ExportBinding, ExportKind, Imports, Name, RootBindings, StreamedFacts, SymbolBinding,
+};
 use crate::audit::Audit;
 use crate::bind::relocation_pass::allocator_version;
 use crate::format::elf::{Object, RefKind, Tables};
@@ -49,7 +51,7 @@ impl<'a> AuditFacts<'a> {
     }
 }
 
-impl Facts for AuditFacts<'_> {
+impl StreamedFacts for AuditFacts<'_> {
     fn exports(&self, file: usize) -> Vec<Export<'_>> {
         let mut out: Vec<Export<'_>> = self.exports_in_order(file).collect();
         out.sort_unstable();
@@ -97,14 +99,14 @@ impl Facts for AuditFacts<'_> {
         let (audit, root) = (self.audit, self.roots[at]);
         let closure = &audit.closures.roots[root];
         let path = |module| Cow::Borrowed(audit.text(closure.module(module).path));
-        let mut bound: Vec<Bound<'_>> = audit.bindings[root.index()]
+        let mut bound: Vec<SymbolBinding<'_>> = audit.bindings[root.index()]
             .bindings
             .iter()
             .filter_map(|binding| {
                 let object = audit.corpus.files[closure.module(binding.module).file?].object()?;
                 let symbol = object.tables.as_ref()?.symbol(binding.symbol)?;
                 let version = object.versions.entry(symbol.versym & 0x7fff);
-                Some(Bound(
+                Some(SymbolBinding(
                     path(binding.module),
                     Cow::Borrowed(symbol.name),
                     version.map(|entry| Cow::Borrowed(object.str(entry.name))),
@@ -117,7 +119,7 @@ impl Facts for AuditFacts<'_> {
         let allocator = audit.bindings[root.index()].allocator.iter();
         bound.extend(allocator.map(|(name, provider)| {
             let name = Cow::Borrowed(name.as_bytes());
-            Bound(path(ROOT), name, Some(Cow::Borrowed(version)), path(*provider))
+            SymbolBinding(path(ROOT), name, Some(Cow::Borrowed(version)), path(*provider))
         }));
         bound.sort_unstable();
         bound.dedup();

@@ -23,7 +23,7 @@ pub struct File {
     pub root: Option<Arc<Path>>,
     /// Its needs in order, as resolved under `root`. If no entry point loads the file, all are
     /// `missing`.
-    pub needed: Vec<Need>,
+    pub needed: Vec<ReportedNeed>,
     /// DT_RPATH.
     #[serde(with = "raw_option")]
     pub rpath: Option<Vec<u8>>,
@@ -55,7 +55,7 @@ pub struct File {
 
 /// One need of a file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Need {
+pub struct ReportedNeed {
     /// The needed name.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
@@ -213,13 +213,13 @@ pub struct RootBindings<'a> {
     #[serde(with = "raw")]
     pub root: Cow<'a, [u8]>,
     /// The bindings, sorted.
-    pub bound: Vec<Bound<'a>>,
+    pub bound: Vec<SymbolBinding<'a>>,
 }
 
 /// One binding: the file that has the reference, the symbol, its version, and the file that
 /// provides it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Bound<'a>(
+pub struct SymbolBinding<'a>(
     #[serde(with = "raw")] pub Cow<'a, [u8]>,
     #[serde(with = "raw")] pub Cow<'a, [u8]>,
     #[serde(with = "raw_option")] pub Option<Cow<'a, [u8]>>,
@@ -228,7 +228,7 @@ pub struct Bound<'a>(
 
 /// An audited static archive.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Archive {
+pub struct AuditedArchive {
     /// Its path.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
@@ -241,7 +241,7 @@ pub struct Archive {
 }
 
 /// Data too large for the model, streamed while a report is written.
-pub trait Facts: Sync {
+pub trait StreamedFacts: Sync {
     /// The exports of a file, by index in [`super::Report::files`].
     fn exports(&self, file: usize) -> Vec<Export<'_>>;
     /// The symbols that a file refers to, by version.

@@ -1,7 +1,7 @@
 //! A reported finding: a rule's finding with its level, fingerprint and cause.
 
 use crate::catalogue::Level;
-use crate::finding::{Evidence, EvidenceKind, Finding as Fact, Fix, When};
+use crate::finding::{Evidence, EvidenceKind, Finding, Fix, When};
 use crate::package::Located;
 use crate::text::{Text, raw, raw_option};
 use serde::de::Deserializer;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A finding of a report. Keys that do not apply are empty.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Finding {
+pub struct ReportFinding {
     /// The rule's id; this version may not know it.
     pub rule: Cow<'static, str>,
     /// Warning or error.
@@ -61,9 +61,9 @@ pub struct Finding {
     pub cause: Arc<str>,
 }
 
-impl Finding {
+impl ReportFinding {
     /// The finding of a rule, before its cause is known.
-    pub(crate) fn of(fact: Fact, level: Level, fingerprint: String) -> Self {
+    pub(crate) fn of(fact: Finding, level: Level, fingerprint: String) -> Self {
         Self {
             rule: Cow::Borrowed(fact.rule.as_str()),
             level,
@@ -103,17 +103,17 @@ impl Finding {
 
 /// A waived finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Waived {
+pub struct WaivedFinding {
     /// The finding.
     #[serde(flatten)]
-    pub finding: Finding,
+    pub finding: ReportFinding,
     /// The waiver.
-    pub waiver: Arc<Waiver>,
+    pub waiver: Arc<ReportWaiver>,
 }
 
 /// The waiver of a finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Waiver {
+pub struct ReportWaiver {
     /// The kind of its source.
     pub by: WaivedBy,
     /// The reason; a line of a baseline may have none.
@@ -169,13 +169,13 @@ impl Serialize for Located {
 impl<'de> Deserialize<'de> for Located {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Place {
+        struct SerializedPath {
             #[serde(with = "raw_option")]
             prefix: Option<PathBuf>,
             #[serde(with = "raw")]
             path: PathBuf,
         }
-        let Place { prefix, path } = Place::deserialize(from)?;
+        let SerializedPath { prefix, path } = SerializedPath::deserialize(from)?;
         Ok(Self { prefix, path })
     }
 }

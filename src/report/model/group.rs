@@ -3,7 +3,7 @@
 //! level, kind and host program. A cause only gets the id of its group; nothing else in it changes.
 
 use super::cause::{Cause, CauseKind};
-use super::finding::{Finding, level};
+use super::finding::{ReportFinding, level};
 use crate::catalogue::Level;
 use crate::finding::{EvidenceKind, FixKind};
 use crate::id::{FastMap, FastSet};
@@ -25,7 +25,7 @@ const CROWD: usize = 20;
 
 /// A group of similar causes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Group {
+pub struct CauseGroup {
     /// Kind and key, stable across runs. A number distinguishes groups with the same key.
     pub id: Arc<str>,
     /// The kind of its causes.
@@ -71,8 +71,8 @@ enum Subject {
 
 /// Makes the groups of `causes`, and stores the group's id in each cause. `findings` must already
 /// have the ids of their causes.
-pub(super) fn gather(causes: &mut [Cause], findings: &[Finding]) -> Vec<Group> {
-    let mut of_cause: FastMap<&str, Vec<&Finding>> = FastMap::default();
+pub(super) fn gather(causes: &mut [Cause], findings: &[ReportFinding]) -> Vec<CauseGroup> {
+    let mut of_cause: FastMap<&str, Vec<&ReportFinding>> = FastMap::default();
     for finding in findings {
         of_cause.entry(&*finding.cause).or_default().push(finding);
     }
@@ -115,7 +115,7 @@ pub(super) fn gather(causes: &mut [Cause], findings: &[Finding]) -> Vec<Group> {
         out.push(group);
     }
     out.arrange_by(|a, b| {
-        let weight = |group: &Group| Reverse((group.level, group.findings));
+        let weight = |group: &CauseGroup| Reverse((group.level, group.findings));
         weight(a).cmp(&weight(b)).then_with(|| a.id.cmp(&b.id))
     });
     out
@@ -138,7 +138,7 @@ fn list(cause: &Cause) -> Option<Arc<Path>> {
 }
 
 /// The host program of a cause's files, if they are plugins.
-fn host(cause: &Cause, findings: &[&Finding]) -> Option<Arc<Path>> {
+fn host(cause: &Cause, findings: &[&ReportFinding]) -> Option<Arc<Path>> {
     let own = findings.first().into_iter().flat_map(|finding| &finding.evidence);
     let mut roots = cause.evidence.iter().chain(own).filter(|e| e.kind == EvidenceKind::Root);
     roots.find(|root| root.how.is_some()).and_then(|root| root.path.clone())
@@ -166,7 +166,7 @@ fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     out
 }
 
-fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&Finding]) -> Group {
+fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&ReportFinding]) -> CauseGroup {
     let Alike { kind, level, rule, host } = alike;
     let (list, directory) = match subject {
         Subject::List(list) => (Some(list), None),
@@ -180,7 +180,7 @@ fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&Finding]) -
     let files: FastSet<_> =
         findings.iter().map(|finding| (&finding.file.prefix, &finding.file.path)).collect();
     let symbols: FastSet<_> = findings.iter().filter_map(|f| f.symbol.as_deref()).collect();
-    Group {
+    CauseGroup {
         id: format!("{}:{rule} {place}{}", kind.name(), under.unwrap_or_default()).into(),
         kind,
         rule,
@@ -197,7 +197,7 @@ fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&Finding]) -
 
 /// The text that identifies a directory in the ids of groups: the package, and the path below the
 /// prefix of the first finding. Outside of that prefix it is the whole path.
-fn below(directory: &Path, findings: &[&Finding]) -> String {
+fn below(directory: &Path, findings: &[&ReportFinding]) -> String {
     let prefix = findings.first().and_then(|finding| finding.file.prefix.as_deref());
     let inside = prefix.and_then(|prefix| Some((prefix, directory.strip_prefix(prefix).ok()?)));
     let (package, path) = match inside {

@@ -6,7 +6,7 @@ use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::text::raw;
-use crate::tree::Origin;
+use crate::tree::FileOrigin;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,8 +49,8 @@ pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
     for file in loaded(audit) {
         let facts = &audit.corpus.files[file];
         let list = match facts.origin {
-            Some(Origin::Stage) => &mut out.stage,
-            Some(Origin::Sysroot) => &mut out.sysroot,
+            Some(FileOrigin::Stage) => &mut out.stage,
+            Some(FileOrigin::Sysroot) => &mut out.sysroot,
             None => continue,
         };
         list.push(LayerFile(Arc::clone(&facts.path)));

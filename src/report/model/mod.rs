@@ -3,7 +3,7 @@
 //! render the report again. The model holds names and paths, never the indices of [`crate::id`].
 //!
 //! The data of `--facts` can be far larger than the rest: exports and imports of files, and
-//! bindings. The model of a run does not hold this data; a [`Facts`] streams it.
+//! bindings. The model of a run does not hold this data; a [`StreamedFacts`] streams it.
 
 mod build;
 mod cause;
@@ -20,13 +20,14 @@ pub use build::Parts;
 pub use cause::{AffectedDirectory, Cause, CauseKind, Causes};
 pub use facts::AuditFacts;
 pub use file::{
-    Archive, Bound, Export, ExportKind, Facts, File, Imports, Name, Need, RootBindings,
+    AuditedArchive, Export, ExportKind, File, Imports, Name, ReportedNeed, RootBindings,
+    StreamedFacts, SymbolBinding,
 };
-pub use finding::{Finding, Waived, WaivedBy, Waiver};
-pub use group::Group;
+pub use finding::{ReportFinding, ReportWaiver, WaivedBy, WaivedFinding};
+pub use group::CauseGroup;
 pub use layers::{LayerFile, Layers, LikeStage};
 pub use platform::{Blocker, BlockerKind, PlatformResult};
-pub use scope::{Scope, ScopeFile};
+pub use scope::{ScopeFile, SearchedScope};
 
 use crate::catalogue::Level;
 use crate::text::{raw, show};
@@ -66,18 +67,18 @@ pub struct Report {
     pub causes: Vec<Cause>,
     /// Groups of similar causes, in the same order.
     #[serde(default)]
-    pub groups: Vec<Group>,
+    pub groups: Vec<CauseGroup>,
     /// The lookup scopes of entry points with undefined symbols, by path.
     #[serde(default)]
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<SearchedScope>,
     /// The reported findings, sorted by path, rule and keys.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ReportFinding>,
     /// The waived findings, in the same order.
-    pub waived: Vec<Waived>,
+    pub waived: Vec<WaivedFinding>,
     /// ELF files that were read, by path; empty if no output asked for them.
     pub files: Vec<File>,
     /// Audited archives by path; empty if no output asked for them.
-    pub archives: Vec<Archive>,
+    pub archives: Vec<AuditedArchive>,
     /// Links to directories below the audited paths, with `--facts`.
     #[serde(default)]
     pub directory_links: Option<Vec<DirectoryLink>>,
@@ -99,7 +100,7 @@ pub struct Report {
     pub compared: bool,
     /// The result of the cross-check, with `--cross-check`.
     #[serde(default)]
-    pub cross_check: Option<CrossCheck>,
+    pub cross_check: Option<ReportCrossCheck>,
     /// All bindings, if a report with `--facts` was read back.
     #[serde(default)]
     pub bindings: Option<Vec<RootBindings<'static>>>,
@@ -223,12 +224,12 @@ pub struct Assumption {
     pub files: Option<usize>,
     /// The plugins of an inferred host program, by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub plugins: Vec<Plugin>,
+    pub plugins: Vec<InferredPlugin>,
 }
 
 /// A plugin of an inferred host program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Plugin {
+pub struct InferredPlugin {
     /// Its path.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
@@ -270,7 +271,7 @@ impl StaleLine {
 
 /// The result of the cross-check.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct CrossCheck {
+pub struct ReportCrossCheck {
     /// Number of files that were compared.
     pub read: usize,
     /// Skipped files, by reason.
@@ -279,17 +280,17 @@ pub struct CrossCheck {
 
 impl Report {
     /// True if the finding makes the run incomplete instead of failing it.
-    pub fn is_input(&self, finding: &Finding) -> bool {
+    pub fn is_input(&self, finding: &ReportFinding) -> bool {
         self.rules.iter().any(|rule| rule.input && rule.id == finding.rule)
     }
 
     /// Findings that make the run incomplete.
-    pub fn inputs(&self) -> impl Iterator<Item = &Finding> {
+    pub fn inputs(&self) -> impl Iterator<Item = &ReportFinding> {
         self.findings.iter().filter(|finding| self.is_input(finding))
     }
 
     /// Findings that can fail the run: all except [`Self::inputs`].
-    pub fn faults(&self) -> impl Iterator<Item = &Finding> {
+    pub fn faults(&self) -> impl Iterator<Item = &ReportFinding> {
         self.findings.iter().filter(|finding| !self.is_input(finding))
     }
 }

@@ -7,7 +7,7 @@ use crate::format::elf::{Object, RefKind, machine};
 use crate::id::FileId;
 use crate::order;
 use crate::plan::Plan;
-use crate::policy::{Arch, Libc, Platform, Rules, built_in_platforms};
+use crate::policy::{Arch, Libc, Platform, PlatformRules, built_in_platforms};
 use crate::text::{show, show_path};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ pub enum BlockerKind {
 }
 
 /// The key of an obstacle: kind, name and library.
-type Key<'a> = (BlockerKind, &'a [u8], Option<&'a [u8]>);
+type BlockerKey<'a> = (BlockerKind, &'a [u8], Option<&'a [u8]>);
 
 /// The results for each libc that the policy asks for, by architecture.
 pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
@@ -109,10 +109,10 @@ impl<'a> Needed<'a> {
     /// The obstacles for `objects` on a platform, each with the files to which it applies.
     fn obstacles(
         &self,
-        (platform, rules, arch): (&Platform, &'a Rules, Arch),
+        (platform, rules, arch): (&Platform, &'a PlatformRules, Arch),
         objects: &[(FileId, &'a Object)],
-    ) -> BTreeMap<Key<'a>, Vec<FileId>> {
-        let mut out: BTreeMap<Key<'_>, Vec<FileId>> = BTreeMap::new();
+    ) -> BTreeMap<BlockerKey<'a>, Vec<FileId>> {
+        let mut out: BTreeMap<BlockerKey<'_>, Vec<FileId>> = BTreeMap::new();
         let mut add = |key, file| out.entry(key).or_default().push(file);
         for (file, object) in objects {
             let own = self.outside.range((*file, &b""[..])..).take_while(|(of, _)| of == file);
@@ -169,7 +169,7 @@ fn result<'a>(
     if satisfies.is_none() && next.is_none() {
         return None;
     }
-    let blocker = |((kind, name, library), files): (Key<'_>, Vec<FileId>)| {
+    let blocker = |((kind, name, library), files): (BlockerKey<'_>, Vec<FileId>)| {
         let path = |file: &FileId| audit.prefixes.locate(&audit.corpus.files[*file].path).path;
         let first = files.iter().map(path).min().unwrap_or_default();
         let library = library.map(show);

@@ -1,6 +1,6 @@
 //! A report with other findings, for comparisons: the causes are gathered again.
 
-use super::{Counts, Finding, Report, RuleRun, cause, group};
+use super::{Counts, Report, ReportFinding, RuleRun, cause, group};
 use crate::catalogue::Level;
 
 impl Report {
@@ -8,7 +8,7 @@ impl Report {
     /// archives, directory links and bindings. `more` is added to the rules that ran. Known causes
     /// keep their kind, title and shared evidence.
     #[must_use]
-    pub fn with_findings(&self, mut findings: Vec<Finding>, more: Vec<RuleRun>) -> Self {
+    pub fn with_findings(&self, mut findings: Vec<ReportFinding>, more: Vec<RuleRun>) -> Self {
         let mut causes = cause::gather_again(&mut findings, &self.causes);
         let groups = group::gather(&mut causes, &findings);
         let rules = self.rules.iter().cloned().chain(more).collect();
@@ -37,7 +37,8 @@ impl Report {
             cross_check: self.cross_check.clone(),
             bindings: None,
         };
-        let count = |is: &dyn Fn(&Finding) -> bool| out.findings.iter().filter(|f| is(f)).count();
+        let count =
+            |is: &dyn Fn(&ReportFinding) -> bool| out.findings.iter().filter(|f| is(f)).count();
         out.counts = Counts {
             errors: count(&|f| !out.is_input(f) && f.level == Level::Error),
             warnings: count(&|f| !out.is_input(f) && f.level == Level::Warning),

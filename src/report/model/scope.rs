@@ -1,6 +1,6 @@
 //! The lookup scopes of entry points with undefined symbols: the files that were searched.
 
-use super::Finding;
+use super::ReportFinding;
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, RootId};
 use crate::order::Arrange as _;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The files in which the symbols of one entry point are looked up.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Scope {
+pub struct SearchedScope {
     /// The path of the entry point.
     #[serde(with = "raw")]
     pub root: Arc<Path>,
@@ -25,7 +25,7 @@ pub struct Scope {
 pub struct ScopeFile(#[serde(with = "raw")] pub Arc<Path>);
 
 /// The scopes of the entry points that findings of the rule undefined-symbol name, by path.
-pub(super) fn scopes(audit: &Audit, findings: &[Finding]) -> Vec<Scope> {
+pub(super) fn scopes(audit: &Audit, findings: &[ReportFinding]) -> Vec<SearchedScope> {
     let undefined = findings.iter().filter(|finding| finding.rule == "undefined-symbol");
     let named: FastSet<&Path> = undefined.filter_map(|finding| finding.root.as_deref()).collect();
     let mut roots: FastMap<&Arc<Path>, RootId> = FastMap::default();
@@ -40,9 +40,11 @@ pub(super) fn scopes(audit: &Audit, findings: &[Finding]) -> Vec<Scope> {
         let in_scope = closure.in_scope();
         in_scope.map(|(_, file)| ScopeFile(Arc::clone(&audit.corpus.files[file].path))).collect()
     };
-    let scope =
-        |(path, root): (&Arc<Path>, RootId)| Scope { root: Arc::clone(path), files: files(root) };
-    let mut out: Vec<Scope> = roots.into_iter().map(scope).collect();
+    let scope = |(path, root): (&Arc<Path>, RootId)| SearchedScope {
+        root: Arc::clone(path),
+        files: files(root),
+    };
+    let mut out: Vec<SearchedScope> = roots.into_iter().map(scope).collect();
     out.arrange_by(|a, b| a.root.as_os_str().cmp(b.root.as_os_str()));
     out
 }

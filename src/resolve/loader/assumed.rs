@@ -7,7 +7,7 @@ use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
 use crate::id::{StrId, Strings};
 use crate::plan::{Cpu, Plan};
 use crate::policy::Libc;
-use crate::resolve::{Machine, hwcaps};
+use crate::resolve::{MachineRow, hwcaps};
 use crate::text::last_part;
 
 /// Releases whose rules are assumed. The search rules that differ between releases do not matter
@@ -35,7 +35,7 @@ pub(super) fn loader(
     strings: &mut Strings,
     path: StrId,
     target: Target,
-    machine: Machine,
+    machine: MachineRow,
     libc: Libc,
 ) -> Loader {
     let (family, dirs): (Family, &[&str]) = match libc {

@@ -10,7 +10,7 @@ mod rules;
 pub use config::ConfigDefect;
 pub use rules::{Family, Loader, NoLoader};
 
-use super::Machine;
+use super::MachineRow;
 use super::musl::names::arches;
 use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{LoaderReaction, Object, Target, machine};
@@ -32,7 +32,7 @@ pub enum InterpreterDefect {
 
 /// The loader of an entry point, or the reason why it has none.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice {
+pub struct LoaderChoice {
     /// The loader.
     pub loader: Result<LoaderId, NoLoader>,
     /// The defect of the program's PT_INTERP, if any: `loader` is then the system's or an assumed
@@ -46,7 +46,7 @@ pub struct Loaders {
     list: IdVec<LoaderId, Loader>,
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
     /// Choices by PT_INTERP: most programs share one.
-    by_interp: FastMap<(StrId, Target), Choice>,
+    by_interp: FastMap<(StrId, Target), LoaderChoice>,
     /// Loaders that were made without a binary.
     assumed: FastMap<(StrId, Target), LoaderId>,
     /// The system's loader for each target.
@@ -76,7 +76,7 @@ impl Loaders {
         strings: &mut Strings,
         object: &Object,
         run_path: &[StrId],
-    ) -> Result<Choice, Need> {
+    ) -> Result<LoaderChoice, Need> {
         let choice = self.find(store, plan, strings, object, run_path)?;
         let is_absent = match choice.loader {
             Err(NoLoader::NotHere) => true,
@@ -91,7 +91,7 @@ impl Loaders {
                 // Without a whitelist the other system's files are absent, so its PT_INTERP is not
                 // a defect.
                 let interp = choice.interp.filter(|_| is_closed);
-                Ok(Choice { loader: Ok(loader), interp })
+                Ok(LoaderChoice { loader: Ok(loader), interp })
             }
             None => Ok(choice),
         }
@@ -103,7 +103,7 @@ impl Loaders {
         plan: &Plan,
         strings: &mut Strings,
         object: &Object,
-        machine: Machine,
+        machine: MachineRow,
     ) -> LoaderId {
         let target = machine.canonical(object.header.target());
         let libc = assumed::libc(plan, object, needs_musl(object));
@@ -137,9 +137,9 @@ impl Loaders {
         strings: &mut Strings,
         object: &Object,
         run_path: &[StrId],
-    ) -> Result<Choice, Need> {
+    ) -> Result<LoaderChoice, Need> {
         let target = object.header.target();
-        let found = |loader| Choice { loader, interp: None };
+        let found = |loader| LoaderChoice { loader, interp: None };
         // The kernel maps a program with PT_INTERP, so the loader does not check it again. The
         // kernel refuses misaligned segments too (fs/binfmt_elf.c, elf_map).
         let is_mapped_by_kernel = !plan.as_ldd && object.interp.is_some();
@@ -185,13 +185,13 @@ impl Loaders {
         plan: &Plan,
         strings: &mut Strings,
         (path, target): (StrId, Target),
-        machine: Machine,
-    ) -> Result<Choice, Need> {
+        machine: MachineRow,
+    ) -> Result<LoaderChoice, Need> {
         let interp = strings.text(path);
         let Some(file) = file_for(store, interp, target)? else {
             let fault = interp_fault(store, interp, target);
             let loader = self.system(store, plan, strings, target, machine)?;
-            return Ok(Choice { loader, interp: Some(fault) });
+            return Ok(LoaderChoice { loader, interp: Some(fault) });
         };
         // Here `--loader` asks for rules other than musl's, so the system's loader replaces musl's.
         let other = plan.loader.is_some() && store.interpreter(file)?.musl.is_some();
@@ -200,7 +200,7 @@ impl Loaders {
         } else {
             self.at(store, plan, strings, path, target, machine)?
         };
-        Ok(Choice { loader, interp: None })
+        Ok(LoaderChoice { loader, interp: None })
     }
 
     /// The loader that `ldd` of the audited system runs for objects of `target`.
@@ -210,7 +210,7 @@ impl Loaders {
         plan: &Plan,
         strings: &mut Strings,
         target: Target,
-        machine: Machine,
+        machine: MachineRow,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
         if let Some(known) = self.of_system.get(&target) {
             return Ok(*known);
@@ -226,7 +226,7 @@ impl Loaders {
         plan: &Plan,
         strings: &mut Strings,
         target: Target,
-        machine: Machine,
+        machine: MachineRow,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
         for path in machine.loaders {
             if file_for(store, path.as_bytes(), target)?.is_some() {
@@ -246,7 +246,7 @@ impl Loaders {
         strings: &mut Strings,
         object: &Object,
         target: Target,
-        machine: Machine,
+        machine: MachineRow,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
         if let Some(interp) = object.interp().filter(|_| !plan.as_ldd)
             && let Some(file) = file_for(store, interp, target)?
@@ -266,7 +266,7 @@ impl Loaders {
         plan: &Plan,
         strings: &mut Strings,
         target: Target,
-        machine: Machine,
+        machine: MachineRow,
     ) -> Result<Option<Result<LoaderId, NoLoader>>, Need> {
         for arch in arches(machine.name) {
             let path = format!("/lib/ld-musl-{arch}.so.1");
@@ -285,7 +285,7 @@ impl Loaders {
         strings: &mut Strings,
         path: StrId,
         target: Target,
-        machine: Machine,
+        machine: MachineRow,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
         let target = machine.canonical(target);
         let key = (path, target);
@@ -334,7 +334,7 @@ fn beside_libc(
     strings: &mut Strings,
     dir: StrId,
     target: Target,
-    machine: Machine,
+    machine: MachineRow,
 ) -> Result<Option<StrId>, Need> {
     let dir = strings.text(dir).to_vec();
     if !dir.starts_with(b"/") || !store.is_directory(&dir)? {

@@ -7,7 +7,7 @@ use crate::facts::{FactStore, Need};
 use crate::format::elf::{GlibcVersion, MuslVersion, Target};
 use crate::id::{FileId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
-use crate::resolve::{Machine, hwcaps};
+use crate::resolve::{MachineRow, hwcaps};
 use crate::tree::Errno;
 
 /// The release assumed for a glibc if neither the loader nor the libc states it.
@@ -20,7 +20,7 @@ pub(super) fn read(
     strings: &mut Strings,
     path: StrId,
     target: Target,
-    machine: Machine,
+    machine: MachineRow,
 ) -> Result<Result<Loader, NoLoader>, Need> {
     let text = strings.text(path).to_vec();
     let Some(file) = file_for(store, &text, target)? else {
@@ -93,7 +93,7 @@ fn musl(
     strings: &mut Strings,
     (path, file): (StrId, FileId),
     target: Target,
-    machine: Machine,
+    machine: MachineRow,
     release: MuslVersion,
 ) -> Result<Loader, Need> {
     let text = strings.text(path);

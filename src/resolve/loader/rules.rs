@@ -6,8 +6,8 @@ use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{GlibcVersion, LoaderReaction, MuslVersion, Target};
 use crate::id::{FileId, StrId};
 use crate::plan::Cpu;
-use crate::resolve::cache::{Asker, Cache};
-use crate::resolve::{Machine, hwcaps};
+use crate::resolve::cache::{Cache, CacheQuery};
+use crate::resolve::{MachineRow, hwcaps};
 
 /// The first glibc release that ignores cache entries of legacy hwcaps (c5aa5fd40a).
 const NO_LEGACY_CACHE: GlibcVersion = GlibcVersion::new(2, 40);
@@ -33,7 +33,7 @@ pub struct Loader {
     /// The class, byte order, machine and flags of the objects that it accepts.
     pub target: Target,
     /// Its row in the table of machines.
-    pub machine: Machine,
+    pub machine: MachineRow,
     /// The glibc release; for musl, the default value.
     pub release: GlibcVersion,
     /// Default directories. Those of a glibc loader have a trailing slash.
@@ -77,8 +77,8 @@ pub enum NoLoader {
 
 impl Loader {
     /// The parameters of this loader's cache lookups.
-    pub fn asker(&self, cpu: &Cpu) -> Asker<'_> {
-        Asker {
+    pub fn asker(&self, cpu: &Cpu) -> CacheQuery<'_> {
+        CacheQuery {
             flags: self.machine.cache_flags,
             active: &self.active,
             isa_level: u32::from(cpu.x86_level.saturating_sub(1)),

@@ -5,36 +5,34 @@
 //! `resolver` uses this module for entry points whose loader is musl's; `bind::musl` binds by
 //! musl's rules.
 
+mod find;
 pub(super) mod names;
 
 pub use names::builtin;
 
+use self::find::errno_text;
 use super::chain::Depths;
 use super::names::NameTable;
-use super::probe_batch::{self, batch};
 use super::search::Search;
 use super::search_result::Opening;
-use super::trace::{Outcome, Trace, Tried};
-use super::{Closure, Edge, Fatal, FoundBy, LOADER, Links, LoadFailure, Module, ROOT, Root};
-use crate::facts::{Content, Need, PathState, ProbeBatch};
+use super::trace::{Trace, Tried};
+use super::{
+    Closure, Edge, EntryPoint, Fatal, FoundBy, LOADER, LinkMap, LoadFailure, Module, ROOT,
+};
+use crate::facts::{Content, Need, PathState};
 use crate::format::elf::{NeedKind, Object, Role};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, StrId};
 use crate::text::last_part;
-use crate::tree::Errno;
-use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 /// Maximum length of a file name in bytes (`limits.h`).
 const NAME_MAX: usize = 255;
 
-/// Maximum number of requests in one round. One request may have hundreds of paths.
-const MOST_ASKED: usize = 512;
-
 /// The state while one entry point is loaded.
-pub(super) struct Load<'a> {
+pub(super) struct MuslLoad<'a> {
     search: Search<'a>,
     table: &'a mut NameTable,
-    root: Root,
+    root: EntryPoint,
     modules: Vec<Module>,
     edges: Vec<Edge>,
     failures: Vec<LoadFailure>,
@@ -51,15 +49,6 @@ pub(super) struct Load<'a> {
     trace: Option<Trace>,
 }
 
-/// How the search through one list of directories ended.
-enum Opened {
-    At(StrId, PathState),
-    Not,
-    /// An error that ends the whole search.
-    Stop(Errno),
-    Unknown,
-}
-
 /// The result of loading one name.
 enum Loaded {
     Module(ModuleId, FoundBy),
@@ -69,8 +58,8 @@ enum Loaded {
     Unknown,
 }
 
-impl<'a> Load<'a> {
-    pub(super) fn new(search: Search<'a>, table: &'a mut NameTable, root: Root) -> Self {
+impl<'a> MuslLoad<'a> {
+    pub(super) fn new(search: Search<'a>, table: &'a mut NameTable, root: EntryPoint) -> Self {
         let (path, file) = (search.loader.path, search.loader.file);
         let empty = search.strings.id(b"");
         let module = |file, name, path, how| Module::new(file, name, path, None, how);
@@ -96,7 +85,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Option<Links> {
+    pub(super) fn run(mut self) -> Option<LinkMap> {
         let complete = self.preload();
         if !self.visit_from(0) || !complete {
             return None;
@@ -107,7 +96,7 @@ impl<'a> Load<'a> {
         // The program comes last: its copy relocations depend on the libraries' own relocations.
         let mut order = self.chain[1..].to_vec();
         order.push(ROOT);
-        Some(Links {
+        Some(LinkMap {
             base: None,
             renamed: Vec::new(),
             start: ROOT,
@@ -263,7 +252,7 @@ impl<'a> Load<'a> {
                 self.by_process = true;
                 return self.provided(name, requester);
             }
-            PathState::Failed(errno) => return Loaded::Failed(None, words(errno)),
+            PathState::Failed(errno) => return Loaded::Failed(None, errno_text(errno)),
         };
         if let Some(module) = self.by_file.get(&file).copied() {
             if !is_path && !self.named[module.index()] {
@@ -359,9 +348,9 @@ enum Mapped {
 
 /// `dlopen`: loads the file by its path, as if the program needed it. Its needs come after the
 /// objects that the program has loaded.
-impl Load<'_> {
+impl MuslLoad<'_> {
     /// The link map of a plugin, on top of its host program's; `None` if a fact is missing.
-    pub(super) fn run_plugin(mut self, host: &Arc<Closure>) -> Option<Links> {
+    pub(super) fn run_plugin(mut self, host: &Arc<Closure>) -> Option<LinkMap> {
         self.take_over(host);
         let (before, listed) = (self.modules.len(), self.chain.len());
         let path = self.root.path;
@@ -384,7 +373,7 @@ impl Load<'_> {
             return None;
         }
         let own = self.chain.split_off(listed);
-        Some(Links {
+        Some(LinkMap {
             base: Some(Arc::clone(host)),
             renamed: Vec::new(),
             start,
@@ -426,181 +415,5 @@ impl Load<'_> {
                 self.name(index);
             }
         }
-    }
-}
-
-/// The search (`load_library`, `path_open`, `fixup_rpath`): LD_LIBRARY_PATH, the search paths of
-/// the requester and of its requesters, the system's directories.
-impl Load<'_> {
-    /// The first directory entry with this name that opens, in the order of the search. A name with
-    /// a slash is opened as a path.
-    fn find(
-        &mut self,
-        name: StrId,
-        requester: Option<ModuleId>,
-    ) -> Result<(StrId, PathState, FoundBy), Loaded> {
-        if self.search.strings.text(name).contains(&b'/') {
-            self.by_cwd |= !self.search.strings.text(name).starts_with(b"/");
-            return match self.look(name, FoundBy::Path) {
-                Some(PathState::Failed(errno)) => Err(Loaded::Failed(None, words(errno))),
-                Some(place) => Ok((name, place, FoundBy::Path)),
-                None => Err(Loaded::Unknown),
-            };
-        }
-        let mut lists = vec![(self.search.plan.ld_library_path.clone(), FoundBy::LdLibraryPath)];
-        let mut here = requester;
-        while let Some(module) = here {
-            let how = self.search_path_of(module, requester);
-            lists.extend(self.rpath(module).map(|list| (list, how)));
-            here = self.modules[module.index()].requester.or((module != ROOT).then_some(ROOT));
-        }
-        let loader = self.search.loader;
-        let system = loader.system_dirs.iter().map(|dir| self.search.strings.text(*dir));
-        lists.push((system.collect::<Vec<_>>().join(&b':'), FoundBy::Default));
-        for (list, how) in lists {
-            match self.open_in(&list, name, how) {
-                Opened::At(path, place) => return Ok((path, place, how)),
-                Opened::Not => {}
-                Opened::Stop(errno) => return Err(Loaded::Failed(None, words(errno))),
-                Opened::Unknown => return Err(Loaded::Unknown),
-            }
-        }
-        Err(Loaded::Failed(None, self.errno))
-    }
-
-    /// The tag of a module's search path, for a need of `requester`.
-    fn search_path_of(&self, module: ModuleId, requester: Option<ModuleId>) -> FoundBy {
-        let object = self.modules[module.index()].file.and_then(|f| self.search.store.object(f));
-        let has_runpath = object.is_some_and(|object| object.runpath.is_some());
-        if has_runpath && requester == Some(module) {
-            FoundBy::Runpath
-        } else {
-            FoundBy::Rpath(module)
-        }
-    }
-
-    /// `path_open`
-    fn open_in(&mut self, list: &[u8], name: StrId, how: FoundBy) -> Opened {
-        let dirs: Vec<&[u8]> =
-            list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty()).collect();
-        let number = (dirs.len() > probe_batch::FIRST).then(|| self.number(list));
-        let key = number.map(|number| (number, name));
-        // A search with a trace starts at the first directory.
-        let known = key.filter(|_| self.trace.is_none());
-        let known = known.and_then(|key| self.search.cache.passed.get(&key).copied());
-        let mut passed = known.unwrap_or_default();
-        self.by_cwd |= dirs[..passed.done].iter().any(|dir| !dir.starts_with(b"/"));
-        let name_text = self.search.strings.text(name).to_vec();
-        let path = |dir: &[u8]| [dir, b"/", &name_text].concat();
-        for (at, dir) in dirs.iter().enumerate().skip(passed.done) {
-            self.by_cwd |= !dir.starts_with(b"/");
-            let path_here = path(dir);
-            passed.done = at;
-            match self.place(&path_here, key.and_then(|(list, name)| batch(list, name, at))) {
-                Some(PathState::Failed(errno)) => {
-                    self.tell(&path_here, PathState::Failed(errno), how);
-                    self.errno = words(errno);
-                    let goes_on = [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::NAMETOOLONG];
-                    if !goes_on.contains(&errno) {
-                        return Opened::Stop(errno);
-                    }
-                }
-                Some(place) => {
-                    self.tell(&path_here, place, how);
-                    return Opened::At(self.search.strings.id(&path_here), place);
-                }
-                None => {
-                    self.search.cache.passed.extend(key.map(|key| (key, passed)));
-                    // One request covers the rest of the batch.
-                    let end = probe_batch::end_of(at).min(dirs.len());
-                    let batch = key.and_then(|(list, name)| batch(list, name, at));
-                    if self.search.needs.len() < MOST_ASKED {
-                        let paths = dirs[at..end].iter().map(|dir| path(dir)).collect();
-                        self.search.needs.push(Need::First { paths, target: None, batch });
-                    }
-                    return Opened::Unknown;
-                }
-            }
-        }
-        self.search.cache.passed.extend(key.map(|key| (key, passed)));
-        Opened::Not
-    }
-
-    /// The id of a long list of directories.
-    fn number(&mut self, list: &[u8]) -> u64 {
-        let text = self.search.strings.id(list);
-        let store = self.search.store;
-        *self.search.cache.long.entry(text).or_insert_with(|| store.new_list())
-    }
-
-    /// The entry at a path. In a batch that was already probed, an unknown path does not exist.
-    fn place(&self, path: &[u8], batch: Option<ProbeBatch>) -> Option<PathState> {
-        self.search.store.place(path).or_else(|| {
-            let absent = self.search.store.is_looked_through(&batch?);
-            absent.then_some(PathState::Failed(Errno::NOENT))
-        })
-    }
-
-    fn look(&mut self, path: StrId, how: FoundBy) -> Option<PathState> {
-        let text = self.search.strings.text(path).to_vec();
-        let Some(place) = self.search.store.place(&text) else {
-            self.search.needs.push(Need::path(text, None));
-            return None;
-        };
-        self.tell(&text, place, how);
-        Some(place)
-    }
-
-    /// Records the outcome of a path in the trace, if there is one.
-    fn tell(&mut self, path: &[u8], place: PathState, how: FoundBy) {
-        if let Some(trace) = &mut self.trace {
-            let outcome = match place {
-                PathState::OfProcess => Outcome::OfProcess,
-                PathState::Failed(errno) => Outcome::Failed(errno),
-                PathState::File(_) => Outcome::Taken,
-                PathState::Directory => Outcome::Fatal("Is a directory"),
-                PathState::Special(special) => Outcome::Fatal(special.describe()),
-            };
-            trace.push(how, outcome, false, || path.to_vec());
-        }
-    }
-
-    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; `None` if there is neither, or if it has a token
-    /// other than `$ORIGIN`.
-    fn rpath(&self, module: ModuleId) -> Option<Vec<u8>> {
-        let m = &self.modules[module.index()];
-        let object = self.search.store.object(m.file?)?;
-        let text = object.str(object.runpath.or(object.rpath)?);
-        let path = if module == ROOT && !self.search.plan.as_ldd {
-            // The kernel mapped the program: musl reads its path from /proc/self/exe.
-            self.search.store.file(self.root.file).real.as_os_str().as_bytes()
-        } else {
-            self.search.strings.text(m.path)
-        };
-        let origin = path.iter().rposition(|b| *b == b'/').map_or(&b"."[..], |at| &path[..at]);
-        let mut out = Vec::new();
-        let mut rest = text;
-        while let Some(at) = rest.iter().position(|b| *b == b'$') {
-            let token = [&b"$ORIGIN"[..], b"${ORIGIN}"];
-            let token = token.iter().find(|token| rest[at..].starts_with(token))?;
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(origin);
-            rest = &rest[at + token.len()..];
-        }
-        out.extend_from_slice(rest);
-        Some(out)
-    }
-}
-
-/// musl's text for an error number (`src/errno/__strerror.h`).
-fn words(errno: Errno) -> &'static str {
-    match errno {
-        Errno::NOENT => "No such file or directory",
-        Errno::NOTDIR => "Not a directory",
-        Errno::ACCESS => "Permission denied",
-        Errno::LOOP => "Symbolic link loop",
-        Errno::NAMETOOLONG => "Filename too long",
-        Errno::NXIO => "No such device or address",
-        _ => "I/O error",
     }
 }

@@ -2,14 +2,14 @@
 //! packages, and definitions that nearly fit. The module also finds the packages of archives in the
 //! answer. Hints do not change the answer.
 
-use super::Archive;
+use super::ArchiveAnswer;
 use crate::audit::{ArchiveOwners, Audit};
-use crate::cover::{By, Undefined};
+use crate::cover::{ReferredBy, UndefinedName};
 use crate::format::deps_list::bare_name;
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FileId};
 use crate::plan::Plan;
-use crate::rules::{NearMisses, Wanted};
+use crate::rules::{NearMisses, NearQuery};
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -32,11 +32,11 @@ pub struct SymbolHints {
     /// Archives that policies name for the symbol and that are not given, each with the policy.
     pub archives: Vec<(String, String)>,
     /// Definitions that nearly fit.
-    pub near: Vec<Near>,
+    pub near: Vec<NearHint>,
 }
 
 /// A definition that nearly fits an undefined name.
-pub struct Near {
+pub struct NearHint {
     /// The shared object, or the archive.
     pub path: Arc<Path>,
     /// The member of the archive.
@@ -51,14 +51,14 @@ pub struct Near {
 
 /// The parts of the answer that some output shows.
 #[derive(Clone, Copy)]
-pub struct Shown {
+pub struct ShownHints {
     /// Maximum number of undefined names that are shown, and of unknown names.
     pub names: usize,
     /// True if the packages of archives are shown.
     pub owners: bool,
 }
 
-impl Shown {
+impl ShownHints {
     /// Everything.
     pub const ALL: Self = Self { names: usize::MAX, owners: true };
 
@@ -81,12 +81,12 @@ impl Hints {
     /// Searches for hints about the parts of the answer of `view` that are shown.
     pub(super) fn new(
         (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
-        view: &Archive,
+        view: &ArchiveAnswer,
         asked: &HintFiles<'_>,
-        shown: Shown,
+        shown: ShownHints,
     ) -> Self {
         let mut out = Self::default();
-        let names = |list: &'_ Vec<Undefined>| list.len().min(shown.names);
+        let names = |list: &'_ Vec<UndefinedName>| list.len().min(shown.names);
         let undefined = &view.coverage.undefined[..names(&view.coverage.undefined)];
         let unknown = &view.unknown[..names(&view.unknown)];
         let open = || undefined.iter().chain(unknown);
@@ -132,32 +132,32 @@ impl Hints {
     fn near<'n>(
         &mut self,
         (audit, tree): (&Audit, &dyn Tree),
-        view: &Archive,
-        open: impl Iterator<Item = &'n Undefined> + Clone,
+        view: &ArchiveAnswer,
+        open: impl Iterator<Item = &'n UndefinedName> + Clone,
         asked: &HintFiles<'_>,
     ) {
         if open.clone().next().is_none() {
             return;
         }
-        let wanted = Wanted::new(open.clone().map(|undefined| &*undefined.symbol));
+        let wanted = NearQuery::new(open.clone().map(|undefined| &*undefined.symbol));
         let members = audit.definitions_like(tree, &asked.archives, &|name| wanted.is_near(name));
         let members = members.iter().map(|(file, definition)| (*file, definition));
         let near = NearMisses::in_link(&wanted, asked.objects.iter().copied(), members);
         for undefined in open {
             let target = undefined.by.iter().find_map(|by| match by {
-                By::Member(member) => audit.library.member(*member).target,
-                By::Root(at) => view.roots.get(*at)?.target,
-                By::Asked => None,
+                ReferredBy::Member(member) => audit.library.member(*member).target,
+                ReferredBy::Root(at) => view.roots.get(*at)?.target,
+                ReferredBy::Asked => None,
             });
             let found = near.of_link(&undefined.symbol, target).into_iter();
-            let found = found.map(|miss| Near {
+            let found = found.map(|miss| NearHint {
                 path: Arc::clone(&audit.corpus.files[miss.file].path),
                 member: miss.member.map(<[u8]>::to_vec),
                 symbol: miss.symbol.to_vec(),
                 version: miss.version.map(<[u8]>::to_vec),
                 reason: miss.reason,
             });
-            let found: Vec<Near> = found.collect();
+            let found: Vec<NearHint> = found.collect();
             if !found.is_empty() {
                 self.by_symbol.entry(undefined.symbol.clone()).or_default().near = found;
             }

@@ -1,9 +1,9 @@
 //! `archive` for people: the archives with their needed members, the choices that only the order of
 //! names decided, the undefined names with their referrers, and the summary.
 
-use super::{Archive, Shown};
+use super::{ArchiveAnswer, ShownHints};
 use crate::audit::ArchiveOwner;
-use crate::cover::{ArchiveSet, By, Needed};
+use crate::cover::{ArchiveSet, NeededMember, ReferredBy};
 use crate::demangle::demangle;
 use crate::format::archive::{Member, MemberKind};
 use crate::id::{ArchiveId, MemberId};
@@ -20,13 +20,13 @@ pub(super) const MOST: usize = 20;
 pub(super) const MOST_BY: usize = 3;
 
 /// The parts of the answer that [`render`] shows.
-pub(super) fn shown(style: Style) -> Shown {
-    Shown { names: if style.verbose { usize::MAX } else { MOST }, owners: !style.quiet }
+pub(super) fn shown(style: Style) -> ShownHints {
+    ShownHints { names: if style.verbose { usize::MAX } else { MOST }, owners: !style.quiet }
 }
 
 pub(super) fn render(
     subject: &Subject<'_>,
-    view: &Archive,
+    view: &ArchiveAnswer,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -47,18 +47,18 @@ pub(super) fn symbol(name: &[u8]) -> String {
     }
 }
 
-fn reason(view: &Archive, library: &ArchiveSet, needed: &Needed) -> String {
+fn reason(view: &ArchiveAnswer, library: &ArchiveSet, needed: &NeededMember) -> String {
     let member = show(library.member_name(needed.member));
     if needed.symbol.is_empty() {
         return member;
     }
     let who = view.who(library, needed.by);
-    let who = if needed.by == By::Asked { who } else { format!("for {who}") };
+    let who = if needed.by == ReferredBy::Asked { who } else { format!("for {who}") };
     format!("{member}  {}  {who}", symbol(&needed.symbol))
 }
 
 fn needed(
-    view: &Archive,
+    view: &ArchiveAnswer,
     library: &ArchiveSet,
     style: Style,
     out: &mut dyn Write,
@@ -72,7 +72,7 @@ fn needed(
         let owner = owner.map(|words| format!(" ({words})")).unwrap_or_default();
         writeln!(out, "{heading}: {count} of {of} {members}{owner}")?;
         let all = view.coverage.needed.iter();
-        let here: Vec<&Needed> = if style.verbose {
+        let here: Vec<&NeededMember> = if style.verbose {
             all.filter(|needed| library.archive_of(needed.member) == archive).collect()
         } else {
             first(view, library, archive).into_iter().collect()
@@ -90,19 +90,24 @@ fn needed(
 /// The needed member of an archive that tells most about the need: one that the question or a root
 /// needs, else one that another archive needs.
 pub(super) fn first<'v>(
-    view: &'v Archive,
+    view: &'v ArchiveAnswer,
     library: &ArchiveSet,
     archive: ArchiveId,
-) -> Option<&'v Needed> {
-    let inner = |needed: &&Needed| match needed.by {
-        By::Asked | By::Root(_) => 0,
-        By::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
+) -> Option<&'v NeededMember> {
+    let inner = |needed: &&NeededMember| match needed.by {
+        ReferredBy::Asked | ReferredBy::Root(_) => 0,
+        ReferredBy::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
     };
-    let here = |needed: &&Needed| library.archive_of(needed.member) == archive;
+    let here = |needed: &&NeededMember| library.archive_of(needed.member) == archive;
     view.coverage.needed.iter().filter(here).min_by_key(inner)
 }
 
-fn ties(view: &Archive, library: &ArchiveSet, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn ties(
+    view: &ArchiveAnswer,
+    library: &ArchiveSet,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let most = if style.verbose { usize::MAX } else { MOST };
     let name = |archive: &ArchiveId| super::file_name(&library.entry(*archive).path);
     for tie in view.coverage.ties.iter().take(most) {
@@ -128,7 +133,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
 
 /// Writes the hints about an undefined name.
 pub(super) fn hints(
-    view: &Archive,
+    view: &ArchiveAnswer,
     (name, indent): (&[u8], usize),
     style: Style,
     out: &mut dyn Write,
@@ -171,7 +176,7 @@ pub(super) fn paragraph(
 
 /// Writes the undefined names and the unknown names, each with its referrers.
 pub(super) fn undefined(
-    view: &Archive,
+    view: &ArchiveAnswer,
     library: &ArchiveSet,
     style: Style,
     out: &mut dyn Write,
@@ -212,7 +217,7 @@ pub(super) fn undefined(
 /// Writes the totals, and notes about members that could not be read.
 pub(super) fn summary(
     subject: &Subject<'_>,
-    view: &Archive,
+    view: &ArchiveAnswer,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -254,7 +259,11 @@ pub(super) fn summary(
 type IsKind = fn(MemberKind) -> bool;
 
 /// Writes notes about members that could not be read or were skipped.
-pub(super) fn notes(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn notes(
+    view: &ArchiveAnswer,
+    library: &ArchiveSet,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let entries = || view.archives.iter().chain(&view.candidates).map(|(a, _)| library.entry(*a));
     let members = || entries().flat_map(|entry| &entry.members.list);
     let opaque = members().filter(|member| member.is_opaque()).count();

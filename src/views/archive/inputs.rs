@@ -2,7 +2,7 @@
 
 use super::{ArchiveQuestion, entries, file, providers};
 use crate::audit::Audit;
-use crate::cover::{Defined, ENTRY, Input, Link, Linker, Root, Wrap};
+use crate::cover::{DefsymOption, ENTRY, Link, LinkInput, Linker, ReferringFile, Wrap};
 use crate::facts::Content;
 use crate::id::{ArchiveId, FastSet, FileId};
 use crate::text::show_path;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// An option that affects the inputs after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Position {
+pub enum PositionalOption {
     /// `--start-lib`: objects are extracted like members.
     StartLib,
     /// `--end-lib`
@@ -29,7 +29,7 @@ pub enum Position {
 
 /// A file or an option, in the order of the command line.
 #[derive(Clone, Debug)]
-pub enum Item {
+pub enum LinkArgument {
     /// An archive, an object or a shared object.
     File(PathBuf),
     /// A candidate archive that is not part of the link yet.
@@ -37,7 +37,7 @@ pub enum Item {
     /// A file of `--root-object`.
     Root(PathBuf),
     /// An option.
-    Position(Position),
+    Position(PositionalOption),
 }
 
 /// A link whose inputs are in order, as typed.
@@ -46,18 +46,18 @@ pub struct TypedLink {
     /// `--linker`
     pub linker: Linker,
     /// The files and options, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<LinkArgument>,
     /// `--entry`
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`
     pub undefined: Vec<Box<[u8]>>,
     /// `--defsym`
-    pub defined: Vec<Defined>,
+    pub defined: Vec<DefsymOption>,
     /// `--wrap`
     pub wraps: Vec<Wrap>,
 }
 
-impl Item {
+impl LinkArgument {
     /// The path of the file; `None` for an option.
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -82,8 +82,8 @@ impl TypedLink {
         let mut out = Vec::new();
         for item in &self.items {
             match item {
-                Item::Position(Position::StartLib) => inside = true,
-                Item::Position(Position::EndLib) => inside = false,
+                LinkArgument::Position(PositionalOption::StartLib) => inside = true,
+                LinkArgument::Position(PositionalOption::EndLib) => inside = false,
                 _ => out.extend(item.path().filter(|_| inside).map(Path::to_path_buf)),
             }
         }
@@ -104,7 +104,7 @@ pub(super) struct Inputs {
     pub(super) lazy: FastSet<ArchiveId>,
     /// The files of `roots`.
     pub(super) files: Vec<FileId>,
-    pub(super) roots: Vec<Root>,
+    pub(super) roots: Vec<ReferringFile>,
     pub(super) link: Option<Link>,
 }
 
@@ -130,18 +130,24 @@ impl Inputs {
         let (mut inside, mut whole) = (false, false);
         for item in &typed.items {
             match item {
-                Item::Position(Position::StartLib) => inside = true,
-                Item::Position(Position::EndLib) => inside = false,
-                Item::Position(Position::WholeArchive) => whole = true,
-                Item::Position(Position::NoWholeArchive) => whole = false,
-                Item::Position(Position::StartGroup) => link.inputs.push(Input::StartGroup),
-                Item::Position(Position::EndGroup) => link.inputs.push(Input::EndGroup),
-                Item::Position(Position::Define(at)) => link.inputs.push(Input::Define(*at)),
-                Item::Root(path) => link.inputs.push(out.root(audit, path, false)?),
-                Item::File(path) => {
+                LinkArgument::Position(PositionalOption::StartLib) => inside = true,
+                LinkArgument::Position(PositionalOption::EndLib) => inside = false,
+                LinkArgument::Position(PositionalOption::WholeArchive) => whole = true,
+                LinkArgument::Position(PositionalOption::NoWholeArchive) => whole = false,
+                LinkArgument::Position(PositionalOption::StartGroup) => {
+                    link.inputs.push(LinkInput::StartGroup);
+                }
+                LinkArgument::Position(PositionalOption::EndGroup) => {
+                    link.inputs.push(LinkInput::EndGroup);
+                }
+                LinkArgument::Position(PositionalOption::Define(at)) => {
+                    link.inputs.push(LinkInput::Define(*at));
+                }
+                LinkArgument::Root(path) => link.inputs.push(out.root(audit, path, false)?),
+                LinkArgument::File(path) => {
                     link.inputs.push(out.file(audit, path, (inside, whole, false))?);
                 }
-                Item::Added(path) => {
+                LinkArgument::Added(path) => {
                     link.inputs.push(out.file(audit, path, (inside, whole, true))?);
                 }
             }
@@ -151,15 +157,15 @@ impl Inputs {
     }
 
     /// An input that is always linked: an object or a shared object.
-    fn root(&mut self, audit: &Audit, path: &Path, input: bool) -> Result<Input, String> {
+    fn root(&mut self, audit: &Audit, path: &Path, input: bool) -> Result<LinkInput, String> {
         let shown = show_path(path);
         let file = file(audit, path)?;
         let root = audit.cover_root(file, input).ok_or_else(|| {
             format!("{shown}: not a readable shared library, program, relocatable object or bitcode file")
         })?;
         self.files.push(file);
-        self.roots.push(Root { path: path.into(), ..root });
-        Ok(Input::Root(self.roots.len() - 1))
+        self.roots.push(ReferringFile { path: path.into(), ..root });
+        Ok(LinkInput::Root(self.roots.len() - 1))
     }
 
     /// An input of the link: an archive, an object or a shared object.
@@ -168,7 +174,7 @@ impl Inputs {
         audit: &Audit,
         path: &Path,
         (inside, whole, added): (bool, bool, bool),
-    ) -> Result<Input, String> {
+    ) -> Result<LinkInput, String> {
         let id = file(audit, path)?;
         let content = &audit.corpus.files[id].content;
         let is_archive = matches!(content, Content::Archive(_));
@@ -193,6 +199,10 @@ impl Inputs {
         } else {
             self.archives.push(entry);
         }
-        Ok(if whole && is_archive { Input::Whole(archive) } else { Input::Archive(archive) })
+        Ok(if whole && is_archive {
+            LinkInput::Whole(archive)
+        } else {
+            LinkInput::Archive(archive)
+        })
     }
 }

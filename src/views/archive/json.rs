@@ -1,9 +1,9 @@
 //! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
 
-use super::hints::Near;
-use super::{Archive, Installed};
+use super::hints::NearHint;
+use super::{ArchiveAnswer, InstalledArchives};
 use crate::audit::ArchiveOwner;
-use crate::cover::{ArchiveSet, By, Linker, Needed, Undefined};
+use crate::cover::{ArchiveSet, Linker, NeededMember, ReferredBy, UndefinedName};
 use crate::demangle::demangle;
 use crate::finding::CMakeTarget;
 use crate::id::{ArchiveId, MemberId};
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 const SCHEMA: &str = "linkaudit.archive/1";
 
 #[derive(Serialize)]
-struct Out<'a> {
+struct ArchiveAnswerOut<'a> {
     schema: &'static str,
     complete: bool,
     order: &'static str,
@@ -155,13 +155,13 @@ struct Opaque<'a> {
 
 pub(super) fn render(
     subject: &Subject<'_>,
-    view: &Archive,
+    view: &ArchiveAnswer,
     _: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = Page { view, library: &subject.audit.library };
+    let page = JsonPage { view, library: &subject.audit.library };
     let coverage = &view.coverage;
-    let whole = Out {
+    let whole = ArchiveAnswerOut {
         schema: SCHEMA,
         complete: view.is_complete(subject.report.complete),
         order: if view.linker.is_some() { "given" } else { "free" },
@@ -188,7 +188,7 @@ pub(super) fn render(
     out.write_all(b"\n")
 }
 
-fn near_miss(near: &Near) -> NearOut<'_> {
+fn near_miss(near: &NearHint) -> NearOut<'_> {
     NearOut {
         path: Text::path(&near.path),
         member: near.member.as_deref().map(Text),
@@ -198,18 +198,18 @@ fn near_miss(near: &Near) -> NearOut<'_> {
     }
 }
 
-struct Page<'a> {
-    view: &'a Archive,
+struct JsonPage<'a> {
+    view: &'a ArchiveAnswer,
     library: &'a ArchiveSet,
 }
 
-impl<'a> Page<'a> {
+impl<'a> JsonPage<'a> {
     fn path(&self, archive: ArchiveId) -> Text<'a> {
         Text::path(&self.library.entry(archive).path)
     }
 
-    fn undefined(&self, list: &'a [Undefined]) -> Vec<UndefinedOut<'a>> {
-        let out = |undefined: &'a Undefined| {
+    fn undefined(&self, list: &'a [UndefinedName]) -> Vec<UndefinedOut<'a>> {
+        let out = |undefined: &'a UndefinedName| {
             let hints = self.view.hints.of(&undefined.symbol);
             let archives = hints.into_iter().flat_map(|hints| &hints.archives);
             let near = hints.into_iter().flat_map(|hints| &hints.near);
@@ -253,12 +253,12 @@ impl<'a> Page<'a> {
     }
 
     fn needed(&self) -> Vec<ArchiveOut<'a>> {
-        let mut sorted: Vec<&Needed> = self.view.coverage.needed.iter().collect();
+        let mut sorted: Vec<&NeededMember> = self.view.coverage.needed.iter().collect();
         sorted.arrange_by_key(|needed| needed.member);
-        let same = |a: &&Needed, b: &&Needed| {
+        let same = |a: &&NeededMember, b: &&NeededMember| {
             self.library.archive_of(a.member) == self.library.archive_of(b.member)
         };
-        let group = |group: &[&'a Needed]| {
+        let group = |group: &[&'a NeededMember]| {
             let archive = self.library.archive_of(group[0].member);
             ArchiveOut {
                 archive: self.path(archive),
@@ -276,7 +276,7 @@ impl<'a> Page<'a> {
         sorted.chunk_by(same).map(group).collect()
     }
 
-    fn member(&self, needed: &'a Needed) -> MemberOut<'a> {
+    fn member(&self, needed: &'a NeededMember) -> MemberOut<'a> {
         MemberOut {
             name: Text(self.library.member_name(needed.member)),
             offset: self.library.member(needed.member).offset,
@@ -286,14 +286,14 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn by(&self, by: By) -> Option<ByOut<'a>> {
+    fn by(&self, by: ReferredBy) -> Option<ByOut<'a>> {
         match by {
-            By::Asked => None,
-            By::Root(at) => {
+            ReferredBy::Asked => None,
+            ReferredBy::Root(at) => {
                 let path = Text::path(&self.view.roots.get(at)?.path);
                 Some(ByOut { path, member: None, offset: None, origin: None })
             }
-            By::Member(member) => Some(ByOut {
+            ReferredBy::Member(member) => Some(ByOut {
                 path: self.path(self.library.archive_of(member)),
                 member: Some(Text(self.library.member_name(member))),
                 offset: Some(self.library.member(member).offset),
@@ -302,8 +302,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn installed(&self, installed: &'a Installed) -> InstalledOut<'a> {
-        let names = |list: &'a [Undefined]| list.iter().map(|one| Text(&one.symbol)).collect();
+    fn installed(&self, installed: &'a InstalledArchives) -> InstalledOut<'a> {
+        let names = |list: &'a [UndefinedName]| list.iter().map(|one| Text(&one.symbol)).collect();
         let archives = installed.broken.iter().map(|broken| BrokenOut {
             archive: self.path(broken.found.archive),
             total: self.library.entry(broken.found.archive).members.list.len(),

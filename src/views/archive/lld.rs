@@ -2,8 +2,8 @@
 //! `writeWhyExtract` and `writeArchiveStats`). Names are not demangled and have no default
 //! versions.
 
-use super::Archive;
-use crate::cover::{ArchiveSet, By};
+use super::ArchiveAnswer;
+use crate::cover::{ArchiveSet, ReferredBy};
 use crate::id::{ArchiveId, FastMap, MemberId};
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -11,14 +11,18 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// `--why-extract`: each extracted member, with the symbol and the referrer that needed it.
-pub fn why_extract(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
+pub fn why_extract(
+    view: &ArchiveAnswer,
+    library: &ArchiveSet,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     out.write_all(b"reference\textracted\tsymbol\n")?;
     // Members of --whole-archive are linked without extraction.
     for needed in view.coverage.needed.iter().filter(|needed| !needed.symbol.is_empty()) {
         let reference = match needed.by {
-            By::Asked => b"<internal>".to_vec(),
-            By::Root(at) => view.roots[at].path.as_os_str().as_bytes().to_vec(),
-            By::Member(member) => name(view, library, member),
+            ReferredBy::Asked => b"<internal>".to_vec(),
+            ReferredBy::Root(at) => view.roots[at].path.as_os_str().as_bytes().to_vec(),
+            ReferredBy::Member(member) => name(view, library, member),
         };
         let extracted = name(view, library, needed.holder);
         out.write_all(&[&*reference, b"\t", &extracted, b"\t", &needed.symbol, b"\n"].concat())?;
@@ -27,7 +31,11 @@ pub fn why_extract(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) ->
 }
 
 /// `--print-archive-stats`: the number of members and of extracted members of every archive.
-pub fn archive_stats(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
+pub fn archive_stats(
+    view: &ArchiveAnswer,
+    library: &ArchiveSet,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     out.write_all(b"members\textracted\tarchive\n")?;
     let mut taken: FastMap<ArchiveId, usize> = FastMap::default();
     for needed in &view.coverage.needed {
@@ -46,7 +54,7 @@ pub fn archive_stats(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) 
 
 /// `ARCHIVE(MEMBER)` with the archive as typed. For an object between `--start-lib` and
 /// `--end-lib`, its path as typed.
-fn name(view: &Archive, library: &ArchiveSet, member: MemberId) -> Vec<u8> {
+fn name(view: &ArchiveAnswer, library: &ArchiveSet, member: MemberId) -> Vec<u8> {
     let archive = library.archive_of(member);
     let typed = view.archives.iter().chain(&view.candidates);
     let mut typed = typed.filter(|(known, _)| *known == archive).map(|(_, path)| path.as_path());

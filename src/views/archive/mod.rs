@@ -10,13 +10,16 @@ mod json;
 pub mod lld;
 mod table;
 
-pub use hints::{Hints, Shown};
-pub use inputs::{Item, Position, TypedLink};
-pub use installed::Installed;
+pub use hints::{Hints, ShownHints};
+pub use inputs::{LinkArgument, PositionalOption, TypedLink};
+pub use installed::InstalledArchives;
 
-use super::{Output, Subject};
+use super::{Subject, ViewOutput};
 use crate::audit::Audit;
-use crate::cover::{self, ArchiveSet, By, Coverage, Linker, Origins, Question, Root, Undefined};
+use crate::cover::{
+    self, ArchiveSet, Coverage, CoverageQuestion, Linker, Origins, ReferredBy, ReferringFile,
+    UndefinedName,
+};
 use crate::facts::Content;
 use crate::format::archive::MemberKind;
 use crate::format::elf::Object;
@@ -33,15 +36,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The output formats.
-pub const OUTPUTS: &[Output<Archive>] = &[
-    Output { name: "human", render: for_people },
-    Output { name: "table", render: as_table },
-    Output { name: "json", render: json::render },
+pub const OUTPUTS: &[ViewOutput<ArchiveAnswer>] = &[
+    ViewOutput { name: "human", render: for_people },
+    ViewOutput { name: "table", render: as_table },
+    ViewOutput { name: "json", render: json::render },
 ];
 
 fn for_people(
     subject: &Subject<'_>,
-    view: &Archive,
+    view: &ArchiveAnswer,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -53,7 +56,7 @@ fn for_people(
 
 fn as_table(
     subject: &Subject<'_>,
-    view: &Archive,
+    view: &ArchiveAnswer,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -77,16 +80,16 @@ pub struct ArchiveQuestion {
     /// `--all-members`
     pub all_members: bool,
     /// The kind of output file, and the linker.
-    pub output: cover::Output,
+    pub output: cover::LinkOutput,
     /// `--gc-sections`
     pub gc_sections: bool,
 }
 
 /// The answer, with its question.
 #[derive(Default)]
-pub struct Archive {
+pub struct ArchiveAnswer {
     /// The objects whose references need definitions.
-    pub roots: Vec<Root>,
+    pub roots: Vec<ReferringFile>,
     /// Names of `--root-symbol`.
     pub symbols: Vec<Box<[u8]>>,
     /// True if the references of all members need definitions.
@@ -107,33 +110,33 @@ pub struct Archive {
     /// The needed members and the undefined names.
     pub coverage: Coverage,
     /// Names without a known definition: a member that could not be read may define them.
-    pub unknown: Vec<Undefined>,
+    pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// The answer to `--self`.
-    pub installed: Option<Installed>,
+    pub installed: Option<InstalledArchives>,
     /// Hints at the origin of undefined names.
     pub hints: Hints,
 }
 
 /// The parts of the answer that an output shows.
-pub fn shown(output: &Output<Archive>, style: Style) -> Shown {
+pub fn shown(output: &ViewOutput<ArchiveAnswer>, style: Style) -> ShownHints {
     match output.name {
-        "table" => Shown { owners: false, ..human::shown(style) },
+        "table" => ShownHints { owners: false, ..human::shown(style) },
         "human" => human::shown(style),
-        _ => Shown::ALL,
+        _ => ShownHints::ALL,
     }
 }
 
-impl Archive {
+impl ArchiveAnswer {
     /// Answers the question, with hints for the parts that are `shown`. The error is a sentence
     /// about the arguments.
     pub fn new(
         (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
         asked: &ArchiveQuestion,
-        shown: Shown,
+        shown: ShownHints,
     ) -> Result<Self, String> {
         let inputs = Inputs::new(audit, asked)?;
         let Inputs { archives, candidates, typed, lazy, files, roots, link } = inputs;
@@ -144,7 +147,7 @@ impl Archive {
             list.iter().map(|(archive, _)| *archive).collect()
         };
         let (linked, added) = (ids(&archives), ids(&candidates));
-        let question = Question {
+        let question = CoverageQuestion {
             library: &audit.library,
             roots: &roots,
             symbols: &asked.symbols,
@@ -233,13 +236,13 @@ impl Archive {
     }
 
     /// The referrer, in words.
-    fn who(&self, library: &ArchiveSet, by: By) -> String {
+    fn who(&self, library: &ArchiveSet, by: ReferredBy) -> String {
         match by {
-            By::Asked => "asked for".to_owned(),
-            By::Root(at) => {
+            ReferredBy::Asked => "asked for".to_owned(),
+            ReferredBy::Root(at) => {
                 self.roots.get(at).map(|root| show_path(&root.path)).unwrap_or_default()
             }
-            By::Member(member) => self.member(library, member),
+            ReferredBy::Member(member) => self.member(library, member),
         }
     }
 
@@ -263,7 +266,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Archive members for another class or machine than the referring objects.
-fn foreign(question: &Question<'_>) -> Vec<MemberId> {
+fn foreign(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
     let Some(target) = question.target() else { return Vec::new() };
     let library = question.library;
     let archives = question.archives.iter().chain(question.candidates);
@@ -274,7 +277,7 @@ fn foreign(question: &Question<'_>) -> Vec<MemberId> {
 }
 
 /// Members of the given archives that could not be read and whose definitions no index lists.
-fn unread(question: &Question<'_>) -> Vec<MemberId> {
+fn unread(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
     let library = question.library;
     let archives = question.archives.iter().chain(question.candidates);
     let members = archives.flat_map(|archive| library.members_of(*archive));

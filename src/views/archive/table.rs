@@ -1,7 +1,7 @@
 //! `archive` as a table: a row for each archive with needed members, and the reference that `human`
 //! shows of it. As in `human`, the summary comes last.
 
-use super::{Archive, human};
+use super::{ArchiveAnswer, human};
 use crate::demangle::demangle;
 use crate::report::Style;
 use crate::text::{show, show_path};
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 pub(super) fn render(
     subject: &Subject<'_>,
-    view: &Archive,
+    view: &ArchiveAnswer,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {

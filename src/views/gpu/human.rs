@@ -1,11 +1,11 @@
 //! `gpu` for people: the device code of each file, the matrix of targets and libraries, the
 //! findings, and the device code missing for the requested target.
 
-use super::{Gpu, Row, Scope, shown};
+use super::{CoverageRow, CoverageScope, Gpu, shown};
 use crate::audit::Audit;
 use crate::catalogue::Level;
-use crate::format::gpu::{Compression, Container, Kind};
-use crate::gpu::Coverage;
+use crate::format::gpu::{Compression, Container, ContainerKind};
+use crate::gpu::DeviceCoverage;
 use crate::gpu::databases::{self, Database};
 use crate::order::Arrange as _;
 use crate::report::{Style, incomplete};
@@ -42,7 +42,7 @@ pub(super) fn render(
 
 /// Device code that is shown as one entry.
 #[derive(Default)]
-struct Group<'a> {
+struct ContainerGroup<'a> {
     containers: Vec<&'a Container>,
     /// Number of wrappers that name kpack files, and the paths of the kpack files.
     kpack: usize,
@@ -54,7 +54,7 @@ struct Group<'a> {
 /// Writes each file with its containers and targets. Without `-v`, code objects and bundles in one
 /// directory share an entry, and so do the members of an archive that has many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, ContainerGroup<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
         let path = &audit.corpus.files[*file].path;
         let dir = path.parent().filter(|_| !crate::gpu::is_host(code) && !style.verbose);
@@ -110,9 +110,9 @@ fn databases(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()>
         for kind in kinds {
             let own: Vec<_> = all.iter().filter(|one| one.name.kind == kind).collect();
             let what = match kind {
-                databases::Kind::Kernels | databases::Kind::RocFft => "kernels",
-                databases::Kind::Performance => "tuned parameters",
-                databases::Kind::Find => "algorithms found",
+                databases::DatabaseKind::Kernels | databases::DatabaseKind::RocFft => "kernels",
+                databases::DatabaseKind::Performance => "tuned parameters",
+                databases::DatabaseKind::Find => "algorithms found",
             };
             let bytes = own.iter().map(|one| one.size).fold(0, u64::saturating_add);
             let number = count(own.len(), "database", "databases");
@@ -133,10 +133,10 @@ fn databases(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()>
 }
 
 /// Format, version and compression of a container.
-type Form = (Kind, Option<u16>, Option<Compression>);
+type Form = (ContainerKind, Option<u16>, Option<Compression>);
 
 /// The lines about the containers and targets of an entry.
-fn describe(group: &Group<'_>) -> Vec<String> {
+fn describe(group: &ContainerGroup<'_>) -> Vec<String> {
     let containers = &group.containers;
     let mut kinds: BTreeMap<Form, (usize, u64)> = BTreeMap::new();
     for one in containers {
@@ -145,14 +145,14 @@ fn describe(group: &Group<'_>) -> Vec<String> {
     }
     let kinds = kinds.into_iter().map(|((kind, version, compression), (n, bytes))| {
         let what = match kind {
-            Kind::Bundle => count(n, "bundle", "bundles"),
-            Kind::Ccob => count(n, "compressed bundle", "compressed bundles"),
-            Kind::OffloadBinary => count(n, "offload binary", "offload binaries"),
-            Kind::Elf => count(n, "code object", "code objects"),
-            Kind::Kpack => count(n, "kpack file", "kpack files"),
-            Kind::Nv => count(n, "NVIDIA fat binary", "NVIDIA fat binaries"),
+            ContainerKind::Bundle => count(n, "bundle", "bundles"),
+            ContainerKind::Ccob => count(n, "compressed bundle", "compressed bundles"),
+            ContainerKind::OffloadBinary => count(n, "offload binary", "offload binaries"),
+            ContainerKind::Elf => count(n, "code object", "code objects"),
+            ContainerKind::Kpack => count(n, "kpack file", "kpack files"),
+            ContainerKind::Nv => count(n, "NVIDIA fat binary", "NVIDIA fat binaries"),
         };
-        let version = version.filter(|_| kind != Kind::Nv).map(|v| format!(" v{v}"));
+        let version = version.filter(|_| kind != ContainerKind::Nv).map(|v| format!(" v{v}"));
         let method = compression.map(|method| format!(" {}", method.name()));
         format!(
             "{what}{}{}, {}",
@@ -211,18 +211,23 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// One letter for each coverage.
-fn letter(coverage: Coverage) -> &'static str {
+fn letter(coverage: DeviceCoverage) -> &'static str {
     match coverage {
-        Coverage::Exact => "E",
-        Coverage::Generic => "G",
-        Coverage::Coerced => "C",
-        Coverage::Spirv => "S",
-        Coverage::None => "-",
+        DeviceCoverage::Exact => "E",
+        DeviceCoverage::Generic => "G",
+        DeviceCoverage::Coerced => "C",
+        DeviceCoverage::Spirv => "S",
+        DeviceCoverage::None => "-",
     }
 }
 
 /// Writes the matrix of targets and numbered libraries, in as many blocks as the width needs.
-fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn matrix(
+    audit: &Audit,
+    scope: &CoverageScope,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for (number, row) in scope.rows.iter().enumerate() {
         writeln!(out, "{:>4}  {}", number + 1, style.fit(&shown(audit, &row.path), 6))?;
     }
@@ -232,16 +237,16 @@ fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io
     let name = NAME.max(longest.unwrap_or(0) + 1);
     let cell = CELL.max(scope.rows.len().to_string().len() + 1);
     let room = style.columns().saturating_sub(name).max(cell) / cell;
-    let numbered: Vec<(usize, &Row)> = scope.rows.iter().enumerate().collect();
+    let numbered: Vec<(usize, &CoverageRow)> = scope.rows.iter().enumerate().collect();
     for block in numbered.chunks(room) {
         let numbers: Vec<String> = block.iter().map(|(n, _)| format!("{:>cell$}", n + 1)).collect();
         let numbers = numbers.concat();
         writeln!(out, "{}", style.dim(&format!("{:<name$}{numbers}", "target")))?;
         for (at, target) in scope.targets.iter().enumerate() {
-            let letters = |(_, row): &(usize, &Row)| {
-                let coverage = row.coverage.get(at).copied().unwrap_or(Coverage::None);
+            let letters = |(_, row): &(usize, &CoverageRow)| {
+                let coverage = row.coverage.get(at).copied().unwrap_or(DeviceCoverage::None);
                 let text = format!("{:>cell$}", letter(coverage));
-                if coverage == Coverage::None { style.alarm(&text) } else { text }
+                if coverage == DeviceCoverage::None { style.alarm(&text) } else { text }
             };
             let cells: String = block.iter().map(letters).collect();
             writeln!(out, "{:<name$}{cells}", target.to_string())?;

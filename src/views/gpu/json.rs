@@ -1,9 +1,9 @@
 //! `gpu` for programs, by the schema `linkaudit.gpu/1` in `docs/gpu.schema.json`. Files are in byte
 //! order of their paths, containers by offset, and entries in the order of their tables.
 
-use super::{Gpu, Scope};
+use super::{CoverageScope, Gpu};
 use crate::audit::Audit;
-use crate::format::gpu::{Container, DeviceCode, Entry};
+use crate::format::gpu::{Container, ContainerEntry, DeviceCode};
 use crate::gpu::databases::Database;
 use crate::id::FileId;
 use crate::report::Style;
@@ -17,7 +17,7 @@ use std::io::{self, Write};
 pub const SCHEMA: &str = "linkaudit.gpu/1";
 
 #[derive(Serialize)]
-struct Out<'a> {
+struct GpuOut<'a> {
     schema: &'static str,
     complete: bool,
     target: Option<String>,
@@ -104,7 +104,7 @@ pub(super) fn render(
     let mut files: Vec<FileOut<'_>> =
         audit.devices.files.iter().map(|(file, code)| file_out(audit, *file, code)).collect();
     files.sort_by(|a, b| a.path.0.cmp(b.path.0));
-    let whole = Out {
+    let whole = GpuOut {
         schema: SCHEMA,
         complete: subject.report.complete,
         target: view.target.as_ref().map(ToString::to_string),
@@ -161,7 +161,7 @@ fn bundle(container: &Container) -> BundleOut<'_> {
     }
 }
 
-fn entry(entry: &Entry) -> EntryOut<'_> {
+fn entry(entry: &ContainerEntry) -> EntryOut<'_> {
     let metadata = entry.code.as_ref().and_then(|code| code.metadata.as_ref());
     EntryOut {
         id: Text(&entry.id),
@@ -173,13 +173,15 @@ fn entry(entry: &Entry) -> EntryOut<'_> {
     }
 }
 
-fn scope<'a>(scope: &'a Scope) -> ScopeOut<'a> {
-    let targets = |row: &super::Row| {
+fn scope<'a>(scope: &'a CoverageScope) -> ScopeOut<'a> {
+    let targets = |row: &super::CoverageRow| {
         let pairs = scope.targets.iter().zip(&row.coverage);
         pairs.map(|(target, coverage)| (target.to_string(), coverage.name())).collect()
     };
-    let library =
-        |row: &'a super::Row| LibraryOut { path: Text::path(&row.path), targets: targets(row) };
+    let library = |row: &'a super::CoverageRow| LibraryOut {
+        path: Text::path(&row.path),
+        targets: targets(row),
+    };
     ScopeOut {
         root: scope.root.as_deref().map(Text::path),
         runtime: scope.runtime.as_deref().map(Text::path),

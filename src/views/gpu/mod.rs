@@ -6,20 +6,20 @@ mod json;
 
 pub use json::SCHEMA;
 
-use super::Output;
+use super::ViewOutput;
 use crate::audit::Audit;
 use crate::format::gpu::TargetId;
 use crate::gpu::compat::blocked;
-use crate::gpu::{Coverage, Offer, Profile, Unit, coverage};
+use crate::gpu::{DeviceCoverage, Profile, TargetCode, Unit, coverage};
 use crate::plan::Plan;
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// All formats.
-pub const OUTPUTS: &[Output<Gpu>] = &[
-    Output { name: "human", render: human::render },
-    Output { name: "json", render: json::render },
+pub const OUTPUTS: &[ViewOutput<Gpu>] = &[
+    ViewOutput { name: "human", render: human::render },
+    ViewOutput { name: "json", render: json::render },
 ];
 
 /// The answer of `gpu`.
@@ -28,12 +28,12 @@ pub struct Gpu {
     /// The target requested with `--target`.
     pub target: Option<TargetId>,
     /// The coverage of all files together, then that of each entry point.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<CoverageScope>,
 }
 
 /// The coverage of targets by the device code of one entry point, or of all files.
 #[derive(Debug)]
-pub struct Scope {
+pub struct CoverageScope {
     /// The entry point; `None` for all files.
     pub root: Option<PathBuf>,
     /// The HIP runtime that the entry point loads, if any; `None` for all files.
@@ -45,18 +45,18 @@ pub struct Scope {
     /// The targets that are checked, sorted.
     pub targets: Vec<TargetId>,
     /// One row for each library or data directory.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CoverageRow>,
 }
 
 /// One library or data directory.
 #[derive(Debug)]
-pub struct Row {
+pub struct CoverageRow {
     /// Its path.
     pub path: PathBuf,
     /// The coverage of each target of the scope, in the same order.
-    pub coverage: Vec<Coverage>,
+    pub coverage: Vec<DeviceCoverage>,
     /// The targets for which it has code.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<TargetCode>,
 }
 
 impl Gpu {
@@ -70,19 +70,20 @@ impl Gpu {
         let row = |unit: Unit, profile: Profile, targets: &[TargetId]| {
             let offers = devices.offers(unit);
             let coverage = targets.iter().map(|t| coverage(t, &offers, profile)).collect();
-            Row { path: path(audit, unit).to_path_buf(), coverage, offers }
+            CoverageRow { path: path(audit, unit).to_path_buf(), coverage, offers }
         };
         let units = devices.units();
         let targets = asked.clone().unwrap_or_else(|| all_targets(audit, &units));
         let rows = units.iter().map(|unit| row(*unit, devices.profile(*unit), &targets)).collect();
-        let mut scopes = vec![Scope { root: None, runtime: None, profile, reason, targets, rows }];
+        let mut scopes =
+            vec![CoverageScope { root: None, runtime: None, profile, reason, targets, rows }];
         for process in &devices.processes {
             let mut units: Vec<Unit> = process.units.iter().map(|(unit, _)| *unit).collect();
             units.sort_unstable();
             let targets = asked.clone().unwrap_or_else(|| all_targets(audit, &units));
             let runtime = process.runtime.map(|runtime| runtime.file);
             let (profile, reason) = (process.profile, process.reason.clone());
-            scopes.push(Scope {
+            scopes.push(CoverageScope {
                 root: Some(audit.root_path(process.root).to_path_buf()),
                 runtime: runtime.map(|file| audit.corpus.files[file].path.to_path_buf()),
                 profile,
@@ -100,18 +101,18 @@ impl Gpu {
     }
 }
 
-impl Scope {
+impl CoverageScope {
     /// Pairs of a row and a target that it does not cover.
-    pub fn lacking(&self) -> impl Iterator<Item = (&Row, &TargetId)> {
+    pub fn lacking(&self) -> impl Iterator<Item = (&CoverageRow, &TargetId)> {
         self.rows.iter().flat_map(|row| {
             let each = self.targets.iter().zip(&row.coverage);
-            each.filter(|(_, coverage)| **coverage == Coverage::None)
+            each.filter(|(_, coverage)| **coverage == DeviceCoverage::None)
                 .map(move |(target, _)| (row, target))
         })
     }
 
     /// The reason why a row lacks a target, as the end of a sentence.
-    fn why(&self, row: &Row, target: &TargetId) -> String {
+    fn why(&self, row: &CoverageRow, target: &TargetId) -> String {
         if let Some(offer) = blocked(target, &row.offers, self.profile) {
             return format!(
                 "has {}, which the runtime accepts for {target}, but in a compressed bundle, where comgr \

@@ -1,7 +1,7 @@
 //! `tree` for graphviz: entry points have bold frames, missing libraries are red, and edges say how
 //! a need was satisfied. Names appear only inside quoted strings.
 
-use super::{Edge, Tag, Tree};
+use super::{LoadTree, Tag, TreeEdge};
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FastSet, FileId, StrId};
 use crate::order::Arrange as _;
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 pub(super) fn render(
     subject: &Subject<'_>,
-    tree: &Tree,
+    tree: &LoadTree,
     _: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -29,7 +29,7 @@ pub(super) fn render(
         let bold = if roots.contains(node) { ", style=bold" } else { "" };
         writeln!(out, "  n{number} [label={label}, tooltip={tooltip}{bold}];")?;
     }
-    let mut edges: Vec<&Edge> = tree.edges.iter().collect();
+    let mut edges: Vec<&TreeEdge> = tree.edges.iter().collect();
     edges.arrange_by_key(|edge| file(edge.from).path.as_os_str());
     let mut missing: FastMap<StrId, usize> = FastMap::default();
     for edge in &edges {

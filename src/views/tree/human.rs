@@ -5,7 +5,7 @@
 //! The number of lines grows with the number of nodes and edges. A file deeper than [`DEEPEST`]
 //! starts again at the left margin, so that long chains do not make the page wider.
 
-use super::{Edge, Tag, Tree};
+use super::{LoadTree, Tag, TreeEdge};
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::report::Style;
@@ -25,12 +25,12 @@ const MOST_MISSING: usize = 20;
 
 pub(super) fn render(
     subject: &Subject<'_>,
-    tree: &Tree,
+    tree: &LoadTree,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut page =
-        Page { audit: subject.audit, style, shown: FastSet::default(), rows: Vec::new() };
+        TreePage { audit: subject.audit, style, shown: FastSet::default(), rows: Vec::new() };
     if !style.quiet {
         let mut rest = tree.edges.as_slice();
         for root in subject.audit.closures.roots.ids() {
@@ -49,13 +49,13 @@ enum Row<'t> {
     Heading(String),
     Need {
         lines: String,
-        edge: &'t Edge,
+        edge: &'t TreeEdge,
         note: &'static str,
     },
     /// Needs of one file that find objects loaded earlier.
     Loaded {
         lines: String,
-        names: Vec<&'t Edge>,
+        names: Vec<&'t TreeEdge>,
     },
     Note {
         lines: String,
@@ -63,7 +63,7 @@ enum Row<'t> {
     },
 }
 
-struct Page<'a, 't> {
+struct TreePage<'a, 't> {
     audit: &'a Audit,
     style: Style,
     /// Files whose needs are shown.
@@ -72,14 +72,14 @@ struct Page<'a, 't> {
 }
 
 /// Needs of one entry point that are not shown yet.
-type ByFile<'t> = FastMap<FileId, Vec<&'t Edge>>;
+type ByFile<'t> = FastMap<FileId, Vec<&'t TreeEdge>>;
 
-impl<'t> Page<'_, 't> {
+impl<'t> TreePage<'_, 't> {
     fn path(&self, file: FileId) -> String {
         show_path(&self.audit.corpus.files[file].path)
     }
 
-    fn root(&mut self, root: RootId, edges: &'t [Edge]) {
+    fn root(&mut self, root: RootId, edges: &'t [TreeEdge]) {
         let closure = &self.audit.closures.roots[root];
         let file = closure.root.file;
         let mut heading = self.style.bold(&self.path(file));
@@ -161,8 +161,9 @@ impl<'t> Page<'_, 't> {
     ) {
         let Some(edges) = by_file.remove(&file) else { return };
         self.shown.insert(file);
-        let folds = |edge: &&Edge| edge.how == FoundBy::Loaded && !self.style.verbose;
-        let (loaded, own): (Vec<&'t Edge>, Vec<&'t Edge>) = edges.into_iter().partition(folds);
+        let folds = |edge: &&TreeEdge| edge.how == FoundBy::Loaded && !self.style.verbose;
+        let (loaded, own): (Vec<&'t TreeEdge>, Vec<&'t TreeEdge>) =
+            edges.into_iter().partition(folds);
         let last = own.len() - usize::from(loaded.is_empty()).min(own.len());
         for (number, edge) in own.into_iter().enumerate() {
             let (branch, below) =
@@ -197,7 +198,7 @@ impl<'t> Page<'_, 't> {
         }
     }
 
-    fn tried(&mut self, edge: &Edge, lines: &str) {
+    fn tried(&mut self, edge: &TreeEdge, lines: &str) {
         for tried in &edge.tried {
             let why = outcome(tried.outcome);
             let text = format!("tried {} ({}): {why}", show(&tried.path), tried.how.name());
@@ -208,8 +209,9 @@ impl<'t> Page<'_, 't> {
 
     /// Writes the rows of one entry point with aligned columns.
     fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let name = |edge: &Edge| show(self.audit.text(edge.name));
-        let width = |lines: &str, edge: &Edge| lines.chars().count() + name(edge).chars().count();
+        let name = |edge: &TreeEdge| show(self.audit.text(edge.name));
+        let width =
+            |lines: &str, edge: &TreeEdge| lines.chars().count() + name(edge).chars().count();
         let most = self.style.columns() * NAMES.0 / NAMES.1;
         let widths = self.rows.iter().filter_map(|row| match row {
             Row::Need { lines, edge, .. } => Some(width(lines, edge)),
@@ -236,7 +238,7 @@ impl<'t> Page<'_, 't> {
     }
 
     /// The way in which a need was satisfied, and the file.
-    fn found(&self, edge: &Edge, note: &str) -> String {
+    fn found(&self, edge: &TreeEdge, note: &str) -> String {
         let how = format!("{:<8}", edge.how.name());
         if edge.is_missing() {
             return format!("{} {}", self.style.alarm(&how), self.style.alarm(note));
@@ -252,7 +254,7 @@ impl<'t> Page<'_, 't> {
         format!("{} {path}{of}{}", self.style.dim(&how), self.style.dim(note))
     }
 
-    fn opened(&self, edge: &Edge) -> String {
+    fn opened(&self, edge: &TreeEdge) -> String {
         show(self.audit.text(edge.path))
     }
 
@@ -282,13 +284,13 @@ fn root_file(audit: &Audit, root: RootId) -> FileId {
 
 fn summary(
     subject: &Subject<'_>,
-    tree: &Tree,
+    tree: &LoadTree,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let audit = subject.audit;
     let path = |file: FileId| show_path(&audit.corpus.files[file].path);
-    let missing: Vec<&Edge> = tree.edges.iter().filter(|edge| edge.is_missing()).collect();
+    let missing: Vec<&TreeEdge> = tree.edges.iter().filter(|edge| edge.is_missing()).collect();
     let most = if style.verbose { usize::MAX } else { MOST_MISSING };
     for edge in missing.iter().take(most) {
         let name = style.alarm(&show(audit.text(edge.name)));

@@ -2,7 +2,7 @@
 //! sorted by path. Edges are sorted by the node that has the need, and then in the order of its
 //! needs.
 
-use super::{Edge, Tree};
+use super::{LoadTree, TreeEdge};
 use crate::audit::Audit;
 use crate::id::{FileId, RootId};
 use crate::order::Arrange as _;
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 pub const SCHEMA: &str = "linkaudit.tree/1";
 
 #[derive(Serialize)]
-struct Out<'a> {
+struct TreeOut<'a> {
     schema: &'static str,
     complete: bool,
     roots: Vec<RootOut<'a>>,
@@ -32,12 +32,12 @@ struct RootOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<Text<'a>>,
     loader: Text<'a>,
-    stopped: Option<Stopped<'a>>,
+    stopped: Option<StoppedOut<'a>>,
 }
 
 /// The error at which the loader stops.
 #[derive(Serialize)]
-struct Stopped<'a> {
+struct StoppedOut<'a> {
     object: Text<'a>,
     by: Option<Text<'a>>,
     reason: &'static str,
@@ -80,16 +80,16 @@ impl<'a> TriedOut<'a> {
 
 pub(super) fn render(
     subject: &Subject<'_>,
-    tree: &Tree,
+    tree: &LoadTree,
     _: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let audit = subject.audit;
-    let mut edges: Vec<&Edge> = tree.edges.iter().collect();
+    let mut edges: Vec<&TreeEdge> = tree.edges.iter().collect();
     // The sort is stable: needs of one file keep their order, and the first entry point comes
     // first.
     edges.arrange_by_key(|edge| audit.corpus.files[edge.from].path.as_os_str());
-    let whole = Out {
+    let whole = TreeOut {
         schema: SCHEMA,
         complete: subject.report.complete,
         roots: audit.closures.roots.ids().map(|root| root_out(audit, root)).collect(),
@@ -106,7 +106,7 @@ fn path(audit: &Audit, file: FileId) -> Text<'_> {
 
 fn root_out(audit: &Audit, root: RootId) -> RootOut<'_> {
     let closure = &audit.closures.roots[root];
-    let stopped = closure.fatal().map(|fatal| Stopped {
+    let stopped = closure.fatal().map(|fatal| StoppedOut {
         object: Text(audit.text(fatal.object)),
         by: closure.module(fatal.requester).file.map(|file| path(audit, file)),
         reason: fatal.text,
@@ -125,7 +125,7 @@ fn node_out(audit: &Audit, node: FileId) -> NodeOut<'_> {
     NodeOut { path: path(audit, node), soname: soname.map(Text) }
 }
 
-fn edge_out<'a>(audit: &'a Audit, edge: &'a Edge) -> EdgeOut<'a> {
+fn edge_out<'a>(audit: &'a Audit, edge: &'a TreeEdge) -> EdgeOut<'a> {
     EdgeOut {
         from: path(audit, edge.from),
         name: Text(audit.text(edge.name)),

@@ -12,20 +12,20 @@ use crate::order::Arrange as _;
 pub use json::SCHEMA;
 pub(super) use json::TriedOut;
 
-use super::Output;
+use super::ViewOutput;
 use crate::audit::Audit;
 use crate::facts::View;
 use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, Id as _, IdVec, RootId, StrId};
 use crate::plan::Plan;
-use crate::resolve::trace::{Outcome, Tried};
+use crate::resolve::trace::{Tried, TriedOutcome};
 use crate::resolve::{self, Closure, FoundBy, ROOT};
 
 /// All formats.
-pub const OUTPUTS: &[Output<Tree>] = &[
-    Output { name: "human", render: human::render },
-    Output { name: "json", render: json::render },
-    Output { name: "dot", render: dot::render },
+pub const OUTPUTS: &[ViewOutput<LoadTree>] = &[
+    ViewOutput { name: "human", render: human::render },
+    ViewOutput { name: "json", render: json::render },
+    ViewOutput { name: "dot", render: dot::render },
 ];
 
 /// The reason why an object needs another.
@@ -51,7 +51,7 @@ impl Tag {
 
 /// One need of one file.
 #[derive(Debug)]
-pub struct Edge {
+pub struct TreeEdge {
     /// The first entry point under which the need leads to `to`.
     pub root: RootId,
     /// True if the need finds another file under the first entry point that loads `from`.
@@ -76,7 +76,7 @@ pub struct Edge {
     pub tried: Vec<Tried>,
 }
 
-impl Edge {
+impl TreeEdge {
     /// True if no file was found and the loader requires one.
     pub fn is_missing(&self) -> bool {
         self.how == FoundBy::Missing && self.tag != Tag::Need(NeedKind::Auxiliary)
@@ -85,28 +85,28 @@ impl Edge {
 
 /// The graph of all files that entry points load.
 #[derive(Debug, Default)]
-pub struct Tree {
+pub struct LoadTree {
     /// All files, in byte order of their paths.
     pub nodes: Vec<FileId>,
     /// Needs, by entry point and then in the loader's order.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<TreeEdge>,
 }
 
 /// A need of one file, regardless of the file that it finds.
-type Key = (FileId, StrId, Tag);
+type NeedKey = (FileId, StrId, Tag);
 
 #[derive(Default)]
-struct Maker {
+struct TreeBuilder {
     nodes: FastSet<FileId>,
-    known: FastSet<Key>,
-    led: FastSet<(Key, Option<FileId>)>,
-    edges: Vec<Edge>,
+    known: FastSet<NeedKey>,
+    led: FastSet<(NeedKey, Option<FileId>)>,
+    edges: Vec<TreeEdge>,
     /// For each entry point, the needs that were searched for: indices in `edges`, with the
     /// resolver's edges.
     searched: IdVec<RootId, Vec<(usize, resolve::Edge)>>,
 }
 
-impl Tree {
+impl LoadTree {
     /// The graph of all entry points of an audit.
     pub fn new(audit: &mut Audit, plan: &Plan) -> Self {
         Self::under(audit, plan, None)
@@ -114,7 +114,7 @@ impl Tree {
 
     /// The graph of the entry points in `only`, or of all if it is `None`.
     pub(super) fn under(audit: &mut Audit, plan: &Plan, only: Option<&[RootId]>) -> Self {
-        let mut maker = Maker::default();
+        let mut maker = TreeBuilder::default();
         for (root, closure) in audit.closures.roots.entries() {
             maker.searched.push(Vec::new());
             if only.is_none_or(|only| only.contains(&root)) {
@@ -122,14 +122,14 @@ impl Tree {
             }
         }
         maker.trace(audit, plan);
-        let Maker { nodes, edges, .. } = maker;
+        let TreeBuilder { nodes, edges, .. } = maker;
         let mut nodes: Vec<FileId> = nodes.into_iter().collect();
         nodes.arrange_by_key(|node| audit.corpus.files[*node].path.as_os_str());
         Self { nodes, edges }
     }
 }
 
-impl Maker {
+impl TreeBuilder {
     fn root(&mut self, root: RootId, closure: &Closure) {
         self.nodes.extend(closure.found().map(|(_, file)| file));
         self.nodes.insert(closure.root.file);
@@ -173,7 +173,7 @@ impl Maker {
         if edge.how != FoundBy::Loaded {
             self.searched[root].push((self.edges.len(), edge));
         }
-        self.edges.push(Edge {
+        self.edges.push(TreeEdge {
             root,
             differs: !self.known.insert(key),
             from,
@@ -195,7 +195,7 @@ impl Maker {
             let needs: Vec<_> = searched.iter().map(|(_, edge)| *edge).collect();
             let tried = resolver.tried(&View::new(corpus), plan, &closures.roots[root], &needs);
             for ((at, _), mut tried) in searched.iter().zip(tried) {
-                tried.retain(|tried| tried.outcome != Outcome::Taken);
+                tried.retain(|tried| tried.outcome != TriedOutcome::Taken);
                 self.edges[*at].tried = tried;
             }
         }

@@ -7,7 +7,7 @@ use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
 use crate::report::Style;
 use crate::report::layout::{name as glued, wrap};
-use crate::resolve::Root;
+use crate::resolve::EntryPoint;
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use crate::views::{count, typed_paths};
@@ -26,7 +26,7 @@ pub(super) fn render(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { audit: subject.audit, subject, style, out };
+    let mut page = WhyPage { audit: subject.audit, subject, style, out };
     let under = why.under.as_ref().map(|under| page.path(under.file));
     match &why.answer {
         Answer::Library(library) => page.library(&why.name, library, under.as_deref())?,
@@ -42,20 +42,20 @@ pub(super) fn render(
     Ok(())
 }
 
-pub(super) struct Page<'a> {
+pub(super) struct WhyPage<'a> {
     pub(super) audit: &'a Audit,
     pub(super) subject: &'a Subject<'a>,
     pub(super) style: Style,
     pub(super) out: &'a mut dyn Write,
 }
 
-impl Page<'_> {
+impl WhyPage<'_> {
     pub(super) fn path(&self, file: FileId) -> String {
         show_path(&self.audit.corpus.files[file].path)
     }
 
     fn root(&self, root: RootId) -> String {
-        let Root { file, host, .. } = self.audit.closures.roots[root].root;
+        let EntryPoint { file, host, .. } = self.audit.closures.roots[root].root;
         let host = host.map(|host| format!(" opened by {}", self.path(host)));
         self.path(file) + &host.unwrap_or_default()
     }

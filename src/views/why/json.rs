@@ -1,11 +1,11 @@
 //! `why` for programs, by the schema `linkaudit.why/1` in `docs/why.schema.json`.
 
 use super::elsewhere::Copy;
-use super::library::{self, Library};
-use super::symbol::{self, Symbol};
-use super::undefined::Outcome;
+use super::library::{self, LibraryAnswer};
+use super::symbol::{self, SymbolAnswer};
+use super::undefined::CheckResult;
 use super::{Answer, Why};
-use crate::audit::{Audit, Standing};
+use crate::audit::{Audit, DefinerKind};
 use crate::diagnosis::ReferenceState;
 use crate::id::{FileId, RootId};
 use crate::report::Style;
@@ -19,7 +19,7 @@ use std::io::{self, Write};
 pub const SCHEMA: &str = "linkaudit.why/1";
 
 #[derive(Serialize)]
-struct Out<'a, P, R> {
+struct WhyOut<'a, P, R> {
     schema: &'static str,
     name: Text<'a>,
     under: Option<Text<'a>>,
@@ -28,7 +28,7 @@ struct Out<'a, P, R> {
     providers: Vec<P>,
     requesters: Vec<R>,
     copies: Vec<CopyOut<'a>>,
-    searched: Vec<Searched<'a>>,
+    searched: Vec<SearchedOut<'a>>,
     near: Vec<Text<'a>>,
 }
 
@@ -43,27 +43,27 @@ struct CopyOut<'a> {
 }
 
 #[derive(Serialize)]
-struct Searched<'a> {
+struct SearchedOut<'a> {
     root: Text<'a>,
     files: Vec<Text<'a>>,
 }
 
 #[derive(Serialize)]
-struct LibraryProvider<'a> {
+struct LibraryProviderOut<'a> {
     path: Text<'a>,
     soname: Option<Text<'a>>,
-    roots: Vec<Place<'a>>,
+    roots: Vec<LoadOut<'a>>,
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct LoadOut<'a> {
     root: Text<'a>,
     position: Option<u32>,
     how: &'static str,
 }
 
 #[derive(Serialize)]
-struct LibraryRequester<'a> {
+struct LibraryRequesterOut<'a> {
     path: Text<'a>,
     name: Text<'a>,
     tag: &'static str,
@@ -78,37 +78,37 @@ struct LibraryRequester<'a> {
 }
 
 #[derive(Serialize)]
-struct SymbolProvider<'a> {
+struct SymbolProviderOut<'a> {
     path: Text<'a>,
     member: Option<Text<'a>>,
     symbol: Text<'a>,
     version: Option<Text<'a>>,
     default: bool,
     bind: &'static str,
-    roots: Vec<InScope<'a>>,
+    roots: Vec<InScopeOut<'a>>,
 }
 
 #[derive(Serialize)]
-struct InScope<'a> {
+struct InScopeOut<'a> {
     root: Text<'a>,
     position: u32,
     taken: u32,
 }
 
 #[derive(Serialize)]
-struct SymbolRequester<'a> {
+struct SymbolRequesterOut<'a> {
     path: Text<'a>,
     symbol: Text<'a>,
     version: Option<Text<'a>>,
     weak: bool,
-    bound: Vec<Bound<'a>>,
-    near_misses: Vec<NearMiss<'a>>,
-    installed: Vec<InstalledOut<'a>>,
+    bound: Vec<BindingOut<'a>>,
+    near_misses: Vec<NearMissOut<'a>>,
+    installed: Vec<SystemFileOut<'a>>,
 }
 
 /// A file of the system that defines the symbol: a library, or a program that may load the object.
 #[derive(Serialize)]
-struct InstalledOut<'a> {
+struct SystemFileOut<'a> {
     path: Text<'a>,
     package: Option<&'a str>,
     shadowed: bool,
@@ -116,7 +116,7 @@ struct InstalledOut<'a> {
 }
 
 #[derive(Serialize)]
-struct NearMiss<'a> {
+struct NearMissOut<'a> {
     path: Text<'a>,
     symbol: Text<'a>,
     version: Option<Text<'a>>,
@@ -124,7 +124,7 @@ struct NearMiss<'a> {
 }
 
 #[derive(Serialize)]
-struct Bound<'a> {
+struct BindingOut<'a> {
     root: Text<'a>,
     provider: Option<Text<'a>>,
     version: Option<Text<'a>>,
@@ -148,7 +148,7 @@ pub(super) fn render(
 ) -> io::Result<()> {
     let audit = subject.audit;
     match &why.answer {
-        Answer::Library(Library { providers, requesters, copies, .. }) => {
+        Answer::Library(LibraryAnswer { providers, requesters, copies, .. }) => {
             let providers = providers.iter().map(|p| library_provider(audit, p)).collect();
             let requesters = requesters.iter().map(|r| library_requester(audit, r)).collect();
             let copies = copies.iter().map(|copy| copy_out(audit, copy)).collect();
@@ -159,7 +159,7 @@ pub(super) fn render(
             let providers = symbol.providers.iter().map(|p| symbol_provider(audit, p)).collect();
             let requesters = symbol.requesters.iter();
             let requesters = requesters.map(|r| symbol_requester(subject, symbol, r)).collect();
-            let scope = |scope: &'_ symbol::Searched| Searched {
+            let scope = |scope: &'_ symbol::Searched| SearchedOut {
                 root: root(audit, scope.root),
                 files: paths(audit, &scope.files),
             };
@@ -180,7 +180,7 @@ struct Lists<'a, P, R> {
     providers: Vec<P>,
     requesters: Vec<R>,
     copies: Vec<CopyOut<'a>>,
-    searched: Vec<Searched<'a>>,
+    searched: Vec<SearchedOut<'a>>,
     near: Vec<Text<'a>>,
 }
 
@@ -198,7 +198,7 @@ fn write<P: Serialize, R: Serialize>(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Lists { providers, requesters, copies, searched, near } = lists;
-    let whole = Out {
+    let whole = WhyOut {
         schema: SCHEMA,
         name: Text(&why.name),
         under: why.under.as_ref().map(|under| path(subject.audit, under.file)),
@@ -240,14 +240,17 @@ fn copy_out<'a>(audit: &'a Audit, copy: &Copy) -> CopyOut<'a> {
     }
 }
 
-fn library_provider<'a>(audit: &'a Audit, provider: &library::Provider) -> LibraryProvider<'a> {
+fn library_provider<'a>(
+    audit: &'a Audit,
+    provider: &library::LibraryProvider,
+) -> LibraryProviderOut<'a> {
     let object = audit.corpus.files[provider.file].object();
     let places = provider.places.iter();
-    LibraryProvider {
+    LibraryProviderOut {
         path: path(audit, provider.file),
         soname: object.and_then(|object| object.soname()).map(Text),
         roots: places
-            .map(|place| Place {
+            .map(|place| LoadOut {
                 root: root(audit, place.root),
                 position: place.position,
                 how: place.how.name(),
@@ -258,9 +261,9 @@ fn library_provider<'a>(audit: &'a Audit, provider: &library::Provider) -> Libra
 
 fn library_requester<'a>(
     audit: &'a Audit,
-    requester: &'a library::Requester,
-) -> LibraryRequester<'a> {
-    LibraryRequester {
+    requester: &'a library::LibraryRequester,
+) -> LibraryRequesterOut<'a> {
+    LibraryRequesterOut {
         path: path(audit, requester.file),
         name: Text(audit.text(requester.name)),
         tag: requester.tag.name(),
@@ -278,8 +281,11 @@ fn library_requester<'a>(
     }
 }
 
-fn symbol_provider<'a>(audit: &'a Audit, provider: &'a symbol::Provider) -> SymbolProvider<'a> {
-    SymbolProvider {
+fn symbol_provider<'a>(
+    audit: &'a Audit,
+    provider: &'a symbol::SymbolProvider,
+) -> SymbolProviderOut<'a> {
+    SymbolProviderOut {
         path: path(audit, provider.file),
         member: text(provider.member.as_ref()),
         symbol: Text(&provider.symbol),
@@ -289,7 +295,7 @@ fn symbol_provider<'a>(audit: &'a Audit, provider: &'a symbol::Provider) -> Symb
         roots: provider
             .places
             .iter()
-            .map(|place| InScope {
+            .map(|place| InScopeOut {
                 root: root(audit, place.root),
                 position: place.position,
                 taken: place.taken,
@@ -300,13 +306,13 @@ fn symbol_provider<'a>(audit: &'a Audit, provider: &'a symbol::Provider) -> Symb
 
 fn symbol_requester<'a>(
     subject: &Subject<'a>,
-    whole: &'a Symbol,
-    requester: &'a symbol::Requester,
-) -> SymbolRequester<'a> {
+    whole: &'a SymbolAnswer,
+    requester: &'a symbol::SymbolRequester,
+) -> SymbolRequesterOut<'a> {
     let audit = subject.audit;
     let bound = requester.bound.iter().map(|bound| {
         let provider = bound.provider.map(|at| &whole.providers[at]);
-        Bound {
+        BindingOut {
             root: root(audit, bound.root),
             provider: provider.map(|provider| path(audit, provider.file)),
             version: provider.and_then(|provider| text(provider.version.as_ref())),
@@ -315,7 +321,7 @@ fn symbol_requester<'a>(
             searched: bound.searched.as_ref().map(|files| paths(audit, files)),
         }
     });
-    let near = requester.near.iter().map(|near| NearMiss {
+    let near = requester.near.iter().map(|near| NearMissOut {
         path: path(audit, near.file),
         symbol: Text(&near.symbol),
         version: text(near.version.as_ref()),
@@ -324,14 +330,14 @@ fn symbol_requester<'a>(
     let reported = Some(requester).filter(|r| r.version.is_none());
     let installed = reported.into_iter().flat_map(|requester| {
         let found = audit.installed.definers(requester.file, &requester.symbol);
-        found.map(|(file, standing)| InstalledOut {
+        found.map(|(file, kind)| SystemFileOut {
             path: Text::path(&file.path),
             package: file.package.as_deref(),
-            shadowed: standing == Standing::Shadowed,
-            program: standing == Standing::Program,
+            shadowed: kind == DefinerKind::Shadowed,
+            program: kind == DefinerKind::Program,
         })
     });
-    SymbolRequester {
+    SymbolRequesterOut {
         path: path(audit, requester.file),
         symbol: Text(&requester.symbol),
         version: text(requester.version.as_ref()),
@@ -344,13 +350,15 @@ fn symbol_requester<'a>(
 
 fn fate_out<'a>(
     subject: &Subject<'a>,
-    requester: &symbol::Requester,
+    requester: &symbol::SymbolRequester,
     fate: ReferenceState,
 ) -> StateOut<'a> {
     let Subject { audit, plan, report } = *subject;
     let out = |kind, name, by| StateOut { kind, name, by };
     match fate {
-        ReferenceState::Undefined => out(Outcome::of(requester, audit, report).name(), None, None),
+        ReferenceState::Undefined => {
+            out(CheckResult::of(requester, audit, report).name(), None, None)
+        }
         ReferenceState::Explained(from, name) => {
             out("missing-library", Some(Text(audit.text(name))), Some(path(audit, from)))
         }

@@ -11,22 +11,22 @@ use crate::resolve::loader::Family;
 use crate::resolve::trace::Tried;
 use crate::resolve::{FoundBy, ROOT};
 use crate::text::last_part;
-use crate::views::tree::{Edge, Tag, Tree};
+use crate::views::tree::{LoadTree, Tag, TreeEdge};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// A file with the name, or a file that a need with the name found.
 #[derive(Debug)]
-pub struct Provider {
+pub struct LibraryProvider {
     /// The file.
     pub file: FileId,
     /// The entry points that load it, in order.
-    pub places: Vec<Loaded>,
+    pub places: Vec<LibraryLoad>,
 }
 
 /// A file under one entry point.
 #[derive(Clone, Copy, Debug)]
-pub struct Loaded {
+pub struct LibraryLoad {
     /// The entry point.
     pub root: RootId,
     /// Its index in the scope, which starts with the entry point; `None` if it is outside the
@@ -38,7 +38,7 @@ pub struct Loaded {
 
 /// A need of one file for the library.
 #[derive(Debug)]
-pub struct Requester {
+pub struct LibraryRequester {
     /// The file that has the need.
     pub file: FileId,
     /// The needed name, as written in the file.
@@ -64,7 +64,7 @@ pub struct Requester {
     pub instead: Option<Vec<FileId>>,
 }
 
-impl Requester {
+impl LibraryRequester {
     /// True if no file was found.
     pub fn is_missing(&self) -> bool {
         self.how == FoundBy::Missing
@@ -73,42 +73,42 @@ impl Requester {
 
 /// The answer about a library.
 #[derive(Debug)]
-pub struct Library {
+pub struct LibraryAnswer {
     /// The files, in byte order of their paths.
-    pub providers: Vec<Provider>,
+    pub providers: Vec<LibraryProvider>,
     /// The needs, in byte order of the paths of their files.
-    pub requesters: Vec<Requester>,
+    pub requesters: Vec<LibraryRequester>,
     /// Entry points that have the library as interpreter.
     pub programs: Vec<FileId>,
     /// With `--under`: other files of the library in the process.
     pub copies: Vec<Copy>,
 }
 
-impl Library {
+impl LibraryAnswer {
     /// The answer about the library `name`; `None` if no file, no need and no interpreter has this
     /// name. File names count only if `by_file` is true. `graph` covers the entry points in
     /// `under`.
     pub(super) fn new(
         name: &[u8],
         audit: &Audit,
-        graph: &Tree,
+        graph: &LoadTree,
         by_file: bool,
         under: Option<&[RootId]>,
     ) -> Option<Self> {
         let mut files = named(name, audit, by_file);
-        let is_meant = |edge: &&Edge| {
+        let is_meant = |edge: &&TreeEdge| {
             audit.text(edge.name) == name
                 || audit.text(edge.path) == name
                 || edge.to.is_some_and(|to| files.contains(&to))
         };
-        let edges: Vec<&Edge> = graph.edges.iter().filter(is_meant).collect();
+        let edges: Vec<&TreeEdge> = graph.edges.iter().filter(is_meant).collect();
         let mut programs = programs(name, audit, &files);
         if files.is_empty() && edges.is_empty() && programs.is_empty() {
             return None;
         }
         files.extend(edges.iter().filter_map(|edge| edge.to));
         let is_meant = |root: RootId| under.is_none_or(|under| under.contains(&root));
-        let mut requesters: Vec<Requester> = requesters(audit, &edges, is_meant);
+        let mut requesters: Vec<LibraryRequester> = requesters(audit, &edges, is_meant);
         let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
         requesters.arrange_by_key(|requester| path(requester.file));
         let mut providers = providers(audit, &files, is_meant);
@@ -174,13 +174,17 @@ fn programs(name: &[u8], audit: &Audit, files: &FastSet<FileId>) -> Vec<FileId> 
     out
 }
 
-fn requesters(audit: &Audit, edges: &[&Edge], is_meant: impl Fn(RootId) -> bool) -> Vec<Requester> {
+fn requesters(
+    audit: &Audit,
+    edges: &[&TreeEdge],
+    is_meant: impl Fn(RootId) -> bool,
+) -> Vec<LibraryRequester> {
     type Key = (FileId, StrId, Tag, Option<FileId>);
     let mut at: FastMap<Key, usize> = FastMap::default();
-    let mut out: Vec<Requester> = Vec::new();
+    let mut out: Vec<LibraryRequester> = Vec::new();
     for edge in edges {
         at.insert((edge.from, edge.name, edge.tag, edge.to), out.len());
-        out.push(Requester {
+        out.push(LibraryRequester {
             file: edge.from,
             name: edge.name,
             tag: edge.tag,
@@ -212,7 +216,7 @@ fn requesters(audit: &Audit, edges: &[&Edge], is_meant: impl Fn(RootId) -> bool)
     out
 }
 
-fn met(audit: &Audit, requester: &mut Requester, root: RootId, module: ModuleId) {
+fn met(audit: &Audit, requester: &mut LibraryRequester, root: RootId, module: ModuleId) {
     if requester.roots.last() == Some(&root) {
         return;
     }
@@ -228,14 +232,14 @@ fn providers(
     audit: &Audit,
     files: &FastSet<FileId>,
     is_meant: impl Fn(RootId) -> bool,
-) -> Vec<Provider> {
-    let mut out: Vec<Provider> = Vec::new();
+) -> Vec<LibraryProvider> {
+    let mut out: Vec<LibraryProvider> = Vec::new();
     let mut at: FastMap<FileId, usize> = FastMap::default();
     let mut sorted: Vec<FileId> = files.iter().copied().collect();
     sorted.arrange();
     for file in sorted {
         at.insert(file, out.len());
-        out.push(Provider { file, places: Vec::new() });
+        out.push(LibraryProvider { file, places: Vec::new() });
     }
     for (root, closure) in audit.closures.roots.entries().filter(|(root, _)| is_meant(*root)) {
         for (module, file) in closure.modules().map(|(index, module)| (index, module.file)) {
@@ -243,7 +247,7 @@ fn providers(
             let position = position(closure, module);
             // The loader is mapped first, but is in the scope only if an object needs it.
             let how = closure.module(module).how;
-            out[*place].places.push(Loaded { root, position, how });
+            out[*place].places.push(LibraryLoad { root, position, how });
         }
     }
     out

@@ -2,8 +2,8 @@
 //! loader does not find the library come first.
 
 use super::elsewhere::Copy;
-use super::human::{Cell, Page, column};
-use super::library::{self, Library};
+use super::human::{Cell, WhyPage, column};
+use super::library::{self, LibraryAnswer};
 use crate::id::FileId;
 use crate::order;
 use crate::order::Arrange as _;
@@ -15,14 +15,14 @@ use crate::views::count;
 use std::collections::BTreeSet;
 use std::io;
 
-impl Page<'_> {
+impl WhyPage<'_> {
     pub(super) fn library(
         &mut self,
         name: &[u8],
-        library: &Library,
+        library: &LibraryAnswer,
         under: Option<&str>,
     ) -> io::Result<()> {
-        let Library { providers, requesters, programs, copies } = library;
+        let LibraryAnswer { providers, requesters, programs, copies } = library;
         if !self.style.quiet {
             if !providers.is_empty() {
                 self.heading("files of this name")?;
@@ -44,7 +44,7 @@ impl Page<'_> {
             if !requesters.is_empty() {
                 self.heading("needed by")?;
                 // Files for which the library is missing come first.
-                let mut sorted: Vec<&library::Requester> = requesters.iter().collect();
+                let mut sorted: Vec<&library::LibraryRequester> = requesters.iter().collect();
                 sorted.arrange_by_key(|requester| !requester.is_missing());
                 let paths = sorted.iter().take(self.most()).map(|r| self.path(r.file));
                 let column = column(self.style, paths);
@@ -75,7 +75,7 @@ impl Page<'_> {
         writeln!(self.out, "{}: a library; {verdict}; {named} of this name{under}", show(name))
     }
 
-    fn library_provider(&mut self, provider: &library::Provider) -> io::Result<()> {
+    fn library_provider(&mut self, provider: &library::LibraryProvider) -> io::Result<()> {
         let path = self.path(provider.file);
         let text = match provider.places.first() {
             None => "no entry point loads it".to_owned(),
@@ -103,7 +103,7 @@ impl Page<'_> {
     }
 
     /// The effect of LD_LIBRARY_PATH on a need.
-    fn library_path(&mut self, requester: &library::Requester) -> io::Result<()> {
+    fn library_path(&mut self, requester: &library::LibraryRequester) -> io::Result<()> {
         let text = match (&requester.instead, requester.how) {
             (None, FoundBy::Rpath(_)) => "comes after DT_RPATH".to_owned(),
             (Some(files), _) if !files.is_empty() => {
@@ -117,7 +117,7 @@ impl Page<'_> {
 
     fn library_requester(
         &mut self,
-        requester: &library::Requester,
+        requester: &library::LibraryRequester,
         column: usize,
     ) -> io::Result<()> {
         let audit = self.audit;

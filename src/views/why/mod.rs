@@ -19,21 +19,21 @@ mod under;
 pub use json::SCHEMA;
 pub use under::Under;
 
-use super::Output;
-use super::tree::Tree;
+use super::ViewOutput;
+use super::tree::LoadTree;
 use crate::audit::{self, Audit};
 use crate::format::archive::RequestedNames;
 use crate::id::RootId;
 use crate::plan::Plan;
 use crate::tree;
 use asked::TypedName;
-use library::Library;
-use symbol::{Part, Symbol};
+use library::LibraryAnswer;
+use symbol::{AnswerScope, SymbolAnswer};
 
 /// All formats.
-pub const OUTPUTS: &[Output<Why>] = &[
-    Output { name: "human", render: human::render },
-    Output { name: "json", render: json::render },
+pub const OUTPUTS: &[ViewOutput<Why>] = &[
+    ViewOutput { name: "human", render: human::render },
+    ViewOutput { name: "json", render: json::render },
 ];
 
 /// The answer.
@@ -51,9 +51,9 @@ pub struct Why {
 #[derive(Debug)]
 pub enum Answer {
     /// A library: an object needs it by this name, or a file has the name.
-    Library(Library),
+    Library(LibraryAnswer),
     /// A symbol: an object refers to it or defines it.
-    Symbol(Symbol),
+    Symbol(SymbolAnswer),
     /// Neither; these known names are similar.
     Unknown(Vec<Vec<u8>>),
 }
@@ -68,11 +68,11 @@ impl Why {
         tree: &dyn tree::Tree,
     ) -> Self {
         let roots = under.as_ref().map(|under| &*under.roots);
-        let graph = Tree::under(audit, plan, roots);
+        let graph = LoadTree::under(audit, plan, roots);
         // A program may have the name of a symbol; then the name means the symbol.
         let dotted = name.contains(&b'.');
         let library = |by_file: bool, audit: &Audit| {
-            Library::new(name, audit, &graph, by_file, roots).map(Answer::Library)
+            LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)
         };
         let answer = library(dotted, audit)
             .or_else(|| Self::symbol(name, audit, plan, tree, roots))
@@ -97,7 +97,7 @@ impl Why {
             if names.is_empty() {
                 continue;
             }
-            let part = Part { version, under };
+            let part = AnswerScope { version, under };
             if let Some(symbol) = Self::look_up(&names, part, audit, plan, tree) {
                 return Some(Answer::Symbol(symbol));
             }
@@ -107,14 +107,14 @@ impl Why {
 
     fn look_up(
         names: &RequestedNames,
-        part: Part<'_>,
+        part: AnswerScope<'_>,
         audit: &mut Audit,
         plan: &Plan,
         tree: &dyn tree::Tree,
-    ) -> Option<Symbol> {
+    ) -> Option<SymbolAnswer> {
         let found = audit::bind_names(plan, tree, audit, names);
         let mut symbol =
-            Symbol::new(audit, &found, part, &undefined::reference_states(audit, plan))?;
+            SymbolAnswer::new(audit, &found, part, &undefined::reference_states(audit, plan))?;
         undefined::look_into(&mut symbol, audit);
         Some(symbol)
     }
@@ -126,11 +126,11 @@ impl Why {
         audit: &mut Audit,
         plan: &Plan,
         tree: &dyn tree::Tree,
-        graph: &Tree,
+        graph: &LoadTree,
     ) -> Vec<Vec<u8>> {
         if let Some(asked) = TypedName::readings(name).find(|asked| asked.version.is_some()) {
             let names = names::raw(asked.name, audit.view(), &audit.corpus);
-            let part = Part { version: None, under: None };
+            let part = AnswerScope { version: None, under: None };
             if let Some(symbol) = Self::look_up(&names, part, audit, plan, tree) {
                 return symbol.versions();
             }

@@ -11,7 +11,7 @@ use crate::id::{FastSet, FileId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::parallel;
-use crate::views::tree::Tree;
+use crate::views::tree::LoadTree;
 use memchr::memmem::Finder;
 use std::collections::BTreeSet;
 
@@ -181,7 +181,7 @@ const WORDS: &[&str] = &[
 
 /// Known names similar to `name`: libraries first, then names of C++ and Rust, then symbols. If
 /// `name` reads like a demangled name, only names of C++ and Rust.
-pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
+pub(super) fn near(name: &[u8], audit: &Audit, graph: &LoadTree) -> Vec<Vec<u8>> {
     let Ok(text) = std::str::from_utf8(name) else { return Vec::new() };
     if reads_demangled(text) {
         return near_qualified(text, audit);

@@ -6,7 +6,7 @@ use super::under::position;
 use crate::audit::{Audit, NamedBindings};
 use crate::bind::{Binding, symbol_query};
 use crate::diagnosis::{FirstLoader, ReferenceState};
-use crate::format::elf::tables::{Symbol as Entry, binds_local};
+use crate::format::elf::tables::{Symbol, binds_local};
 use crate::format::elf::{Object, RefKind, SymbolIndex};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId};
 use crate::order;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A definition of a symbol.
 #[derive(Debug)]
-pub struct Provider {
+pub struct SymbolProvider {
     /// The file.
     pub file: FileId,
     /// The member of an archive.
@@ -77,7 +77,7 @@ pub struct InScope {
 
 /// A reference of a file to a symbol.
 #[derive(Debug)]
-pub struct Requester {
+pub struct SymbolRequester {
     /// The file that has the reference.
     pub file: FileId,
     /// The raw name.
@@ -89,14 +89,14 @@ pub struct Requester {
     /// True if the file defines the symbol itself.
     pub defined: bool,
     /// Its bindings under the entry points that load the file.
-    pub bound: Vec<Bound>,
+    pub bound: Vec<ReferenceBinding>,
     /// Definitions that nearly fit, if `check` reports the reference.
-    pub near: Vec<Near>,
+    pub near: Vec<NearDefinition>,
 }
 
 /// A definition that nearly fits a reference.
 #[derive(Debug)]
-pub struct Near {
+pub struct NearDefinition {
     /// The file that defines it.
     pub file: FileId,
     /// The raw name.
@@ -109,7 +109,7 @@ pub struct Near {
 
 /// The result of looking up a reference under one entry point.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct ReferenceBinding {
     /// The entry point.
     pub root: RootId,
     /// Index of the definition in the providers; `None` if undefined.
@@ -123,7 +123,7 @@ pub struct Bound {
     pub searched: Option<Vec<FileId>>,
 }
 
-impl Bound {
+impl ReferenceBinding {
     /// True if a relocation uses the reference and it is undefined.
     pub fn is_open(&self) -> bool {
         self.used && self.provider.is_none()
@@ -132,11 +132,11 @@ impl Bound {
 
 /// The answer about a symbol.
 #[derive(Debug)]
-pub struct Symbol {
+pub struct SymbolAnswer {
     /// The definitions, in byte order of the paths of their files.
-    pub providers: Vec<Provider>,
+    pub providers: Vec<SymbolProvider>,
     /// The references, in byte order of the paths of their files.
-    pub requesters: Vec<Requester>,
+    pub requesters: Vec<SymbolRequester>,
     /// The scopes in which undefined references were looked up, each under its first entry point.
     pub searched: Vec<Searched>,
 }
@@ -151,18 +151,18 @@ pub struct Searched {
 }
 
 /// A file and the index of a symbol in its symbol table.
-pub(super) type Key = (FileId, SymbolIndex);
+pub(super) type SymbolId = (FileId, SymbolIndex);
 
 /// The states of undefined references, by entry point.
-pub(super) type ReferenceStates = FastMap<(RootId, Key), ReferenceState>;
+pub(super) type ReferenceStates = FastMap<(RootId, SymbolId), ReferenceState>;
 
 /// A reference under an entry point: the key of its definition, true if a relocation uses it, and
 /// the files that were searched.
-type Met = (RootId, Option<Key>, bool, Option<Vec<FileId>>);
+type BoundReference = (RootId, Option<SymbolId>, bool, Option<Vec<FileId>>);
 
 /// The part of the answer that was requested.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct AnswerScope<'a> {
     /// Only references to this version, and definitions that have it or to which such references
     /// are bound.
     pub(super) version: Option<&'a [u8]>,
@@ -170,26 +170,26 @@ pub(super) struct Part<'a> {
     pub(super) under: Option<&'a [RootId]>,
 }
 
-struct Maker<'a> {
+struct SymbolAnswerBuilder<'a> {
     audit: &'a Audit,
     found: &'a NamedBindings,
-    part: Part<'a>,
-    providers: BTreeMap<Key, Provider>,
-    requesters: BTreeMap<Key, Requester>,
+    part: AnswerScope<'a>,
+    providers: BTreeMap<SymbolId, SymbolProvider>,
+    requesters: BTreeMap<SymbolId, SymbolRequester>,
     /// For each symbol that was checked: true if a relocation uses it.
-    used: FastMap<Key, bool>,
-    bound: BTreeMap<Key, Vec<Met>>,
+    used: FastMap<SymbolId, bool>,
+    bound: BTreeMap<SymbolId, Vec<BoundReference>>,
 }
 
-impl Symbol {
+impl SymbolAnswer {
     /// The answer about the symbols in `found`; `None` if they are unknown.
     pub(super) fn new(
         audit: &Audit,
         found: &NamedBindings,
-        part: Part<'_>,
+        part: AnswerScope<'_>,
         reference_states: &ReferenceStates,
     ) -> Option<Self> {
-        let mut maker = Maker {
+        let mut maker = SymbolAnswerBuilder {
             audit,
             found,
             part,
@@ -228,7 +228,8 @@ impl Symbol {
 
     /// Drops definitions outside of all scopes, unless a strong reference is undefined.
     fn drop_outside(&mut self) {
-        if self.requesters.iter().any(|r| !r.weak && r.bound.iter().any(Bound::is_open)) {
+        if self.requesters.iter().any(|r| !r.weak && r.bound.iter().any(ReferenceBinding::is_open))
+        {
             return;
         }
         let mut places = Vec::new();
@@ -245,7 +246,7 @@ impl Symbol {
     }
 }
 
-impl Maker<'_> {
+impl SymbolAnswerBuilder<'_> {
     fn definitions(&mut self) {
         let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
         files.arrange();
@@ -263,10 +264,10 @@ impl Maker<'_> {
     fn root(&mut self, root: RootId) {
         let closure = &self.audit.closures.roots[root];
         let bindings = &self.found.bindings[root.index()];
-        let mut taken: BTreeMap<Key, BTreeSet<FileId>> = BTreeMap::new();
+        let mut taken: BTreeMap<SymbolId, BTreeSet<FileId>> = BTreeMap::new();
         // A symbol that is used in two lookup classes may have two bindings: to a copy, and to the
         // source of the copy.
-        let mut by_module: FastMap<(ModuleId, SymbolIndex), BTreeSet<Option<Key>>> =
+        let mut by_module: FastMap<(ModuleId, SymbolIndex), BTreeSet<Option<SymbolId>>> =
             FastMap::default();
         for binding in bindings {
             let key = self.taken(closure, *binding);
@@ -304,7 +305,7 @@ impl Maker<'_> {
                     let searched = self.searched(closure, (module, symbol), *provider);
                     (root, *provider, used, searched.filter(|_| used))
                 });
-                let met: Vec<Met> = met.collect();
+                let met: Vec<BoundReference> = met.collect();
                 if !met.is_empty() {
                     self.bound.entry(key).or_default().extend(met);
                 }
@@ -318,7 +319,7 @@ impl Maker<'_> {
         &self,
         closure: &Closure,
         (module, symbol): (ModuleId, SymbolIndex),
-        provider: Option<Key>,
+        provider: Option<SymbolId>,
     ) -> Option<Vec<FileId>> {
         self.part.under?;
         let loader = self.audit.resolver.loaders.get(closure.root.loader);
@@ -338,7 +339,7 @@ impl Maker<'_> {
     }
 
     /// The definition of a binding.
-    fn taken(&self, closure: &Closure, binding: Binding) -> Option<Key> {
+    fn taken(&self, closure: &Closure, binding: Binding) -> Option<SymbolId> {
         let file = closure.module(binding.provider).file?;
         let release = self.audit.resolver.loaders.get(closure.root.loader).release;
         let symbol = symbol_query::definition(closure, self.audit.view(), binding, release)?;
@@ -347,7 +348,7 @@ impl Maker<'_> {
 
     /// True if a relocation of the file uses the symbol; also false if the relocations were not
     /// read.
-    fn is_used(&mut self, key: Key) -> bool {
+    fn is_used(&mut self, key: SymbolId) -> bool {
         let (file, symbol) = key;
         let relocations = || self.audit.corpus.relocations(file);
         *self.used.entry(key).or_insert_with(|| {
@@ -355,13 +356,13 @@ impl Maker<'_> {
         })
     }
 
-    fn refer(&mut self, key: Key) {
+    fn refer(&mut self, key: SymbolId) {
         let (file, symbol) = key;
         let Some(object) = self.audit.corpus.files[file].object() else { return };
         self.requesters.entry(key).or_insert_with(|| {
             let version = symbol_query::reference_version(object, symbol);
             let entry = object.versions.entry(version);
-            Requester {
+            SymbolRequester {
                 file,
                 symbol: object.symbol_name(symbol).to_vec(),
                 version: entry.map(|entry| object.str(entry.name).to_vec()),
@@ -411,24 +412,24 @@ impl Maker<'_> {
         let Some(wanted) = self.part.version else { return };
         self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
         let met = self.bound.iter().filter(|(key, _)| self.requesters.contains_key(key));
-        let taken: BTreeSet<Key> =
+        let taken: BTreeSet<SymbolId> =
             order::set(met.flat_map(|(_, list)| list.iter().filter_map(|met| met.1)));
         self.providers.retain(|key, provider| {
             provider.version.as_deref() == Some(wanted) || taken.contains(key)
         });
     }
 
-    fn finish(mut self, reference_states: &ReferenceStates) -> Symbol {
+    fn finish(mut self, reference_states: &ReferenceStates) -> SymbolAnswer {
         self.restrict();
         let Self { audit, found, part, providers, requesters, mut bound, .. } = self;
         let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
-        let mut keyed: Vec<(Option<Key>, Provider)> =
+        let mut keyed: Vec<(Option<SymbolId>, SymbolProvider)> =
             providers.into_iter().map(|(key, provider)| (Some(key), provider)).collect();
         // Definitions in archive members have no versions.
         let archives = found.archives.iter().filter(|_| part.version.is_none());
         keyed.extend(archives.flat_map(|(file, list)| {
             list.iter().map(|definition| {
-                let provider = Provider {
+                let provider = SymbolProvider {
                     file: *file,
                     member: Some(definition.member.to_vec()),
                     symbol: definition.symbol.to_vec(),
@@ -441,25 +442,26 @@ impl Maker<'_> {
             })
         }));
         keyed.arrange_by(|(_, a), (_, b)| {
-            let key = |p: &'_ Provider| (p.symbol.clone(), p.member.clone(), p.version.clone());
+            let key =
+                |p: &'_ SymbolProvider| (p.symbol.clone(), p.member.clone(), p.version.clone());
             path(a.file).cmp(path(b.file)).then_with(|| key(a).cmp(&key(b)))
         });
-        let at: FastMap<Key, usize> =
+        let at: FastMap<SymbolId, usize> =
             keyed.iter().enumerate().filter_map(|(i, (key, _))| Some(((*key)?, i))).collect();
-        let mut list: Vec<Requester> = Vec::new();
+        let mut list: Vec<SymbolRequester> = Vec::new();
         for (key, mut requester) in requesters {
             for (root, provider, used, searched) in bound.remove(&key).unwrap_or_default() {
                 let provider = provider.and_then(|key| at.get(&key).copied());
                 let state =
                     reference_states.get(&(root, key)).filter(|_| provider.is_none()).copied();
-                requester.bound.push(Bound { root, provider, used, state, searched });
+                requester.bound.push(ReferenceBinding { root, provider, used, state, searched });
             }
             list.push(requester);
         }
         list.arrange_by(|a, b| {
             path(a.file).cmp(path(b.file)).then_with(|| a.symbol.cmp(&b.symbol))
         });
-        Symbol {
+        SymbolAnswer {
             providers: keyed.into_iter().map(|(_, provider)| provider).collect(),
             requesters: list,
             searched: Vec::new(),
@@ -474,7 +476,7 @@ fn sorted(symbols: &crate::id::FastSet<SymbolIndex>) -> Vec<SymbolIndex> {
 }
 
 /// The definition in a symbol table entry, if it is one.
-fn definition(file: FileId, object: &Object, entry: &Entry<'_>) -> Option<Provider> {
+fn definition(file: FileId, object: &Object, entry: &Symbol<'_>) -> Option<SymbolProvider> {
     // A program that is not position-independent assigns an address to a function without defining
     // it.
     let canonical = entry.section == elf::SHN_UNDEF.0 && entry.value != 0;
@@ -490,7 +492,7 @@ fn definition(file: FileId, object: &Object, entry: &Entry<'_>) -> Option<Provid
         elf::STB_GNU_UNIQUE => Bind::Unique,
         _ => Bind::Global,
     };
-    Some(Provider {
+    Some(SymbolProvider {
         file,
         member: None,
         symbol: entry.name.to_vec(),

@@ -1,8 +1,8 @@
 //! The page of a symbol: its names, definitions in lookup order, then the references and their
 //! bindings. Strong undefined references come first.
 
-use super::human::{Cell, Page, column, display};
-use super::symbol::{self, Bind, Bound, Symbol};
+use super::human::{Cell, WhyPage, column, display};
+use super::symbol::{self, Bind, ReferenceBinding, SymbolAnswer};
 use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
 use crate::order;
@@ -20,14 +20,14 @@ const MOST_GROUPS: usize = 3;
 /// share a group.
 type Order = Vec<(Option<usize>, bool)>;
 
-impl Page<'_> {
+impl WhyPage<'_> {
     pub(super) fn symbol(
         &mut self,
         name: &[u8],
-        symbol: &Symbol,
+        symbol: &SymbolAnswer,
         under: Option<&str>,
     ) -> io::Result<()> {
-        let Symbol { providers, requesters, .. } = symbol;
+        let SymbolAnswer { providers, requesters, .. } = symbol;
         if !self.style.quiet {
             self.names(symbol)?;
             self.scopes(symbol)?;
@@ -37,9 +37,9 @@ impl Page<'_> {
             self.steps(symbol)?;
             writeln!(self.out)?;
         }
-        let strong = |r: &&symbol::Requester| !r.weak;
-        let unbound = |r: &&symbol::Requester| r.bound.iter().any(Bound::is_open);
-        let files = |of: &mut dyn Iterator<Item = &symbol::Requester>| {
+        let strong = |r: &&symbol::SymbolRequester| !r.weak;
+        let unbound = |r: &&symbol::SymbolRequester| r.bound.iter().any(ReferenceBinding::is_open);
+        let files = |of: &mut dyn Iterator<Item = &symbol::SymbolRequester>| {
             of.map(|requester| requester.file).collect::<BTreeSet<FileId>>().len()
         };
         let undefined = files(&mut requesters.iter().filter(strong).filter(unbound));
@@ -57,7 +57,7 @@ impl Page<'_> {
     }
 
     /// Writes the raw names, each with its demangled form.
-    fn names(&mut self, symbol: &Symbol) -> io::Result<()> {
+    fn names(&mut self, symbol: &SymbolAnswer) -> io::Result<()> {
         let defined = symbol.providers.iter().map(|provider| &provider.symbol);
         let asked = symbol.requesters.iter().map(|requester| &requester.symbol);
         let raw: BTreeSet<&Vec<u8>> = order::set(defined.chain(asked));
@@ -75,7 +75,7 @@ impl Page<'_> {
     }
 
     /// Writes the definitions in lookup order, for each group of entry points with the same order.
-    fn scopes(&mut self, symbol: &Symbol) -> io::Result<()> {
+    fn scopes(&mut self, symbol: &SymbolAnswer) -> io::Result<()> {
         let mut by_root: BTreeMap<RootId, Vec<(u32, usize, u32)>> = BTreeMap::new();
         for (at, provider) in symbol.providers.iter().enumerate() {
             for place in &provider.places {
@@ -110,7 +110,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn scope(&mut self, symbol: &Symbol, list: &[(u32, usize, u32)]) -> io::Result<()> {
+    fn scope(&mut self, symbol: &SymbolAnswer, list: &[(u32, usize, u32)]) -> io::Result<()> {
         let paths = list.iter().map(|(_, at, _)| self.path(symbol.providers[*at].file));
         let column = column(self.style, paths);
         let versions = list.iter().map(|(_, at, _)| versioned(&symbol.providers[*at]));
@@ -147,13 +147,13 @@ impl Page<'_> {
     }
 
     /// Writes definitions in audited files and files of `--lib-path` that are in no scope.
-    fn outside(&mut self, providers: &[symbol::Provider]) -> io::Result<()> {
+    fn outside(&mut self, providers: &[symbol::SymbolProvider]) -> io::Result<()> {
         let facts = |file: FileId| &self.audit.corpus.files[file];
-        let at_hand = |provider: &&symbol::Provider| {
+        let at_hand = |provider: &&symbol::SymbolProvider| {
             let file = facts(provider.file);
             provider.places.is_empty() && (file.audited || file.provider)
         };
-        let outside: Vec<&symbol::Provider> = providers.iter().filter(at_hand).collect();
+        let outside: Vec<&symbol::SymbolProvider> = providers.iter().filter(at_hand).collect();
         if outside.is_empty() {
             return Ok(());
         }
@@ -166,12 +166,12 @@ impl Page<'_> {
         self.more(outside.len())
     }
 
-    fn references(&mut self, symbol: &Symbol) -> io::Result<()> {
+    fn references(&mut self, symbol: &SymbolAnswer) -> io::Result<()> {
         if symbol.requesters.is_empty() {
             return Ok(());
         }
         self.heading("referred to by")?;
-        let mut sorted: Vec<&symbol::Requester> = symbol.requesters.iter().collect();
+        let mut sorted: Vec<&symbol::SymbolRequester> = symbol.requesters.iter().collect();
         // Strong undefined references come first.
         sorted.arrange_by_key(|r| r.weak || r.bound.iter().all(|bound| bound.provider.is_some()));
         let shown = &sorted[..sorted.len().min(self.most())];
@@ -203,9 +203,9 @@ impl Page<'_> {
     }
 
     /// The bindings of a reference, each with its entry points.
-    fn reached(&self, symbol: &Symbol, requester: &symbol::Requester) -> Vec<Reached> {
+    fn reached(&self, symbol: &SymbolAnswer, requester: &symbol::SymbolRequester) -> Vec<Reached> {
         let mut out: Vec<Reached> = Vec::new();
-        for Bound { root, provider, used, state, searched } in &requester.bound {
+        for ReferenceBinding { root, provider, used, state, searched } in &requester.bound {
             let what = match provider.map(|at| symbol.providers[at].file) {
                 Some(file) if file == requester.file => Cell::new("-> itself", 0),
                 Some(file) => Cell::new(format!("-> {}", self.path(file)), 0),
@@ -245,7 +245,7 @@ impl Reached {
 }
 
 /// A definition as `nm -D` writes it.
-fn versioned(provider: &symbol::Provider) -> String {
+fn versioned(provider: &symbol::SymbolProvider) -> String {
     let name = display(&provider.symbol);
     match &provider.version {
         Some(version) => {
@@ -257,7 +257,7 @@ fn versioned(provider: &symbol::Provider) -> String {
 }
 
 /// A reference as `nm -D` writes it.
-fn asked(requester: &symbol::Requester) -> String {
+fn asked(requester: &symbol::SymbolRequester) -> String {
     let name = display(&requester.symbol);
     let version = requester.version.as_deref().map(|version| format!("@{}", show(version)));
     let weak = if requester.weak { " (weak)" } else { "" };

@@ -1,14 +1,16 @@
 //! Undefined references: the reaction of `check` to each, the files that were searched, and the
 //! definitions that nearly fit.
 
-use super::symbol::{Bound, Near, ReferenceStates, Requester, Searched, Symbol};
+use super::symbol::{
+    NearDefinition, ReferenceBinding, ReferenceStates, Searched, SymbolAnswer, SymbolRequester,
+};
 use crate::audit::Audit;
 use crate::diagnosis::{ReferenceState, ReferenceUnderRoot};
 use crate::id::RootId;
 use crate::order;
 use crate::plan::Plan;
 use crate::report::Report;
-use crate::report::model::Finding;
+use crate::report::model::ReportFinding;
 use crate::rules::NearMisses;
 use std::collections::BTreeSet;
 
@@ -19,8 +21,8 @@ pub(super) fn reference_states(audit: &Audit, plan: &Plan) -> ReferenceStates {
 }
 
 /// Adds the searched scopes and the definitions that nearly fit.
-pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
-    let first = |r: &Requester| reported(r).or_else(|| first_open(r)).map(|bound| bound.root);
+pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
+    let first = |r: &SymbolRequester| reported(r).or_else(|| first_open(r)).map(|bound| bound.root);
     let roots: BTreeSet<RootId> =
         order::set(symbol.requesters.iter().filter(|r| !r.weak).filter_map(first));
     let files = |root: RootId| {
@@ -32,7 +34,7 @@ pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
     let misses = NearMisses::find(audit, &places.collect::<Vec<_>>());
     for requester in &mut symbol.requesters {
         let Some(root) = reported(requester).map(|bound| bound.root) else { continue };
-        let near = misses.of(&requester.symbol, root).into_iter().map(|miss| Near {
+        let near = misses.of(&requester.symbol, root).into_iter().map(|miss| NearDefinition {
             file: miss.file,
             symbol: miss.symbol.to_vec(),
             version: miss.version.map(<[u8]>::to_vec),
@@ -43,17 +45,17 @@ pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
 }
 
 /// The first result of a reference that `check` treats as undefined.
-fn reported(requester: &Requester) -> Option<&Bound> {
+fn reported(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.state == Some(ReferenceState::Undefined))
 }
 
-fn first_open(requester: &Requester) -> Option<&Bound> {
+fn first_open(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.is_open())
 }
 
 /// The reaction of `check` to an undefined reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
+pub(super) enum CheckResult {
     /// A finding.
     Reported,
     /// A finding that a waiver covers.
@@ -62,9 +64,9 @@ pub(super) enum Outcome {
     Allowed,
 }
 
-impl Outcome {
+impl CheckResult {
     /// The way in which `report` treats the reference.
-    pub(super) fn of(requester: &Requester, audit: &Audit, report: &Report) -> Self {
+    pub(super) fn of(requester: &SymbolRequester, audit: &Audit, report: &Report) -> Self {
         if report.findings.iter().any(|finding| is_about(finding, requester, audit)) {
             Self::Reported
         } else if report.waived.iter().any(|one| is_about(&one.finding, requester, audit)) {
@@ -85,7 +87,11 @@ impl Outcome {
 }
 
 /// True if `finding` reports the reference as undefined.
-pub(super) fn is_about(finding: &Finding, requester: &Requester, audit: &Audit) -> bool {
+pub(super) fn is_about(
+    finding: &ReportFinding,
+    requester: &SymbolRequester,
+    audit: &Audit,
+) -> bool {
     finding.rule == "undefined-symbol"
         && finding.symbol.as_ref() == Some(&requester.symbol)
         && finding.version == requester.version

@@ -1,14 +1,14 @@
 //! The part of a symbol's page about undefined references: the reaction of `check`, the definitions
 //! that nearly fit, the files that were searched, and the next steps.
 
-use super::human::Page;
-use super::symbol::{Requester, Symbol};
-use super::undefined::{Outcome, is_about};
+use super::human::WhyPage;
+use super::symbol::{SymbolAnswer, SymbolRequester};
+use super::undefined::{CheckResult, is_about};
 use crate::demangle::demangle;
 use crate::diagnosis::ReferenceState;
 use crate::id::FileId;
 use crate::report::layout::{name, some};
-use crate::report::model::Finding;
+use crate::report::model::ReportFinding;
 use crate::text::{show, show_path};
 use crate::views::count;
 use std::io;
@@ -19,16 +19,22 @@ const MOST_FILES: usize = 4;
 const MOST_SCOPES: usize = 1;
 const MOST_CAUSES: usize = 3;
 
-impl Page<'_> {
+impl WhyPage<'_> {
     /// The state of an undefined reference, in words.
-    pub(super) fn state(&self, requester: &Requester, state: ReferenceState) -> String {
+    pub(super) fn state(&self, requester: &SymbolRequester, state: ReferenceState) -> String {
         let audit = self.audit;
         match state {
-            ReferenceState::Undefined => match Outcome::of(requester, audit, self.subject.report) {
-                Outcome::Reported => "reports undefined-symbol".to_owned(),
-                Outcome::Waived => "silent: the finding undefined-symbol is waived".to_owned(),
-                Outcome::Allowed => "silent: the rule undefined-symbol is allowed".to_owned(),
-            },
+            ReferenceState::Undefined => {
+                match CheckResult::of(requester, audit, self.subject.report) {
+                    CheckResult::Reported => "reports undefined-symbol".to_owned(),
+                    CheckResult::Waived => {
+                        "silent: the finding undefined-symbol is waived".to_owned()
+                    }
+                    CheckResult::Allowed => {
+                        "silent: the rule undefined-symbol is allowed".to_owned()
+                    }
+                }
+            }
             ReferenceState::Explained(from, library) => format!(
                 "explained by {}, which {} needs and which is not found",
                 name(&show(audit.text(library))),
@@ -51,7 +57,7 @@ impl Page<'_> {
     }
 
     /// Writes the definitions that nearly fit a reference.
-    pub(super) fn near_misses(&mut self, requester: &Requester) -> io::Result<()> {
+    pub(super) fn near_misses(&mut self, requester: &SymbolRequester) -> io::Result<()> {
         for near in &requester.near {
             let raw = show(&near.symbol);
             let symbol = match demangle(&near.symbol) {
@@ -67,8 +73,9 @@ impl Page<'_> {
     }
 
     /// Writes the scopes in which undefined references were looked up.
-    pub(super) fn searched(&mut self, symbol: &Symbol) -> io::Result<()> {
-        let shown_above = |r: &Requester| r.bound.iter().any(|bound| bound.searched.is_some());
+    pub(super) fn searched(&mut self, symbol: &SymbolAnswer) -> io::Result<()> {
+        let shown_above =
+            |r: &SymbolRequester| r.bound.iter().any(|bound| bound.searched.is_some());
         if symbol.searched.is_empty() || symbol.requesters.iter().any(shown_above) {
             return Ok(());
         }
@@ -102,7 +109,7 @@ impl Page<'_> {
     }
 
     /// Writes the candidates and next steps that `check` reports for these references.
-    pub(super) fn steps(&mut self, symbol: &Symbol) -> io::Result<()> {
+    pub(super) fn steps(&mut self, symbol: &SymbolAnswer) -> io::Result<()> {
         let audit = self.audit;
         let requesters = || symbol.requesters.iter();
         let bounds = requesters().flat_map(|requester| &requester.bound);
@@ -114,14 +121,14 @@ impl Page<'_> {
                 _ => None,
             })
             .collect();
-        let explains = |finding: &Finding| {
+        let explains = |finding: &ReportFinding| {
             let library = finding.library.as_deref();
             let mut missing = missing.iter();
             finding.rule == "missing-library"
                 && missing
                     .any(|(name, path)| library == Some(*name) && finding.full_path() == **path)
         };
-        let wanted = |finding: &Finding| {
+        let wanted = |finding: &ReportFinding| {
             requesters().any(|requester| is_about(finding, requester, audit)) || explains(finding)
         };
         if !self.subject.report.findings.iter().any(wanted) {

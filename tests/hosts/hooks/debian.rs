@@ -1,7 +1,7 @@
 //! Debian: dpkg-buildpackage with the debhelper sequence, the DEP-8 script, apt with its hook before
 //! dpkg unpacks into another root.
 
-use linkaudit::hooks::System;
+use linkaudit::hooks::HookSystem;
 
 use super::kit::{Kit, Payload, Ran, WAIVER};
 use super::pages;
@@ -117,7 +117,7 @@ fn apt_post_invoke() {
     if !has("apt-get") {
         return skip("apt_post_invoke", "there is no apt");
     }
-    let page = System::named("upgrade").expect("a system").page;
+    let page = HookSystem::named("upgrade").expect("a system").page;
     let row = page.lines().find(|line| line.starts_with("| apt |")).expect("the row of apt");
     let line = row.split('`').nth(1).expect("the setting").replace("\\|", "|");
     let mut settings = format!("LinkAudit::Mode \"off\";\n{line}");

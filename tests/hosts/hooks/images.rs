@@ -1,7 +1,7 @@
 //! Scripts that get their input as arguments or variables: Buildroot's, Yocto's task, the action of
 //! GitHub, the job of GitLab, the stage of Jenkins, and the audit after upgrades.
 
-use linkaudit::hooks::System;
+use linkaudit::hooks::HookSystem;
 use serde_json::Value;
 
 use super::kit::{Kit, Payload, WAIVER};
@@ -78,7 +78,7 @@ fn read(kit: &Kit, path: &str) -> Value {
 
 /// The value of a key in a YAML file of a system, printed by Python.
 fn yaml(system: &str, expression: &str) -> String {
-    let file = &System::named(system).expect("a system").files[0];
+    let file = &HookSystem::named(system).expect("a system").files[0];
     let program = format!("import sys, yaml; d = yaml.safe_load(sys.argv[1]); print({expression})");
     let run = clean("python3").args(["-c", &program, file.text]).output().expect("Python runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -146,7 +146,7 @@ fn gitlab_job() {
 
 #[test]
 fn jenkins_stage() {
-    let file = System::named("jenkins").expect("a system").files[0].text;
+    let file = HookSystem::named("jenkins").expect("a system").files[0].text;
     let step = file.lines().find(|line| line.contains("linkaudit --")).expect("the step");
     let command = step.trim().trim_start_matches("sh '").trim_end_matches('\'');
     assert_eq!(file.matches('{').count(), file.matches('}').count());

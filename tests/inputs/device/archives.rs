@@ -4,7 +4,7 @@
 use super::oracle::{bundler, llvm};
 use super::{DEEP, LISTING, device, read, targets};
 use crate::support::{Lab, clean, linkaudit, skip};
-use linkaudit::format::gpu::{self, DeviceCode, Kind};
+use linkaudit::format::gpu::{self, ContainerKind, DeviceCode};
 use linkaudit::tree::{MemTree, Opened, Tree as _};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ fn every_form_of_archive() {
     assert_eq!(targets(&found), ["gfx90a", "gfx1030", "gfx1100", "gfx90a", "gfx1030", "gfx1100"]);
     for container in &found.containers {
         let magic = match container.kind {
-            Kind::Elf => &b"\x7fELF"[..],
+            ContainerKind::Elf => &b"\x7fELF"[..],
             _ => b"__CLANG",
         };
         assert!(bytes[container.offset as usize..].starts_with(magic));
@@ -235,7 +235,8 @@ fn archives_in_the_outputs() {
     // A damaged member is named.
     let mut bytes = std::fs::read(lab.path("p/lib/libkernels.a")).expect("an archive");
     let found = read_archive(&bytes);
-    let small = found.containers.iter().find(|c| c.kind == Kind::Ccob).expect("it is there");
+    let small =
+        found.containers.iter().find(|c| c.kind == ContainerKind::Ccob).expect("it is there");
     bytes[small.offset as usize + 4] = 9;
     lab.write("p/lib/libkernels.a", &bytes);
     let (status, text) = run(&["gpu", "p"]);

@@ -2,7 +2,7 @@
 //! and the list that `gpu` prints.
 
 use crate::support::{Lab, clean, has, linkaudit, skip};
-use linkaudit::format::gpu::database::{Database, parse};
+use linkaudit::format::gpu::database::{DatabaseHeader, parse};
 use serde_json::Value;
 
 /// Makes databases of all page sizes, truncates them, and prints SQLite's answer: name, then page
@@ -63,7 +63,7 @@ fn headers_against_sqlite() {
         // Before the first page is written, SQLite names its default size.
         let agrees = match (&ours, first) {
             (Err(_), "error") => true,
-            (Ok(Database { pages: 0, .. }), _) => second == "0",
+            (Ok(DatabaseHeader { pages: 0, .. }), _) => second == "0",
             (Ok(own), _) => own.page_size.to_string() == first && own.pages.to_string() == second,
             _ => false,
         };

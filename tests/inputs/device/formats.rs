@@ -3,7 +3,7 @@
 
 use super::{DEEP, LISTING, device, read, samples, targets};
 use crate::support::Lab;
-use linkaudit::format::gpu::{Compression, Kind};
+use linkaudit::format::gpu::{Compression, ContainerKind};
 use md5::Digest as _;
 
 #[test]
@@ -27,13 +27,16 @@ fn every_format_is_listed() {
                 assert_eq!(container.size, bytes.len() as u64, "{name}");
             }
             let (kind, version) = match &*name {
-                "elf" => (Kind::Elf, None),
-                "bundle" | "packed" => (Kind::Bundle, None),
-                "nv" => (Kind::Nv, Some(1)),
+                "elf" => (ContainerKind::Elf, None),
+                "bundle" | "packed" => (ContainerKind::Bundle, None),
+                "nv" => (ContainerKind::Nv, Some(1)),
                 other if other.starts_with("offload") => {
-                    (Kind::OffloadBinary, Some(if other.ends_with('1') { 1 } else { 2 }))
+                    (ContainerKind::OffloadBinary, Some(if other.ends_with('1') { 1 } else { 2 }))
                 }
-                other => (Kind::Ccob, other.as_bytes().get(5).map(|digit| u16::from(digit - b'0'))),
+                other => (
+                    ContainerKind::Ccob,
+                    other.as_bytes().get(5).map(|digit| u16::from(digit - b'0')),
+                ),
             };
             assert_eq!((container.kind, container.version), (kind, version), "{name}");
             let method = match name.rsplit('-').next() {
@@ -55,7 +58,8 @@ fn every_format_is_listed() {
                 }
                 count += 1;
             }
-            let is_read = kind != Kind::Nv && (kind != Kind::Ccob || depth == DEEP);
+            let is_read =
+                kind != ContainerKind::Nv && (kind != ContainerKind::Ccob || depth == DEEP);
             assert_eq!(count > 0, is_read, "{name}");
         }
     }

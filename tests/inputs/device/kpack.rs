@@ -3,7 +3,7 @@
 
 use super::{DEEP, device, read, targets};
 use crate::support::{Lab, linkaudit};
-use linkaudit::format::gpu::Kind;
+use linkaudit::format::gpu::ContainerKind;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ fn tables_are_listed_and_damage_is_named() {
     let found = read(&file, DEEP);
     assert_eq!((found.faults.len(), found.unread), (0, None));
     let [container] = &*found.containers else { panic!("one file: {found:?}") };
-    assert_eq!((container.kind, container.version), (Kind::Kpack, Some(1)));
+    assert_eq!((container.kind, container.version), (ContainerKind::Kpack, Some(1)));
     assert_eq!(targets(&found), ["gfx1100", "gfx90a:xnack+"]);
     let mut cuts = 0;
     for len in 4..file.len() {

@@ -4,7 +4,7 @@
 use super::{DEEP, device, read, samples, targets};
 use crate::support::debian::Debian;
 use crate::support::{Lab, clean, has, skip};
-use linkaudit::format::gpu::Kind;
+use linkaudit::format::gpu::ContainerKind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ fn bundles_as_clang_reads_them() {
         let found = read(&std::fs::read(&file).expect("a bundle"), DEEP);
         assert_eq!(found.faults, []);
         assert_eq!(targets(&found), ["gfx906", "gfx90a"]);
-        let kind = if compress { Kind::Ccob } else { Kind::Bundle };
+        let kind = if compress { ContainerKind::Ccob } else { ContainerKind::Bundle };
         assert_eq!(found.containers[0].kind, kind);
         cases += 1;
     }

@@ -127,7 +127,7 @@ pub struct Run {
 
 /// Runs the program in `dir`, whose parent gets its output. Memory and time are measured.
 pub fn run(dir: &Path, args: &[&str]) -> Run {
-    let scratch = crate::support::scratch::tempdir().expect("a temporary directory");
+    let scratch = support::scratch::tempdir().expect("a temporary directory");
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
     let mut command = support::linkaudit();
     command.current_dir(dir).args(args).stdin(std::process::Stdio::null());

@@ -10,7 +10,7 @@ use super::debian::{Debian, unpack_merged};
 use crate::staged::has_chroot;
 use crate::support::{Lab, clean, skip};
 use linkaudit::audit::{self, Audit, CMakePackage};
-use linkaudit::cmake::{EventKind, Found, GaveUp, Outcome, Truth};
+use linkaudit::cmake::{EventKind, FindResult, GaveUp, PackageOutcome, Truth};
 use linkaudit::plan::Plan;
 use linkaudit::policy::Policy;
 use linkaudit::tree::DiskTree;
@@ -234,7 +234,7 @@ fn ours(found: Option<Truth>) -> Verdict {
 }
 
 /// The difference between CMake's answer and ours for one request, if any. `at` names the request.
-fn difference(at: &str, outcome: &Outcome, answer: &Answer) -> Option<String> {
+fn difference(at: &str, outcome: &PackageOutcome, answer: &Answer) -> Option<String> {
     let ours = ours(outcome.found);
     let tail = || {
         let lines: Vec<&str> =
@@ -271,7 +271,8 @@ fn difference(at: &str, outcome: &Outcome, answer: &Answer) -> Option<String> {
             | EventKind::Check(path)
             | EventKind::Property { path, .. } => names(path.display().to_string()),
             EventKind::Dependency { wanted, found } => {
-                *found == Found::Absent && names(String::from_utf8_lossy(&wanted.name).into_owned())
+                *found == FindResult::Absent
+                    && names(String::from_utf8_lossy(&wanted.name).into_owned())
             }
             EventKind::Target { .. } => false,
         });

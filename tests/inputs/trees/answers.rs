@@ -1,6 +1,6 @@
 //! The answers of a tree and of the kernel about a path.
 
-use linkaudit::tree::{Errno, Kind, Node, Opened, Special, Tree};
+use linkaudit::tree::{DirEntryKind, EntryType, Errno, Opened, Special, Tree};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat, openat2};
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answers {
     /// Kind with links followed, and the content of a file.
-    pub open: Result<(Kind, Option<Vec<u8>>), Errno>,
-    pub look: Result<(Kind, Option<u64>), Errno>,
-    pub node: Result<Node, Errno>,
+    pub open: Result<(EntryType, Option<Vec<u8>>), Errno>,
+    pub look: Result<(EntryType, Option<u64>), Errno>,
+    pub node: Result<DirEntryKind, Errno>,
     pub link: Result<PathBuf, Errno>,
     pub real: Result<PathBuf, Errno>,
-    pub list: Result<Vec<(OsString, Node)>, Errno>,
+    pub list: Result<Vec<(OsString, DirEntryKind)>, Errno>,
 }
 
 /// The answers of `tree` about `path`; paths in them are relative to `top`.
@@ -24,20 +24,20 @@ pub fn of_tree(tree: &dyn Tree, path: &Path, top: &Path) -> Answers {
     let open = tree.open(path).map(|opened| match opened {
         Opened::File(handle) => {
             let all = handle.read_new(usize::try_from(handle.stat().len).expect("small"), 0);
-            (Kind::File, Some(all.expect("it can be read")))
+            (EntryType::File, Some(all.expect("it can be read")))
         }
-        Opened::Directory => (Kind::Directory, None),
-        Opened::Special(special) => (Kind::Special(special), None),
+        Opened::Directory => (EntryType::Directory, None),
+        Opened::Special(special) => (EntryType::Special(special), None),
     });
-    let len = |(kind, stat): (Kind, linkaudit::tree::Stat)| {
-        (kind, (kind == Kind::File).then_some(stat.len))
+    let len = |(kind, stat): (EntryType, linkaudit::tree::Stat)| {
+        (kind, (kind == EntryType::File).then_some(stat.len))
     };
     let look = tree.look(path);
     let real = tree.real_path(path);
     if let (Ok((kind, stat)), Ok(real)) = (look, &real) {
         assert_eq!(tree.look(real), Ok((kind, stat)), "{}", path.display());
     }
-    assert_eq!(tree.is_link(path), tree.node(path) == Ok(Node::Link), "{}", path.display());
+    assert_eq!(tree.is_link(path), tree.node(path) == Ok(DirEntryKind::Link), "{}", path.display());
     let mut list = Vec::new();
     let listed = tree.list(path, &mut |name, node| list.push((name.to_owned(), node)));
     list.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -92,14 +92,14 @@ impl Kernel {
         let kind = file.as_ref().map_err(|errno| *errno).map(|file| {
             let stat = rustix::fs::fstat(file).expect("an open file");
             match node_of(FileType::from_raw_mode(stat.st_mode)) {
-                Node::Kind(kind) => kind,
-                Node::Link => panic!("a link was followed"),
+                DirEntryKind::Kind(kind) => kind,
+                DirEntryKind::Link => panic!("a link was followed"),
             }
         });
         let real = file.as_ref().map_err(|errno| *errno).map(Self::place);
         let content = |kind| {
             let read = || std::fs::read(real.as_ref().expect("it was opened")).expect("a file");
-            (kind, (kind == Kind::File).then(read))
+            (kind, (kind == EntryType::File).then(read))
         };
         let itself = self.open(path, OFlags::NOFOLLOW, inside);
         let node = itself.as_ref().map_err(|errno| *errno).map(|file| {
@@ -107,14 +107,14 @@ impl Kernel {
             node_of(FileType::from_raw_mode(stat.st_mode))
         });
         let link = match (&itself, node) {
-            (Ok(file), Ok(Node::Link)) => rustix::fs::readlinkat(file, "", Vec::new())
+            (Ok(file), Ok(DirEntryKind::Link)) => rustix::fs::readlinkat(file, "", Vec::new())
                 .map(|text| PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()))),
             (Ok(_), _) => Err(Errno::INVAL),
             (Err(errno), _) => Err(*errno),
         };
         let list = kind.and_then(|kind| match kind {
-            Kind::Directory => Ok(listed(real.as_ref().expect("it was opened"))),
-            Kind::File | Kind::Special(_) => Err(Errno::NOTDIR),
+            EntryType::Directory => Ok(listed(real.as_ref().expect("it was opened"))),
+            EntryType::File | EntryType::Special(_) => Err(Errno::NOTDIR),
         });
         let open = kind.map(content);
         Answers {
@@ -131,7 +131,7 @@ impl Kernel {
     }
 }
 
-fn listed(dir: &Path) -> Vec<(OsString, Node)> {
+fn listed(dir: &Path) -> Vec<(OsString, DirEntryKind)> {
     let entries = std::fs::read_dir(dir).expect("a directory").map(|entry| {
         let entry = entry.expect("an entry");
         let stat = rustix::fs::lstat(entry.path()).expect("an entry");
@@ -142,12 +142,12 @@ fn listed(dir: &Path) -> Vec<(OsString, Node)> {
     list
 }
 
-fn node_of(kind: FileType) -> Node {
+fn node_of(kind: FileType) -> DirEntryKind {
     match kind {
-        FileType::Symlink => Node::Link,
-        FileType::Directory => Node::Kind(Kind::Directory),
-        FileType::Fifo => Node::Kind(Kind::Special(Special::Fifo)),
-        FileType::Socket => Node::Kind(Kind::Special(Special::Socket)),
-        _ => Node::Kind(Kind::File),
+        FileType::Symlink => DirEntryKind::Link,
+        FileType::Directory => DirEntryKind::Kind(EntryType::Directory),
+        FileType::Fifo => DirEntryKind::Kind(EntryType::Special(Special::Fifo)),
+        FileType::Socket => DirEntryKind::Kind(EntryType::Special(Special::Socket)),
+        _ => DirEntryKind::Kind(EntryType::File),
     }
 }

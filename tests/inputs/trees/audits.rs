@@ -9,8 +9,8 @@ use linkaudit::merged::solve::Solved;
 use linkaudit::package::PackageId;
 use linkaudit::plan::Plan;
 use linkaudit::report::{MadeOf, OUTPUTS};
-use linkaudit::rules::{self, Given};
-use linkaudit::tree::{DiskTree, Kind, MemTree, Node, Opened, OverlayTree, Tree};
+use linkaudit::rules::{self, RuleInput};
+use linkaudit::tree::{DirEntryKind, DiskTree, EntryType, MemTree, Opened, OverlayTree, Tree};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
@@ -27,7 +27,8 @@ pub fn told(tree: &dyn Tree, paths: &[&str]) -> String {
     let plan = Plan { threads: 2, cross_check: true, ..Plan::new(paths, "/".into()) };
     let mut found = audited(&plan, tree);
     let (explained, solved) = (found.explain(&plan), Solved::default());
-    let findings = rules::check(&found, &plan, Given { explained: &explained, solved: &solved });
+    let findings =
+        rules::check(&found, &plan, RuleInput { explained: &explained, solved: &solved });
     let mut text = format!("{:?}\n", found.totals);
     for finding in findings {
         text.push_str(&format!("{finding:?}\n"));
@@ -55,15 +56,15 @@ fn copy(tree: &dyn Tree) -> MemTree {
         tree.list(&dir, &mut |name, node| {
             let path = dir.join(name);
             let item = match node {
-                Node::Link => {
+                DirEntryKind::Link => {
                     let target = tree.read_link(&path).expect("a link");
                     Item::Link(target.to_str().expect("UTF-8").to_owned())
                 }
-                Node::Kind(Kind::Directory) => {
+                DirEntryKind::Kind(EntryType::Directory) => {
                     todo.push(path.clone());
                     Item::Directory
                 }
-                Node::Kind(_) => {
+                DirEntryKind::Kind(_) => {
                     let Ok(Opened::File(handle)) = tree.open(&path) else { panic!("no file") };
                     let len = usize::try_from(handle.stat().len).expect("small");
                     Item::File(handle.read_new(len, 0).expect("it can be read"))

@@ -2,7 +2,7 @@
 
 use linkaudit::sniff::{Class, Classes};
 use linkaudit::tree::MemTree;
-use linkaudit::tree::walk::{Candidate, Totals, Visit, walk};
+use linkaudit::tree::walk::{Visit, WalkTotals, WalkedFile, walk};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -19,11 +19,11 @@ fn tree() -> MemTree {
 }
 
 /// The files that the reader got, with sizes; the counts; the names of text files.
-type Seen = (Vec<(Class, u64)>, Totals, Vec<(Class, String)>);
+type Seen = (Vec<(Class, u64)>, WalkTotals, Vec<(Class, String)>);
 
 fn read(classes: Classes, given: &[&str]) -> Seen {
     let met = Mutex::new(Vec::new());
-    let consume = |candidate: Candidate<'_>| {
+    let consume = |candidate: WalkedFile<'_>| {
         let len = candidate.handle.stat().len;
         met.lock().expect("no panic").push((candidate.class, len));
     };
@@ -66,7 +66,7 @@ fn a_reader_that_panics_ends_the_walk_with_its_panic() {
         tree.file(format!("/p/{number}"), *b"\x7fELF");
     }
     for threads in 1..=3 {
-        let consume = |candidate: Candidate<'_>| {
+        let consume = |candidate: WalkedFile<'_>| {
             assert!(candidate.handle.stat().ino % 100 != 7, "a fault in a reader");
         };
         let visit = Visit {

@@ -2,7 +2,7 @@
 //! written to disk, into memory, or split into two layers that give the same content as an overlay.
 
 use super::random::Random;
-use linkaudit::tree::{Kind, MemTree, Special, Tree as _};
+use linkaudit::tree::{EntryType, MemTree, Special, Tree as _};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -183,7 +183,7 @@ impl Content {
             }
             let Ok(real) = tree.real_path(link) else { continue };
             let inside = |path: &&PathBuf| path.parent() == Some(&*real);
-            if tree.kind(&real) != Ok(Kind::Directory) {
+            if tree.kind(&real) != Ok(EntryType::Directory) {
                 continue;
             }
             let entries: Vec<PathBuf> = self.items.keys().filter(inside).cloned().collect();

@@ -7,7 +7,7 @@ use super::random::Random;
 use crate::support::Lab;
 use linkaudit::package::Prefixes;
 use linkaudit::sniff::Classes;
-use linkaudit::tree::walk::{Candidate, Totals, Visit, walk};
+use linkaudit::tree::walk::{Visit, WalkTotals, WalkedFile, walk};
 use linkaudit::tree::{DiskTree, InsideTree, OverlayTree, Tree};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -117,14 +117,14 @@ struct Seen {
     entries: Vec<(PathBuf, bool, bool, bool)>,
     /// Contents, one for each inode: the name by which it was read depends on timing.
     read: Vec<Vec<u8>>,
-    totals: Totals,
+    totals: WalkTotals,
     problems: BTreeSet<(PathBuf, String)>,
     linked: Vec<PathBuf>,
     named: Vec<PathBuf>,
 }
 
 fn seen(tree: &dyn Tree, given: &[PathBuf], top: &Path, threads: usize) -> Seen {
-    let consume = |candidate: Candidate<'_>| {
+    let consume = |candidate: WalkedFile<'_>| {
         let len = usize::try_from(candidate.handle.stat().len).expect("small");
         candidate.handle.read_new(len, 0).expect("it can be read")
     };

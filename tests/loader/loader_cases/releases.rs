@@ -19,7 +19,7 @@ use std::sync::{Mutex, OnceLock};
 use linkaudit::audit;
 use linkaudit::plan::{Cpu, Plan};
 use linkaudit::report::{self, MadeOf};
-use linkaudit::tree::{DiskTree, Errno, Kind, MemTree, Node, Opened, Stat, Tree};
+use linkaudit::tree::{DirEntryKind, DiskTree, EntryType, Errno, MemTree, Opened, Stat, Tree};
 
 use super::processors::{PROCESSORS, Processor};
 use crate::support::{Lab, clean, difference, normalise};
@@ -64,14 +64,14 @@ impl Tree for Overlay {
         DiskTree::new().open(&self.cwd.join(path))
     }
 
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+    fn look(&self, path: &Path) -> Result<(EntryType, Stat), Errno> {
         if Self::is_loader(path) {
             return self.loader.look(Path::new(LOADER));
         }
         DiskTree::new().look(&self.cwd.join(path))
     }
 
-    fn node(&self, path: &Path) -> Result<Node, Errno> {
+    fn node(&self, path: &Path) -> Result<DirEntryKind, Errno> {
         if Self::is_loader(path) {
             return self.loader.node(Path::new(LOADER));
         }
@@ -85,7 +85,7 @@ impl Tree for Overlay {
         DiskTree::new().read_link(&self.cwd.join(path))
     }
 
-    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno> {
         DiskTree::new().list(&self.cwd.join(path), visit)
     }
 

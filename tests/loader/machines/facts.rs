@@ -1,6 +1,6 @@
 //! The facts of an object as lines, in the words of `readelf`.
 
-use linkaudit::format::elf::find::{Query, Wanted};
+use linkaudit::format::elf::find::{SymbolQuery, WantedVersion};
 use linkaudit::format::elf::tables::Symbol;
 use linkaudit::format::elf::{NeedKind, Object, hash};
 
@@ -66,12 +66,12 @@ pub(crate) fn not_found(object: &Object, asked: &mut usize) -> Vec<String> {
     for symbol in tables.symbols().filter(Symbol::is_export) {
         *asked += 1;
         let entry = object.versions.entry(symbol.versym & 0x7fff);
-        let wanted = entry.map(|entry| Wanted {
+        let wanted = entry.map(|entry| WantedVersion {
             hash: entry.hash,
             name: object.str(entry.name),
             hidden: false,
         });
-        let query = Query::new(symbol.name, hash::gnu(symbol.name), wanted);
+        let query = SymbolQuery::new(symbol.name, hash::gnu(symbol.name), wanted);
         let found = object.find(&query, u16::MAX).and_then(|found| tables.symbol(found.symbol));
         let same = found.is_some_and(|found| {
             found.name == symbol.name && found.versym & 0x7fff == symbol.versym & 0x7fff

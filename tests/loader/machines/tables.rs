@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use linkaudit::format::elf::Object;
-use linkaudit::format::elf::find::Query;
+use linkaudit::format::elf::find::SymbolQuery;
 use linkaudit::format::elf::hash;
 use linkaudit::format::elf::machine::LookupClass::{Copy, Plain, Plt};
 use linkaudit::format::elf::relocs;
@@ -37,7 +37,7 @@ fn file(lab: &Lab, forge: &Forge) -> std::path::PathBuf {
 
 /// The symbol that a lookup leads to.
 fn find(object: &Object, name: &str, plt: bool) -> Option<u32> {
-    let mut query = Query::new(name.as_bytes(), hash::gnu(name.as_bytes()), None);
+    let mut query = SymbolQuery::new(name.as_bytes(), hash::gnu(name.as_bytes()), None);
     query.plt = plt;
     object.find(&query, u16::MAX).map(|found| found.symbol.number())
 }

@@ -1,6 +1,6 @@
 //! Policies in memory, the policies of the repository, and policies without their places.
 
-use linkaudit::policy::{Files, Origin, Policy, builtin, load};
+use linkaudit::policy::{Origin, Policy, PolicyFiles, builtin, load};
 use linkaudit::rules::catalogue;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 #[derive(Default, Clone)]
 pub(crate) struct Memory(pub(crate) BTreeMap<PathBuf, Vec<u8>>);
 
-impl Files for Memory {
+impl PolicyFiles for Memory {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let missing = || io::Error::new(io::ErrorKind::NotFound, "no such file");
         self.0.get(path).cloned().ok_or_else(missing)

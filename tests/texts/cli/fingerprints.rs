@@ -8,7 +8,7 @@ use linkaudit::catalogue::RuleId;
 use linkaudit::finding::{Finding, Findings};
 use linkaudit::package::Located;
 use linkaudit::plan::Plan;
-use linkaudit::triage::{Scope, Sonames, TriageInput, sort_findings};
+use linkaudit::triage::{RunScope, Sonames, TriageInput, sort_findings};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -141,7 +141,7 @@ fn judged(findings: Findings) -> Vec<String> {
     let files: Vec<PathBuf> = findings.iter().map(|finding| finding.full_path()).collect();
     let sonames = Sonames::new(files.iter().map(|path| (path.as_path(), None)));
     let plan = Plan::new(Vec::new(), PathBuf::new());
-    let scope = Scope::default();
+    let scope = RunScope::default();
     let how = TriageInput { plan: &plan, known: None, scope: &scope, sonames: &sonames };
     let triage = sort_findings(findings, &how);
     triage.findings.into_iter().map(|judged| judged.fingerprint).collect()

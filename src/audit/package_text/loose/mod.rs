@@ -13,9 +13,9 @@ use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
-use crate::tree::{Errno, Kind, Tree, without_dots};
+use crate::tree::{EntryType, Errno, Tree, without_dots};
 use places::{LIB_DIRS, is_for_linux, is_main_specs, is_site, is_system_dir};
-use specs::{Named, NamedKind};
+use specs::{SpecsName, SpecsNameKind};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ pub(super) fn find(
         if ["doc", "examples", "docs"].iter().any(|name| path.iter().any(|part| part == *name)) {
             continue;
         }
-        let mut judge = Judge { tree, prefixes, file: &path, line: 0, out: &mut out };
+        let mut judge = PathCheck { tree, prefixes, file: &path, line: 0, out: &mut out };
         let failed = judge.file(is_script).err();
         problems.extend(failed.map(|reason| UnreadablePath { path: path.clone(), reason }));
     }
@@ -105,7 +105,7 @@ pub(super) fn find(
 
 /// The format of a text file.
 #[derive(Clone, Copy)]
-enum Reader {
+enum TextFormat {
     Flags,
     Script,
     Json,
@@ -120,7 +120,7 @@ enum Reader {
     MainSpecs,
 }
 
-struct Judge<'a> {
+struct PathCheck<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,
     file: &'a Path,
@@ -128,7 +128,7 @@ struct Judge<'a> {
     out: &'a mut Vec<TextPath>,
 }
 
-impl Judge<'_> {
+impl PathCheck<'_> {
     /// Checks the file if its name shows that a program reads or runs it. The error is a reason for
     /// the report.
     fn file(&mut self, is_script: bool) -> Result<(), String> {
@@ -136,13 +136,13 @@ impl Judge<'_> {
         let text = read_start(self.tree, self.file, MOST)?;
         let is_judged = match reader {
             // A condition may keep the unit from starting, so its paths are not checked.
-            Reader::Unit => !contains(&text, b"\nCondition") && !contains(&text, b"\nAssert"),
-            Reader::Desktop => !contains(&text, b"\nTryExec"),
-            Reader::Libtool => text.starts_with(b"# ") && contains(&text, b"libtool"),
+            TextFormat::Unit => !contains(&text, b"\nCondition") && !contains(&text, b"\nAssert"),
+            TextFormat::Desktop => !contains(&text, b"\nTryExec"),
+            TextFormat::Libtool => text.starts_with(b"# ") && contains(&text, b"libtool"),
             // Python rejects a `.pth` file that is not UTF-8.
-            Reader::Python => std::str::from_utf8(&text).is_ok(),
-            Reader::Specs | Reader::MainSpecs => {
-                self.specs(&text, matches!(reader, Reader::MainSpecs));
+            TextFormat::Python => std::str::from_utf8(&text).is_ok(),
+            TextFormat::Specs | TextFormat::MainSpecs => {
+                self.specs(&text, matches!(reader, TextFormat::MainSpecs));
                 false
             }
             _ => true,
@@ -150,46 +150,48 @@ impl Judge<'_> {
         for line in text.split(|b| *b == b'\n').filter(|_| is_judged) {
             self.line = self.line.saturating_add(1);
             match reader {
-                Reader::Flags => self.flags(line),
-                Reader::Script => self.script(line),
-                Reader::Json => self.json(line),
-                Reader::Vendor => self.vendor(line),
-                Reader::Unit => self.unit(line),
-                Reader::Desktop => self.desktop(line),
-                Reader::Libtool => self.libtool(line),
-                Reader::LdConf => self.ld_conf(line),
-                Reader::Python => line.split(|b| *b == b'\r').for_each(|line| self.python(line)),
-                Reader::Specs | Reader::MainSpecs => {}
+                TextFormat::Flags => self.flags(line),
+                TextFormat::Script => self.script(line),
+                TextFormat::Json => self.json(line),
+                TextFormat::Vendor => self.vendor(line),
+                TextFormat::Unit => self.unit(line),
+                TextFormat::Desktop => self.desktop(line),
+                TextFormat::Libtool => self.libtool(line),
+                TextFormat::LdConf => self.ld_conf(line),
+                TextFormat::Python => {
+                    line.split(|b| *b == b'\r').for_each(|line| self.python(line));
+                }
+                TextFormat::Specs | TextFormat::MainSpecs => {}
             }
         }
         Ok(())
     }
 
-    fn reader(&self, is_script: bool) -> Option<Reader> {
+    fn reader(&self, is_script: bool) -> Option<TextFormat> {
         const MANIFESTS: [&str; 4] =
             ["icd.d", "implicit_layer.d", "explicit_layer.d", "egl_vendor.d"];
         let name = self.file.file_name().map(OsStr::as_bytes).unwrap_or_default();
         let dir = self.file.parent().and_then(Path::file_name).map(OsStr::as_bytes);
         if dir == Some(b"nix-support") {
             let is_wrapper = WRAPPER.iter().any(|known| known.as_bytes() == name);
-            return is_wrapper.then_some(Reader::Flags);
+            return is_wrapper.then_some(TextFormat::Flags);
         }
         if is_script {
-            return Some(Reader::Script);
+            return Some(TextFormat::Script);
         }
         match name.rsplit(|b| *b == b'.').next()? {
             b"conf" if dir == Some(b"ld.so.conf.d") || name == b"ld.so.conf" => {
-                Some(Reader::LdConf)
+                Some(TextFormat::LdConf)
             }
-            b"pth" if is_site(dir) && !name.starts_with(b".") => Some(Reader::Python),
-            b"specs" if is_main_specs(self.file) => Some(Reader::MainSpecs),
-            b"specs" if name != b"specs" && self.is_below(&LIB_DIRS) => Some(Reader::Specs),
-            b"cfg" if contains(name, b"clang") => Some(Reader::Flags),
-            b"json" if self.is_below(&MANIFESTS) => Some(Reader::Json),
-            b"icd" if dir == Some(b"vendors") => Some(Reader::Vendor),
-            b"service" if self.is_below(&["systemd"]) => Some(Reader::Unit),
-            b"desktop" if self.is_below(&["applications"]) => Some(Reader::Desktop),
-            b"la" => Some(Reader::Libtool),
+            b"pth" if is_site(dir) && !name.starts_with(b".") => Some(TextFormat::Python),
+            b"specs" if is_main_specs(self.file) => Some(TextFormat::MainSpecs),
+            b"specs" if name != b"specs" && self.is_below(&LIB_DIRS) => Some(TextFormat::Specs),
+            b"cfg" if contains(name, b"clang") => Some(TextFormat::Flags),
+            b"json" if self.is_below(&MANIFESTS) => Some(TextFormat::Json),
+            b"icd" if dir == Some(b"vendors") => Some(TextFormat::Vendor),
+            b"service" if self.is_below(&["systemd"]) => Some(TextFormat::Unit),
+            b"desktop" if self.is_below(&["applications"]) => Some(TextFormat::Desktop),
+            b"la" => Some(TextFormat::Libtool),
             _ => None,
         }
     }
@@ -292,8 +294,8 @@ impl Judge<'_> {
             return false;
         };
         let dir = Path::new(OsStr::from_bytes(dir));
-        let is_there = self.tree.kind(&dir.join("ocml.bc")) == Ok(Kind::File);
-        let is_dir = self.tree.kind(dir) == Ok(Kind::Directory);
+        let is_there = self.tree.kind(&dir.join("ocml.bc")) == Ok(EntryType::File);
+        let is_dir = self.tree.kind(dir) == Ok(EntryType::Directory);
         if !is_there && (is_dir || self.is_missing(dir)) && dir.is_absolute() {
             self.add("device libraries in", dir.to_path_buf(), TextPathKind::Bitcode);
         }
@@ -432,17 +434,17 @@ impl Judge<'_> {
             self.line = include.line;
             self.judge("%include", include.text);
         }
-        for Named { line, text, kind } in specs::named(&specs) {
+        for SpecsName { line, text, kind } in specs::named(&specs) {
             self.line = line;
             match kind {
-                NamedKind::File => self.judge("path", text),
-                NamedKind::Flag | NamedKind::LinkFlag(_) => self.judge("flag for", text),
-                NamedKind::Library => {}
+                SpecsNameKind::File => self.judge("path", text),
+                SpecsNameKind::Flag | SpecsNameKind::LinkFlag(_) => self.judge("flag for", text),
+                SpecsNameKind::Library => {}
             }
             let flag = match kind {
-                NamedKind::Library if is_for_linux(self.file) => "",
-                NamedKind::LinkFlag("-rpath") if self.is_foreign(text) => "-rpath=",
-                NamedKind::LinkFlag(flag) if self.is_foreign(text) => flag,
+                SpecsNameKind::Library if is_for_linux(self.file) => "",
+                SpecsNameKind::LinkFlag("-rpath") if self.is_foreign(text) => "-rpath=",
+                SpecsNameKind::LinkFlag(flag) if self.is_foreign(text) => flag,
                 _ => continue,
             };
             if is_main {

@@ -1,7 +1,7 @@
 //! Lists the paths that a specs file of GCC names for compilations and links, and the flags and
 //! libraries that it adds to every link. `mod.rs` checks them.
 
-use crate::format::gcc_specs::{Specs, Word};
+use crate::format::gcc_specs::{Specs, SpecsWord};
 
 /// Specs of a default link or compilation (`link_command_spec` and `default_compilers` in GCC).
 const USED: [&str; 13] = [
@@ -42,17 +42,17 @@ const PATHS: [&str; 12] = [
 const OTHERS: [&str; 4] = ["-Map", "-o", "-soname", "-z"];
 
 /// A path or a library that a specs file names.
-pub(super) struct Named<'a> {
+pub(super) struct SpecsName<'a> {
     /// The line, from 1.
     pub(super) line: u32,
     /// The path, or the library with its flag.
     pub(super) text: &'a [u8],
     /// The kind of the text.
-    pub(super) kind: NamedKind,
+    pub(super) kind: SpecsNameKind,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum NamedKind {
+pub(super) enum SpecsNameKind {
     /// A file that GCC reads or links.
     File,
     /// The path of a flag.
@@ -65,7 +65,7 @@ pub(super) enum NamedKind {
 
 /// The paths and libraries that the specs name. A later spec replaces an earlier one with the same
 /// name, unless it adds to it.
-pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<Named<'a>> {
+pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<SpecsName<'a>> {
     let mut out = Vec::new();
     for name in USED {
         let same = file.specs.iter().filter(|spec| spec.name == name.as_bytes());
@@ -78,10 +78,10 @@ pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<Named<'a>> {
     out
 }
 
-fn words<'a>(words: &[Word<'a>], is_link: bool, out: &mut Vec<Named<'a>>) {
+fn words<'a>(words: &[SpecsWord<'a>], is_link: bool, out: &mut Vec<SpecsName<'a>>) {
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let mut add = |line, text, kind| out.push(Named { line, text, kind });
+        let mut add = |line, text, kind| out.push(SpecsName { line, text, kind });
         let is_word = |flag: &&&str| flag.as_bytes() == word.text;
         if OTHERS.iter().any(|flag| flag.as_bytes() == word.text) {
             words.next();
@@ -91,12 +91,12 @@ fn words<'a>(words: &[Word<'a>], is_link: bool, out: &mut Vec<Named<'a>>) {
                 add(path.line, part, flag_kind(flag, is_link));
             }
         } else if word.text.starts_with(b"/") {
-            add(word.line, word.text, NamedKind::File);
+            add(word.line, word.text, SpecsNameKind::File);
         } else if word.text.starts_with(b"-l") && word.text.len() > 2 {
             if is_link && !OWN.contains(&word.text) {
-                add(word.line, word.text, NamedKind::Library);
+                add(word.line, word.text, SpecsNameKind::Library);
             }
-        } else if let Some((flag, rest)) = joined(word.text) {
+        } else if let Some((flag, rest)) = flag_with_path(word.text) {
             for part in rest.split(|b| *b == b':') {
                 add(word.line, part, flag_kind(flag, is_link));
             }
@@ -105,7 +105,7 @@ fn words<'a>(words: &[Word<'a>], is_link: bool, out: &mut Vec<Named<'a>>) {
 }
 
 /// A flag with its path in one word: `-L/dir`, `-rpath=/dir`.
-fn joined(word: &[u8]) -> Option<(&'static str, &[u8])> {
+fn flag_with_path(word: &[u8]) -> Option<(&'static str, &[u8])> {
     PATHS.iter().find_map(|flag| {
         let rest = word.strip_prefix(flag.as_bytes())?;
         let rest = rest.strip_prefix(b"=").unwrap_or(rest);
@@ -113,10 +113,10 @@ fn joined(word: &[u8]) -> Option<(&'static str, &[u8])> {
     })
 }
 
-fn flag_kind(flag: &'static str, is_link: bool) -> NamedKind {
+fn flag_kind(flag: &'static str, is_link: bool) -> SpecsNameKind {
     if is_link && ["-B", "-L", "-rpath"].contains(&flag) {
-        NamedKind::LinkFlag(flag)
+        SpecsNameKind::LinkFlag(flag)
     } else {
-        NamedKind::Flag
+        SpecsNameKind::Flag
     }
 }

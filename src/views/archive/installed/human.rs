@@ -1,10 +1,10 @@
 //! `archive --self` for people: an entry for each archive with undefined or unknown names, with
 //! these names and the members that refer to them, and the summary.
 
-use super::super::Archive;
+use super::super::ArchiveAnswer;
 use super::super::human::{MOST, MOST_BY, hints, notes, paragraph, symbol};
-use super::{Broken, Installed};
-use crate::cover::{ArchiveSet, Undefined};
+use super::{BrokenArchive, InstalledArchives};
+use crate::cover::{ArchiveSet, UndefinedName};
 use crate::report::layout::{name as glued, wrap};
 use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 pub(in super::super) fn render(
     subject: &Subject<'_>,
-    (view, installed): (&Archive, &Installed),
+    (view, installed): (&ArchiveAnswer, &InstalledArchives),
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -28,16 +28,16 @@ pub(in super::super) fn render(
 
 /// Writes the entry of one archive.
 fn entry(
-    view: &Archive,
-    broken: &Broken,
+    view: &ArchiveAnswer,
+    broken: &BrokenArchive,
     library: &ArchiveSet,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let entry = library.entry(broken.found.archive);
     let (path, of) = (show_path(&entry.path), entry.members.list.len());
-    let heading = |list: &[Undefined], one: &str, many: &str| {
-        let members = Broken::members(list).len();
+    let heading = |list: &[UndefinedName], one: &str, many: &str| {
+        let members = BrokenArchive::members(list).len();
         format!(
             "{}, referenced by {members} of {}",
             count(list.len(), one, many),
@@ -92,8 +92,8 @@ fn title(
 
 /// Writes names with the members that refer to them.
 fn names(
-    view: &Archive,
-    list: &[Undefined],
+    view: &ArchiveAnswer,
+    list: &[UndefinedName],
     library: &ArchiveSet,
     style: Style,
     out: &mut dyn Write,
@@ -122,7 +122,7 @@ fn names(
 }
 
 /// The names of the members that refer to a name.
-fn referrers(undefined: &Undefined, library: &ArchiveSet, style: Style) -> String {
+fn referrers(undefined: &UndefinedName, library: &ArchiveSet, style: Style) -> String {
     let most = if style.verbose { usize::MAX } else { MOST_BY };
     let members = undefined.by.iter().filter_map(|by| by.member());
     let names: Vec<String> =
@@ -135,7 +135,7 @@ fn referrers(undefined: &Undefined, library: &ArchiveSet, style: Style) -> Strin
 
 /// Writes unread members that may define the unknown names.
 fn unread(
-    view: &Archive,
+    view: &ArchiveAnswer,
     library: &ArchiveSet,
     style: Style,
     out: &mut dyn Write,
@@ -152,7 +152,7 @@ fn unread(
 /// Writes the summary; the table also ends with it.
 pub(super) fn summary(
     subject: &Subject<'_>,
-    (view, installed): (&Archive, &Installed),
+    (view, installed): (&ArchiveAnswer, &InstalledArchives),
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -169,7 +169,7 @@ pub(super) fn summary(
         (false, true) => "1;32",
         (false, false) => "1;35",
     };
-    let is_bad = |broken: &&Broken| !broken.found.undefined.is_empty();
+    let is_bad = |broken: &&BrokenArchive| !broken.found.undefined.is_empty();
     let bad: usize = installed.broken.iter().filter(is_bad).map(|one| 1 + one.parts.len()).sum();
     let archives = count(view.archives.len(), "archive", "archives");
     let archives = if bad > 0 { format!("{bad} of {archives}") } else { archives };

@@ -1,14 +1,14 @@
 //! `archive --self`: the archives of a prefix that cannot be linked with the files of the prefix.
-//! [`Archive::coverage`] has all names that stay undefined; [`Installed::broken`] has them by
-//! archive.
+//! [`ArchiveAnswer::coverage`] has all names that stay undefined; [`InstalledArchives::broken`] has
+//! them by archive.
 
 pub(super) mod human;
 pub(super) mod table;
 
-use super::Archive;
+use super::ArchiveAnswer;
 use super::hints::{self, Hints};
 use crate::audit::{Audit, Unlinkable};
-use crate::cover::{self, Coverage, Output, Undefined};
+use crate::cover::{self, Coverage, LinkOutput, UndefinedName};
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The part of the answer that only `--self` has.
-pub struct Installed {
+pub struct InstalledArchives {
     /// The directories of `--self`.
     pub dirs: Vec<PathBuf>,
     /// Number of shared libraries that were searched for definitions.
@@ -26,33 +26,33 @@ pub struct Installed {
     pub has_libc: bool,
     /// The archives with undefined or unknown names, by path, without those that are part of
     /// another.
-    pub broken: Vec<Broken>,
+    pub broken: Vec<BrokenArchive>,
 }
 
 /// An archive with undefined names, which cannot be linked, or with unknown names.
-pub struct Broken {
+pub struct BrokenArchive {
     /// The archive with its undefined and unknown names.
     pub found: Unlinkable,
     /// Other archives with undefined or unknown names whose members are all in this archive too.
     pub parts: Vec<ArchiveId>,
 }
 
-impl Broken {
+impl BrokenArchive {
     /// Members that refer to names of `list`.
-    fn members(list: &[Undefined]) -> FastSet<MemberId> {
+    fn members(list: &[UndefinedName]) -> FastSet<MemberId> {
         let by = list.iter().flat_map(|undefined| &undefined.by);
         by.filter_map(|by| by.member()).collect()
     }
 }
 
-impl Archive {
+impl ArchiveAnswer {
     /// Finds the archives below `dirs` that cannot be linked.
     pub fn installed(
         audit: &Audit,
         plan: &Plan,
         tree: &dyn Tree,
         dirs: &[PathBuf],
-        output: Output,
+        output: LinkOutput,
     ) -> Self {
         let real = dirs.iter().filter_map(|dir| tree.real_path(dir).ok());
         let below: Vec<PathBuf> = dirs.iter().cloned().chain(real).collect();
@@ -63,13 +63,13 @@ impl Archive {
         let opaque = members().filter(|member| library.member(*member).is_unknown()).collect();
         let all = library.entries().flat_map(|(archive, _)| library.members_of(archive));
         let unread = all.filter(|member| audit.is_unread(*member)).collect();
-        let undefined = joined(broken.iter().map(|one| &one.found.undefined));
-        let unknown = joined(broken.iter().map(|one| &one.found.unknown));
+        let undefined = merged_names(broken.iter().map(|one| &one.found.undefined));
+        let unknown = merged_names(broken.iter().map(|one| &one.found.unknown));
         let is_libc =
             |soname: &[u8]| soname.starts_with(b"libc.so") || soname.starts_with(b"libc.musl");
         let mut shared = audit.shared_providers().map(|(_, object)| object);
         let mut archives = library.entries();
-        let installed = Installed {
+        let installed = InstalledArchives {
             dirs: dirs.to_vec(),
             libraries: audit.shared_providers().count(),
             has_libc: shared.any(|object| object.soname().is_some_and(is_libc))
@@ -91,14 +91,14 @@ impl Archive {
             installed: Some(installed),
             ..Self::default()
         };
-        out.hints = Hints::new((audit, plan, tree), &out, &places, hints::Shown::ALL);
+        out.hints = Hints::new((audit, plan, tree), &out, &places, hints::ShownHints::ALL);
         out
     }
 }
 
 /// An entry for each archive of `found`. An archive whose members are all in another one has no
 /// entry: it is in the `parts` of that archive.
-fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<Broken> {
+fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<BrokenArchive> {
     let library = &audit.library;
     let archives: Vec<ArchiveId> = found.iter().map(|one| one.archive).collect();
     let whole = cover::contained(library, &archives);
@@ -109,20 +109,23 @@ fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<Broken> {
         }
     }
     let kept = found.into_iter().zip(whole).filter(|(_, whole)| whole.is_none());
-    kept.map(|(found, _)| Broken { parts: parts.remove(&found.archive).unwrap_or_default(), found })
-        .collect()
+    kept.map(|(found, _)| BrokenArchive {
+        parts: parts.remove(&found.archive).unwrap_or_default(),
+        found,
+    })
+    .collect()
 }
 
 /// The undefined names of all lists, each once with all of its referrers.
-fn joined<'a>(lists: impl Iterator<Item = &'a Vec<Undefined>>) -> Vec<Undefined> {
-    let mut by_name: BTreeMap<&[u8], Vec<cover::By>> = BTreeMap::new();
+fn merged_names<'a>(lists: impl Iterator<Item = &'a Vec<UndefinedName>>) -> Vec<UndefinedName> {
+    let mut by_name: BTreeMap<&[u8], Vec<cover::ReferredBy>> = BTreeMap::new();
     for undefined in lists.flatten() {
         by_name.entry(&undefined.symbol).or_default().extend(&undefined.by);
     }
     let mut out = Vec::with_capacity(by_name.len());
     for (symbol, mut by) in by_name {
         by.arrange();
-        out.push(Undefined { symbol: symbol.into(), by });
+        out.push(UndefinedName { symbol: symbol.into(), by });
     }
     out
 }

@@ -1,7 +1,7 @@
 //! `archive --self` as a table: a row for each archive with undefined or unknown names.
 
-use super::super::Archive;
-use super::{Installed, human};
+use super::super::ArchiveAnswer;
+use super::{InstalledArchives, human};
 use crate::demangle::demangle;
 use crate::report::Style;
 use crate::text::{show, show_path};
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 pub(in super::super) fn render(
     subject: &Subject<'_>,
-    (view, installed): (&Archive, &Installed),
+    (view, installed): (&ArchiveAnswer, &InstalledArchives),
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {

@@ -4,7 +4,7 @@
 use super::{CMakePackage, System, Verdict, difference, dirs, has_chroot};
 use crate::package_text::random::{Random, number};
 use crate::support::skip;
-use linkaudit::cmake::{EventKind, Outcome, Truth};
+use linkaudit::cmake::{EventKind, PackageOutcome, Truth};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ fn reason(system: &System, package: &CMakePackage, gone: &str) -> Option<&'stati
 }
 
 /// True if an outcome has a defect that names a file.
-fn names(outcome: &Outcome, path: &Path) -> bool {
+fn names(outcome: &PackageOutcome, path: &Path) -> bool {
     outcome.events.iter().any(|event| match &event.kind {
         EventKind::Include(one) | EventKind::Check(one) | EventKind::Property { path: one, .. } => {
             one == path
