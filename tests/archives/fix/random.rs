@@ -6,7 +6,7 @@
 use super::kit::text;
 use crate::archives::links::source;
 use crate::support::random::{Random, number};
-use crate::support::{Lab, clean, has, skip};
+use crate::support::{Lab, clean, has, skip, undefined};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -62,6 +62,9 @@ const CODE: &[&str] = &[
 /// One library, the archives that it was linked without, and the shell commands that build them.
 struct Case {
     is_program: bool,
+    /// True if it has the search path of its needed libraries. Otherwise only LD_LIBRARY_PATH has
+    /// it, which the audit does not know.
+    has_search_path: bool,
     /// Libraries that it was linked with.
     needed: Vec<String>,
     /// Files to build, in order, each with its text.
@@ -121,9 +124,10 @@ fn case(seed: u64) -> Case {
     let mut random = Random::new(seed);
     let count = random.between(4, 9);
     let names = (0..count).map(|n| format!("{}{n}", if n == 3 { 't' } else { 'n' })).collect();
-    let is_program = random.chance(20);
+    let (is_program, has_search_path) = (random.chance(20), random.chance(90));
     let script = "mkdir parts\nprintf 'V0 { };\\nV1 { };\\n' >versions\n".to_owned();
-    let case = Case { is_program, needed: Vec::new(), sources: Vec::new(), script };
+    let (needed, sources) = (Vec::new(), Vec::new());
+    let case = Case { is_program, has_search_path, needed, sources, script };
     let mut maker = Maker { random, names, case };
     for at in 0..maker.random.weighted(&[(70, 0), (30, 1)]) {
         let words = maker.words((2, (0, 1)), true);
@@ -158,8 +162,20 @@ fn case(seed: u64) -> Case {
 }
 
 /// The options of a link of the library itself.
-fn kind(case: &Case) -> &'static str {
-    if case.is_program { "-pie -dynamic-linker /lib64/ld-linux-x86-64.so.2" } else { "-shared" }
+fn options(case: &Case) -> String {
+    let kind = if case.is_program {
+        "-pie -dynamic-linker /lib64/ld-linux-x86-64.so.2"
+    } else {
+        "-shared"
+    };
+    let search_path = if case.has_search_path { "-rpath='$ORIGIN'" } else { "" };
+    format!("{kind} {search_path} {}", STRICT.join(" "))
+}
+
+/// Undefined symbols of a file according to `ldd -r`, which finds the needed libraries.
+fn undefined_symbols(lab: &Lab, file: &str) -> BTreeSet<String> {
+    let output = lab.sh(&format!("LD_LIBRARY_PATH=. ldd -r ./{file} 2>&1 || true"));
+    undefined(&text(&output.stdout))
 }
 
 /// The fixes of one library.
@@ -185,7 +201,9 @@ fn fixes(lab: &Lab) -> Fixes {
             continue;
         }
         let symbol = finding["symbol"].as_str().expect("a symbol").to_owned();
-        if fixes.iter().all(|fix| fix["proven"] == true) {
+        // The fixes of a needed library are for the link of that library.
+        let is_own = finding["path"].as_str().is_some_and(|path| path.ends_with("user.so"));
+        if is_own && fixes.iter().all(|fix| fix["proven"] == true) {
             out.verified.insert(symbol);
             let entries = fixes.iter().map(|fix| fix["entry"].as_str().expect("an entry"));
             out.entries.extend(entries.map(str::to_owned));
@@ -218,14 +236,14 @@ fn check(seed: u64, counts: &mut Counts) {
     if !lab.sh(&case.script).status.success() {
         return;
     }
-    let options = format!("{} {}", kind(&case), STRICT.join(" "));
+    let options = options(&case);
     let needed = case.needed.join(" ");
     let bad = format!("ld {options} --unresolved-symbols=ignore-all -o user.so user.o {needed}");
     // Some objects fit into no library at all.
     if !lab.sh(&bad).status.success() {
         return;
     }
-    let before = lab.undefined("user.so");
+    let before = undefined_symbols(&lab, "user.so");
     let fixes = fixes(&lab);
     counts.libraries += 1;
     counts.verified += fixes.verified.len();
@@ -234,13 +252,21 @@ fn check(seed: u64, counts: &mut Counts) {
         return;
     }
     let left: BTreeSet<String> = before.difference(&fixes.verified).cloned().collect();
-    let words: Vec<&str> = fixes.entries.iter().map(String::as_str).collect();
-    let group = format!("--start-group {} --end-group", words.join(" "));
     let line = std::fs::read_to_string(lab.path("line")).expect("a line");
-    // The line is that of all fixes.
-    let whole = fixes.doubtful.is_empty() && left.is_empty();
-    let added = if whole { line.replace("-Wl,", "").replace('\n', " ") } else { group };
-    let strict = if left.is_empty() { "-z defs" } else { "--unresolved-symbols=ignore-all" };
+    // The line has all fixes, in an order that each linker takes. A group of some keeps that order.
+    let added = if fixes.doubtful.is_empty() {
+        line.replace("-Wl,", "").replace('\n', " ")
+    } else {
+        let mut words: Vec<&str> = fixes.entries.iter().map(String::as_str).collect();
+        words.sort_by_key(|word| line.find(word));
+        format!("--start-group {} --end-group", words.join(" "))
+    };
+    // The output does not tell which hidden names its objects refer to. A program linked with
+    // undefined names tells none of them.
+    let user = case.sources.iter().find(|(name, _)| name == "user.s");
+    let has_hidden = user.is_some_and(|(_, text)| text.contains(".hidden"));
+    let is_whole = left.is_empty() && !has_hidden && !case.is_program;
+    let strict = if is_whole { "-z defs" } else { "--unresolved-symbols=ignore-all" };
     for linker in LINKERS {
         let link = format!("{linker} {options} {strict} -o new.so user.o {added} {needed}");
         let mut run = clean("sh");
@@ -266,7 +292,7 @@ fn check(seed: u64, counts: &mut Counts) {
             continue;
         }
         counts.links += 1;
-        let after = output.status.success().then(|| lab.undefined("new.so"));
+        let after = output.status.success().then(|| undefined_symbols(&lab, "new.so"));
         if after.as_ref().is_none_or(|after| !after.is_subset(&left)) {
             let sources: Vec<String> =
                 case.sources.iter().map(|(name, text)| format!("{name}:\n{text}")).collect();
