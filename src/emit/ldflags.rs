@@ -14,7 +14,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     // Archives may refer to each other in a cycle. A linker that reads each archive once needs a
     // group for that.
     out.bytes.extend(b"-Wl,--start-group");
-    for archive in remedy.merged.iter().chain(&remedy.add) {
+    for archive in remedy.merged.iter().chain(remedy.added_in_order()) {
         out.bytes.push(b' ');
         quote(archive.as_os_str().as_bytes(), &mut out.bytes);
     }

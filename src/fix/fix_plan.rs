@@ -23,6 +23,14 @@ pub struct FixPlan {
     pub patches: Vec<ElfPatch>,
 }
 
+impl FixPlan {
+    /// The files of `add` in link order: the first of several definitions of a name prevails.
+    pub fn added_in_order(&self) -> impl Iterator<Item = &PathBuf> {
+        let all = self.order.iter().flatten();
+        all.filter(|path| self.merged.as_ref() != Some(*path))
+    }
+}
+
 /// Verified changes of the dynamic section of one file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ElfPatch {

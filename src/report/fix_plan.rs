@@ -162,7 +162,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
 fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {
-        for archive in &remedy.add {
+        for archive in remedy.added_in_order() {
             let owner = proposal.owners.get(archive).and_then(packages).unwrap_or_default();
             writeln!(out, "link with {}{owner}", show_path(archive))?;
         }
