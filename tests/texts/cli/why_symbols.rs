@@ -28,7 +28,7 @@ fn symbols<'v>(why: &'v Value, key: &str) -> Vec<&'v str> {
 
 /// `Shape::id()` is undefined, and `Shape::id(int)` is defined.
 fn shapes() -> Lab {
-    let lab = Lab::new();
+    let lab = Lab::with_short_path();
     let source =
         "int _ZN5Shape2idEi(int i) { return i; } int _ZNK2ns5Shape2idEi(int i) { return i; }
                   int _Z5plaini(int i) { return i; } int _ZN5Shape4areaEv(void) { return 1; }";
