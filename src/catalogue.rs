@@ -48,8 +48,8 @@ pub const LIBRARY: RuleGroup = RuleGroup::new("library", Level::Error);
 pub const SYMBOL: RuleGroup = RuleGroup::new("symbol", Level::Error);
 /// Several runtimes in one process.
 pub const RUNTIME: RuleGroup = RuleGroup::new("runtime", Level::Error);
-/// Unnecessary or indirect needs, unusual sonames, and links to libraries that are missing or
-/// dangle.
+/// Unused or indirect needs, unusual sonames, missing or dangling links to libraries, and libraries
+/// for dlopen that are not found.
 pub const LINK_HYGIENE: RuleGroup = RuleGroup::new("link-hygiene", Level::Warning);
 /// Damaged or incomplete files.
 pub const INTEGRITY: RuleGroup = RuleGroup::new("integrity", Level::Warning);

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 /// glibc's C library, by soname.
 const LIBC: &[u8] = b"libc.so.6";
 
-/// The loader in the directory of each libc.so.6, by the libc and the loader that loads it. A libc
-/// beside the loader that loads it has no entry.
+/// For each libc.so.6 and the loader that loads it: the loader in the libc's own directory, if that
+/// is another.
 pub(super) fn find(
     plan: &Plan,
     corpus: &mut Corpus,

@@ -1,5 +1,5 @@
-//! Binds one entry point: checks versions, then looks up the unresolved references of each module,
-//! then collects the messages.
+//! Binds one entry point: checks versions, looks up the references that standalone bindings leave
+//! open, then relocates the modules and notes the loader's messages.
 //!
 //! Unless all bindings are requested, a module is skipped if its own closure resolves every
 //! reference and all files of that closure are in the scope of the entry point. `audit` binds all

@@ -203,7 +203,8 @@ impl<'v> Scope<'v> {
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
-    /// The modules that [`Self::lookup`] asks, in order. The last one has the definition, if any.
+    /// The modules that the loader searches for this query, in order. The last one has the
+    /// definition, if any.
     pub fn asked(&self, query: &SymbolQuery<'_>, route: Route) -> Vec<ModuleId> {
         let first = route.first.and_then(|module| self.entry(module));
         let is_asked = |entry: &&ScopeObject<'_>| !(route.skip_root && entry.module == ROOT);

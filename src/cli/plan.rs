@@ -36,7 +36,8 @@ pub(super) struct Prepared {
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
-    /// The directory and the sysroot for paths in outputs for other programs.
+    /// How outputs for other programs write paths: the base directory of relative paths, and the
+    /// sysroot.
     pub(super) paths: Paths,
     pub(super) progress: bool,
 }

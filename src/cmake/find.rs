@@ -42,7 +42,8 @@ const KEYS: [&str; 30] = [
     "NO_CMAKE_INSTALL_PREFIX",
 ];
 
-/// Keywords of `find_package` that begin lists of directories or names.
+/// Keywords of `find_package` after which an unknown argument is a name or a directory, not an
+/// option.
 const LISTS: [&str; 5] = ["NAMES", "CONFIGS", "HINTS", "PATHS", "PATH_SUFFIXES"];
 
 /// The parsed arguments of a request.
@@ -82,7 +83,7 @@ impl Eval<'_> {
             self.may_fail |= (is_dependency || request.required) && self.lacks_module(&name);
             // The targets of CMake's modules have known prefixes.
             self.is_open |= !modules::finds(&name);
-            self.module_answers(&name);
+            self.obscure_package(&name);
             if is_dependency || request.required {
                 // If the required package is missing, the configuration fails and the rest does not
                 // matter.
@@ -113,7 +114,7 @@ impl Eval<'_> {
             FindResult::Yes => self.state.set(&found_name, known(&b"1"[..])),
             FindResult::Unknown => {
                 self.may_fail |= is_dependency || request.required;
-                self.module_answers(&name);
+                self.obscure_package(&name);
             }
             FindResult::Refused | FindResult::Absent | FindResult::OtherVersion { .. } => {
                 self.state.set(&found_name, known(&b"0"[..]));
@@ -168,8 +169,8 @@ impl Eval<'_> {
     }
 
     /// Makes the variables `name` and `name_…` unknown, also in capitals: a module or file that was
-    /// not evaluated may set them. Targets in its namespaces become unknown too.
-    fn module_answers(&mut self, name: &[u8]) {
+    /// not evaluated may set them. Targets of the package become unknown too.
+    fn obscure_package(&mut self, name: &[u8]) {
         let upper = name.to_ascii_uppercase();
         self.obscure_name(name);
         self.obscure_name(&upper);

@@ -104,7 +104,8 @@ impl Eval<'_> {
         Some(out)
     }
 
-    /// `get_filename_component(name file part)`, for a part that needs no program.
+    /// `get_filename_component(name file mode)`. With `PROGRAM` and other unsupported modes, the
+    /// variable becomes unknown.
     pub(super) fn filename_component(&mut self, words: &[ArgumentWord]) {
         let Some(name) = words.first().and_then(ArgumentWord::text).map(<[u8]>::to_vec) else {
             return;

@@ -151,7 +151,7 @@ fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A text with all matches replaced. `\1` in `with` stands for the first group. `None` if a search
-/// takes too long, the result is too long, or a match is empty.
+/// takes too long, the result grows too long, a match is empty, or `with` ends with a backslash.
 pub(super) fn replaced(pattern: &Regex, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut at) = (Vec::new(), 0);
     while at <= text.len() {

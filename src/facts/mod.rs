@@ -54,8 +54,8 @@ pub struct FileFacts {
     pub defects: Vec<Defect>,
     /// Set if the kernel refused to read it: the text of the error.
     pub unreadable: Option<String>,
-    /// The package of the mount that holds the file. Store items are recognised by their path
-    /// instead.
+    /// The package to which the file's tree belongs, if the file is in its prefix. Store items are
+    /// recognised by their path instead.
     pub package: Option<Arc<PackageId>>,
     /// The layer that the file is in, if the system has stages.
     pub origin: Option<FileOrigin>,

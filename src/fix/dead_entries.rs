@@ -1,6 +1,5 @@
-//! Entries of search paths that can be dropped: directories that do not exist, and unsafe
-//! directories in which no library is found. `patch` verifies that the same files are loaded
-//! without them.
+//! Fixes that drop dead or unsafe entries of search paths. `patch` verifies that the same files are
+//! loaded without them. If a library may appear there later, the fix is only a suggestion.
 
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};

@@ -270,7 +270,7 @@ fn is_named(listing: &Listing, named: &BTreeSet<&[u8]>, name: &[u8]) -> bool {
         || is_only()
 }
 
-/// The start of the names of files with kernels that all libraries of a target use (helpers).
+/// Prefix of the names of helper files. Helpers hold kernels that all libraries of a target use.
 const HELPERS: &[u8] = b"Kernels.so-000";
 
 /// Reports targets without helpers, if other targets have them.

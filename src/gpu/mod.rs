@@ -43,7 +43,7 @@ pub struct Process {
     pub root: RootId,
     /// The HIP runtime that it loads.
     pub runtime: Option<Runtime>,
-    /// The patches of the runtime, which decide the code that it accepts.
+    /// The variant of the runtime, which decides the code that it accepts.
     pub profile: Profile,
     /// The reason for that profile.
     pub reason: String,

@@ -21,9 +21,9 @@ use std::sync::Arc;
 /// The first glibc release in which ENOTDIR does not end the search of a path list (a8dcffb306).
 const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
-/// The key of equal searches: the loader, LD_LIBRARY_PATH, the lists of DT_RPATH and DT_RUNPATH by
-/// id, DF_1_NODEFLIB.
-type Context = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
+/// All that a search depends on besides the name: the loader, the ids of the lists of
+/// LD_LIBRARY_PATH, DT_RPATH and DT_RUNPATH, and DF_1_NODEFLIB.
+type SearchContext = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
 
 /// A memoised search.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ enum MemoisedSearch {
 #[derive(Default)]
 pub(super) struct SearchCache {
     pub(super) lists: DirLists,
-    contexts: FastMap<Context, ContextId>,
+    contexts: FastMap<SearchContext, ContextId>,
     /// A DT_RPATH step is stored as the index of its list in the requester's lists.
     searches: FastMap<(ContextId, StrId), MemoisedSearch>,
     /// Progress of searches in long lists, by (list, name).

@@ -204,8 +204,8 @@ impl LinkMapState {
         self.modules[module].requester.or(hosted.then_some(ROOT))
     }
 
-    /// The visited module and its next need: continues an entry of the queue or starts the next
-    /// one. `None` at the end.
+    /// The visited module and the index of its next need. If no module is visited, starts the next
+    /// entry of the queue. `None` at the end.
     pub(super) fn next(&mut self) -> Option<(ModuleId, usize)> {
         while self.place.visiting.is_none() {
             let at = self.place.at;

@@ -257,7 +257,8 @@ pub(crate) fn outcome(outcome: TriedOutcome) -> String {
         TriedOutcome::NoDirectory => "no such directory".to_owned(),
         TriedOutcome::LeftOut(0) => crate::tree::walk::describe(crate::tree::Errno::NOENT),
         TriedOutcome::LeftOut(more) => {
-            format!("it and {more} more paths do not exist and are not listed")
+            let absent = crate::tree::walk::describe(crate::tree::Errno::NOENT);
+            format!("{absent}, like {more} more paths that are not listed")
         }
         TriedOutcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),
     }

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 pub(super) const MOST: u64 = 1 << 30;
 /// Upper bound, in bytes, for one code object that is kept to read its notes.
 const MOST_KEPT: u64 = 128 << 20;
-/// Upper bound, in bytes, for the inflated data in which the table must end.
+/// The table of a bundle must end within this many bytes of inflated data.
 const MOST_TABLE: usize = 4 << 20;
 
 /// Upper bound, in bytes, of the memory for one bundle: the window of its stream, and one code

@@ -20,9 +20,10 @@ const NO_DIRECTORY: &str = "no such directory";
 /// The way in which a path failed, the nearest miss first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
-    /// A file exists.
+    /// The path failed for another reason than absence: another machine, no permission, no regular
+    /// file.
     File,
-    /// The directory exists but lacks the file, or the needed name is this path.
+    /// The path does not exist.
     Named,
     /// A search path names a directory that does not exist.
     Directory,
@@ -42,7 +43,7 @@ impl Miss {
             Some(NO_DIRECTORY) => Self::Directory,
             _ if tried.minor => Self::Minor,
             _ if how == Some("cache") => Self::Cache,
-            Some(reason) if reason != ABSENT => Self::File,
+            Some(reason) if !reason.starts_with(ABSENT) => Self::File,
             _ if how == Some("default") => Self::Default,
             _ => Self::Named,
         }

@@ -16,11 +16,11 @@ use std::io::{self, Write};
 
 /// Upper bound for the entries of files, and for the findings, without `-v`.
 const MOST: usize = 40;
-/// Maximum number of members of one archive that are shown individually without `-v`.
+/// An archive with more members than this is shown as one entry, unless `-v` is given.
 const MOST_MEMBERS: usize = 4;
 /// Minimum widths of the column of a library and of the column of target names, in characters.
-const CELL: usize = 4;
-const NAME: usize = 17;
+const CELL_WIDTH: usize = 4;
+const NAME_WIDTH: usize = 17;
 
 pub(super) fn render(
     subject: &Subject<'_>,
@@ -234,8 +234,8 @@ fn matrix(
     writeln!(out)?;
     // A target with settings is longer: `gfx90a:sramecc+:xnack-`.
     let longest = scope.targets.iter().map(|target| target.to_string().len()).max();
-    let name = NAME.max(longest.unwrap_or(0) + 1);
-    let cell = CELL.max(scope.rows.len().to_string().len() + 1);
+    let name = NAME_WIDTH.max(longest.unwrap_or(0) + 1);
+    let cell = CELL_WIDTH.max(scope.rows.len().to_string().len() + 1);
     let room = style.columns().saturating_sub(name).max(cell) / cell;
     let numbered: Vec<(usize, &CoverageRow)> = scope.rows.iter().enumerate().collect();
     for block in numbered.chunks(room) {

@@ -55,9 +55,9 @@ pub(super) struct SpecsName<'a> {
 pub(super) enum SpecsNameKind {
     /// A file that GCC reads or links.
     File,
-    /// The path of a flag.
+    /// A path that is the argument of a flag.
     Flag,
-    /// The path of a flag that every link gets: `-L`, `-B` or `-rpath`.
+    /// A path that is the argument of a flag of every link: `-L`, `-B` or `-rpath`.
     LinkFlag(&'static str),
     /// A library that every link gets.
     Library,
