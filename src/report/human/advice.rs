@@ -329,8 +329,22 @@ fn install(finding: &ReportFinding, library: &str) -> String {
 /// True for the name of a library copied by auditwheel: `libm-1a2b3c4d.so.6`.
 fn is_of_wheel(library: &str) -> bool {
     let stem = library.split(".so").next().unwrap_or(library);
-    let hash = stem
-        .split('-')
-        .find(|part| part.len() >= 8 && part[..8].bytes().all(|b| b.is_ascii_hexdigit()));
-    hash.is_some()
+    let is_hash = |part: &str| {
+        let start = part.as_bytes().get(..8);
+        start.is_some_and(|start| start.iter().all(u8::is_ascii_hexdigit))
+    };
+    stem.split('-').any(is_hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_wheel;
+
+    #[test]
+    fn names_of_copies_in_wheels() {
+        assert!(is_of_wheel("libm-1a2b3c4d.so.6") && is_of_wheel("libx-1.2-0123abcd5.so"));
+        assert!(!is_of_wheel("libm.so.6") && !is_of_wheel("libx-1a2b3c.so"));
+        // The eighth byte is inside of a character.
+        assert!(!is_of_wheel("libaaaa\u{e9}.so") && !is_of_wheel("lib-1a2b3c4\u{e9}.so"));
+    }
 }
