@@ -305,6 +305,7 @@ fn preload() {
         lib(lab, "d/libpre.so", &["-Ld", "-lfig"]);
         exe(lab, "bare", MAIN, &[]);
         exe(lab, "run", MAIN, &["-Ld", "-lfig", "-Wl,-rpath,$PWD/d"]);
+        exe(lab, "path", MAIN, &["-Wl,-rpath,$PWD/d"]);
     };
     compare(
         "preload",
@@ -316,6 +317,8 @@ fn preload() {
             ("./run", "", "$PWD/d/libfig.so", "libfig.so"),
             ("./bare", "$PWD/d", "libfig.so libpre.so", "libpre.so"),
             ("./bare", "", "$PWD/d/libpre.so", "Error loading shared library libfig.so"),
+            // The program does not request the preloaded library, so its search path does not count.
+            ("./path", "", "$PWD/d/libpre.so", "Error loading shared library libfig.so"),
         ],
     );
 }

@@ -44,7 +44,7 @@ impl MuslLoad<'_> {
         while let Some(module) = here {
             let how = self.search_path_of(module, requester);
             lists.extend(self.rpath(module).map(|list| (list, how)));
-            here = self.modules[module.index()].requester.or((module != ROOT).then_some(ROOT));
+            here = self.modules[module.index()].requester;
         }
         let loader = self.search.loader;
         let system = loader.system_dirs.iter().map(|dir| self.search.strings.text(*dir));
