@@ -13,7 +13,8 @@ use crate::cover::{self, DefsymOption, LinkOutput, OutputKind, Wrap};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
-use crate::text::show_path;
+use crate::text::{show, show_path};
+use crate::tree::{DiskTree, Tree as _};
 use crate::views;
 use crate::views::archive::{
     ArchiveAnswer, ArchiveQuestion, LinkArgument, OUTPUTS, PositionalOption, ShownHints, TypedLink,
@@ -48,14 +49,21 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
              program or object) or --root-symbol NAME, or list every reference with --all-members"
         );
     }
+    // Linkers ignore missing directories of -L.
+    let dirs: Vec<&PathBuf> =
+        options.library_path.iter().filter(|dir| is_there(shared, dir)).collect();
     let files = options.archives.iter().chain(options.order.iter().flatten());
     let typed: Vec<PathBuf> =
-        files.chain(&options.root_object).chain(&options.library_path).cloned().collect();
+        files.chain(&options.root_object).chain(dirs.iter().copied()).cloned().collect();
+    if let (true, Some(name)) = (typed.is_empty(), options.library.first()) {
+        let name = show(name.as_bytes());
+        bail!("-l {name}: not found\nhelp: add its directory with -L DIR, or name the file");
+    }
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
     let mut prepared = prepare_with(shared, &typed, &options.from, &tables)?;
     // Only single files of these directories are inputs.
-    let dirs = prepared.plan.paths.split_off(typed.len() - options.library_path.len());
+    let dirs = prepared.plan.paths.split_off(typed.len() - dirs.len());
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
@@ -85,6 +93,14 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let status = answer(shared, &sinks, &run, &view, prepared.style)?;
     run.finish(shared, rendering, start);
     Ok(status)
+}
+
+/// True if something is at the path, as typed or below a stage or the sysroot.
+fn is_there(shared: &SharedOptions, path: &Path) -> bool {
+    let here = DiskTree::new();
+    let tops = shared.root.iter().chain(&shared.staged);
+    let mut below = tops.map(|top| top.join(path.strip_prefix("/").unwrap_or(path)));
+    here.look(path).is_ok() || below.any(|path| here.look(&path).is_ok())
 }
 
 /// `linkaudit archive --self`: all files below the directories may be linked, and none is an entry

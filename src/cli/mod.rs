@@ -257,7 +257,7 @@ pub struct ArchiveOptions {
         value_name = "DIR",
         conflicts_with_all = [
             "archives", "order", "linker", "start_lib", "end_lib", "whole_archive", "no_whole_archive",
-            "start_group", "end_group", "library", "entry", "undefined", "defsym", "wrap",
+            "start_group", "end_group", "library", "library_path", "entry", "undefined", "defsym", "wrap",
             "root_object", "root_symbol", "all_members", "why_extract", "archive_stats", "gc_sections",
         ]
     )]

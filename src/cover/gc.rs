@@ -184,7 +184,7 @@ impl<'a> Marker<'a> {
                     let symbols = root.into_iter().flat_map(|root| &root.symbols);
                     out.extend(symbols.map(|(name, _)| &**name));
                 }
-                ReferredBy::Asked => {}
+                ReferredBy::Asked | ReferredBy::EntryPoint => {}
             }
         }
         let link = question.link;

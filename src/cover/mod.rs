@@ -150,6 +150,8 @@ impl<'a> CoverageQuestion<'a> {
 pub enum ReferredBy {
     /// An option or the question requests it by name.
     Asked,
+    /// It is the symbol at which the program starts.
+    EntryPoint,
     /// A root, as an index in [`CoverageQuestion::roots`].
     Root(usize),
     /// A member that is needed itself.
@@ -161,7 +163,7 @@ impl ReferredBy {
     pub fn member(self) -> Option<MemberId> {
         match self {
             Self::Member(member) => Some(member),
-            Self::Asked | Self::Root(_) => None,
+            Self::Asked | Self::EntryPoint | Self::Root(_) => None,
         }
     }
 }

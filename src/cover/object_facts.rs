@@ -18,7 +18,7 @@ pub struct ObjectFacts {
 impl ObjectFacts {
     pub(super) fn of(&self, by: ReferredBy) -> Option<&LinkFacts> {
         match by {
-            ReferredBy::Asked => None,
+            ReferredBy::Asked | ReferredBy::EntryPoint => None,
             ReferredBy::Root(at) => self.roots.get(at)?.as_ref(),
             ReferredBy::Member(member) => self.members.get(&member),
         }

@@ -25,7 +25,7 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     let mut out: Vec<MemberId> = by
         .filter_map(|by| match by {
             ReferredBy::Member(member) => Some(*member),
-            ReferredBy::Asked | ReferredBy::Root(_) => None,
+            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Root(_) => None,
         })
         .collect();
     out.sort_unstable();
@@ -151,7 +151,7 @@ impl Live<'_> {
     fn is_unknown(&self, by: ReferredBy) -> bool {
         match by {
             ReferredBy::Root(at) => !self.question.roots[at].linked,
-            ReferredBy::Asked | ReferredBy::Member(_) => true,
+            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Member(_) => true,
         }
     }
 }

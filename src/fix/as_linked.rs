@@ -107,7 +107,7 @@ impl LinkWithFixes<'_> {
         for undefined in &coverage.undefined {
             let by = undefined.by.iter().find_map(|by| match by {
                 ReferredBy::Member(member) => Some(*member),
-                ReferredBy::Asked | ReferredBy::Root(_) => None,
+                ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Root(_) => None,
             });
             let name = show(&undefined.symbol);
             if let Some(member) = by {

@@ -26,9 +26,10 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
     };
     // A shared object has an entry point only with `--entry`.
     let has_entry = question.output.kind != OutputKind::Shared || link.entry.is_some();
-    let entry = has_entry.then(|| link.entry());
-    let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
-    for name in entry.into_iter().chain(asked) {
+    if has_entry {
+        run.refer_plain(link.entry(), false, ReferredBy::EntryPoint);
+    }
+    for name in question.symbols.iter().chain(&link.undefined) {
         run.refer_plain(name, false, ReferredBy::Asked);
     }
     run.inputs(&link.inputs);

@@ -152,7 +152,7 @@ impl<'q> Run<'q> {
     /// `--wrap` that no file mentions: they have no effect.
     fn ask_late(&mut self, link: &'q Link) -> FastSet<&'q [u8]> {
         if matches!(self.table.get(link.entry()), Some(State::Lazy { .. })) {
-            self.follow(link.entry(), false, false, ReferredBy::Asked);
+            self.follow(link.entry(), false, false, ReferredBy::EntryPoint);
         }
         for name in link.expressions() {
             self.follow(name, false, false, ReferredBy::Asked);

@@ -132,9 +132,10 @@ impl<'q> Run<'q> {
     fn mark(&mut self) {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
-        for name in asked.chain(link.expressions()).chain([link.entry()]) {
+        for name in asked.chain(link.expressions()) {
             self.follow(name, ReferredBy::Asked);
         }
+        self.follow(link.entry(), ReferredBy::EntryPoint);
         for (at, root) in question.roots.iter().enumerate() {
             for (name, kind) in &root.symbols {
                 if root.linked {

@@ -53,7 +53,8 @@ fn reason(view: &ArchiveAnswer, library: &ArchiveSet, needed: &NeededMember) -> 
         return member;
     }
     let who = view.who(library, needed.by);
-    let who = if needed.by == ReferredBy::Asked { who } else { format!("for {who}") };
+    let is_asked = matches!(needed.by, ReferredBy::Asked | ReferredBy::EntryPoint);
+    let who = if is_asked { who } else { format!("for {who}") };
     format!("{member}  {}  {who}", symbol(&needed.symbol))
 }
 
@@ -95,7 +96,7 @@ pub(super) fn first<'v>(
     archive: ArchiveId,
 ) -> Option<&'v NeededMember> {
     let inner = |needed: &&NeededMember| match needed.by {
-        ReferredBy::Asked | ReferredBy::Root(_) => 0,
+        ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Root(_) => 0,
         ReferredBy::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
     };
     let here = |needed: &&NeededMember| library.archive_of(needed.member) == archive;

@@ -288,7 +288,7 @@ impl<'a> JsonPage<'a> {
 
     fn by(&self, by: ReferredBy) -> Option<ByOut<'a>> {
         match by {
-            ReferredBy::Asked => None,
+            ReferredBy::Asked | ReferredBy::EntryPoint => None,
             ReferredBy::Root(at) => {
                 let path = Text::path(&self.view.roots.get(at)?.path);
                 Some(ByOut { path, member: None, offset: None, origin: None })

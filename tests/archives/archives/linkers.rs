@@ -173,6 +173,7 @@ fn libraries_are_found_as_linkers_find_them() {
         ("-Lnone -Lone -Ltwo case.o -lx", &["one/libx.a"]),
         ("-Ltwo -Lone case.o -lx", &[]),
         ("-lx case.o -L one", &[]),
+        ("-L absent case.o -L one -lx", &["one/libx.a"]),
         ("--library-path=two case.o -l:libx.a", &["two/libx.a"]),
         ("--library-path two --library-path one case.o --library :libx.a", &["two/libx.a"]),
         ("case.o -Lone --start-group --library=x --end-group", &["one/libx.a"]),
@@ -201,6 +202,32 @@ fn libraries_are_found_as_linkers_find_them() {
     let expected = "-l x: not found\nhelp: add its directory with -L DIR, or name the file\n";
     assert!(error.contains(expected), "{error}");
     assert_eq!(output.status.code(), Some(2), "{error}");
+}
+
+/// The table of `--why-extract` names the entry point as lld does.
+#[test]
+fn the_entry_point_extracts_members() {
+    if !has("ld.lld-19") {
+        return crate::support::skip("the_entry_point_extracts_members", "there is no ld.lld-19");
+    }
+    let lab = lab();
+    object(&lab, "case.o", ".data\n.quad 0\n");
+    ar(&lab, "rc", "libx.a", &["foo.o"]);
+    for options in [&["-e", "foo"][..], &["-u", "foo", "-e", "foo"], &["-e", "absent"]] {
+        let mut link = clean("ld.lld-19");
+        link.current_dir(lab.root()).args([
+            "--why-extract=theirs",
+            "-o",
+            "out",
+            "case.o",
+            "libx.a",
+        ]);
+        run(link.args(options));
+        let args = ["archive", "--linker", "lld", "case.o", "libx.a", "--why-extract", "ours"];
+        lab.linkaudit(&[&args[..], options].concat());
+        let read = |name: &str| std::fs::read_to_string(lab.path(name)).expect("a table");
+        assert_eq!(read("ours"), read("theirs"), "{options:?}");
+    }
 }
 
 /// Members that cannot be read: what they may define is unknown, and they are named.
