@@ -137,7 +137,9 @@ impl<'a> Marker<'a> {
         names.extend([&b"_init"[..], b"_fini"]);
         // If the start files are not among the inputs, `main` takes the place of the entry point.
         let start = link.map_or(ENTRY, Link::entry);
-        let entry = [start, b"main"].into_iter().find(|name| self.defined.contains_key(*name));
+        let main: Option<&[u8]> = (start == ENTRY).then_some(b"main");
+        let mut starts = std::iter::once(start).chain(main);
+        let entry = starts.find(|name| self.defined.contains_key(*name));
         names.extend(entry);
         for root in question.roots.iter().filter(|root| root.linked) {
             let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
