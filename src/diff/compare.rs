@@ -61,8 +61,8 @@ pub fn compare(
     comparison.run(&pairs);
     let Audited { fresh, fixed, unchanged, apart } = audited(old, new, &pairs);
     let mut findings = std::mem::take(&mut comparison.findings);
-    let fresh = consequences_apart(fresh, &findings);
     let same_files = same_files(&pairs, &comparison.changed, [&fixed, &fresh]);
+    let fresh = consequences_apart(fresh, &findings);
     findings.extend(fresh);
     let questions = questions([old, new], against, &apart, &comparison.damaged);
     findings.extend(questions.iter().filter_map(UndecidedComparison::finding));

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The entries of RPATH and RUNPATH that the new file does not have, as written in the old one,
+/// The entries of RUNPATH, or of RPATH without RUNPATH, that the new file does not have, as written in the old one,
 /// without store hashes. Entries are compared relative to the prefix and without version numbers,
 /// because prefix and release may differ.
 pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
@@ -19,8 +19,9 @@ pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
 }
 
 fn entries(file: &File) -> Vec<Vec<u8>> {
-    let lists = file.rpath.iter().chain(&file.runpath);
-    let parts = lists.flat_map(|list| list.split(|b| *b == b':'));
+    // Loaders ignore RPATH beside RUNPATH.
+    let list = file.runpath.as_ref().or(file.rpath.as_ref());
+    let parts = list.into_iter().flat_map(|list| list.split(|b| *b == b':'));
     parts.map(|entry| without_hashes(entry).into_owned()).collect()
 }
 

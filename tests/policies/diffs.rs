@@ -124,18 +124,25 @@ fn a_file_with_a_difference_is_not_the_same() {
     library("one", "a", "int f(void) { return 1; }");
     lab.mkdir("one/b");
     lab.link("../a/libf.so.1", "one/b/libf.so.1");
+    // A file that loads a removed library differs, too.
+    library("both", "lib", "int f(void) { return 1; }");
+    let needed = lab.path("both/lib/libf.so.1").display().to_string();
+    lab.so("both/lib/libg.so.1", "int f(void); int g(void) { return f(); }", &[&needed]);
+    lab.mkdir("user/lib");
+    std::fs::copy(lab.path("both/lib/libg.so.1"), lab.path("user/lib/libg.so.1")).expect("a copy");
     lab.write(
         "policy.toml",
         "schema = 1\n[[waive]]\nrule = \"removed-library\"\npath = \"**\"\nreason = \"r\"\n",
     );
     // Sides and options, then the numbers of new, waived, fixed and equal things.
-    let cases: [(&[&str], [u64; 4]); 5] = [
+    let cases: [(&[&str], [u64; 4]); 6] = [
         (&["bare", "linked"], [0, 0, 0, 1]),
         (&["linked", "bare"], [1, 0, 0, 0]),
         (&["linked", "bare", "--policy", "policy.toml"], [0, 1, 0, 0]),
         (&["broken", "bare"], [0, 0, 1, 0]),
         // A file that takes the place of two is one file.
         (&["two", "one"], [0, 0, 0, 1]),
+        (&["both", "user"], [1, 0, 0, 0]),
     ];
     for (args, expected) in cases {
         let value = diff(&lab, &[args, &["-A", "link-hygiene"]].concat()).0;
