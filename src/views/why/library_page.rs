@@ -4,10 +4,11 @@
 use super::elsewhere::Copy;
 use super::human::{Cell, WhyPage, column};
 use super::library::{self, LibraryAnswer};
-use crate::id::FileId;
+use crate::id::{FileId, RootId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::resolve::FoundBy;
+use crate::resolve::loader::Family;
 use crate::resolve::trace::Tried;
 use crate::rules::outcome;
 use crate::text::show;
@@ -104,8 +105,11 @@ impl WhyPage<'_> {
 
     /// The effect of LD_LIBRARY_PATH on a need.
     fn library_path(&mut self, requester: &library::LibraryRequester) -> io::Result<()> {
+        let is_musl = |root: &RootId| matches!(self.audit.loader(*root).family, Family::Musl(_));
         let text = match (&requester.instead, requester.how) {
-            (None, FoundBy::Rpath(_)) => "comes after DT_RPATH".to_owned(),
+            (None, FoundBy::Rpath(_)) if !requester.roots.iter().any(is_musl) => {
+                "comes after DT_RPATH".to_owned()
+            }
             (Some(files), _) if !files.is_empty() => {
                 let files: Vec<String> = files.iter().map(|file| self.path(*file)).collect();
                 format!("with the directory would find {}", files.join(" or "))

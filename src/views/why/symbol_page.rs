@@ -173,7 +173,7 @@ impl WhyPage<'_> {
         self.heading("referred to by")?;
         let mut sorted: Vec<&symbol::SymbolRequester> = symbol.requesters.iter().collect();
         // Strong undefined references come first.
-        sorted.arrange_by_key(|r| r.weak || r.bound.iter().all(|bound| bound.provider.is_some()));
+        sorted.arrange_by_key(|r| r.weak || !r.bound.iter().any(ReferenceBinding::is_open));
         let shown = &sorted[..sorted.len().min(self.most())];
         let column = column(self.style, shown.iter().map(|r| self.path(r.file)));
         let name = self::column(self.style, shown.iter().map(|r| asked(r)));

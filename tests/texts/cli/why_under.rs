@@ -178,6 +178,8 @@ fn ld_library_path_comes_first_under_musl() {
         assert_eq!((&of_app["how"], &of_app["to"]), (&json!(tag), &json!("/p/a/libfoo.so")));
         assert_eq!(of_app["instead"], json!(["/p/b/libfoo.so"]), "{tag}");
         assert_eq!((&of_mid["path"], &of_mid["how"]), (&json!("/p/a/libmid.so"), &json!("loaded")));
+        let text = lab.linkaudit(&["why", "libfoo.so", "--root", "r", "/p"]).stdout;
+        assert!(!String::from_utf8_lossy(&text).contains("comes after"), "{tag}");
         let mid = why(&lab, "libmid.so", &args);
         assert_eq!((&mid["requesters"][0]["how"], &mid["copies"]), (&json!(tag), &json!([])));
         let args = [&args[..], &["--ld-library-path", "/p/b"]].concat();
