@@ -3,6 +3,7 @@
 
 use super::eval::Eval;
 use super::state::{DefinedTarget, EvalState, Function, Text};
+use super::targets::PropertyChange;
 use super::value::{ArgumentWord, MaybeText, Truth};
 use super::{FindResult, Package};
 use std::sync::Arc;
@@ -136,7 +137,7 @@ impl Eval<'_> {
             self.forget_variable(&name);
         }
         for (target, property) in package.touched {
-            self.property(&target, &property, None, false);
+            self.property(&target, &property, None, PropertyChange::Set);
             self.open_targets(&[ArgumentWord { value: Some(target), quoted: false }]);
         }
         let is_certain = package.found == FindResult::Yes;

@@ -21,6 +21,17 @@ const INCLUDES: [&[u8]; 2] =
 /// ignores names in it that are not targets.
 const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFACE_LIBRARIES"];
 
+/// How a command changes a property.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PropertyChange {
+    /// It replaces the value.
+    Set,
+    /// It adds an item to the list.
+    AppendItem,
+    /// It adds text to the end of the value.
+    AppendText,
+}
+
 impl Eval<'_> {
     /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)` and
     /// `add_executable(name …)`
@@ -49,19 +60,28 @@ impl Eval<'_> {
         }
     }
 
-    pub(super) fn property(&mut self, target: &[u8], name: &[u8], value: MaybeText, append: bool) {
+    pub(super) fn property(
+        &mut self,
+        target: &[u8],
+        name: &[u8],
+        value: MaybeText,
+        change: PropertyChange,
+    ) {
         let site = self.certain().then(|| self.site());
         let Some(known_target) = self.state.targets.get(target) else {
             return self.touch(target, name);
         };
         let old = known_target.properties.get(name).map(|(value, _)| value.clone());
-        if append {
+        if change != PropertyChange::Set {
             self.copy(old.iter().flatten().map(|old| ITEM * old.len()).sum());
         }
         let Some(target) = self.state.targets.get_mut(target) else { return };
         let value = match old {
-            Some(old) if append => match (old, value) {
+            Some(old) if change != PropertyChange::Set => match (old, value) {
                 (Some(old), Some(new)) if old.is_empty() => known(new),
+                (Some(old), Some(new)) if change == PropertyChange::AppendText => {
+                    known([&*old, &*new].concat())
+                }
                 (Some(old), Some(new)) => known(joined(&[old.to_vec(), new.to_vec()])),
                 _ => None,
             },
@@ -86,18 +106,23 @@ impl Eval<'_> {
             }
             let Some(name) = name.text().map(<[u8]>::to_vec) else { return };
             for target in &targets {
-                self.property(target, &name, value.value.clone(), false);
+                self.property(target, &name, value.value.clone(), PropertyChange::Set);
             }
         }
     }
 
-    /// `set_property(TARGET target… [APPEND] PROPERTY name value…)`
+    /// `set_property(TARGET target… [APPEND | APPEND_STRING] PROPERTY name value…)`
     pub(super) fn set_property(&mut self, words: &[ArgumentWord]) {
         if !words.first().is_some_and(|word| word.is("TARGET")) {
             return;
         }
         let Some(at) = words.iter().position(|word| word.is("PROPERTY")) else { return };
-        let append = words[..at].iter().any(|word| word.is("APPEND") || word.is("APPEND_STRING"));
+        let has = |option: &str| words[..at].iter().any(|word| word.is(option));
+        let change = match (has("APPEND"), has("APPEND_STRING")) {
+            (_, true) => PropertyChange::AppendText,
+            (true, false) => PropertyChange::AppendItem,
+            (false, false) => PropertyChange::Set,
+        };
         if words[..=at].iter().any(|word| word.value.is_none()) {
             self.open_targets(words);
         }
@@ -108,7 +133,7 @@ impl Eval<'_> {
         let targets: Vec<Vec<u8>> =
             words[1..at].iter().filter_map(ArgumentWord::text).map(<[u8]>::to_vec).collect();
         for target in targets {
-            self.property(&target, &name, value.clone(), append);
+            self.property(&target, &name, value.clone(), change);
         }
     }
 
@@ -176,7 +201,7 @@ impl Eval<'_> {
         };
         let values: Vec<ArgumentWord> =
             words[1..].iter().filter(|word| !is_key(word)).cloned().collect();
-        self.property(&target, property, joined_words(&values), true);
+        self.property(&target, property, joined_words(&values), PropertyChange::AppendItem);
     }
 
     /// Checks the files and targets that the targets of the package name.

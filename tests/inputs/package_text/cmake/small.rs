@@ -10,7 +10,7 @@ use linkaudit::wants::Wants;
 use std::sync::atomic::AtomicUsize;
 
 /// Packages: the name, the configuration file, its text.
-const PACKAGES: [(&str, &str, &str); 44] = [
+const PACKAGES: [(&str, &str, &str); 45] = [
     ("BAR", "bar-config.cmake", "include(\"${CMAKE_CURRENT_LIST_DIR}/gone.cmake\")\n"),
     ("calls", "callsConfig.cmake", "include(CMakeParseArguments)\nnot_defined()\n"),
     (
@@ -103,6 +103,14 @@ const PACKAGES: [(&str, &str, &str); 44] = [
         "add_library(t INTERFACE IMPORTED)\nadd_library(also ALIAS t)\n\
         set_property(TARGET t APPEND PROPERTY INTERFACE_a 1)\nget_property(x TARGET t PROPERTY INTERFACE_a)\n\
         if(NOT x)\n set(appended_FOUND 0)\nendif()\n",
+    ),
+    (
+        "joined",
+        "joinedConfig.cmake",
+        "add_library(t INTERFACE IMPORTED)\nset_property(TARGET t PROPERTY INTERFACE_a 1)\n\
+        set_property(TARGET t APPEND_STRING PROPERTY INTERFACE_a 2)\n\
+        set_property(TARGET t APPEND PROPERTY INTERFACE_a 3)\nget_property(x TARGET t PROPERTY INTERFACE_a)\n\
+        if(NOT x STREQUAL \"12;3\")\n set(joined_FOUND 0)\nendif()\n",
     ),
     // Globs.
     (
