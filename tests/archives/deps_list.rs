@@ -91,6 +91,9 @@ fn line_shapes() {
         ("set(x\na\nb\n)", &[], &["a"], "set(x\nb\n)"),
         ("set(x\na\n)", &["b"], &["a"], "set(x\nb\n)"),
         ("set(x\na\n)", &[], &["a"], "set(x\n)"),
+        // A bracket without its partner hides every semicolon after it.
+        ("set(x \"a;c[d;e\")", &[], &["a"], "set(x \"c[d;e\")"),
+        ("set(x \"a];b;c\")", &[], &["b"], "set(x \"a];b;c\")"),
         // The keyword stays last.
         ("set(x a PARENT_SCOPE)", &["b"], &[], "set(x a b PARENT_SCOPE)"),
         ("list(APPEND x a)", &["b"], &[], "list(APPEND x a b)"),

@@ -286,12 +286,13 @@ impl Scan<'_> {
     /// Adds the elements of one argument. CMake splits values at `;` (cmake-language(7), Lists).
     fn elements(&self, value: &Argument, set: &mut Set) {
         let inside = self.bytes(&value.inside);
-        let (mut parts, mut begin, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
+        let (mut parts, mut begin, mut depth, mut at) = (Vec::new(), 0, 0_i64, 0);
         while let Some(b) = inside.get(at) {
             match b {
                 b'\\' => at += 1,
                 b'[' => depth += 1,
-                b']' => depth = depth.saturating_sub(1),
+                b']' => depth -= 1,
+                // A bracket without its partner hides every `;` after it.
                 b';' if depth == 0 => {
                     parts.push(begin..at);
                     begin = at + 1;
@@ -299,11 +300,6 @@ impl Scan<'_> {
                 _ => {}
             }
             at += 1;
-        }
-        // An open bracket hides every `;` after it.
-        if depth > 0 {
-            parts.clear();
-            begin = 0;
         }
         parts.push(begin..inside.len());
         let is_inner = parts.len() > 1;
