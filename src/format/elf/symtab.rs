@@ -36,8 +36,18 @@ fn each<H: FileHeader<Endian = Endianness>>(
 ) -> Result<bool, ReadError> {
     let e = endian(header.big);
     let Ok((raw, _)) = object::pod::from_bytes::<H>(head) else { return Ok(false) };
-    let (offset, count) = (raw.e_shoff(e).into(), u64::from(raw.e_shnum(e)));
-    let size = count.saturating_mul(size_of::<H::SectionHeader>() as u64);
+    let offset: u64 = raw.e_shoff(e).into();
+    let each = size_of::<H::SectionHeader>() as u64;
+    // With 65,280 section headers and more, their number is in the first one.
+    let count = match raw.e_shnum(e) {
+        0 if offset != 0 => {
+            let first = read_range(file, offset, each)?;
+            let first = object::pod::from_bytes::<H::SectionHeader>(&first);
+            first.map_or(0, |(first, _)| first.sh_size(e).into())
+        }
+        count => u64::from(count),
+    };
+    let size = count.saturating_mul(each);
     if offset == 0 || size > MOST_HEADERS {
         return Ok(false);
     }

@@ -89,7 +89,7 @@ fn entries(raw: &[u8]) -> Option<Vec<ContainerEntry>> {
                 })?;
                 let id = [b"hipv4-amdgcn-amd-amdhsa--", target].concat();
                 out.push(ContainerEntry { id, offset: 0, size, code: None });
-                (out.len() < MOST_ENTRIES).then_some(())
+                (out.len() <= MOST_ENTRIES).then_some(())
             })
         })
     })?;
