@@ -182,10 +182,10 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &SharedOptions) -> FastMap
     let named = lists.into_iter().flatten().map(PathBuf::as_path).chain(policies);
     named.for_each(|path| add(&DiskTree::new(), path, Use::Named));
     shared.baseline.iter().for_each(|path| add(&DiskTree::new(), path, Use::Baseline));
+    plan.lists.iter().for_each(|list| add(&DiskTree::new(), &list.path, Use::List));
     // `--deps-list` replaces the lists of policies, but the run has read them.
     let of_policies = plan.policy.archives.iter().filter_map(|archive| archive.deps_list.as_ref());
-    let lists = plan.lists.iter().map(|merged| &merged.path).chain(of_policies);
-    lists.for_each(|path| add(&DiskTree::new(), path, Use::List));
+    of_policies.for_each(|path| add(&DiskTree::new(), path, Use::Named));
     read
 }
 
