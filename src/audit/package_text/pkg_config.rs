@@ -474,8 +474,8 @@ impl PkgConfigCache<'_> {
         // A system that can link a program has its libraries. Elsewhere a name may come from the
         // consumer's own search path, so only the package's own library is checked.
         let can_link = system.iter().any(|dir| self.is_file(&dir.join("libc.so")));
-        let all_own = dirs.iter().any(|dir| place.own.iter().any(|own| dir.starts_with(own)));
-        can_link || all_own && resembles(name, package)
+        let is_own = dirs.iter().any(|dir| place.own.iter().any(|own| dir.starts_with(own)));
+        can_link || is_own && resembles(name, package)
     }
 }
 
