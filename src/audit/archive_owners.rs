@@ -1,7 +1,7 @@
 //! Finds the packages of an archive: the Debian package that installs it, the pkg-config package
 //! that links it, and the CMake package that imports it. The last two come from package files near
-//! the archive, and only from those that name it. `fix::owners` asks for the archives of findings,
-//! and the view `archive` for those of its answer.
+//! the archive, and only from those that name it. `fix::owners` uses it for the archives of
+//! findings and fixes, and the view `archive` for the archives that it shows.
 
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
@@ -114,12 +114,13 @@ impl ArchiveOwners {
         out
     }
 
-    /// The owner of the archive at a path that was asked for; `None` if no package of it is known.
+    /// The packages of the archive at `path`, one of the paths given to [`Self::find`]; `None` if
+    /// none is known.
     pub fn of(&self, path: &Path) -> Option<&ArchiveOwner> {
         self.by_path.get(path).filter(|owner| owner.is_known())
     }
 
-    /// Archives of installed packages with a name that was asked for.
+    /// The installed archives with this name, one of the names given to [`Self::find`].
     pub fn named(&self, name: &[u8]) -> impl Iterator<Item = &ArchiveOwner> {
         let paths = self.by_name.get(name).into_iter().flatten();
         paths.filter_map(|path| self.by_path.get(path))
@@ -318,8 +319,8 @@ fn location<'t>(text: &'t [u8], command: &CommandInvocation) -> Option<(&'t [u8]
     None
 }
 
-/// The package whose configuration file lies beside `file`. If there are several, it is the one
-/// with the longest name with which the name of `file` begins.
+/// The package whose configuration file lies beside `file`. If there are several, the package whose
+/// name is the longest prefix of the name of `file`; `None` if no name is a prefix.
 fn package_of(tree: &dyn Tree, file: &Path) -> Option<String> {
     let dir = file.parent()?;
     let files = files(tree, &[dir.to_path_buf()], ".cmake");

@@ -61,9 +61,9 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
     objects().filter(|_| size <= MOST_UNASKED).map(|(file, _)| file).collect()
 }
 
-/// For a run that is about archives: reads the members of all archives, and the symbols of start files
-/// and of the objects given by name. Later steps look up `unbound` names in them. Verification of a
-/// fix looks up all references of each object with an undefined reference.
+/// For a run that is about archives: reads the members of all archives, and the symbols of start
+/// files and of the objects given by name. Later steps look up `unbound` names in them.
+/// Verification of a fix looks up all references of each object with an undefined reference.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,

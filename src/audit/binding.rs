@@ -239,8 +239,9 @@ fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     lone
 }
 
-/// Computes the standalone bindings of the objects that entry points load. Objects without a
-/// closure of their own, with one that the loader rejects, or with one for musl have none.
+/// Computes the standalone bindings of the objects that entry points load. An object is skipped if
+/// it has no closure of its own, if the loader rejects this closure, or if the loader is musl's.
+/// Without `Plan::reuse`, all objects are skipped.
 fn bind_own(
     plan: &Plan,
     corpus: &mut Corpus,

@@ -224,7 +224,7 @@ fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
     out
 }
 
-/// True for a name that every listing has.
+/// True for a file name that a listing includes without a request.
 fn is_library_name(name: &OsStr) -> bool {
     memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some()
 }

@@ -1,4 +1,4 @@
-//! Derives the prefixes of the walked files, and their counts by kind.
+//! Derives the prefixes of the walked files, and corrects the walk's counts of files by kind.
 
 use crate::facts::Corpus;
 use crate::package::Prefixes;

@@ -1,8 +1,8 @@
 //! Selects the files that are read for device code, and finds the processes that load it. The audit
 //! reads objects that need HIP's runtime, code objects, and stand-alone bundles. The command `gpu`
 //! reads all objects. Archives are read for that command, or if a policy lists targets. A prefix
-//! without device code costs almost nothing: data directories are listed only if files with device
-//! code, or libraries that load such data, are found.
+//! without device code costs almost nothing: data directories are listed only if the audit finds a
+//! file that may have device code.
 
 use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
@@ -215,7 +215,7 @@ fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &
             continue;
         }
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        // A subdirectory of a library's data directory, with files for one GPU, belongs to it.
+        // A subdirectory with files for one GPU is part of the library's data directory.
         let above = dir.parent().filter(|above| libraries.contains_key(*above));
         let here = code.entry(above.unwrap_or(dir).to_path_buf()).or_default();
         here.insert(name.as_bytes().to_vec(), offers(own));

@@ -139,7 +139,7 @@ struct UnresolvedObject<'a> {
 struct Hit {
     /// Its path, with links in the directory resolved, as in the lists of packages.
     real: PathBuf,
-    /// The path of a link in the same directory that is named like its soname; otherwise `real`.
+    /// The path of a link in the same directory whose name is the file's soname; otherwise `real`.
     shown: PathBuf,
     /// The file, if the audit has read it too.
     file: Option<FileId>,
@@ -195,8 +195,8 @@ impl InstalledSearch<'_> {
             let target = object.header.target();
             let is_at_hand = || self.providers.of(&one.symbol, one.file, target).next().is_some();
             let path = || self.prefixes.locate(&self.corpus.files[one.file].path).path;
-            // A symbol that a policy claims was lost in a link. A library of the system would be a
-            // second copy of that code in the process.
+            // If a policy claims a symbol, the symbol was lost in a link. A library of the system
+            // would add a second copy of that code to the process.
             if one.version.is_some() || is_at_hand() || self.plan.policy.claims(&one.symbol, path) {
                 continue;
             }

@@ -10,7 +10,7 @@ use crate::id::{FastMap, FastSet, FileId, MemberId};
 use crate::parallel;
 use crate::tree::Tree;
 
-/// Members of one archive that one thread reads.
+/// Maximum number of members of one archive that a thread reads at once.
 const TOGETHER: usize = 16;
 
 impl Audit {
@@ -32,7 +32,7 @@ impl Audit {
         found.into_iter().flatten().collect()
     }
 
-    /// The same for members of one archive, which is opened once.
+    /// The sections and relocations of members of one archive. Opens the archive once.
     fn link_facts_of(
         &self,
         tree: &dyn Tree,
@@ -84,7 +84,7 @@ impl Audit {
         let root = |(file, root): (&FileId, &cover::ReferringFile)| {
             let file = &self.corpus.files[*file];
             let read = || LinkFile::open(tree, file)?.object(wanted);
-            // The sections of intermediate language do not tell what it refers to.
+            // The references of intermediate language do not appear in its sections.
             (!root.linked && !root.lto).then(read).flatten()
         };
         let mut facts = ObjectFacts {

@@ -53,8 +53,8 @@ pub fn link_references(object: &Object, versioned: bool) -> Vec<(Box<[u8]>, Symb
 }
 
 impl Audit {
-    /// The file as a consumer of archives; `None` if it is not an object, or its symbols were not
-    /// read.
+    /// The file as a consumer of archives; `None` if it is neither an object nor LLVM bitcode, or
+    /// if its symbols are not known.
     ///
     /// If `input` is set, a shared object is an input of a link: the result has all its references,
     /// not only the undefined ones.
@@ -109,8 +109,8 @@ impl Audit {
         undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined)).collect()
     }
 
-    /// The libraries that `file` needs directly, under the first entry point that loads it. The error
-    /// is the name of one that was not found.
+    /// The libraries that `file` needs directly, under the first entry point that loads it. Empty
+    /// if no entry point loads `file`. The error is the name of a library that was not found.
     pub fn needed_by(&self, file: FileId) -> Result<Vec<FileId>, &[u8]> {
         let Some(root) = FirstLoader::new(&self.closures).of(file) else { return Ok(Vec::new()) };
         let closure = &self.closures.roots[root];

@@ -133,7 +133,8 @@ pub struct Audit {
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library, with their targets.
     pub dangling: Vec<(PathBuf, PathBuf)>,
-    /// The loader beside a libc.so.6, by this libc and the loader elsewhere that loads this libc.
+    /// For a libc.so.6 and the loader that loads it: the loader in the libc's own directory, if
+    /// that is another.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,

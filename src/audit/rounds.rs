@@ -5,7 +5,7 @@
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need};
 
-/// Number of needs of a round that are checked. The collector answers all or none, so a few
+/// Maximum number of needs of a round that are checked. The collector answers all or none, so a few
 /// suffice.
 const WATCHED: usize = 16;
 

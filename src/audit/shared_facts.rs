@@ -21,7 +21,7 @@ impl<'f, 't> SharedFacts<'f, 't> {
         Self(RwLock::new(CorpusAndCollector { corpus, collector }))
     }
 
-    /// Runs `look` on the facts. `look` must not call this again.
+    /// Runs `look` on the facts. `look` must not lock the facts again.
     pub(super) fn read<T>(&self, look: impl FnOnce(&Corpus) -> T) -> T {
         // After a panic of the other stage, the run ends with an internal error anyway.
         let facts = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -47,8 +47,8 @@ impl<'f, 't> SharedFacts<'f, 't> {
         found
     }
 
-    /// Repeats `ask` until it lacks no fact; it must not ask for members of archives. Files are read
-    /// while the other stage goes on.
+    /// Repeats `ask` until it lacks no fact. Its needs must not be members of archives. Files are
+    /// read while the other stage goes on.
     pub(super) fn until<T>(
         &self,
         rounds: &Rounds,

@@ -139,7 +139,8 @@ impl Audit {
     }
 
     /// The targets of files that may define any name: members without a readable table or index,
-    /// and shared libraries without a readable table. `None` stands for an unknown target.
+    /// shared libraries without a readable table, and unreadable files. `None` stands for an
+    /// unknown target.
     fn unread(&self) -> FastSet<Option<Target>> {
         let library = &self.library;
         let archives = library.entries().map(|(archive, _)| archive);

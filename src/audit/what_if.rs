@@ -1,6 +1,6 @@
 //! Finds the effect of a fix: resolves and binds again, with some objects changed. The stages run
-//! on a [`View`] with edits, only for the entry points that load a changed object. `fix::prove` is
-//! the caller.
+//! on a [`View`] with edits, only for the entry points that load a changed object. The callers are
+//! `libraries`, `patch` and `prove` of `fix`.
 
 use super::binding::{BoundClosures, ResolvedClosures};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};

@@ -21,7 +21,7 @@ use crate::resolve::{Closure, LOADER, ROOT};
 pub struct BindingInput<'a> {
     /// The facts.
     pub view: View<'a>,
-    /// Names of closures.
+    /// Interned strings of closures.
     pub strings: &'a Strings,
     /// The files whose versions objects need.
     pub needed: &'a NeededFiles,
@@ -96,7 +96,7 @@ pub fn bind(
     if open.is_empty() && !shared.bindings {
         return Ok(out);
     }
-    // A copy relocation skips the program; any other reference may find its definition in it.
+    // A copy relocation skips the program. Any other reference may bind to the program.
     let with_root =
         shared.bindings || open.values().any(|open| !matches!(open, UnboundReferences::Copies(_)));
     let scope = Scope::new(closure, shared.view, with_root)?;

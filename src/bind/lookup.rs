@@ -263,7 +263,8 @@ impl<'v> Scope<'v> {
         }
     }
 
-    /// The answer of each object to `query`, in search order. The loader takes the first.
+    /// The definitions that `query` finds, one for each object that has one, in search order. The
+    /// loader takes the first.
     pub fn answers(&self, query: &SymbolQuery<'_>) -> impl Iterator<Item = Winner> {
         let known = self.known(query.hash);
         let indexed = if known.is_none() { self.definers(1) } else { None };

@@ -2,10 +2,10 @@
 //! references without a definition.
 //!
 //! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object
-//! quickly in the scope of its own closure. `entry_point` combines these answers under every entry
-//! point, and repeats the lookup only where they may not hold. `relocation_pass` visits relocations
-//! where a reference is unbound or all bindings are requested. This module opens no file: it
-//! returns missing facts as needs.
+//! quickly in the scope of its own closure. `entry_point` combines these bindings under every entry
+//! point, and repeats a lookup only if its standalone binding may not hold. `relocation_pass`
+//! visits relocations where a reference is unbound or all bindings are requested. This module opens
+//! no file: it returns missing facts as needs.
 
 mod definers;
 pub mod entry_point;

@@ -39,7 +39,7 @@ pub struct RelocationPass<'a, 'v> {
     pub closure: &'a Closure,
     /// Its scope, with tables for every object that lookups ask.
     pub scope: &'a Scope<'v>,
-    /// Names of closures.
+    /// Interned strings of closures.
     pub strings: &'a Strings,
     /// glibc's release.
     pub release: GlibcVersion,
@@ -61,7 +61,8 @@ struct LookedUpSymbol<'o> {
 
 impl<'v> RelocationPass<'_, 'v> {
     /// Relocates `module`. If `only` is given, relocations against other symbols are skipped.
-    /// Returns the messages, and appends bindings if they are requested.
+    /// Returns the messages, and the failure of the loader that ends the relocation, if any.
+    /// Appends to `bindings` if it is given.
     pub fn relocate(
         &mut self,
         module: ModuleId,

@@ -1,5 +1,5 @@
 //! The command `archive`: reads the archives, the directories with candidates and the linked
-//! objects, asks one question, and writes the answer. On request, it also writes lld's tables.
+//! objects, and answers one question about them. On request, it also writes lld's tables.
 
 use super::exit::Exit;
 use super::link_line::Typed;

@@ -47,7 +47,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
     }
 }
 
-/// Refuses other outputs for a command that writes only for people.
+/// Refuses outputs other than `human`, for a command that has no other output.
 fn only_human(shared: &SharedOptions, command: &str) -> Result<()> {
     let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
     if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {

@@ -230,7 +230,8 @@ impl<'a> PackageFiles<'a> {
         best
     }
 
-    /// Other spellings of a name: in upper case, and as files beside its configuration file begin.
+    /// Other spellings of a name: the one in upper case, and those with which names of files beside
+    /// its configuration file begin.
     fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
         let mut out = vec![name.to_ascii_uppercase()];
         let beside = self.names(path.parent().unwrap_or(path));

@@ -40,8 +40,8 @@ pub(super) struct Interfaces<'a> {
 
 /// Extensions of headers that users include. Files with another extension are parts of headers.
 const ENDS: [&[u8]; 6] = [b"h", b"hh", b"hpp", b"hxx", b"h++", b"cuh"];
-/// Directories of headers of the C library, of Linux and of the C++ library, and that of OpenCL and
-/// SYCL. Many packages share them.
+/// Header directories of the C library, Linux, the C++ library, OpenCL and SYCL. Many packages
+/// share them.
 const SHARED: [&str; 30] = [
     "CL",
     "arpa",
@@ -281,9 +281,9 @@ impl<'a> World<'a> {
 
     /// True if the included name suggests that the prefix should have the header. If the name has a
     /// directory, its first directory must exist in a directory that users of the header search. A
-    /// name without a directory must be in quotes. If the whole system is known, its first four
-    /// letters must be those of the including file or its directory. Otherwise, it must begin with
-    /// the name of the directory and `_` or `-`.
+    /// name without a directory must be in quotes. If the whole system is known, that name must
+    /// also share its first four letters with the including file or its directory. Otherwise, the
+    /// name must begin with that of the including directory, followed by `_` or `-`.
     fn resembles(&self, file: &Path, include: &Include, is_whole: bool) -> bool {
         let name = plain(&include.name);
         let dir = file.parent().unwrap_or(file);

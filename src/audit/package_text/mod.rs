@@ -23,7 +23,7 @@ use crate::tree::{EntryType, Handle, Opened, Tree};
 use crate::wants::Wants;
 use std::path::{Path, PathBuf};
 
-/// Text files that the walk listed, by the option that gave their directory.
+/// The text files that the walks listed, and the given paths.
 #[derive(Default)]
 pub(super) struct Texts {
     /// Below the audited paths.

@@ -40,7 +40,7 @@ pub struct Unmet {
     pub may_come: bool,
 }
 
-/// The answer to a requirement that is not unmet.
+/// The result for a requirement that is satisfied, or that may be satisfied.
 enum Satisfied {
     /// By this package file.
     By(PathBuf),

@@ -463,7 +463,7 @@ fn libraries(view: View<'_>, roots: &[&Closure]) -> Vec<FileId> {
     others.filter(|file| view.object(*file).is_some() && seen.insert(*file)).collect()
 }
 
-/// The words in the hash tables of two files that share a scope.
+/// The words that occur in the hash tables of at least two files of one scope.
 fn words_of_two(view: View<'_>, libraries: &[FileId], together: &Together) -> FastSet<HashWord> {
     let (_, twice) = words::twice(view, libraries);
     let in_file = |file: &FileId| {

@@ -70,7 +70,7 @@ pub struct QueryInput<'a> {
     pub bindings: &'a [RootBinding],
     /// The standalone bindings of each object, where answers may be reused.
     pub own: &'a OwnBindings,
-    /// Names of closures.
+    /// Interned strings of closures.
     pub strings: &'a Strings,
     /// Loaders of entry points.
     pub loaders: &'a Loaders,
@@ -108,9 +108,9 @@ pub struct DuplicateName {
     pub name: Box<[u8]>,
     /// The version that the referrers ask for.
     pub version: Option<Box<[u8]>>,
-    /// The definitions that can satisfy such a reference, in scope order. A lookup with the default
-    /// [route](super::lookup::Route) gets the first; that of a PLT relocation skips those with
-    /// `is_address`.
+    /// The definitions that can satisfy the references, in scope order. A lookup with the default
+    /// [route](super::lookup::Route) gets the first. A lookup for a PLT relocation skips
+    /// definitions with `is_address`.
     pub definitions: Box<[Definition]>,
     /// The references of libraries, by module and symbol.
     pub referrers: Vec<Referrer>,

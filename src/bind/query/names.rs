@@ -101,7 +101,7 @@ impl NameSet {
         self.bits.iter_mut().zip(&other.bits).for_each(|(to, from)| *to |= from);
     }
 
-    /// Adds the names that are in both.
+    /// Adds the names that are in both `a` and `b`.
     pub(super) fn add_common(&mut self, a: &Self, b: &Self) {
         let both = a.bits.iter().zip(&b.bits).map(|(a, b)| a & b);
         self.bits.iter_mut().zip(both).for_each(|(to, from)| *to |= from);

@@ -110,7 +110,7 @@ impl Defined {
     }
 }
 
-/// The number of parts that are sorted independently of one another, as a power of two.
+/// Base-2 logarithm of the number of parts that are sorted independently of one another.
 const PARTS_LOG2: u32 = 8;
 
 /// Sorts by word and file, each pair once. Hash words are spread evenly over the parts.

@@ -394,7 +394,7 @@ impl PathCheck<'_> {
         self.judge("Exec", program);
     }
 
-    /// A directory, or a file to include, of the loader's configuration. Patterns are not checked:
+    /// Checks a line of `ld.so.conf`: a directory, or files to include. Patterns are not checked:
     /// they may match nothing.
     fn ld_conf(&mut self, line: &[u8]) {
         match ld_so_conf::read(line) {
@@ -414,7 +414,8 @@ impl PathCheck<'_> {
         }
     }
 
-    /// A directory or archive of `sys.path`, by `addpackage` in Python's `site.py`.
+    /// Checks a line of a `.pth` file: a directory or archive for `sys.path` (`addpackage` in
+    /// Python's `site.py`).
     fn python(&mut self, line: &[u8]) {
         let is_code = line.starts_with(b"import ") || line.starts_with(b"import\t");
         // Releases of Python treat a byte order mark differently.

@@ -63,8 +63,8 @@ pub(super) enum SpecsNameKind {
     Library,
 }
 
-/// The paths and libraries that the specs name. A later spec replaces an earlier one with the same
-/// name, unless it adds to it.
+/// The paths and libraries that the specs name. A later spec replaces the earlier ones with its
+/// name, unless it is marked as an addition to them.
 pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<SpecsName<'a>> {
     let mut out = Vec::new();
     for name in USED {
