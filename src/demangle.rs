@@ -63,7 +63,8 @@ fn usual(text: &str) -> Cow<'_, str> {
     format!("{word} thunk to {name}").into()
 }
 
-/// The demangled form of a raw Rust name with its hash, which [`demangle`] omits.
+/// The demangled form of a raw Rust name with its hash, which [`demangle`] omits. `None` for any
+/// other name, or if a limit is exceeded.
 pub fn demangle_with_hashes(raw: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(raw).ok().filter(|name| name.len() <= MOST_INPUT)?;
     let symbol = rustc_demangle::try_demangle(name).ok()?;

@@ -109,7 +109,8 @@ fn difference(there: &[u8], file: &HookFile) -> String {
     if diff.is_empty() { "is not text in UTF-8\n".to_owned() } else { diff }
 }
 
-/// Fails if a destination has another file, and shows the differences on stderr.
+/// Fails if the content of a destination differs from the integration's file, and shows the
+/// differences on stderr.
 fn refuse(placed: &[Placed], system: &HookSystem, done: &str) -> Result<()> {
     let mut shown = String::new();
     let mut count = 0;

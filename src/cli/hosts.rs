@@ -1,5 +1,5 @@
 //! `--host FILE[=GLOB]`: a program, and the plugins that it loads. A file that cannot load plugins
-//! is an error of the user. `cli::plan` uses this module.
+//! ends the run with an error. `cli::plan` uses this module.
 
 use super::place::AuditedSystem;
 use crate::facts;
@@ -64,7 +64,7 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
-        // A library stands for any program that loads it first.
+        // A library is accepted too: it stands for the programs that load it before plugins.
         Some(Role::Program | Role::Shared) => return None,
         Some(Role::Static) => "a static program: it cannot load plugins",
         Some(_) => "not a dynamically linked program",

@@ -1,5 +1,5 @@
-//! The part of a command line of `archive` whose order counts, and response files (`@FILE`), as
-//! linkers accept them.
+//! Collects the arguments of `archive` whose order counts, and replaces response files (`@FILE`) as
+//! linkers do.
 
 use super::named;
 use crate::views::archive::PositionalOption;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a response file.
 const MOST: u64 = 16 << 20;
 
-/// Maximum depth of response files in response files. Deeper ones are assumed to form a cycle, and
-/// are not replaced.
+/// Maximum nesting depth of response files. Deeper ones are assumed to form a cycle, and are not
+/// replaced.
 const DEEPEST: usize = 8;
 
 /// Options without a value that affect the inputs after them.
@@ -32,7 +32,7 @@ pub enum Typed {
     File(PathBuf),
     /// A file of `--order`.
     Order(PathBuf),
-    /// The name of `-l`.
+    /// The argument of `-l`.
     Library(OsString),
     /// An option.
     Position(PositionalOption),

@@ -42,8 +42,8 @@ pub(super) fn from(entry: &ArchivePolicy) -> Vec<(String, PathBuf)> {
     entry.from.iter().map(|(set, dir)| (set.clone(), real(dir))).collect()
 }
 
-/// The existing directories of the archive sets in policy files. Only entries with a list count,
-/// and built-in policies do not.
+/// The existing directories of the archive sets in policy files. Entries without a list and
+/// built-in policies are skipped.
 pub(super) fn places(policy: &Policy) -> Vec<PathBuf> {
     let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());
     let from = entries.filter(|entry| !is_built_in(entry)).flat_map(|entry| &entry.from);

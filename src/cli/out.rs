@@ -64,9 +64,9 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Lets `render` write a file. The output goes to a temporary file in the same directory, which
-/// replaces the file at the end: readers never see half of it. Pipes and devices are written
-/// directly.
+/// Lets `render` write a file. The output goes to a temporary file in the same directory. Its
+/// rename at the end replaces the file, so readers never see half of the output. Pipes and devices
+/// are written directly.
 pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,

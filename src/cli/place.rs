@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct AuditedSystem<'a> {
     /// The current directory of this process.
     here: &'a Path,
-    /// `--root` as an absolute path, as typed and with links resolved.
+    /// `--root` as an absolute path: as typed, and with links resolved.
     root: Option<(PathBuf, PathBuf)>,
     /// `--staged`
     stages: Vec<Stage>,
@@ -53,7 +53,8 @@ impl<'a> AuditedSystem<'a> {
         Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
-    /// The directory and the sysroot for paths in outputs that other programs read.
+    /// How outputs for other programs write paths: the base directory of relative paths, and the
+    /// sysroot.
     pub(super) fn outputs(&self, shared: &SharedOptions) -> Result<Paths> {
         let base = match &shared.relative_to {
             Some(dir) => {
@@ -82,7 +83,7 @@ impl<'a> AuditedSystem<'a> {
     }
 
     /// The file system with the stages laid over it; `None` without stages. `replaced` are the
-    /// installed paths that installing the stages removes.
+    /// paths that the installation of the stages removes.
     pub(super) fn laid(&self, replaced: &[PathBuf]) -> Result<Option<StagedTree>> {
         if self.stages.is_empty() {
             return Ok(None);
@@ -106,8 +107,8 @@ impl<'a> AuditedSystem<'a> {
         self.stages.iter().find_map(below)
     }
 
-    /// The path in the audited system of a path on the command line. With `--root`, a relative path
-    /// must be below it.
+    /// Translates a path on the command line to its path in the audited system. With `--root`, a
+    /// relative path must be below it.
     pub(super) fn named(&self, path: &Path) -> Result<PathBuf> {
         match (self.inside(path), &self.root) {
             (Some(inside), _) => Ok(inside),
@@ -121,8 +122,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The path in the audited system of an entry of `--files-from` or `--nix-closure`. With
-    /// `--root`, a path that is not below it counts as a path inside it.
+    /// Translates an entry of `--files-from` or `--nix-closure` to its path in the audited system.
+    /// With `--root`, a path that is not below it counts as a path inside it.
     pub(super) fn listed(&self, path: PathBuf) -> PathBuf {
         match self.inside(&path) {
             Some(inside) => inside,
@@ -131,8 +132,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The path in the audited system of a path below a stage or `--root`. Without `--root`, but
-    /// with `--cwd` or `--staged`, any other path is made absolute. Otherwise `None`.
+    /// Translates a path below a stage or `--root` to its path in the audited system. Without
+    /// `--root`, but with `--cwd` or `--staged`, any other path is made absolute. Otherwise `None`.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         if let Some(installed) = self.in_stage(path) {
             return Some(installed);

@@ -77,8 +77,8 @@ pub(super) struct Sinks<O: 'static> {
     pub(super) files: Vec<(&'static O, PathBuf)>,
 }
 
-/// The path in the audited tree of an existing file that was typed as `path`, with links resolved.
-/// `None` if there is no such file.
+/// Translates a typed path to its path in the audited tree, with links resolved. `None` if there is
+/// no such file.
 pub(super) fn real_path(shared: &SharedOptions, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let named = AuditedSystem::new(shared, &here).ok()?.named(path).ok()?;
@@ -218,7 +218,8 @@ fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result
     }
 }
 
-/// The directory and the sysroot for paths in the outputs of `diff`, which may audit nothing.
+/// How the outputs of `diff` write paths: as [`Prepared::paths`], without a plan, because `diff`
+/// may audit nothing.
 pub(super) fn output_paths(shared: &SharedOptions) -> Result<Paths> {
     let here = current_directory(std::iter::empty())?;
     AuditedSystem::new(shared, &here)?.outputs(shared)
@@ -245,8 +246,8 @@ struct System {
 
 impl System {
     /// Makes the file system. With stages, a directory of `paths`, `places` or `--lib-path` that is
-    /// not in a stage also lists the files that are already installed. `replaced` are the installed
-    /// paths that installing the stages removes.
+    /// not in a stage also lists the files that are already installed. `replaced` are the paths
+    /// that the installation of the stages removes.
     fn new(
         shared: &SharedOptions,
         place: &AuditedSystem<'_>,

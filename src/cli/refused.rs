@@ -1,6 +1,6 @@
-//! Refuses PATHs that are files of a kind that linkaudit does not read. The error gives the kind,
-//! by the first bytes and the name of the file, and the next step. `cli::plan` is the caller. In
-//! lists and directories, such files are only counted.
+//! Refuses PATHs that are files of a kind that linkaudit does not read. The error names the kind of
+//! the file and the next step. The first bytes and the file name decide the kind. `cli::plan` is
+//! the caller. In lists and directories, such files are only counted.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{BITCODE, Class, Classes};
@@ -106,8 +106,8 @@ pub(super) fn reason(
     })
 }
 
-/// The kind of a package file of pkg-config or CMake, by its name, with its class if a run may read
-/// it. `None` for other names.
+/// For a package file of pkg-config or CMake, by its name: its class if a run may read it, its
+/// kind, and the next step. `None` for other names.
 fn package_file(path: &Path) -> Option<(Option<Class>, &'static str, Help)> {
     let enable = Help::Do("to read it, enable its rules: -W package-text");
     Some(match class_by_name(path)? {

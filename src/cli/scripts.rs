@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth of scripts in scripts. Deeper scripts are assumed to form a cycle.
+/// Maximum nesting depth of scripts. Deeper scripts are assumed to form a cycle.
 const DEEPEST: usize = 8;
 
 /// Number of bytes that an error shows of a file of unknown kind.
@@ -82,8 +82,8 @@ struct ScriptSearch<'a> {
     shared: bool,
 }
 
-/// Opens the file at `path` and reads its first `MOST` bytes. The error says why it is not an
-/// archive.
+/// Opens the file at `path` and reads its first `MOST` bytes. The error says why the path is not an
+/// archive or cannot be read.
 fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
     let shown = show_path(path);
     let handle = match tree.open(path) {
@@ -144,7 +144,8 @@ impl ScriptSearch<'_> {
     }
 }
 
-/// A name in a script, as written and as the path where it was found.
+/// Searches for a file that a script names. Returns the name as written, and the path if it was
+/// found.
 fn find(
     tree: &dyn Tree,
     script: &Path,

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Maximum number of threads: more threads do not make a run faster on any file system.
 pub(super) const MOST: usize = 64;
-/// Address space in bytes that each thread may need. The allocator reserves it in large pieces, for
-/// one thread of the pool and one of the walk.
+/// Address space in bytes for one thread of the pool and one of the walk. The allocator reserves it
+/// in large pieces.
 const SPACE: u64 = 192 << 20;
 
 /// A running thread that waits to become a thread of the pool.

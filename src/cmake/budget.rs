@@ -35,13 +35,13 @@ impl Work {
 
 /// Maximum number of commands evaluated for one package.
 pub(super) const MOST_STEPS: usize = 300_000;
-/// Maximum size of all texts that are made for one package, in bytes.
+/// Maximum total size of the texts that are made for one package, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 20;
 /// Maximum amount of text and state that is copied for one package, in bytes: about a second of
 /// work. It ends the evaluation of files that would take quadratic time.
 pub(super) const MOST_WORK: usize = 3 << 30;
 /// Estimate of the work for one entry of a state, in copied bytes: it is copied, and may be merged
-/// again.
+/// later.
 const ENTRY: usize = 256;
 /// Estimate of the work for one byte of a text that is taken apart or searched, in copied bytes.
 pub(super) const ITEM: usize = 16;
@@ -75,8 +75,8 @@ impl Eval<'_> {
         self.state.scopes.push(scope);
     }
 
-    /// The names of the defined variables that start with `start`. The accounted work includes that
-    /// the caller sets each of them.
+    /// The names of the defined variables that start with `start`. Also accounts for the caller's
+    /// work: it sets each of them.
     pub(super) fn names_with(&mut self, start: &[u8]) -> Vec<Text> {
         let names = self.state.names_with(start);
         self.copy(self.state.len() * ITEM + names.len() * ENTRY);

@@ -63,7 +63,7 @@ impl Eval<'_> {
         let value = text
             .zip(texts)
             .and_then(|(list, texts)| listed(&operation, items(&list, false), &texts));
-        // An operation on an undefined list with an empty result leaves it undefined.
+        // If the list is undefined and the result is empty, the list stays undefined.
         let is_empty = value.as_deref().is_some_and(<[u8]>::is_empty);
         if target == name && is_empty && self.defined(&name) == Truth::False {
             return;
@@ -200,7 +200,8 @@ fn listed(operation: &[u8], mut list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> MaybeTe
     known(joined(&out))
 }
 
-/// All items after `list(TRANSFORM)`; `None` if the action is not modelled.
+/// All items after `list(TRANSFORM)`; `None` if the action is not modelled, or if a replacement
+/// fails.
 fn transformed(list: Vec<Vec<u8>>, rest: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let (action, rest) = rest.split_first()?;
     let change = |item: Vec<u8>| -> Option<Vec<u8>> {

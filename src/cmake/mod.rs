@@ -3,9 +3,9 @@
 //! Nothing is executed. A value that depends on the consumer or on a program is unknown. Both
 //! branches of a condition on it are evaluated, but no defects in them are reported.
 //!
-//! It opens no file: a [`CMakeHost`], which `audit::package_text` implements, answers about files.
-//! It models a consumer that calls `find_package(NAME CONFIG)` on the audited system, with CMake
-//! 3.25.
+//! It opens no file: it looks up files through a [`CMakeHost`], which `audit::package_text`
+//! implements. It models a consumer that calls `find_package(NAME CONFIG)` on the audited system,
+//! with CMake 3.25.
 
 mod arguments;
 mod budget;
@@ -76,8 +76,8 @@ pub trait CMakeHost {
         scope: PackageScope,
         depth: usize,
     ) -> (Package, PackageScope);
-    /// The answer of the packages that request the evaluated one. The innermost scope that answers
-    /// counts.
+    /// Looks up a name in the scopes of the packages that request the evaluated one. The result of
+    /// the innermost scope that decides ([`PackageScope::answer`]) counts.
     fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer;
 }
 
@@ -104,7 +104,7 @@ pub struct PackageRequest {
     pub version: Option<Vec<u8>>,
     /// The required components.
     pub components: Vec<Vec<u8>>,
-    /// False if a module of CMake or of the package may answer instead of a configuration file.
+    /// False if a find module may handle the request instead of a configuration file.
     pub config_only: bool,
     /// Directories that the request names.
     pub hints: Vec<PathBuf>,
@@ -186,7 +186,7 @@ pub enum EventKind {
         /// The file or directory.
         path: PathBuf,
     },
-    /// A check of the package itself fails on a file that does not exist.
+    /// The package itself checks for a file, and fails because the file does not exist.
     Check(PathBuf),
     /// A target links to another one that nothing defines.
     Target {
@@ -233,7 +233,7 @@ pub struct PackageOutcome {
     pub components: Vec<Vec<u8>>,
     /// The reason why the evaluation did not reach the end of the package; `None` if it did.
     pub gave_up: Option<GaveUp>,
-    /// Directories of headers that its targets name.
+    /// The header directories that the package's targets name.
     pub includes: Vec<PathBuf>,
     /// The text of the fatal error, or of the reason why the package is not found. Empty if there
     /// is neither.

@@ -51,7 +51,7 @@ impl PartialEq for ScopeAnswer {
 }
 
 impl PackageScope {
-    /// The answer of this scope; `None` if the scope that encloses it must answer.
+    /// The result of the lookup in this scope; `None` if the enclosing scope decides.
     pub fn answer(&self, sought: &ScopeLookup) -> Option<ScopeAnswer> {
         let state = &self.state;
         match sought {
@@ -74,7 +74,7 @@ impl PackageScope {
 
 impl Eval<'_> {
     /// The value of a variable in an enclosing scope; `None` if no such scope has it, or if this
-    /// package set or removed it.
+    /// package set or removed it, or unknown code of this package may have set it.
     pub(super) fn outer_value(&self, name: &[u8]) -> Option<MaybeText> {
         let state = &self.state;
         let is_own =

@@ -204,7 +204,7 @@ impl Eval<'_> {
         self.property(&target, property, joined_words(&values), PropertyChange::AppendItem);
     }
 
-    /// Checks the files and targets that the targets of the package name.
+    /// Checks the files and targets to which the package's targets refer.
     pub(super) fn judge_targets(&mut self) {
         let targets = std::mem::take(&mut self.state.targets);
         self.state.targets.clone_from(&targets);
@@ -215,8 +215,8 @@ impl Eval<'_> {
             for (property, (value, site)) in &target.properties {
                 let (Some(value), Some(site)) = (value, site) else { continue };
                 // A program may be installed separately from the libraries of its export, as with
-                // LLVM. If the package itself checks the program's file, that check is an event. Qt
-                // exports private targets whose headers are in a package of their own.
+                // LLVM. If the package itself checks for the program's file, a failed check is an
+                // event. Qt exports private targets whose headers are in a package of their own.
                 let is_private = name.ends_with(b"Private") && INCLUDES.contains(&&**property);
                 if target.is_program || is_private {
                     continue;

@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 /// The end of a chain of definitions.
 const NONE: u32 = u32::MAX;
 
-/// The index of a definition or member, in 32 bits. Panics from 2^32 - 1 on, which marks the end of
-/// a chain.
+/// The index of a definition or member, in 32 bits. Panics if it is 2^32 - 1 or more: [`NONE`]
+/// marks the end of a chain.
 fn number(place: usize) -> u32 {
     u32::try_from(place).ok().filter(|place| *place != NONE).expect("fewer than 2^32 of one kind")
 }
@@ -64,7 +64,8 @@ struct DefinitionShard {
     definitions: Vec<MemberDefinition>,
 }
 
-/// The members of one archive by their smallest hash, and their definitions with a stored name.
+/// For one archive: each member with the smallest hash of its defined names, and the definitions of
+/// names that have an id.
 type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, MemberDefinition)>);
 
 impl DefinitionShard {

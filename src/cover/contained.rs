@@ -13,8 +13,8 @@ pub fn contained(library: &ArchiveSet, archives: &[ArchiveId]) -> Vec<Option<Arc
         archives.iter().map(|archive| contents(library, *archive)).collect();
     let mut sizes: Vec<usize> = (0..archives.len()).collect();
     sizes.sort_by_key(|at| std::cmp::Reverse(contents[*at].len()));
-    // The contents of the archives that no earlier archive contains. For each content, the indices
-    // of these archives in `whole`.
+    // `whole` has the contents of the archives that no earlier archive contains. `owners` maps each
+    // member's hash to the indices in `whole` of the archives that have the member.
     let mut whole: Vec<FastSet<u64>> = Vec::new();
     let mut owners: FastMap<u64, Vec<usize>> = FastMap::default();
     let mut places: Vec<usize> = Vec::new();

@@ -1,6 +1,6 @@
-//! Strong references of archives that no archive of the set defines, in any link order. Each name
-//! has a set of the targets for which it is defined. The cost therefore grows with the number of
-//! symbols, not with the number of pairs of archives. `audit::unlinkable` is the caller.
+//! Strong references of archives to names that no archive of the set defines, in any link order.
+//! Each name has a set of the targets for which it is defined. The cost therefore grows with the
+//! number of symbols, not with the number of pairs of archives. `audit::unlinkable` is the caller.
 
 use super::{ArchiveSet, LinkOutput, LinkerDefined};
 use crate::format::archive::SymbolKind;
@@ -25,9 +25,9 @@ pub struct LackingReference {
     pub restricted: bool,
 }
 
-/// The strong references of each of `archives` that no archive of the set defines for the target of
-/// the reference, in the order of members. `main` and names that the linker always defines for
-/// `output` are skipped.
+/// For each of `archives`, its strong references to names that no archive of the set defines for
+/// the target of the reference, in the order of members. `main` and names that the linker always
+/// defines for `output` are skipped.
 pub fn lacking(
     library: &ArchiveSet,
     archives: &[ArchiveId],

@@ -1,11 +1,11 @@
-//! Coverage of static archives: the members that a link needs, the symbol and the referrer that
-//! need each, and the names that stay undefined. No linker runs and no file is opened: the members
-//! come from the corpus ([`crate::facts::Need::Members`]).
+//! Coverage of static archives: the members that a link needs, each with a symbol and a referrer
+//! that need it, and the names that stay undefined. No linker runs and no file is opened: the
+//! members come from the corpus ([`crate::facts::Need::Members`]).
 //!
-//! [`cover`] answers independently of link order, [`in_order`] by the rules of one linker, and
-//! [`lacking()`] for all archives of a system at once. A [`CoverageQuestion`] can name any archives
-//! of an [`ArchiveSet`], so a fix is verified by asking again. `audit`, the view `archive` and
-//! fixes are the callers.
+//! [`cover`] answers a [`CoverageQuestion`] independently of link order, [`in_order`] by the rules
+//! of one linker. [`lacking()`] checks all archives of a system at once. A question can name any
+//! archives of an [`ArchiveSet`], so a fix is verified by a second question. `audit`, the view
+//! `archive` and fixes are the callers.
 
 mod archive_set;
 mod contained;
@@ -67,8 +67,9 @@ impl Export<'_> {
 pub struct ReferringFile {
     /// The file.
     pub path: Arc<Path>,
-    /// True for a shared library or program, false for a relocatable object. Definitions of linked
-    /// roots are used last, those of relocatable objects first.
+    /// True for a shared library or program, false for a relocatable object. In [`cover`],
+    /// definitions of relocatable objects come first, those of linked roots after the archives that
+    /// are linked in any case.
     pub linked: bool,
     /// True for a shared library that is an input of the link: its undefined names extract members,
     /// but are not reported.
@@ -99,8 +100,8 @@ pub struct CoverageQuestion<'a> {
     /// The archives that may be added, in order.
     pub candidates: &'a [ArchiveId],
     /// The objects of linked roots, by index in `roots`. Their exports are looked up here instead
-    /// of being listed in `symbols`, because one object may have 100,000. `None` for a root whose
-    /// exports do not count.
+    /// of being listed in [`ReferringFile::symbols`], because one object may have 100,000 exports.
+    /// `None` for a root whose exports do not count.
     pub objects: &'a [Option<&'a Object>],
     /// True for a name that is defined by a library loaded together with a root.
     pub provided: &'a dyn Fn(&[u8]) -> bool,

@@ -9,9 +9,9 @@ use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
 use crate::format::archive::{self, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
 
-/// Members whose facts [`refine`] needs: those that refer to undefined names. These are all needed
-/// members if a name is undefined and `--gc-sections` is given, or if a section decides whether the
-/// linker defines an undefined name.
+/// Members whose facts [`refine`] needs: those that refer to undefined names. Two cases need all
+/// needed members: `--gc-sections` with an undefined name, and an undefined name that the linker
+/// defines only because of a section.
 pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<MemberId> {
     let decides = |name: &[u8]| {
         let defined = question.output.defines(question.target(), name);
@@ -57,8 +57,8 @@ pub fn counts_every_section(question: &CoverageQuestion<'_>) -> bool {
     matches!(question.output.linker, Some(Linker::Gnu | Linker::Mold))
 }
 
-/// Removes references that do not count, names without another reference, and names that the linker
-/// defines.
+/// Removes references that do not count, names that have no reference left, and names that the
+/// linker defines.
 pub fn refine(question: &CoverageQuestion<'_>, coverage: &mut Coverage, facts: &ObjectFacts) {
     let places = question.roots.iter().enumerate().map(|(at, _)| ReferredBy::Root(at));
     let places: Vec<ReferredBy> =

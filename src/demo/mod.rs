@@ -34,8 +34,9 @@ pub fn sources() -> Vec<DemoFile> {
     out
 }
 
-/// The output of a build in `dir`: the archive that is merged by `list`, and the library linked
-/// from it. As in other links of shared libraries, a name without a definition stays undefined.
+/// The output of a build in `dir`: the archive that is merged from the archives in `list`, and the
+/// library that is linked from it. As in other links of shared libraries, a name without a
+/// definition stays undefined.
 pub fn build(list: &DepsList, dir: &str) -> Vec<DemoFile> {
     let names: BTreeSet<&[u8]> = order::set(list.names());
     let listed = ARCHIVES.iter().filter(|archive| names.contains(archive.name.as_bytes()));

@@ -143,7 +143,7 @@ pub(super) const ARCHIVES: &[DemoArchive] = &[
         objects: &[DemoObject {
             name: "rocmlir-lib.cpp.o",
             defines: &["mlirRockCompile"],
-            // The names that `InitializeNativeTarget` calls, and the linker.
+            // The functions that `InitializeNativeTarget` calls, and lld's entry function.
             refers: &[
                 "LLVMInitializeX86Target",
                 "LLVMInitializeX86TargetInfo",

@@ -1,7 +1,7 @@
 //! Candidates for missing libraries. A candidate has the name of a missing library, and is an
 //! audited file, a file of `--lib-path` or a file of the prefix. Each candidate brings the
 //! libraries that it needs. If a missing library has candidates whose needs were found, it explains
-//! only symbols that they define. [`super::reference_state`] asks for them. This module opens no
+//! only symbols that they define. [`super::reference_state`] is the caller. This module opens no
 //! file: it returns missing facts as needs.
 
 use super::{DiagnosisInput, MissingNeed};
@@ -12,8 +12,7 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The search for the libraries that one candidate brings ends at this number: more than any
-/// process loads.
+/// Limit on the libraries that are searched for one candidate: more than any process loads.
 const MOST_BROUGHT: usize = 4096;
 
 /// Candidates by the name of the missing library, without directories.
@@ -32,14 +31,14 @@ struct Candidate {
     complete: bool,
 }
 
-/// The answer of the candidates for a missing library to one symbol.
+/// The result of looking up one symbol in the candidates for a missing library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CandidateAnswer {
     /// A candidate defines the symbol.
     Defined,
     /// No candidate defines the symbol.
     Absent,
-    /// No candidate links with the object, or a candidate that does needs libraries that were not
+    /// No candidate links with the object, or one that links with it needs libraries that were not
     /// found.
     Unknown,
 }
@@ -80,8 +79,8 @@ impl LibraryCandidates {
         self.by_name.values().flatten().filter_map(first)
     }
 
-    /// The answer of the candidates for `library` to an unversioned reference from an object of
-    /// `target`.
+    /// Looks up an unversioned reference from an object of `target` in the candidates for
+    /// `library`.
     pub(super) fn ask(
         &self,
         source: DiagnosisInput<'_>,

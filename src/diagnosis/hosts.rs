@@ -1,6 +1,7 @@
 //! References of plugins to a host program that is not audited. A `[[host]]` entry of the policy
-//! lists the plugins of the program and the names that it provides to them. Such a reference is
-//! assumed and counted; any other stays a finding. [`super::reference_state`] is the caller.
+//! lists the plugins of the program and the names that it provides to them. A reference to one of
+//! these names is assumed and counted; any other reference stays a finding.
+//! [`super::reference_state`] is the caller.
 
 use super::DiagnosisInput;
 use crate::facts::plugins::is_plugin;
@@ -12,7 +13,7 @@ use crate::text::last_part;
 use std::rc::Rc;
 
 /// Finds the host programs of plugins. A file is compared with the plugins of a host only if the
-/// host provides an undefined name or a missing library of it.
+/// host provides an undefined name or a missing library of that file.
 pub(super) struct HostFinder<'a> {
     source: DiagnosisInput<'a>,
     /// True for a plugin of a host: by file and index in `DiagnosisInput::hosts`.
@@ -116,7 +117,8 @@ impl<'a> HostFinder<'a> {
     ) -> Option<usize> {
         let root = closure.root.file;
         // Programs are not plugins. If a program is given as host, its names were looked up
-        // already. A library given as host lacks some names of its program.
+        // already. A library given as host lacks some names of its program, so the entries of the
+        // policy still apply.
         let by_program = closure.root.host.is_some_and(|host| self.is_program(host));
         let known = by_program || self.is_program(root);
         if self.source.hosts.is_empty() || known {

@@ -1,8 +1,8 @@
 //! GNU ld searches each archive at its position, in passes over the index until a pass adds no
 //! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until a
-//! pass over all its archives adds none (`open_input_bfds` in `ld/ldlang.c`). A member that
-//! precedes the first reference to it is not extracted. With LTO, archives are searched once more
-//! for machine code, because the plugin's output may refer to it (`lang_process`).
+//! pass over all its archives adds none (`open_input_bfds` in `ld/ldlang.c`). A member is not
+//! extracted if its archive precedes the first reference to it. With LTO, archives are searched
+//! once more for machine code, because the plugin's output may refer to it (`lang_process`).
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{

@@ -40,7 +40,8 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
 #[derive(Clone, Copy)]
 enum State {
     /// Referred to. `firm` is true once an object or `--undefined` refers to the name. `weak` is
-    /// true if all these references are weak. Until there is one, the first reference decides.
+    /// true if all references from objects and `--undefined` are weak; before any of them, if the
+    /// first other reference is weak.
     Undefined { weak: bool, firm: bool, by: ReferredBy },
     /// Defined by a member that was not taken; `weak` once a file refers to the name weakly.
     Lazy { member: MemberId, weak: bool },

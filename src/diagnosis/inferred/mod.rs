@@ -7,8 +7,8 @@
 //! Each further condition keeps a real defect from being excused:
 //! - The object is outside of the default directories and has no soname such as `libfoo.so.1`.
 //!   Otherwise it is a library that other objects link with. Libtool gives plugins such sonames
-//!   too. The object may therefore have one in a private directory below a default one, unless
-//!   programs link with libraries there and the directory is not named after the program.
+//!   too. The object may therefore have such a soname in a private directory below a default one,
+//!   unless programs link with libraries there and the directory is not named after the program.
 //! - The program has *all* undefined symbols and missing libraries, with their versions. A missing
 //!   library that the program has not loaded stays a finding, with the symbols that belong to it.
 //! - At least one symbol comes from the program itself or from its private libraries. It may come
@@ -21,8 +21,8 @@
 //!   `slang/v2/modules`.
 //! - No policy claims a symbol: otherwise the object lost the symbol when it was linked. A symbol
 //!   that an archive defines may have been lost too. It is not evidence, unless the archive is the
-//!   static edition of the library that defines the symbol. The other symbols must outnumber such
-//!   symbols, unless the program itself defines these.
+//!   static edition of the library that defines the symbol. The other symbols must outnumber the
+//!   symbols that archives define, unless the program itself defines these.
 //!
 //! A plugin may also lack symbols that the `[[host]]` entry of its program does not provide. The
 //! provided symbols then count as evidence for a program that has the others: perl's modules use
@@ -59,7 +59,7 @@ use std::path::Path;
 /// checked.
 const MOST_PROGRAMS: usize = 3;
 
-/// Maximum number of fitting programs that are checked exactly for one plugin.
+/// Maximum number of fitting programs that one search checks symbol by symbol.
 const MOST_LOOKED_AT: usize = 64;
 
 /// Plugins without a given host program, each with the inferred host.
@@ -151,15 +151,18 @@ impl Inferred {
         plugins.iter().any(|plugin| !self.0.contains_key(&plugin.file))
     }
 
-    /// The inferred host of the entry point of a closure; `None` if the closure has a given host.
+    /// The inferred host of the entry point of a closure; `None` if none was inferred, or if the
+    /// closure has a given host.
     pub(super) fn of(&self, closure: &Closure) -> Option<HostOfPlugin> {
         self.0.get(&closure.root.file).copied().filter(|_| closure.root.host.is_none())
     }
 }
 
-/// The nearby plugin that defines the first symbol that `plugin` lacks and no `[[host]]` entry
-/// provides, if nearby plugins define all such symbols. The program of all these plugins is that of
-/// a `[[host]]` entry: PHP, for example, opens `mbstring.so` before `mailparse.so`.
+/// A nearby plugin that takes the place of the host of `plugin`, a plugin of a `[[host]]` entry.
+/// Nearby plugins must define all symbols that `plugin` lacks and the entry does not provide.
+/// Archives must claim fewer than half of these symbols. The result defines the first of them. The
+/// program of the entry loads all these plugins: PHP, for example, opens `mbstring.so` before
+/// `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
     if !plugin.has_profile || !plugin.missing.is_empty() {
         return None;
@@ -188,8 +191,8 @@ struct HostSearch<'a> {
 }
 
 impl<'a> HostSearch<'a> {
-    /// The host of a plugin, if the conditions hold for one. `hosted` holds the plugins that were
-    /// inferred before.
+    /// The host of a plugin, if a program meets the conditions. `hosted` holds the plugins that
+    /// were inferred before.
     fn host(
         &mut self,
         plugin: &Plugin<'a>,
@@ -263,12 +266,14 @@ impl<'a> HostSearch<'a> {
         plugin.is_versioned && self.library_dirs.contains(dir(self.source, plugin.file))
     }
 
-    /// The program, or its library that opens the plugin, if the startup scope of the program or
-    /// plugins of `others` define every symbol. Symbols that the program or its private libraries
-    /// define must outnumber those that archives claim or that plugins in other directories define.
-    /// One such symbol is enough if the program itself defines all symbols that archives claim. If
-    /// a directory of the plugin is named after the program, all libraries of the program count as
-    /// private.
+    /// The program, or its library that opens the plugin, if the program's startup scope, plugins
+    /// of `others` or the policy provide every symbol. Symbols that the program or its private
+    /// libraries define must outnumber those that archives claim or that plugins in other
+    /// directories define. One private symbol is enough if the program itself defines all symbols
+    /// that archives claim, and no plugin in another directory is used. All libraries of the
+    /// program count as private if a directory of the plugin is named after the program, or if the
+    /// program is in a private directory above the plugin. A library after which such a directory
+    /// is named counts as private too.
     fn met(
         &mut self,
         plugin: &Plugin<'a>,
