@@ -71,7 +71,7 @@ pub struct UndefinedSymbol {
     pub roots: Vec<RootId>,
 }
 
-/// A needed version that its file does not define.
+/// A needed version that the loaded library does not define.
 #[derive(Debug)]
 pub struct MissingVersion {
     /// The object that needs it.
@@ -119,9 +119,10 @@ pub struct Diagnosis {
     pub explained: usize,
     /// References that host programs are assumed to define, in the order of the policy.
     pub assumed: Vec<Assumed>,
-    /// References that libraries provided by the system are assumed to define, by soname.
+    /// References that libraries provided by the system are assumed to define, in the order of the
+    /// sonames.
     pub provided: Vec<Assumed>,
-    /// Programs that are inferred to load plugins, by path.
+    /// Programs that are inferred to load plugins, in the order of their paths.
     pub inferred: Vec<InferredHost>,
 }
 

@@ -91,7 +91,7 @@ struct Comparison<'a, 's> {
     users: Users<'a>,
     /// Sonames and file names of the new side.
     names: FastSet<&'a [u8]>,
-    /// The files of the new side and of `against` that need a library, by its name.
+    /// The files of the new side and of `against` that need a library, keyed by its name.
     needers: FastMap<&'a [u8], Vec<&'a Path>>,
     findings: Vec<ReportFinding>,
     /// New files whose comparison found a difference, waived or not, or could not be made.
@@ -188,8 +188,9 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// Adds a finding for each library that an old library loaded and its counterpart does not
-    /// load, if files of `against` reached symbols of the loaded library through the old library.
+    /// Adds a finding for each dropped library: an old library loads it, and the counterpart of the
+    /// old library does not. It counts only if files of `against` reach its symbols through the old
+    /// library.
     fn dropped(&mut self, pairs: &FilePairs<'a>) {
         let mut dropped: Vec<[&'a File; 3]> = Vec::new();
         for &(old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
@@ -513,7 +514,7 @@ fn located(file: &File, path: &Path) -> Located {
     }
 }
 
-/// The audited files that need a library, by the library's name.
+/// The files of `against` and of the new side that need a library, keyed by its name.
 fn needers<'a>(against: &'a [Side<'_>], new: &'a Side<'_>) -> FastMap<&'a [u8], Vec<&'a Path>> {
     let mut out: FastMap<&[u8], Vec<&Path>> = FastMap::default();
     for file in against.iter().chain([new]).flat_map(Side::own) {

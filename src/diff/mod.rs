@@ -36,7 +36,7 @@ pub struct Difference {
     pub worse: Report,
     /// Findings of the old side that the new side does not have.
     pub fixed: Vec<ReportFinding>,
-    /// Files of the new side without counterpart, by path.
+    /// Paths of the files of the new side that have no counterpart.
     pub added: Vec<String>,
     /// Number of findings that both sides have.
     pub unchanged: usize,

@@ -1,5 +1,5 @@
-//! Lost names of files that still exist. These are links to a file or to its directory, and the old
-//! name of a library that was renamed but keeps its soname.
+//! Lost names of files that still exist. A lost name is a link to a file or to its directory, or
+//! the old name of a library that was renamed and keeps its soname.
 
 use super::pairs::{FilePairs, without_numbers};
 use super::sides::{PrefixLink, Side, all_names, below_prefix, file_names, is_library};

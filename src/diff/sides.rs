@@ -196,7 +196,7 @@ impl<'a> Side<'a> {
         all.map(ReportFinding::full_path).collect()
     }
 
-    /// The number of needs that are not found, by file.
+    /// For each file, the number of its needs that are not found.
     pub(super) fn missing(&self) -> FastMap<&'a Path, usize> {
         let mut out = FastMap::default();
         for file in self.own() {

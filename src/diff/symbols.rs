@@ -253,7 +253,7 @@ fn without_return_type(text: &str) -> &str {
     &text[start..]
 }
 
-/// The number of symbols by C++ class or namespace, the largest number first.
+/// The number of symbols of each C++ class or namespace, the largest number first.
 pub(super) fn by_class(changes: &[Change]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for change in changes {

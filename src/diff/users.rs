@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The files that refer to some symbols, by side.
+/// The files that refer to some symbols, with one environment for each side.
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
@@ -250,7 +250,7 @@ fn references(
     out
 }
 
-/// The indices of files by soname and by file name. The first file has the index `first`.
+/// The indices of files, keyed by soname and by file name. The first file has the index `first`.
 fn by_name<'a>(files: &[&'a File], first: usize) -> FastMap<&'a [u8], Vec<usize>> {
     let mut out: FastMap<&[u8], Vec<usize>> = FastMap::default();
     for (at, file) in files.iter().enumerate() {

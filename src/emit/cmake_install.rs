@@ -80,7 +80,7 @@ fn refusal(name: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A quoted argument of CMake.
+/// Writes a quoted argument of CMake.
 fn quote(name: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for byte in name {

@@ -82,7 +82,8 @@ fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<Str
 }
 
 /// The glob for the names that `key` returns; `None` if a finding has no such name, or if one glob
-/// cannot hold the names: too many, or several and one with a comma.
+/// cannot hold the names: too many, or several and one with a comma. The error is a name that
+/// cannot be written.
 fn alternatives<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,

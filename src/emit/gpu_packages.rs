@@ -42,7 +42,7 @@ impl Package<'_> {
     }
 }
 
-/// The packages of the findings, by prefix.
+/// The packages that the findings are about, in the order of their prefixes.
 pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     let mut out: BTreeMap<&Path, Package<'a>> = BTreeMap::new();
     let is_extra = |finding: &ReportFinding| {

@@ -110,7 +110,8 @@ fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
     out.extend(b"\n}\n");
 }
 
-/// The prefix of all files, or the directory that holds their prefixes.
+/// The prefix of all files or, if they have several, the deepest directory that holds all prefixes.
+/// `None` without files.
 fn common(files: &[ElfPatch]) -> Option<PathBuf> {
     let mut directories = files.iter().map(|one| &*one.prefix);
     let first = directories.next()?.to_path_buf();

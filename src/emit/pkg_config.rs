@@ -22,7 +22,7 @@ fn word(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The option for an archive: `-lNAME`, or `-l:FILE` for another file name.
+/// The option for an archive: `-lNAME` for `libNAME.a`, else `-l:FILE`.
 fn option(file: &[u8]) -> Vec<u8> {
     let name = file.strip_prefix(b"lib").and_then(|name| name.strip_suffix(b".a"));
     match name.filter(|name| !name.is_empty()) {

@@ -136,7 +136,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// The real paths of files that the walk found only through symbolic links, by device and
+    /// The real paths of files that the walk found only through symbolic links, keyed by device and
     /// inode.
     fn link_targets(
         &self,
@@ -385,7 +385,8 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// The absolute form of a path that could not be opened; existing directories are resolved.
+    /// The absolute form of a path that could not be opened. If its directory exists, links in the
+    /// directory's path are resolved.
     pub fn absolute(&mut self, path: &Path, cwd: &Path) -> PathBuf {
         match (path.parent(), path.file_name()) {
             (Some(dir), Some(name)) => match self.real_dir(dir) {
@@ -487,7 +488,8 @@ fn insert(corpus: &mut Corpus, facts: FileFacts, relocations: Option<Relocations
     file
 }
 
-/// Replaces the content of a file that was read again for its tables. The file must be unchanged.
+/// Replaces the content of a file that was read again for its tables. A file that has changed is
+/// marked as by `gone` instead.
 fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     if stat != corpus.files[file].stat {
         return gone(corpus, file);

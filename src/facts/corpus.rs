@@ -38,7 +38,7 @@ pub struct Corpus {
     pub files: IdVec<FileId, FileFacts>,
     pub(super) by_inode: FastMap<(u64, u64), FileId>,
     pub(super) places: FastMap<Box<[u8]>, PathState>,
-    /// Batches of long lists whose paths were all probed.
+    /// Completely probed batches of paths in long lists.
     pub(super) probe_batches: FastSet<ProbeBatch>,
     pub(super) directories: FastMap<Box<[u8]>, bool>,
     /// Search directories whose path leads to a different directory in each process.

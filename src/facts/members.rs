@@ -102,7 +102,7 @@ fn name_all(
         || open(tree, facts).is_some_and(|file| members.name_all(&file, &nameless, names).is_ok())
 }
 
-/// A file that is open again to read the facts of its objects that a linker needs.
+/// A file that was opened again, to read the facts that a linker needs from its objects.
 pub struct LinkFile<'a> {
     tree: &'a dyn Tree,
     facts: &'a FileFacts,
@@ -110,7 +110,7 @@ pub struct LinkFile<'a> {
 }
 
 impl<'a> LinkFile<'a> {
-    /// Opens a file that was read before; `None` if it has changed.
+    /// Opens a file that was read before; `None` if it has changed or cannot be opened.
     pub fn open(tree: &'a dyn Tree, facts: &'a FileFacts) -> Option<Self> {
         Some(Self { tree, facts, handle: open(tree, facts)? })
     }
@@ -142,7 +142,7 @@ impl<'a> LinkFile<'a> {
     }
 }
 
-/// Opens a file that was read before; `None` if it has changed.
+/// Opens a file that was read before; `None` if it has changed or cannot be opened.
 fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     match tree.open(&facts.path) {
         Ok(Opened::File(handle)) if handle.stat() == facts.stat => Some(handle),

@@ -1,5 +1,6 @@
-//! Definitions of unbound names in the audited files and in those of `--lib-path`. One pass over
-//! the hashes in each file's GNU hash table finds all of them. `collect` searches the archives.
+//! Finds the audited files and the files of `--lib-path` that define unbound names. One pass over
+//! the hashes in a file's GNU hash table finds all its definitions. `collect` searches the
+//! archives.
 
 use super::{Content, Corpus};
 use crate::format::archive::{DefiningMember, RequestedNames};
@@ -21,7 +22,7 @@ pub struct Provider {
     pub versioned: bool,
 }
 
-/// Providers by name.
+/// Providers, keyed by the name that they define.
 #[derive(Default)]
 pub struct Providers {
     by_name: FastMap<Vec<u8>, Vec<Provider>>,

@@ -1,6 +1,6 @@
 //! The facts that resolution and binding read: the corpus, with or without edits. A fix is verified
-//! when the same code runs on a view with edits. A view answers, or returns the need for a missing
-//! fact.
+//! when the same code runs on a view with edits. A view returns a fact, or the need for it if it is
+//! missing.
 
 use super::{Corpus, FactStore, FileFacts, Need, PathState, ProbeBatch};
 use crate::format::archive::Members;
@@ -19,7 +19,7 @@ pub struct View<'c> {
     edits: Option<&'c Edits>,
 }
 
-/// Objects as they would be after a fix, by file.
+/// Objects as they would be after a fix, keyed by file.
 pub type Edits = FastMap<FileId, Edited>;
 
 impl<'c> View<'c> {

@@ -1,5 +1,5 @@
 //! Links again with the archives of the fixes, in the proposed order and by the rules of each
-//! linker. The order-independent answer may select other members than a linker, if a name has
+//! linker. The order-independent solution may select other members than a linker, if a name has
 //! several definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove`
 //! calls [`refusals`]. A fix is not verified if its archives bring a member that does not link.
 
@@ -15,8 +15,8 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The fixes that fail when the object is linked again with the archives of all fixes, by their
-/// first members, each with the reason. Fixes for which `doubtful` is true are left out.
+/// Links the object again with the archives of all fixes. Returns the first member of each fix that
+/// fails, with the reason. Fixes for which `doubtful` is true are skipped.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,

@@ -39,8 +39,7 @@ fn entry<'f>(audit: &Audit, finding: &'f Finding) -> Option<(FileId, &'f [u8])> 
     Some((audit.corpus.file_at(&finding.full_path())?, entry))
 }
 
-/// The reason why a library may be found through an entry later; `None` if the entry can be
-/// dropped.
+/// The reason why a library may be found through an entry later; `None` if there is no such reason.
 fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<&'static str> {
     let mut entries = audit.search_entries.get(&file)?.entries.iter();
     let entry = entries.find(|entry| entry.text == text)?;

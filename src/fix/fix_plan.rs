@@ -19,7 +19,7 @@ pub struct FixPlan {
     /// The merged archive and the archives to add, in link order, then the shared libraries.
     /// Archives that refer to each other in a cycle are in one group.
     pub order: Vec<Vec<PathBuf>>,
-    /// Files whose dynamic sections change, by path.
+    /// Files whose dynamic sections change, in the order of their paths.
     pub patches: Vec<ElfPatch>,
 }
 

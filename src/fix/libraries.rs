@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// The symbols of an object, by the library that should define them.
+/// The undefined symbols of an object, keyed by the library that should define them.
 type Choice = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
 /// Attaches fixes to findings about undefined symbols, and returns the libraries to link.

@@ -1,6 +1,6 @@
 //! The order for a linker that reads each archive once: an archive precedes the archives that
-//! define names to which it refers. `place` and `propose` use it for lists and for the archives of
-//! a fix.
+//! define names to which it refers. `propose` uses it for lists and for the archives of a fix, and
+//! `as_linked` for its links.
 
 use crate::cover::ArchiveSet;
 use crate::format::archive::SymbolKind;
@@ -46,10 +46,10 @@ pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> Referenc
     out
 }
 
-/// The link order that a set must keep when the archives in `new`, by name, are added to it. Empty
-/// if the set is not in link order now, that is, if an archive comes after one that it needs. If
-/// `is_linked` is false, also empty if the set is just sorted, or if no archive in it needs another
-/// one.
+/// The link order that a set must keep when the archives in `new` are added to it. `new` is keyed
+/// by name. Empty if the set is not in link order now, that is, if an archive comes after one that
+/// it needs. If `is_linked` is false, also empty if the set is just sorted, or if no archive in it
+/// needs another one.
 pub(super) fn of_set(
     library: &ArchiveSet,
     (list, set): (&DepsList, usize),

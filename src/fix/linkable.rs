@@ -17,7 +17,7 @@ use crate::tree::{Opened, Tree};
 use object::elf;
 use std::sync::Arc;
 
-/// The reasons why parts of solutions cannot be linked, by library and first member.
+/// The reason why a part of a solution cannot be linked, keyed by library and first member.
 pub(super) type Refusals = FastMap<(FileId, MemberId), String>;
 
 /// Finds the parts of `solutions` that cannot be linked. Duplicate definitions in members of the

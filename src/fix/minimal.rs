@@ -1,7 +1,6 @@
-//! Finds the names of archives in a list that no object needs. The symbol tables of the libraries
-//! tell which members they took from the merged archive. These members, the members that they refer
-//! to, and the members that a fix adds are needed. A name without a candidate archive stays on the
-//! list.
+//! Finds the archives of a list that no object needs. The symbol tables of the libraries tell which
+//! members they took from the merged archive. These members, the members that they refer to, and
+//! the members that a fix adds are needed. A name without a candidate archive stays on the list.
 
 use crate::audit::Audit;
 use crate::cover::{CoverageQuestion, LinkOutput, cover};
@@ -15,7 +14,8 @@ use crate::tree::{Opened, Tree};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The listed names that no object needs. An error if a file has no readable symbol table.
+/// The names of the listed archives that no object needs. An error if a file has no readable symbol
+/// table.
 pub(super) fn needless(
     audit: &Audit,
     tree: &dyn Tree,

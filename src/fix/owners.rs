@@ -1,7 +1,6 @@
-//! Adds the packages that install archives to findings and to the proposal, so that a person can
-//! add these packages to the dependencies of a build. In findings they are evidence, so that
-//! levels, causes and fingerprints do not depend on them. `cli::run` calls it after the fixes were
-//! made.
+//! Names the packages of archives in findings and in the proposal, so that a person can add these
+//! packages to the dependencies of a build. In findings they are evidence, so that levels, causes
+//! and fingerprints do not depend on them. `cli::run` calls it after the fixes were made.
 
 use super::propose::Proposal;
 use crate::audit::{ArchiveOwner, ArchiveOwners};
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Attaches the packages of candidate archives to the evidence about them. Findings whose archive
-/// is not among the candidates get installed archives of that name.
+/// is not among the candidates get installed archives with its name.
 pub fn attach(
     plan: &Plan,
     tree: &dyn Tree,

@@ -29,7 +29,8 @@ const MOST_LOOKS: usize = 500;
 /// Changes of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patch {
-    /// New entries at the end of its search path, by the name of the library that the entry finds.
+    /// New entries at the end of its search path, keyed by the name of the library that the entry
+    /// finds.
     pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Entries that are dropped from its search path.
     pub(super) dropped: BTreeSet<Vec<u8>>,
@@ -37,7 +38,7 @@ pub(super) struct Patch {
     pub(super) needs: BTreeSet<Vec<u8>>,
     /// Names of needs that are dropped.
     pub(super) dropped_needs: BTreeSet<Vec<u8>>,
-    /// New names of needs, by their old names.
+    /// New names of needs, keyed by their old names.
     pub(super) renamed_needs: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The new tag of the search path, if it changes.
     pub(super) tag: Option<PathTag>,
@@ -61,7 +62,7 @@ pub(super) struct Step {
     pub(super) cures: Vec<LoadError>,
 }
 
-/// The verified changes by file.
+/// The verified changes, keyed by file.
 pub(super) type Verified = BTreeMap<FileId, Patch>;
 
 /// Verifies steps, each in addition to those verified before.

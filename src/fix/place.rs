@@ -33,8 +33,9 @@ pub(super) struct Listed<'a> {
     pub(super) list: DepsList,
 }
 
-/// The merged archive and its list: those given, or the only ones that fit. An error if the request
-/// requires them and none or several fit.
+/// The merged archive and its list: those given, or the only ones that fit. If the request names a
+/// list, it may be that of a link without a merged archive. An error if the request requires them
+/// and none or several fit.
 pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,

@@ -43,9 +43,9 @@ pub struct Proposal {
     pub remedy: FixPlan,
     /// Number of needed members in the archives that are added.
     pub members: usize,
-    /// The undefined symbols that were looked up, by library and symbol.
+    /// The undefined symbols that were looked up, grouped by library and sorted by symbol.
     pub wanted: Vec<MissingSymbol>,
-    /// The packages of archives that are added, by path.
+    /// The packages of the added archives, keyed by the archive's path.
     pub owners: BTreeMap<PathBuf, ArchiveOwner>,
 }
 

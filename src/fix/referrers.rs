@@ -10,7 +10,7 @@ use std::path::Path;
 /// Maximum number of members that are listed for one symbol; more would not help.
 const MOST: usize = 3;
 
-/// Members of the merged archive by the symbols to which they refer.
+/// Finds the members of the merged archive that refer to a symbol.
 pub(super) struct MergedReferrers<'a> {
     library: &'a ArchiveSet,
     known: cover::Referrers<'a>,

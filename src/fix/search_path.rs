@@ -59,9 +59,9 @@ pub(super) fn attach(
     verified
 }
 
-/// For each file and needed name, the entries that would find a candidate of the same prefix. The
-/// candidate that defines the most of the symbols that the missing library explains comes first,
-/// then the shortest entry.
+/// For each file and needed name, the entries that would find a candidate of the same prefix.
+/// Entries for candidates that define more of the symbols that the missing library explains come
+/// first; among equals, shorter entries.
 fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
     let mut out: BTreeMap<FileId, Ways> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.rule == *"missing-library") {

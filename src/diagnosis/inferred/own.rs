@@ -20,19 +20,19 @@ pub(super) struct PackagePrograms {
     pub(super) libraries: FastSet<FileId>,
 }
 
-/// Programs by their paths. A search for the programs of a package asks for its few directories
-/// instead of comparing each program.
+/// Programs, indexed by file name, directory and store item. The search for the programs of a
+/// package looks up a few keys instead of comparing each program.
 pub(super) struct Packages<'a> {
     /// The path of each program.
     paths: Vec<&'a Path>,
-    /// By the whole file name, and by each part of it that ends before a `-`.
+    /// Keyed by the whole file name, and by each start of it that ends before a `-`.
     by_name: FastMap<&'a [u8], Vec<usize>>,
     by_dir: FastMap<&'a Path, Vec<usize>>,
     by_store_item: FastMap<PathBuf, Vec<usize>>,
 }
 
 impl<'a> Packages<'a> {
-    /// The programs of `hosts`.
+    /// Indexes `programs` by their paths, which come from `hosts`.
     pub(super) fn new(hosts: DiagnosisInput<'a>, programs: &Programs) -> Self {
         let mut out = Self {
             paths: Vec::new(),
@@ -60,9 +60,9 @@ impl<'a> Packages<'a> {
     /// The programs of the plugin's own package that are in `fitting`. A program is in the package
     /// if it is in the same store item, if it is in a private directory above the plugin, or if a
     /// directory of the plugin is named after it. It is also in the package if it loads a library
-    /// of the package that defines one of `references`. Such a library is in the plugin's directory
-    /// or above it, outside of the default directories, or a directory of the plugin is named after
-    /// the library.
+    /// of the package that defines one of `references`. A library is in the package if its
+    /// directory is the plugin's or above it, and not a default directory. It is also in the
+    /// package if a directory of the plugin is named after it.
     pub(super) fn own(
         &self,
         source: DiagnosisInput<'_>,
@@ -110,7 +110,7 @@ impl<'a> Packages<'a> {
     }
 }
 
-/// The programs with a key.
+/// The programs that `map` has for `key`; empty if it has none.
 fn at<'m, K, Q>(map: &'m FastMap<K, Vec<usize>>, key: &Q) -> &'m [usize]
 where
     K: std::hash::Hash + Eq + std::borrow::Borrow<Q>,

@@ -57,8 +57,9 @@ fn begins(name: &[u8], start: &[u8], separators: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.first().is_none_or(|byte| separators.contains(byte)))
 }
 
-/// True for a file in a directory of its package's own, below a default directory of the loader.
-/// Linkers do not search such a directory: it is not named `lib`, `lib32`, `lib64` or `libx32`.
+/// True for a file in a private directory of its package. Such a directory is below a default
+/// directory of the loader, and linkers do not search it: it is not named `lib`, `lib32`, `lib64`
+/// or `libx32`.
 pub(super) fn is_private(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> bool {
     let dir = path.parent().unwrap_or(path);
     let name = dir.file_name().unwrap_or_default().as_bytes();

@@ -44,8 +44,8 @@ pub(super) struct Plugin<'a> {
 }
 
 /// Shared objects that may be plugins. Each has an undefined reference that no `[[host]]` entry
-/// provides. An object that lacks only libraries is skipped, because a symbol of the program is the
-/// evidence.
+/// provides. An object that lacks only libraries is skipped: without an undefined symbol, there is
+/// no evidence for a program.
 pub(super) fn plugins<'a>(
     source: DiagnosisInput<'a>,
     open: &Undefined,
@@ -125,8 +125,8 @@ pub(super) fn complete(
     })
 }
 
-/// Shared objects near those of `plugins` with a `[[host]]` entry. All their undefined references
-/// are provided by `[[host]]` entries.
+/// Shared objects whose undefined references are all provided by `[[host]]` entries, and that are
+/// near one of `plugins` with such an entry.
 pub(super) fn with_profile<'s>(
     source: DiagnosisInput<'s>,
     open: &'s Undefined,

@@ -3,7 +3,7 @@
 //! table is not among them, all section headers are read. Besides these, only the symbol table and
 //! its string table are needed.
 //!
-//! `read` is the caller.
+//! `read` and `symbols` are the callers.
 
 use crate::format::{Defect, ReadError, Table, in_memory};
 use crate::tree::Handle;

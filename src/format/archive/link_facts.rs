@@ -1,6 +1,6 @@
-//! Facts of one relocatable object that a linker needs besides the symbol table: sections, COMDAT
-//! groups and relocations. Only few members are read in this way, and only their sections with such
-//! facts. `facts::members` is the caller.
+//! Reads the sections, COMDAT groups and relocations of one relocatable object: a linker needs
+//! these facts besides the symbol table. Only few members are read in this way, and of these only
+//! the sections that hold such facts. `facts::members` is the caller.
 
 use super::header::{self, MemberHeader};
 use super::ranges::Ranges;
@@ -47,7 +47,7 @@ impl RelocationFilter<'_> {
     }
 
     /// True if the name of a symbol may be stored even if no wanted relocation refers to the
-    /// symbol. A special one has restricted visibility, or is thread-local.
+    /// symbol. A special symbol has restricted visibility, or is thread-local.
     fn symbol(self, is_undefined: bool, is_strong: bool, is_special: bool) -> bool {
         match self {
             Self::All => true,
@@ -145,7 +145,7 @@ pub struct LinkFacts {
     names: Vec<u8>,
 }
 
-/// Prefixes of names of sections that are kept even if nothing refers to them (`KEEP` in
+/// Prefixes of section names. Linkers keep these sections even if nothing refers to them (`KEEP` in
 /// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
 const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
 
@@ -303,9 +303,9 @@ impl LinkFactsReader<'_> {
     }
 }
 
-/// The byte range of the section headers, and true. If the number of section headers is only in the
-/// first of them, and that one is not read yet: the range of the first one, and false. `None` if
-/// the object is not relocatable.
+/// The byte range of the section headers, and true. If only the first section header has their
+/// number and is not read yet, the range of that header, and false. `None` if the object is not
+/// relocatable.
 fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
     let header = H::parse(data).ok()?;
     let e = header.endian().ok()?;
