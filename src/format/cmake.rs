@@ -1,6 +1,7 @@
 //! CMake's syntax (cmake-language(7), section Syntax). Splits a text into commands and their
 //! arguments, each with its bytes and its line. Nothing is evaluated: references, escapes and
-//! generator expressions stay as written. `deps_list` and the crate module `cmake` are the callers.
+//! generator expressions stay as written. `deps_list` and the crate module `cmake` are the main
+//! callers.
 //!
 //! It accepts more than CMake where that does not change the arguments: two commands on one line,
 //! and arguments that touch each other.

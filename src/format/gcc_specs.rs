@@ -1,6 +1,6 @@
-//! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does, and
-//! finds the words of a spec that no option of the compiler enables or disables. `package_text`
-//! calls it.
+//! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does. It
+//! finds the unconditional words of each spec: no option of the compiler enables or disables them.
+//! `audit::package_text` calls it.
 //!
 //! Substitutions (`%…`) are not evaluated. A word with a substitution is left out, unless the only
 //! one is a `%s` at its end.

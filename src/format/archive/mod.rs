@@ -36,7 +36,7 @@ use header::{FIRST, MemberHeader};
 pub struct Archive {
     /// True if it names the files of its members instead of holding them.
     pub thin: bool,
-    /// Its defects.
+    /// At most one defect: the first member header is damaged.
     pub defects: Vec<Defect>,
 }
 

@@ -11,9 +11,9 @@ use object::archive;
 pub struct MemberPosition {
     /// Its name.
     pub name: Box<[u8]>,
-    /// Offset of its first byte in the archive.
+    /// Offset of its data in the archive, after the header and any BSD name.
     pub offset: u64,
-    /// Its size in bytes.
+    /// Size of its data in bytes, without a BSD name.
     pub size: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The parts of an object that were read, as one source of bytes for the crate `object`. Bytes
 //! between the parts cannot be read. The memory is reused for every object. `link_facts` is the
-//! caller.
+//! main caller.
 
 use crate::format::{ReadError, in_memory};
 use crate::tree::Handle;
@@ -84,10 +84,11 @@ impl Ranges {
         &mut self.bytes[self.len..end]
     }
 
-    /// The bytes from `start` to `end`, or to the end of the part.
+    /// The bytes from `start` to `end`, or to the end of the part if no part reaches `end`. `None`
+    /// if the byte at `start` was not read.
     fn get(&self, start: u64, end: u64) -> Option<&[u8]> {
         let before = self.parts.partition_point(|(part, _)| part.start <= start);
-        // Parts that were read one after the other may overlap.
+        // Parts of separate calls of `read` may overlap.
         let mut parts = self.parts.get(..before)?.iter().rev();
         let whole = parts.clone().find(|(part, _)| part.end >= end);
         let (part, at) = whole.or_else(|| parts.next())?;

@@ -88,7 +88,8 @@ struct ArchiveReader<'r> {
     builder: &'r mut SymbolsBuilder,
     out: Members,
     index: Option<(MemberHeader, SpecialMember)>,
-    /// Members of a thin archive by path and position, because one may be listed twice.
+    /// Indices in `out.list` of the members of a thin archive, keyed by path and by position in
+    /// another archive. A member may be listed twice.
     seen: FastMap<(Box<[u8]>, u64), usize>,
 }
 
@@ -117,7 +118,7 @@ impl<'r> ArchiveReader<'r> {
         self.out.damage.push(MemberDefect { member, defect });
     }
 
-    /// Walks from header to header. `head` has the first bytes of the first member's header and
+    /// Walks from header to header. `head` has the first member's header and the first bytes of its
     /// data.
     fn walk(&mut self, mut head: Vec<u8>) -> Result<(), ReadError> {
         let len = self.file.stat().len;

@@ -1,4 +1,4 @@
-//! Collects the symbols of all members of an archive. `read` fills it.
+//! Collects the symbols of all members of an archive, for `read`.
 
 use super::bitcode::LtoSymbol;
 use super::elf_member::{Raw, RawSymbol, each_symbol};
@@ -10,9 +10,9 @@ use crate::symbol_names::{Added, Batch, Growing};
 use object::read::elf::FileHeader;
 use object::{Endianness, elf};
 
-/// The symbol that GCC defines in an object with only its intermediate language.
+/// The symbol that GCC defines in an object that has only GCC's intermediate language.
 const SLIM: &[u8] = b"__gnu_lto_slim";
-/// The defect of a member whose symbols no longer have 32-bit indices.
+/// The defect of a member whose symbols have indices that do not fit in 32 bits.
 const MOST_SYMBOLS: &str = "has more symbols than can be kept";
 /// Upper bound for the total length of the names of one member, as a multiple of the size of its
 /// string table. Another 64 KiB are allowed. Symbols may share bytes of the table, and a hostile
@@ -23,9 +23,9 @@ const SHARED: usize = 16;
 /// taken once for about thirty names.
 const BATCH: usize = 1024;
 
-/// Expected size of an archive in bytes for each symbol, from LLVM's archives, and upper bound for
-/// the number of symbols for which memory is reserved.
+/// Expected size of an archive in bytes for each symbol, from LLVM's archives.
 const BYTES_A_SYMBOL: u64 = 768;
+/// Upper bound for the number of symbols for which memory is reserved.
 const MOST_EXPECTED: usize = 1 << 20;
 /// With at least this many symbols, [`SymbolsBuilder::take`] hands its lists over. Shorter lists
 /// are copied, and their memory is reused.
@@ -35,9 +35,9 @@ const MANY: usize = 1 << 17;
 #[derive(Default)]
 pub(super) struct SymbolsBuilder {
     pub(super) symbols: Vec<MemberSymbol>,
-    /// For each definition, the hash of its name, and the offset of the name in its member's string
-    /// table.
+    /// For each definition, the hash of its name.
     pub(super) hashes: Vec<u64>,
+    /// For each definition, the offset of its name in its member's string table.
     pub(super) starts: Vec<u32>,
     /// Names of the last symbols, which do not have ids yet.
     batch: Batch,

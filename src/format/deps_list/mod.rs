@@ -50,7 +50,7 @@ pub enum SetCommand {
     /// `list(APPEND NAME …)` or `PREPEND`: the variable may have other values too.
     Append,
     /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or `LINK_LIBS` or `LINK_COMPONENTS` of
-    /// another command: a link takes the names in this order.
+    /// another command: the linker gets the names in the order of the list.
     Link,
 }
 
@@ -146,7 +146,7 @@ impl DepsList {
     }
 
     /// Marks the entries that name one of these archives (bare names), in any spelling. An entry
-    /// with another spelling gets the name of the archive.
+    /// that spells the name differently gets the archive's bare name.
     pub fn identify(&mut self, archives: &BTreeSet<&[u8]>) {
         spelling::identify(&mut self.sets, archives);
     }

@@ -136,7 +136,8 @@ fn slot(position: Position) -> usize {
     }
 }
 
-/// The slots that the link order allows for a new name, from `least` to `most`.
+/// The slots that the link order allows for a new name, from `least` to `most`. If `most` is below
+/// `least`, only `least`.
 #[derive(Clone, Copy)]
 struct Slots {
     least: usize,
@@ -284,8 +285,8 @@ impl Placer<'_> {
     }
 
     /// A position within the slots, next to the entry with the longest common prefix: before the
-    /// entry if it sorts after the name, else after it. If no entry has a common prefix, it is the
-    /// first slot after the referrers, else the last slot.
+    /// entry if it sorts after the name, else after it. If no entry has a common prefix, the new
+    /// name goes directly after its last referrer, or without referrers into the last slot.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };

@@ -85,7 +85,7 @@ const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block
 
 impl Blocks {
     /// Updates the blocks for a command that opens a block, begins its next arm, or closes it. An
-    /// error if the command belongs to no open block.
+    /// error if an arm or an end has no open block of its kind.
     fn enter(&mut self, command: &[u8], line: u32) -> Result<(), ListError> {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });

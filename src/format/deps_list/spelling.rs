@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Spelling {
     /// The text before the name: `-l`, `dir/lib`, `NS::`.
     prefix: Vec<u8>,
-    /// The prefix of the bare name that the word omits: `absl_` of `absl::base`.
+    /// The prefix of the bare name that the word omits: `absl_` for `absl::base`.
     cut: Vec<u8>,
     /// The text after the name: `.a`.
     suffix: Vec<u8>,
@@ -91,7 +91,7 @@ pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
 
 /// The archive that `NS::name` names (`NSname`, `NS_name` or `NS-name`, also with `NS` in lower
 /// case), or the one that `libname` names. Returns its name, the part of the name that the word
-/// omits, and the text of the word before the rest.
+/// omits, and the text of the word before the rest of the name.
 fn variant(
     name: &[u8],
     spelling: &Spelling,

@@ -343,8 +343,8 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// The bytes to remove for a value: its whole line, or the value with the blanks or one `;`
-    /// beside it, and with a comment after it.
+    /// The bytes to remove for a value. If the value is alone on its line, this is the whole line.
+    /// Otherwise it is the value with the blanks or one `;` beside it, and with a comment after it.
     fn extent(&self, at: usize, words: &BTreeSet<Vec<u8>>) -> Range<usize> {
         let item = &self.set.items[at];
         let span = item.span.clone();

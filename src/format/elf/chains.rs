@@ -225,7 +225,7 @@ impl Tables {
                 if *known == mark {
                     return Some("has a chain that runs in a circle");
                 }
-                // Another bucket's chain, which was already followed to its end.
+                // The rest is the chain of another bucket, which was already followed to its end.
                 if *known != 0 {
                     break;
                 }

@@ -1,6 +1,6 @@
-//! A changed copy of an object, as another link or as patchelf would write it: with other
-//! references, needs or search paths. To verify fixes, the modules of `fix` resolve and bind such
-//! copies. No file is written.
+//! A changed copy of an object, as a new link or patchelf would write it: with other references,
+//! needs or search paths. To verify fixes, the modules of `fix` resolve and bind such copies. No
+//! file is written.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
@@ -20,7 +20,7 @@ pub struct Edited {
     pub relocations: Relocations,
 }
 
-/// The changes that another link makes to an object.
+/// The changes that a new link makes to an object.
 pub struct Relink<'a> {
     /// True for names that the object itself will define. Its unversioned references to them
     /// disappear.
@@ -101,12 +101,13 @@ pub struct NewNeeds<'a> {
     pub first: &'a BTreeSet<Vec<u8>>,
     /// Needs that are dropped.
     pub dropped: &'a BTreeSet<Vec<u8>>,
-    /// New names by old name. The file names in DT_VERNEED change with them.
+    /// New names, keyed by old name. The file names in DT_VERNEED change with them.
     pub replaced: &'a BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Object {
-    /// The object with another search path. `None` if its tables were not kept.
+    /// The object with another search path. `None` if its tables were not kept, or a size would
+    /// overflow.
     pub fn with_search_path(
         &self,
         relocations: &Relocations,
@@ -124,7 +125,7 @@ impl Object {
         Some(edited)
     }
 
-    /// The object with other needs. `None` if its tables were not kept.
+    /// The object with other needs. `None` if its tables were not kept, or a size would overflow.
     pub fn with_needs(&self, relocations: &Relocations, change: NewNeeds<'_>) -> Option<Edited> {
         let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
         let mut edited = self.linked_again(relocations, &none)?;

@@ -1,6 +1,6 @@
 //! The definitions that an object exports. Facts and rules list them, or look one up as the loader
-//! does for a reference without a version. `audit::linked` and `merged::solve` look names up as a
-//! linker does. The lookups of `bind`, with versions, are in `find`.
+//! does for a reference without a version. [`Object::satisfies_link`] looks a name up as a linker
+//! does. The lookups of `bind`, with versions, are in `find`.
 
 use super::find::SymbolQuery;
 use super::hash_table::HashTable;
@@ -11,9 +11,9 @@ use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
 
 impl Object {
-    /// True if an unversioned reference to `name` finds a definition in this object to which the
-    /// loader binds it (`do_lookup_x` of `elf/dl-lookup.c`). `hash` is the GNU hash of `name`.
-    /// `limit` has the meaning that it has for [`Self::find`].
+    /// True if the loader can bind an unversioned reference to `name` to a definition in this
+    /// object (`do_lookup_x` of `elf/dl-lookup.c`). `hash` is the GNU hash of `name`. `limit` is as
+    /// in [`Self::find`].
     pub fn defines(&self, name: &[u8], hash: u32, limit: u16) -> bool {
         let may = self.tables.as_ref().is_some_and(|tables| tables.bloom().may_hold(hash));
         let found = || self.find(&SymbolQuery::new(name, hash, None), limit);
@@ -25,13 +25,13 @@ impl Object {
     }
 }
 
-/// The bit of a version index that marks a version as not the default.
+/// The bit of a version index that marks a version that is not the default.
 const HIDDEN_VERSION: u16 = 0x8000;
 
 impl Object {
     /// True if a linker resolves `name` with a definition of this object. The name may end with `@`
-    /// or `@@` and a version. A name without a version fits a default version, or a definition
-    /// without one (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
+    /// or `@@` and a version. A name without a version fits a definition with a default version or
+    /// with no version (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
     pub fn satisfies_link(&self, name: &[u8]) -> bool {
         let Some(tables) = &self.tables else { return false };
         let at = memchr::memchr(b'@', name);

@@ -1,7 +1,7 @@
 //! The lookup of one name in one object, as in glibc (`elf/dl-lookup.c`, `do_lookup_x` and
-//! `check_match`). The lookup selects the symbol of a chain that fits a reference and its version.
-//! `bind::lookup` uses it, and so does `exports` for lookups without a version. `chains` walks the
-//! chains.
+//! `check_match`). On one hash chain, the lookup selects the symbol that fits a reference and its
+//! version. `bind::lookup` uses it, and so does `exports` for lookups without a version. `chains`
+//! walks the chains.
 
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -74,7 +74,8 @@ impl<'q> SymbolQuery<'q> {
 /// The state of `check_match` during the walk through one object's chain.
 #[derive(Default)]
 struct Walk {
-    /// For an unversioned reference: number of definitions with a visible version.
+    /// For an unversioned reference: number of definitions with a visible version index of at least
+    /// 3.
     versions: u32,
     /// The first of these definitions.
     versioned: Option<FoundSymbol>,

@@ -62,7 +62,7 @@ struct ForeignKind {
     note: &'static [u8],
     /// The operating system in the GNU ABI note, its first word.
     gnu: Option<u32>,
-    /// Prefixes of the paths of its loaders, with which PT_INTERP begins.
+    /// Prefixes of the paths of its loaders. PT_INTERP begins with one of them.
     interps: &'static [&'static str],
     /// The name of its libc, if no libc of Linux has that name.
     libc: &'static [u8],

@@ -34,8 +34,8 @@ pub(super) fn is_unmarked(other: u8) -> bool {
     other & MARKED == 0
 }
 
-/// Finds the global entries and their symbols. `None` if the object has none, or if a defect is
-/// reported.
+/// Finds the global entries and their symbols. `None` if the object has no global entries, if a
+/// number does not fit, or if a defect is reported.
 pub(super) fn place(
     segments: &Segments,
     header: &Header,
@@ -103,8 +103,8 @@ fn each_as<H: FileHeader<Endian = Endianness>>(
     Ok(())
 }
 
-/// The relocation class of one entry, or `None` without a lookup. A lazy stub is bound at the first
-/// call, like a jump slot.
+/// The class of the lookup for one entry; `None` if the loader looks nothing up. A lazy stub is
+/// bound at the first call, like a jump slot.
 fn class<H: FileHeader<Endian = Endianness>>(
     e: Endianness,
     symbol: &H::Sym,

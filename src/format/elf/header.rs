@@ -14,10 +14,10 @@ pub struct Ident {
     pub seen: u8,
 }
 
-/// The ELF header, in the byte order of this machine except for e_ident.
+/// The ELF header. All fields but `ident` are in the byte order of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// e_ident, and the number of bytes seen.
+    /// The first bytes, in the byte order of the file.
     pub ident: Ident,
     /// True if EI_CLASS is ELFCLASS64.
     pub is_64: bool,

@@ -118,9 +118,9 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     is_dir.then_some(dir)
 }
 
-/// The value of `$LIB` if none follows the token. It is the longest string of the loader that
-/// starts with `lib` and with which its first directory, `dir`, ends. Without one, it is the last
-/// part of `dir`, as glibc's Makefile derives it from slibdir.
+/// The value of `$LIB` if none follows the token. `dir` is the loader's first search directory. The
+/// value is the longest string of the loader that starts with `lib` and is the end of `dir`. If
+/// there is none, it is the last part of `dir`, as glibc's Makefile derives it from slibdir.
 fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
     let dir = dir.strip_suffix(b"/").unwrap_or(dir);
     let is_end = |text: &&[u8]| {

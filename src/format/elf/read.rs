@@ -112,8 +112,8 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
 }
 
 /// If a part of the dynamic section or of a table lies beyond the end of the file, drops the
-/// defects that probably follow from that. The first `known` defects stay, and all defects about
-/// such parts.
+/// defects that probably follow from that. The first `known` defects stay, and so do all defects
+/// about the parts beyond the end.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {

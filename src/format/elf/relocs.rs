@@ -167,8 +167,9 @@ fn read_at(
     Ok(out)
 }
 
-/// DT_RELA and DT_JMPREL as one table, so that one `pread` can read both. `None` unless the second
-/// starts where the first ends, and both consist of whole entries inside the file.
+/// DT_RELA and DT_JMPREL as one table, so that one `pread` can read both. `None` unless both have
+/// addends, DT_JMPREL starts where DT_RELA ends, and both consist of whole entries inside the file.
+/// `None` also if DT_RELACOUNT exceeds DT_RELA.
 fn rela_with_plt(
     file: &Handle,
     object: &Object,
@@ -221,7 +222,7 @@ struct Decoder<'m> {
     machine: &'m Machine,
     /// The type of the last entry. Entries of one type are usually adjacent.
     last: RelocationKind,
-    /// The first entry whose type the loader does not know, by its index in the part.
+    /// Index in the part of the first entry whose type the loader does not know.
     unknown: Option<usize>,
 }
 

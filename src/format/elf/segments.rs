@@ -1,5 +1,5 @@
-//! Program headers, which map parts of the file to addresses. All offsets of dynamic tables go
-//! through [`Segments::file_offset`], so that every table is in a loaded part of the file.
+//! Program headers, which map parts of the file to addresses. All offsets of dynamic tables come
+//! from [`Segments::file_offset`], so that every table is in a loaded part of the file.
 
 use super::foreign::Notes;
 use super::header::{Header, endian};

@@ -3,8 +3,8 @@
 //! these pages have the names of undefined symbols, in a large library the names that other objects
 //! refer to.
 //!
-//! This module knows nothing of symbols: `read` makes the string table, and `tables` asks it for
-//! names. A table in the file is read through the file that `read` opened.
+//! This module knows nothing of symbols: `read` makes the string table, and `tables` reads names
+//! from it. A table that stays in the file is read through a handle that is held open.
 
 use super::pieces::Piece;
 use crate::format::{Defect, Table, c_string};

@@ -30,8 +30,8 @@ pub struct Tables {
     pub(super) hash: HashTable,
     /// True if DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
-    /// DT_MIPS_SYMTABNO, on MIPS only. There, the value of an undefined entry is a definition only
-    /// with `STO_MIPS_PLT`.
+    /// DT_MIPS_SYMTABNO, on MIPS only. There, an undefined entry with a value counts as a
+    /// definition only with `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
     /// Number of symbols, from the hash table or from the start of the next table.
     pub(super) count: u32,
@@ -62,8 +62,8 @@ pub struct Symbol<'t> {
     pub value: u64,
     /// st_size
     pub size: u64,
-    /// True on MIPS without `STO_MIPS_PLT`. The value of an undefined entry is then that of a lazy
-    /// stub.
+    /// True on MIPS without `STO_MIPS_PLT`. The value of an undefined entry is then the address of
+    /// a lazy stub.
     pub stub: bool,
 }
 
@@ -167,8 +167,8 @@ impl Tables {
         self.strings.defect()
     }
 
-    /// True if an undefined entry with this `st_other` has the value of a lazy stub, which is not a
-    /// definition.
+    /// True if the value of an undefined entry with this `st_other` is the address of a lazy stub,
+    /// which is not a definition.
     pub(super) fn is_stub(&self, other: u8) -> bool {
         self.mips_symbols.is_some() && is_unmarked(other)
     }

@@ -1,5 +1,5 @@
-//! Needed and defined versions (DT_VERNEED, DT_VERDEF), and the table by version index that the
-//! loader builds from them (`elf/dl-version.c`, `l_versions`).
+//! Needed and defined versions (DT_VERNEED, DT_VERDEF), and the table, indexed by version index,
+//! that the loader builds from them (`elf/dl-version.c`, `l_versions`).
 
 use super::header::Header;
 use super::header::endian;
@@ -63,7 +63,7 @@ pub struct Versions {
     pub(super) highest: u16,
 }
 
-/// One entry of the table by index. An empty entry has hash 0, which no version has.
+/// One entry of [`Versions::by_index`]. An empty entry has hash 0, which no version has.
 #[derive(Debug, Clone, Copy)]
 pub struct VersionEntry {
     /// SysV hash of the name; 0 means no version.

@@ -18,8 +18,8 @@ pub struct DatabaseHeader {
     pub pages: u64,
 }
 
-/// Reads the header of a database. The inner error is the reason why SQLite refuses the file, as
-/// the end of a sentence.
+/// Reads the header of a database. The inner error is the reason why the file is refused, as the
+/// end of a sentence.
 pub fn read(file: &Handle) -> Result<Result<DatabaseHeader, &'static str>, ReadError> {
     let head = read_range(file, 0, HEADER as u64)?;
     Ok(parse(&head, file.stat().len))

@@ -16,7 +16,8 @@ const MOST_KEPT: u64 = 128 << 20;
 const MOST_TABLE: usize = 4 << 20;
 
 /// Upper bound, in bytes, of the memory for one bundle: the window of its stream, and one code
-/// object. The window has at most 128 MiB. Its buffer grows by doubling and may be twice as large.
+/// object. The window has at most 128 MiB. The buffer of the window grows by doubling and may be
+/// twice as large.
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
 /// The memory, in bytes, for all bundles that are inflated at the same time. A thread waits until
@@ -61,7 +62,7 @@ struct Arriving {
     order: Vec<usize>,
     /// Position in `order` of the first entry that is not complete.
     next: usize,
-    /// The bytes of that entry that were seen.
+    /// The bytes seen so far of the entry at `next`, without those beyond [`MOST_KEPT`].
     kept: Vec<u8>,
     /// Ids of entries, and the defect of each.
     faults: Vec<(Vec<u8>, &'static str)>,

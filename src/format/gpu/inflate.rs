@@ -24,9 +24,10 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
     }
 }
 
-/// The first `want` inflated bytes, or fewer if the stream is shorter or damaged, or if the first
-/// [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer. `None` if damage leaves no inflated
-/// byte, or if a header of the zstd frame is damaged or one of its first blocks is cut short.
+/// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is damaged,
+/// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if damage
+/// leaves no inflated byte. For zstd, also `None` if the frame header is damaged, or one of the
+/// blocks that are read first is damaged or cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,
@@ -41,8 +42,8 @@ pub(super) fn head(
     Ok(stream)
 }
 
-/// [`head`] of a zstd stream. A block may inflate to any size up to [`BLOCK`], so twice as many
-/// blocks are read until they inflate to enough.
+/// [`head`] of a zstd stream. A block may inflate to any size up to [`BLOCK`], so the number of
+/// blocks is doubled until they inflate to enough.
 fn zstd_head(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
     let blocks = u32::try_from(want.div_ceil(BLOCK)).unwrap_or(MOST_BLOCKS);
     let (mut blocks, mut head) = (blocks.min(MOST_BLOCKS), None);
@@ -103,14 +104,14 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// A complete zstd frame with the first `blocks` blocks of the frame in `bytes`, and true if those
-/// are all. The decoder holds back as many bytes as the window has, often 8 MiB, but none at the end
-/// of a frame. `None` if a header is damaged or a block is cut short.
+/// A complete zstd frame with the first `blocks` blocks of the frame in `bytes`, and true if that
+/// frame has no more blocks. The decoder holds back as many bytes as the window has, often 8 MiB,
+/// but none at the end of a frame. `None` if a header is damaged or a block is cut short.
 fn first_blocks(bytes: Bytes<'_>, blocks: u32) -> Result<Option<(Vec<u8>, bool)>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };
-    // Single segment, four bytes of content size, no checksum: the window has the size of the
-    // content, here that of blocks of the largest size.
+    // Single segment, four bytes of content size, no checksum: the window is as large as the stated
+    // content, here as if all blocks had the largest size.
     let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
     let (mut at, mut last, mut room) = (length as u64, None, 0_u32);
     let mut is_whole = false;

@@ -68,8 +68,9 @@ pub(super) fn read(
     Ok(container)
 }
 
-/// The code objects of a table: by program or library, then by target. Their offset is 0, because
-/// their position depends on the compression. `None` if the table is damaged or has too many.
+/// The code objects of a table, grouped by program or library and then by target. Their offset is
+/// 0, because their position depends on the compression. `None` if the table is damaged or has too
+/// many.
 fn entries(raw: &[u8]) -> Option<Vec<ContainerEntry>> {
     let mut out = Vec::new();
     MsgpackReader::new(raw).map(|reader, key| {

@@ -36,8 +36,8 @@ use std::sync::Arc;
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// Upper bound, in bytes, for the sum of the stated sizes of the compressed bundles that are
-    /// inflated whole and checked. If `None`, only their tables of entries are read.
+    /// The compressed bundles that are inflated whole and checked have at most this many bytes
+    /// together, by their stated sizes. If `None`, only their tables of entries are read.
     pub inflate: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ pub enum ContainerKind {
     Ccob,
     /// LLVM's OffloadBinary.
     OffloadBinary,
-    /// A code object on its own.
+    /// A separate code object.
     Elf,
     /// NVIDIA's fat binary.
     Nv,
@@ -238,7 +238,7 @@ const MOST_CONTAINERS: usize = 100_000;
 /// The alignment of bundles in a section and in a concatenation, in bytes.
 const PAGE: u64 = 4096;
 
-/// True if a file that begins with `head` is a bundle or another container on its own.
+/// True if a file that begins with `head` is itself a bundle or another container.
 pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
 }

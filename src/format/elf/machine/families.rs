@@ -13,7 +13,8 @@ const IDENT_MIPS: IdentRules = IdentRules { osabi: None, below: (6, 6) };
 const IDENT_ARM: IdentRules =
     IdentRules { osabi: Some(elf::ELFOSABI_ARM_AEABI), below: IdentRules::PLAIN.below };
 
-/// 32 bits, little-endian, System V's file layout. Most 32-bit rows differ little from it.
+/// A 32-bit little-endian machine with the directories `/lib/` and `/usr/lib/`. Most 32-bit rows
+/// differ little from it.
 const BASE: Machine = Machine {
     name: "",
     numbers: &[],

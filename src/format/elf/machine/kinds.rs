@@ -1,5 +1,6 @@
 //! Relocation types of each machine, by their effect on symbol lookup: `elf_machine_type_class` and
-//! the start of `elf_machine_rela` in `sysdeps/**/dl-machine.h`. `table` uses these constants.
+//! the start of `elf_machine_rela` in `sysdeps/**/dl-machine.h`. `families` and `table` use these
+//! constants.
 
 use super::{Effect, LookupClass};
 use object::elf;
