@@ -66,7 +66,7 @@ define_id! {
     /// The interpreter, soname and needs of an object without search paths and tokens. With the
     /// loader, these determine how the needs are resolved.
     SignatureId,
-    /// A set of search paths; see `resolve::search`.
+    /// All that a search depends on besides the needed name; see `resolve::search`.
     ContextId,
     /// A set of loader rules, read from an interpreter or assumed.
     LoaderId,

@@ -34,7 +34,7 @@ pub struct Reading {
     /// True to keep all names that archive members define, even of members without references.
     /// These names are compared with the index of the archive and with the symbols of a library.
     pub names: bool,
-    /// True to read the relocations of an object with it.
+    /// True to read the relocations of each object together with the object.
     pub relocations: bool,
     /// True to read the notes about libraries that an object opens with dlopen.
     pub dlopen_notes: bool,
@@ -43,7 +43,8 @@ pub struct Reading {
 /// The part of a file that has a defect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Table {
-    /// The file as a whole: it is too short, or it changed while it was read.
+    /// The file as a whole: it changed during the audit, could not be read again, or made the
+    /// reader panic.
     File,
     /// The ELF header.
     ElfHeader,
@@ -51,7 +52,7 @@ pub enum Table {
     ProgramHeaders,
     /// The PT_INTERP segment.
     Interp,
-    /// The dynamic section, by PT_DYNAMIC.
+    /// The dynamic section, which PT_DYNAMIC locates.
     Dynamic,
     /// The dynamic string table, DT_STRTAB.
     Strings,
@@ -119,7 +120,7 @@ pub struct Defect {
     /// The file offset at which the table should end, if its only defect is that the file ends
     /// earlier.
     pub end: Option<u64>,
-    /// True if `offset` is an address in memory, because no offset in the file belongs to it.
+    /// True if `offset` is an address in memory that maps to no offset in the file.
     pub is_address: bool,
 }
 
@@ -129,7 +130,7 @@ impl Defect {
         Self { table, offset, what, end: None, is_address: false }
     }
 
-    /// The defect that `table` is at `address`, which no PT_LOAD has in the file.
+    /// The defect that `table` is at an `address` for which no PT_LOAD has bytes in the file.
     pub fn unmapped(table: Table, address: u64) -> Self {
         let what = "lies in no PT_LOAD";
         Self { is_address: true, ..Self::new(table, address, what) }

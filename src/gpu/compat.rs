@@ -6,7 +6,7 @@
 
 use crate::format::gpu::{SPIRV, TargetId};
 
-/// A HIP runtime, by its patches.
+/// A variant of the HIP runtime: upstream's, or one with a distribution's patches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
     /// Upstream's runtime.
@@ -147,9 +147,9 @@ pub fn blocked<'o>(
     offers.iter().find(is_blocked).filter(|_| is_none)
 }
 
-/// True if `offers` of one object cover the target `needed` of another. A generic target is covered
-/// by the same generic code, or by code for any of its members, because the actual device is
-/// unknown. For the same reason, SPIR-V is always covered.
+/// True if `offers` cover `needed`, a target of other code. A generic target is covered by the same
+/// generic code, or by code for any of its members, because the actual device is unknown. For the
+/// same reason, SPIR-V is always covered.
 pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;

@@ -1,6 +1,6 @@
-//! Directories with code objects of a library: Tensile's kernel libraries of rocBLAS, hipBLASLt and
-//! hipSPARSELt, and others. This module works on names, also on those in indexes; `audit::gpu`
-//! lists the directories and reads the indexes.
+//! Directories of code objects that a library loads: Tensile's kernel libraries for rocBLAS,
+//! hipBLASLt and hipSPARSELt, and others. This module works on the names of files, and on the names
+//! in indexes; `audit::gpu` lists the directories and reads the indexes.
 
 use super::compat::TargetCode;
 use crate::format::gpu::TargetId;
@@ -95,9 +95,10 @@ pub enum DataDefect {
 /// The content of a data directory.
 #[derive(Default)]
 pub struct Listing {
-    /// Names of its files, and of the files in its subdirectories for one GPU each.
+    /// Names of its files, and of the files in subdirectories that are named after a GPU.
     pub names: BTreeSet<Vec<u8>>,
-    /// For each index, the names of libraries or files in it; `None` if it is damaged.
+    /// For each index, the names of libraries or files in it; `None` if it is damaged or cannot be
+    /// read.
     pub indexes: BTreeMap<Vec<u8>, Option<Vec<Vec<u8>>>>,
     /// For each file that was read, the targets of its code objects.
     pub code: BTreeMap<Vec<u8>, Vec<TargetCode>>,

@@ -71,9 +71,9 @@ pub fn of_miopen(name: &[u8]) -> Option<DatabaseName> {
     Some(DatabaseName { kind, target: Some(target), compute_units })
 }
 
-/// Parses the part of a name before the first dot: a GPU and the number of its compute units, which
-/// is decimal after `_` and hexadecimal without it. Only the list of GPUs shows where the name of
-/// the GPU ends: `gfx90878` is a gfx908 with 120 compute units.
+/// Parses the part of a name before the first dot: a GPU, and the number of its compute units if
+/// there is one. The number is decimal after `_`, else hexadecimal. Only the list of GPUs shows
+/// where the name of the GPU ends: `gfx90878` is a gfx908 with 120 compute units.
 fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
     let fits = |name: &&str| stem.starts_with(*name);
     let longest = processors().filter(fits).max_by_key(|name| name.len())?;

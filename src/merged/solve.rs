@@ -28,7 +28,7 @@ pub struct Solution {
     pub coverage: Coverage,
     /// For each undefined symbol of the library that has a candidate, the archives to add.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<SymbolClosure>>,
-    /// The names that all of these archives add to the library.
+    /// The names that all closures in `by_symbol` add to the library.
     gain: Gain,
 }
 
@@ -58,8 +58,9 @@ pub struct SymbolClosure {
     pub opaque: Option<MemberId>,
 }
 
-/// Cached answers for rules and fixes: one for each library and the merged archive that it was
-/// linked from, and for each list the archives that are merged from it.
+/// Cached results for rules and fixes. `known` has a result for each pair of a library and the
+/// merged archive that it was linked from, if any. `merged` has, for each list, the archives that
+/// are merged from it.
 #[derive(Default)]
 pub struct Solved {
     known: Mutex<FastMap<(FileId, Option<ArchiveId>), SolveResult>>,
@@ -461,8 +462,8 @@ impl Solution {
         taken
     }
 
-    /// For each part that takes a member in `refused`: the first member of the part, with one such
-    /// member.
+    /// Maps the first member of each part to a member in `refused` that the part takes. Parts that
+    /// take no such member are left out.
     pub fn reaching<T>(
         &self,
         audit: &Audit,

@@ -185,7 +185,7 @@ impl PolicyBuilder<'_> {
         out
     }
 
-    /// Reports selectors by keys that findings of the waiver's rule never have.
+    /// Reports selectors whose keys never occur in findings of the waiver's rule.
     fn unset(&mut self, rule: &str, selectors: &[(&str, &PolicyNode)]) {
         let Some(keys) = self.check.catalogue.known(rule).and_then(|known| known.keys) else {
             return;

@@ -1,5 +1,5 @@
-//! The syntax of globs, as the crate globset reads it; tests compare the two. Policies have globs
-//! as patterns. [`super::simple`] and [`super::automaton`] match them.
+//! The syntax of globs, as the crate globset reads it; tests compare the two. Patterns in policies
+//! are globs. [`super::simple`] and [`super::automaton`] match them.
 
 /// One part of a glob.
 #[derive(Clone, Debug, PartialEq, Eq)]

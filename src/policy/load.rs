@@ -223,7 +223,7 @@ impl PolicyLoader<'_> {
 }
 
 impl Policy {
-    /// The files of the merged policies, by their names in reports. Built-in policies have none.
+    /// The paths of the merged policy files, as in reports. Built-in policies have none.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let names = self.sources.iter().map(|name| &**name);
         let files =

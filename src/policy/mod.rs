@@ -179,7 +179,7 @@ pub struct Waiver {
 }
 
 impl Waiver {
-    /// The selectors that are set, by key.
+    /// The selectors that are set, with their keys.
     pub fn selectors(&self) -> impl Iterator<Item = (&'static str, &Pattern)> {
         let all = [
             ("path", &self.path),

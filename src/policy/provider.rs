@@ -28,8 +28,8 @@ impl ProviderEntry {
     }
 }
 
-/// The text that turns `pattern` into `name` if it replaces each `{T}`; empty if the pattern has no
-/// `{T}`. `None` if no text does.
+/// The text that turns `pattern` into `name` if it replaces each `{T}`; it has at least one
+/// character. Empty if the pattern has no `{T}` and equals `name`. `None` if there is no such text.
 fn filling<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
     let Some((before, after)) = pattern.split_once(HOLE) else {
         return (pattern == name).then_some("");

@@ -121,7 +121,8 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<GlobPart>>> {
 }
 
 /// True if [`is`] gives correct answers for the sequence. In paths, no class may match a slash, and
-/// `**/` must be at the start or after a slash. `**` must be at the end.
+/// `**/` must be at the start or after a slash. In names, `**/` is not supported. `**` must be at
+/// the end.
 fn is_sound(sequence: &[GlobPart], separated: bool) -> bool {
     let sound = |(at, part): (usize, &GlobPart)| match part {
         GlobPart::Byte(_) | GlobPart::Many => true,

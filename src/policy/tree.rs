@@ -377,8 +377,8 @@ fn wanted(kind: &ValueKind) -> String {
     }
 }
 
-/// An example value of a key for messages. A table has its required keys, and the first of those of
-/// which it needs at least one.
+/// An example value of a key for messages. A table has its required keys, and the first of its
+/// alternative keys (`shape::one_of`).
 fn example(key: &str, kind: &ValueKind) -> String {
     match kind {
         ValueKind::Schema => "1".to_owned(),

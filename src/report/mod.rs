@@ -73,8 +73,7 @@ pub enum MadeOf {
         /// Writes it. The facts are `Some` with `--facts`.
         render: RenderReport,
     },
-    /// The link maps of an audit in which every file is an entry point: the loader's answers
-    /// instead of findings.
+    /// The link maps of an audit in which every file is an entry point. Findings are not shown.
     LinkMaps(fn(&Audit, &mut dyn Write) -> io::Result<()>),
 }
 
@@ -86,7 +85,7 @@ pub type RenderReport = fn(&Report, &Rendering<'_>, &mut dyn Write) -> io::Resul
 pub struct Rendering<'a> {
     /// The look of text for people.
     pub style: Style,
-    /// Paths in the form in which other programs open them.
+    /// How outputs for other programs write paths.
     pub paths: &'a Paths,
     /// Exports, imports and bindings, with `--facts`.
     pub facts: Option<&'a dyn StreamedFacts>,

@@ -13,7 +13,7 @@ pub(super) enum Macro {
     Undefined,
     /// It has this value.
     Number(i64),
-    /// It is defined, with another value or none.
+    /// It is defined, but its value is empty, unknown or not a signed integer.
     Defined,
     /// Nothing is known about it.
     Unknown,

@@ -15,8 +15,8 @@ use std::path::Path;
 
 /// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
-/// More symbols than this share lines without `-v`, if none of those shown has a version, a
-/// demangled name or a near miss.
+/// If there are more symbols than this, they share lines without `-v`. Each has its own line if one
+/// of those shown has a version, a demangled name or a near miss.
 const LIST: usize = 6;
 /// Upper bounds for the files of a scope, near misses, and explained symbols.
 const MOST_SEARCHED: usize = 4;

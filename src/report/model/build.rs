@@ -105,8 +105,8 @@ impl Report {
     }
 }
 
-/// The links to directories. `None` if the report does not list them: the audit may have resolved
-/// them only for a policy.
+/// The links to directories. `None` if the report does not list them, even if the audit resolved
+/// them for a policy.
 fn directory_links(audit: &Audit, plan: &Plan) -> Option<Vec<DirectoryLink>> {
     if !plan.lists_directory_links() {
         return None;

@@ -2,8 +2,9 @@
 //! its cause, and a cause holds the evidence that all of its findings share. The cause follows from
 //! the hint of the rule and from the fixes. The first of these that applies is the cause: a soname
 //! that was not found, an archive missing from a list, a provider that is not linked, another cause
-//! that the hint names, else the finding itself. A hint may also name a damaged file, an entry of a
-//! policy, a loader that the system lacks, or a missing option. `group` joins similar causes.
+//! that the hint names, else the finding itself. Such a hint names a damaged file, a policy entry,
+//! a missing loader, a missing option, or an object with undefined symbols. `group` joins similar
+//! causes.
 
 use super::finding::{ReportFinding, level};
 use crate::catalogue::Level;
@@ -30,8 +31,8 @@ pub struct Cause {
     pub kind: CauseKind,
     /// One line, human-readable.
     pub title: String,
-    /// The rule of its findings with the highest level. Of several such rules, one about symbols
-    /// comes first.
+    /// The rule of the finding with the highest level. Among findings of that level, those about
+    /// symbols come first.
     #[serde(default)]
     pub rule: Cow<'static, str>,
     /// The highest level of its findings.
@@ -213,7 +214,7 @@ fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     NamedCause::new(CauseKind::LibraryNotFound, key, title)
 }
 
-/// The text that identifies a path in a package in the ids of causes.
+/// The text for a path in a package, as part of the ids of causes.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }

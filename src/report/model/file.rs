@@ -242,9 +242,9 @@ pub struct AuditedArchive {
 
 /// Data too large for the model, streamed while a report is written.
 pub trait StreamedFacts: Sync {
-    /// The exports of a file, by index in [`super::Report::files`].
+    /// The exports of the file with this index in [`super::Report::files`].
     fn exports(&self, file: usize) -> Vec<Export<'_>>;
-    /// The symbols that a file refers to, by version.
+    /// The symbols that the file with this index refers to, grouped by version.
     fn imports(&self, file: usize) -> Vec<Imports<'_>>;
     /// Number of entry points.
     fn roots(&self) -> usize;
