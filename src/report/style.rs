@@ -1,6 +1,6 @@
 //! The look of text for people: colours and line width. Reports and views supply the text.
 
-/// Width in columns of text for people without a terminal.
+/// Width of text for people if there is no terminal, in columns.
 const PLAIN_WIDTH: usize = 100;
 
 /// The look of text for people.
@@ -8,8 +8,7 @@ const PLAIN_WIDTH: usize = 100;
 pub struct Style {
     /// True for colours.
     pub color: bool,
-    /// True with `-v`: lists are not shortened, except those of files in `table`, and lines are not
-    /// cut.
+    /// True with `-v`: lists are not shortened, and lines are not cut.
     pub verbose: bool,
     /// True if the report has only the causes that are errors, and the totals.
     pub quiet: bool,

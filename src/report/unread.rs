@@ -19,8 +19,8 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// One line for each combination of `Evidence::how`, directory and package, as pairs of that
-/// `how` and the line.
+/// Pairs of `Evidence::how` and a line. Each combination of `how`, directory and package has one
+/// line.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,
     verbose: bool,

@@ -54,11 +54,11 @@ pub struct Resolving {
     /// Shared objects below a given directory: entry points if no other object loads them. Objects
     /// that no need names come first; both parts are in byte order of the path.
     perhaps: Vec<EntryPointCandidate>,
-    /// Number of objects in `perhaps` that no need names. An entry point loads most of the others,
-    /// so each of the others is resolved only if no known entry point loads it. A cycle of hundreds
-    /// of libraries then takes one closure.
+    /// Number of objects in `perhaps` that no need names. Entry points load most of the named
+    /// objects, so a named object is resolved only if no known entry point loads it. A cycle of
+    /// hundreds of libraries then takes one closure.
     unnamed: usize,
-    /// The chosen entry points among `perhaps`, as indices by file.
+    /// For the file of each entry point chosen from `perhaps`: its index in that list.
     roots: FastMap<FileId, usize>,
     /// Files that entry points load besides themselves.
     loaded: IdSet<FileId>,
@@ -435,9 +435,9 @@ fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<F
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// Number of modules and needs in all closures of `lone` together at which no more closures are
-/// added: along a chain of libraries, that number grows quadratically. An object without such a
-/// closure is bound again under each entry point.
+/// No more closures are added to `lone` once they have this many modules and needs in total. Along
+/// a chain of libraries, that number grows quadratically. An object without a closure in `lone` is
+/// bound again under each entry point.
 const MOST_LONE: usize = 500_000;
 
 /// Adds closures of libraries that are not entry points, except those with a missing fact.

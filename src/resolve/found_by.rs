@@ -15,8 +15,8 @@ pub enum FoundBy {
     Loaded,
     /// The name has a slash, and the loader opens it as a path.
     Path,
-    /// DT_RPATH of the module with this index. Under musl also its DT_RUNPATH, if another module has
-    /// the need: musl lets a module's needs inherit both.
+    /// DT_RPATH of the module with this index. Under musl also its DT_RUNPATH, if another module
+    /// has the need: a module inherits both from its requesters.
     Rpath(ModuleId),
     /// A directory of LD_LIBRARY_PATH.
     LdLibraryPath,

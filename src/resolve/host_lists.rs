@@ -19,8 +19,8 @@ const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
     /// Adds the programs of `[[host]] list`: programs that are beside such a list and contain its
-    /// name. Their plugins are the listed libraries, and those shared objects below the directory
-    /// that have no other host.
+    /// name. Their plugins are the listed libraries, those of `loads`, and the shared objects below
+    /// the directory that have no other host.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,

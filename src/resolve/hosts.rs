@@ -1,7 +1,7 @@
 //! Pairs of a host program and a plugin that it loads with dlopen. They come from `--host` and from
-//! `[[host]]` entries. An entry names a program of the prefix, libraries that the program loads
-//! first, or a list of libraries. `audit` finds the pairs before entry points are chosen;
-//! `entry_points` resolves every plugin once for each of its host programs.
+//! `[[host]]` entries. An entry names a program of the prefix, libraries that a host program loads
+//! before its plugins, or a list of libraries. `audit` finds the pairs before entry points are
+//! chosen; `entry_points` resolves every plugin once for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -65,9 +65,9 @@ pub struct HostPrograms {
     pub list: Vec<HostProgram>,
     /// Host programs and plugins that could not be combined.
     pub unhosted: Unhosted,
-    /// Indices in `list` by file, and by the host and library of `after`.
+    /// Indices in `list`. The key is the file, with the host and library of `after`.
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
-    /// Indices in `list` by plugin.
+    /// For each plugin, its hosts as indices in `list`.
     plugins: FastMap<FileId, Vec<usize>>,
     /// Indices in `list` of `--host` programs without a pattern. They may load every object that no
     /// other object needs.
@@ -134,8 +134,8 @@ impl HostPrograms {
         self.of_rest.iter().copied().filter(|host| is_plugin && fits(host)).collect()
     }
 
-    /// Records `--host` programs without a pattern that got no plugin. `used` is true for the index
-    /// of a host with a plugin.
+    /// Records each `--host` program that has no pattern and got no plugin. `used` returns true for
+    /// the index of a host with a plugin.
     pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
         let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));

@@ -197,7 +197,8 @@ struct LinkMap {
     edges: Vec<Edge>,
     /// The loader's list (`l_next`) without the program. Under glibc, it also holds the stubs.
     list: Vec<ModuleId>,
-    /// The search scope: the entry point, then all found objects in breadth-first order.
+    /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
+    /// object that names them.
     scope: Vec<ModuleId>,
     /// The modules of `scope` that have a file, with that file, cached for speed. The program's
     /// file is that of the entry point that this link map was built for.
@@ -317,7 +318,8 @@ impl Closure {
         &self.links.list
     }
 
-    /// The search scope: the entry point, then all found objects in breadth-first order.
+    /// The search scope: the entry point and all found objects, breadth first. Filtees precede the
+    /// object that names them.
     pub fn scope(&self) -> &[ModuleId] {
         &self.links.scope
     }

@@ -6,8 +6,8 @@ use crate::format::elf::{NeedKind, Str};
 use crate::id::{FastMap, FileId, Id as _, SignatureId, StrId, Strings};
 use std::sync::Arc;
 
-/// The key for shared links of entry points without a search path or token: PT_INTERP, DT_SONAME
-/// and needs. The loader is the other part of the key.
+/// PT_INTERP, DT_SONAME and needs of an object without a search path or token. Entry points with
+/// the same signature and the same loader share their links.
 type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
 
 /// One need of an object.

@@ -37,9 +37,9 @@ pub(super) struct Probe {
 /// All lists of a run.
 #[derive(Default)]
 pub(super) struct DirLists {
-    /// Lists by text, origin and the loader's path.
+    /// Lists, keyed by text, origin and the loader's path.
     by_text: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
-    /// Default directories by loader path.
+    /// Default directories, keyed by the loader's path.
     system: FastMap<StrId, Arc<DirList>>,
     /// Lists whose missing facts were requested in this round.
     asked: FastSet<u64>,

@@ -236,8 +236,8 @@ impl LinkMapState {
         }
     }
 
-    /// Puts a filter's target before the filter in scope and list, unless it already is
-    /// (`_dl_map_object_deps`). If the loader would loop, returns that error.
+    /// Puts a filter's target before the filter in scope and list, unless the target is there
+    /// already (`_dl_map_object_deps`). If the loader would loop, returns that error.
     pub(super) fn insert_before(&mut self, target: ModuleId, filter: ModuleId) -> Option<Fatal> {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {

@@ -33,8 +33,8 @@ pub struct VersionIssue {
 /// The error at which the loader stops during the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// An object needs versions of a file whose name no object answers to (`assert (needed !=
-    /// NULL)`).
+    /// An object needs versions of a file, and no object answers to the file's name (`assert
+    /// (needed != NULL)`).
     NoSuchName(ModuleId, StrId),
     /// An object has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
     Relr(ModuleId),
@@ -68,8 +68,8 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
 /// Results that later entry points reuse.
 #[derive(Default)]
 pub struct VersionMemo {
-    /// By index in [`NeededFiles`]: the last provider that defines all needed versions. This holds
-    /// under every entry point, and is checked once.
+    /// For each index in the names of [`NeededFiles`]: the last provider that was found to define
+    /// all needed versions. It does so under every entry point, so it is checked once.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
@@ -292,7 +292,8 @@ fn relr_unmarked(object: &Object) -> bool {
 }
 
 /// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
-/// the highest index in the files that were found. Without such an index it makes no table.
+/// the highest index among two kinds of versions: those that the object defines, and those that it
+/// needs of found files. Without such an index it makes no table.
 pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

@@ -1,4 +1,4 @@
-//! `cmake-wrong-version`: a CMake package requires a version of another package that is not found.
+//! `cmake-wrong-version`: a CMake package requires another package in a version that is not found.
 
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE_TEXT;

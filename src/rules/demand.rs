@@ -108,7 +108,7 @@ impl<'a> Query<'a> {
         files.filter_map(named).collect()
     }
 
-    /// Entry points by the files that they load.
+    /// For each loaded file: the entry points that load it, and its module in each.
     pub(super) fn loaders(&self) -> FastMap<FileId, Vec<(RootId, ModuleId)>> {
         let mut out: FastMap<FileId, Vec<(RootId, ModuleId)>> = FastMap::default();
         for (root, closure) in self.entry_points() {

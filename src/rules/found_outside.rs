@@ -221,7 +221,7 @@ fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
     store_of(path).is_none() && dirs.any(|dir| path.starts_with(dir))
 }
 
-/// Programs of a store whose interpreter is elsewhere.
+/// Findings about store programs whose interpreter is outside of all stores.
 fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home<'_>]) -> Findings {
     let mut seen: FastSet<FileId> = FastSet::default();
     let mut out = Findings::new();

@@ -151,7 +151,8 @@ fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<
     }
 }
 
-/// The magic number inside a payload. At most a warning, because fixed readers exist.
+/// A finding about a compressed payload that contains the magic number of a bundle. It is at most a
+/// warning, because fixed readers exist.
 fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let (container, inside) =
         code.containers.iter().find_map(|container| Some((container, container.magic_inside?)))?;
@@ -167,7 +168,8 @@ fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Findi
     Some(finding)
 }
 
-/// Targets of the policy whose only similar code is in a compressed bundle.
+/// Findings about targets of the policy without code. The runtime would accept other code for them
+/// if the bundle of that code were not compressed.
 fn hidden(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     let Some((targets, _)) = &query.policy().gpu.targets else { return out };

@@ -72,8 +72,8 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// The libraries whose symbols `module` uses although only its own libraries need them, with these
-/// symbols.
+/// The libraries that `module` uses but does not need itself: only libraries below it need them.
+/// Each has the symbols that `module` uses.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,

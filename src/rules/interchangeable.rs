@@ -79,8 +79,8 @@ fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
 const LIBSTDCXX: &[u8] = b"libstdc++.so.6";
 
 /// True for libstdc++ and for an object that needs it. Functions of libstdc++ that such an object
-/// defines come from the static part of libstdc++ that GCC Toolset links (`libstdc++_nonshared.a`),
-/// for functions that an older libstdc++ lacks. Most manylinux wheels are built this way. An object
+/// defines come from `libstdc++_nonshared.a`, which GCC Toolset links. That archive has the
+/// functions that an older libstdc++ lacks. Most manylinux wheels are built this way. An object
 /// with a whole static libstdc++ does not need the shared one.
 fn has_parts_of_libstdcxx(query: &Query<'_>, file: FileId) -> bool {
     query.library_name(file) == LIBSTDCXX
@@ -174,7 +174,7 @@ fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     }
 }
 
-/// True if both files are parts of one C library, which define names for each other.
+/// True if both files are parts of the C library. Its parts define names for each other.
 fn of_one_libc(query: &Query<'_>, loser: FileId, winner: FileId) -> bool {
     let is_part = |file| query.facts(file).object().is_some_and(is_part_of_libc);
     is_part(loser) && is_part(winner)

@@ -104,7 +104,8 @@ struct Interposed {
     sizes: Option<(u64, u64)>,
 }
 
-/// Pairs by loser, whose definition is not used, and winner, whose definition is used.
+/// Pairs. The key is the loser, whose definition is not used, and the winner, whose definition is
+/// used.
 type PairsByFile = BTreeMap<(FileId, FileId), Pair>;
 
 fn check(query: &Query<'_>) -> Findings {

@@ -54,8 +54,9 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     }
 }
 
-/// The libraries that the notes of a file require for dlopen, and those among its strings, except
-/// the names in its dynamic section. Empty if the file changed or cannot be read again.
+/// The libraries that the notes of a file require for dlopen, and the names of libraries among its
+/// strings. Its soname, needs and version needs are left out of the strings. Empty if the file
+/// changed or cannot be opened again.
 fn names(tree: &dyn Tree, facts: &FileFacts, object: &Object) -> Vec<Vec<u8>> {
     let Ok(Opened::File(file)) = tree.open(&facts.path) else { return Vec::new() };
     if file.stat() != facts.stat {

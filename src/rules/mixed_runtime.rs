@@ -141,7 +141,7 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
         out.push((MixtureKind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
     }
     let loader = closure.module(LOADER).file;
-    // If libc.so.6 itself is the entry point, it is not meant to run as a program.
+    // A libc.so.6 that is itself the entry point is skipped: it is not meant to run as a program.
     for (libc, module) in single[0].iter().filter(|(_, module)| *module != ROOT) {
         if let Some(own) = loader.and_then(|loader| query.own_loader(*libc, loader)) {
             out.push((MixtureKind::Loader(own), vec![*module, LOADER]));

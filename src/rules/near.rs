@@ -214,9 +214,9 @@ impl<'a> NearMisses<'a> {
     }
 
     /// The definitions nearest to one symbol of an object for `target`, among all files, the
-    /// nearest first. They exclude definitions with the same name, version and machine: the caller
-    /// knows why the linker did not take those. If nothing else is near, the result has
-    /// definitions for another machine.
+    /// nearest first. Definitions with the same name and machine are left out if they have the same
+    /// version or none: the caller knows why the linker did not take those. If nothing else is
+    /// near, the result has definitions for another machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &CandidateDefinition<'a>| match (target, definition.target) {

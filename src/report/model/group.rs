@@ -1,6 +1,7 @@
 //! Groups of causes that reports for people show as one: many objects of one directory with the
-//! same kind of defect, or the archives that one list omits. Causes of a group have equal rule,
-//! level, kind and host program. A cause only gets the id of its group; nothing else in it changes.
+//! same kind of defect, or the archives that one list omits. All causes of a group have the same
+//! rule, level, kind and host program. A cause only gets the id of its group; nothing else in it
+//! changes.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{ReportFinding, level};
@@ -26,7 +27,8 @@ const CROWD: usize = 20;
 /// A group of similar causes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CauseGroup {
-    /// Kind and key, stable across runs. A number distinguishes groups with the same key.
+    /// Kind, rule, list or directory, and host program. It is stable across runs. A number
+    /// distinguishes groups whose ids would be equal.
     pub id: Arc<str>,
     /// The kind of its causes.
     pub kind: CauseKind,
@@ -41,7 +43,7 @@ pub struct CauseGroup {
     /// The directory that contains its files, if the group is about a directory.
     #[serde(with = "raw_option")]
     pub directory: Option<PathBuf>,
-    /// The host program of its files.
+    /// The host program of its files, if they are plugins.
     #[serde(with = "raw_option")]
     pub host: Option<Arc<Path>>,
     /// Number of causes.
@@ -130,7 +132,8 @@ fn is_of_one_object(cause: &Cause) -> bool {
     }
 }
 
-/// The list that omits an archive; `None` for other kinds of causes.
+/// The list that omits an archive; `None` for other kinds of causes, and without a fix that adds
+/// the archive.
 fn list(cause: &Cause) -> Option<Arc<Path>> {
     let of_list = cause.kind == CauseKind::ArchiveNotListed;
     let mut fixes = cause.fix.iter().filter(|fix| of_list && fix.intent == FixKind::AddToList);

@@ -53,7 +53,7 @@ pub struct Report {
     pub complete: bool,
     /// Counts of the walk, and of undefined references without findings.
     pub totals: Totals,
-    /// Number of findings by kind.
+    /// Numbers of findings by level and state, and of unused waivers.
     #[serde(default)]
     pub counts: Counts,
     /// The rules that ran, with their levels.
@@ -146,7 +146,7 @@ pub struct Totals {
     /// ELF files of other systems, which were not audited, by kind.
     #[serde(default)]
     pub foreign: BTreeMap<String, usize>,
-    /// Entries that could not be opened, by reason.
+    /// Entries that were not read, by reason.
     pub skipped: BTreeMap<String, usize>,
     /// Entry points.
     pub roots: usize,
@@ -166,7 +166,7 @@ pub struct Totals {
     pub unread_archives: usize,
 }
 
-/// Number of findings by kind.
+/// Numbers of findings by level and state, and of unused waivers.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Errors.

@@ -1,6 +1,6 @@
 //! The oldest platform that the audited files satisfy, if a policy asks for one. Also the obstacles
-//! to the next older one: libraries, versions and symbols that it lacks. The audited files are
-//! compared with all platforms of auditwheel, regardless of the one in the policy.
+//! to the next older one: libraries, versions and symbols that it lacks. The policy's platforms
+//! select only the libc: the audited files are compared with all of auditwheel's platforms for it.
 
 use crate::audit::Audit;
 use crate::format::elf::{Object, RefKind, machine};
@@ -46,7 +46,7 @@ pub struct Blocker {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockerKind {
-    /// A library outside of the prefix that the platform does not provide.
+    /// A library that neither the prefix nor the platform provides.
     Library,
     /// A symbol version that the platform's library does not have.
     Version,

@@ -45,7 +45,7 @@ pub struct LoaderChoice {
 pub struct Loaders {
     list: IdVec<LoaderId, Loader>,
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
-    /// Choices by PT_INTERP: most programs share one.
+    /// Choices for each PT_INTERP: most programs have the same.
     by_interp: FastMap<(StrId, Target), LoaderChoice>,
     /// Loaders that were made without a binary.
     assumed: FastMap<(StrId, Target), LoaderId>,
@@ -88,8 +88,8 @@ impl Loaders {
         match machine.filter(|_| is_absent && (is_closed || !plan.every_file_is_root)) {
             Some(machine) => {
                 let loader = self.assumed(plan, strings, object, machine);
-                // Without a whitelist the other system's files are absent, so its PT_INTERP is not
-                // a defect.
+                // Without a whitelist, the object is for another system whose files are absent, so
+                // its PT_INTERP is not a defect.
                 let interp = choice.interp.filter(|_| is_closed);
                 Ok(LoaderChoice { loader: Ok(loader), interp })
             }

@@ -154,8 +154,8 @@ fn release_of_libc(
     Ok(None)
 }
 
-/// The preload list with comments blanked, as in `elf/rtld.c`. The loader searches every `#` from
-/// the start of the file, but only over as many bytes as remain after the last comment. It may
+/// The preload list with comments blanked, as in `elf/rtld.c`. The loader searches for each `#`
+/// from the start of the file, but only over as many bytes as remain after the last comment. It may
 /// therefore miss a comment.
 fn without_comments(bytes: &[u8]) -> Vec<u8> {
     let mut text = bytes.to_vec();

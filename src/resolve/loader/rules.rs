@@ -42,7 +42,7 @@ pub struct Loader {
     pub lib: Vec<u8>,
     /// `$PLATFORM`
     pub platform: Option<&'static str>,
-    /// Subdirectories tried below every directory; the last is empty. None for musl.
+    /// Subdirectories tried below every directory; the last is empty. musl has none.
     pub subdirs: Vec<StrId>,
     /// Names of active glibc-hwcaps directories.
     pub active: Vec<&'static str>,
@@ -65,7 +65,8 @@ pub struct Loader {
 /// Reasons why an entry point has no loader rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLoader {
-    /// The rules of the loader are not built in, or a library needs musl's and the system has none.
+    /// The rules of the loader are not built in; or a library needs musl's loader, and the system
+    /// has none.
     UnknownFamily,
     /// The machine's loader rules are not built in.
     UnknownMachine,
