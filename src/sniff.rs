@@ -52,7 +52,7 @@ impl Class {
 enum Mark {
     /// By its first bytes.
     Head(&'static [u8]),
-    /// By the end of its name.
+    /// By the end of its path.
     Suffix(&'static [u8]),
     /// By the name of its directory.
     Inside(&'static [u8]),
@@ -135,8 +135,8 @@ impl Classes {
         })
     }
 
-    /// The class of the file at `path` that starts with `head`. ELF files and archives are always
-    /// recognised, because reports count them; other classes only if enabled.
+    /// The class of the file at `path`, whose first bytes are `head`. ELF files and archives are
+    /// always recognised, because reports count them; other classes only if enabled.
     pub fn class_of(self, path: &Path, head: &[u8]) -> Class {
         let class = sniff(head);
         if class != Class::Other || self == Self::LINKAGE {

@@ -1,5 +1,5 @@
-//! Definitions in archives that nearly fit undefined symbols of an archive: evidence for
-//! `uncovered-symbol`, and for undefined symbols that members of an archive refer to. They are
+//! Near misses in archives: definitions that nearly fit a symbol. They are evidence for
+//! `uncovered-symbol`, and for `undefined-symbol` if archive members refer to the symbol. They are
 //! looked up after the rules, because the indices of the archives must be read again.
 
 use super::near::{NearMisses, NearQuery};
@@ -10,7 +10,7 @@ use crate::id::ArchiveId;
 use crate::tree::Tree;
 use std::sync::Arc;
 
-/// The target of a finding's file: of an object, or of the first archive member that has one.
+/// The target of a finding's file. For an archive, it is that of the first member that has one.
 fn target(audit: &Audit, finding: &Finding) -> Option<Target> {
     let file = audit.corpus.file_at(&finding.full_path())?;
     let object = audit.corpus.files[file].object().map(|object| object.header.target());

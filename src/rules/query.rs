@@ -32,7 +32,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Files by the names that a need may use for them.
+/// Files, keyed by file name and by soname.
 type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
 
 /// The facts of one audit.
@@ -143,8 +143,8 @@ impl<'a> Query<'a> {
         &self.audit.diagnosis.undefined
     }
 
-    /// Definitions that nearly fit the undefined symbols, each in the scope of its first entry
-    /// point.
+    /// Definitions that nearly fit the undefined symbols. For each symbol, the scope of its first
+    /// entry point is searched.
     pub(super) fn near_misses(&self) -> NearMisses<'a> {
         let undefined = self.undefined().iter();
         let places = undefined.filter_map(|one| Some((&*one.symbol, *one.roots.first()?)));
@@ -171,7 +171,7 @@ impl<'a> Query<'a> {
         &self.audit.closures.roots[root]
     }
 
-    /// The modules on the way from the entry point of a site to its module.
+    /// The chain of needs from a site's entry point to the site's module.
     pub(super) fn chain(&self, site: crate::diagnosis::Site) -> Chain {
         crate::diagnosis::chain(&self.audit.closures, site)
     }
@@ -391,7 +391,8 @@ impl<'a> Query<'a> {
         self.audit.given_files()
     }
 
-    /// Links to directories, with the real paths of their targets.
+    /// Links to directories, with the real paths of their targets. Empty unless a policy selects
+    /// files by path, or the report lists such links.
     pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.linked
     }

@@ -113,8 +113,8 @@ fn begins(entry: &[u8], begin: &[u8]) -> bool {
     entry.starts_with(b"/") == begin.starts_with(b"/") && parts(entry).starts_with(&parts(begin))
 }
 
-/// The components of a path, without empty ones and `.`. `..` removes the component before it,
-/// unless that is a token, whose value is unknown.
+/// The components of a path, without empty ones and `.`. `..` removes the component before it. It
+/// stays if that component is also `..`, or has a token, whose value is unknown.
 fn parts(path: &[u8]) -> Vec<&[u8]> {
     let mut out: Vec<&[u8]> = Vec::new();
     for part in path.split(|b| *b == b'/').filter(|part| !matches!(*part, b"" | b".")) {

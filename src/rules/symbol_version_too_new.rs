@@ -80,7 +80,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Versions of limited families that cannot be compared, as findings of `rule`.
+/// Findings of `rule`: needed versions of a limited family that have no number to compare.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     each(query, LimitResult::Unknown, |file, object, (library, need), limit| {

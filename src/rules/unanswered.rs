@@ -91,7 +91,7 @@ fn finding(rule: RuleId, file: Arc<Located>, words: String, detail: &str) -> Box
     finding
 }
 
-/// Archives and other files without dynamic symbols whose symbols a policy asks for.
+/// Files that a policy names for a symbol but that have no dynamic symbols, such as archives.
 fn archives<'p>(
     query: &Query<'_>,
     rule: RuleId,

@@ -215,8 +215,7 @@ impl Query<'_> {
             .collect()
     }
 
-    /// The path of a file; if its last part is not `name`, the first other path that ends in
-    /// `name`, if any.
+    /// The first of a file's paths that ends in `name`; the main path if none does.
     fn path_named(&self, file: FileId, name: &[u8]) -> Arc<Path> {
         let path = self.shared_path(file);
         if last_part(&path) == name {

@@ -32,8 +32,8 @@ pub(super) struct Made {
 }
 
 /// The result of ldconfig in `after`. `None` if the system `before` the installation has no glibc
-/// loader or no cache, because then it is unknown when ldconfig runs. `changed` are the paths that
-/// the installation adds or removes.
+/// loader or no usable cache: then it is unknown if ldconfig runs. `changed` are the paths that the
+/// installation adds or removes.
 pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf>) -> Option<Made> {
     let (of, loader) = loader(before)?;
     let cache_path = Path::new(OsStr::from_bytes(loader.cache.as_deref().unwrap_or(CACHE)));
@@ -98,7 +98,7 @@ fn parse(bytes: &[u8]) -> Option<(Cache, bool)> {
     of(false).map(|cache| (cache, false)).or_else(|| of(true).map(|cache| (cache, true)))
 }
 
-/// Entries of the present cache by the real path of their directory.
+/// Entries of the present cache, keyed by the real path of their directory.
 struct PresentEntries {
     by_dir: FastMap<PathBuf, Vec<NewCacheEntry>>,
     /// Each directory as the cache writes it, with its real path, in the order of the cache.

@@ -51,7 +51,7 @@ pub enum StageError {
         /// The second stage as typed.
         second: PathBuf,
     },
-    /// An entry of the sysroot that decides how the stages are laid over it cannot be read.
+    /// An entry of the sysroot cannot be read, and the merged tree depends on it.
     #[error("cannot read {} of the system below the stages: {errno}", show_path(path))]
     Sysroot {
         /// The path in the sysroot.
@@ -148,7 +148,7 @@ pub fn lay(
     Ok(StagedTree { merged, whole: Vec::new() })
 }
 
-/// The files of stages by installed path, each with the index of its stage.
+/// The files of stages, keyed by installed path, each with the index of its stage.
 #[derive(Default)]
 struct Brought(FastMap<PathBuf, usize>);
 

@@ -90,7 +90,7 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
     out
 }
 
-/// The library at one name, if ldconfig accepts the file.
+/// The library with the file name `name`, if ldconfig accepts the file.
 fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Option<Library> {
     let path = dir.join(name);
     let Ok(Opened::File(handle)) = tree.open(&path) else { return None };

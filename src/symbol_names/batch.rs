@@ -13,7 +13,7 @@ pub struct Batch {
     order: Vec<u32>,
 }
 
-/// A name to add, by its position in the text of a batch.
+/// A name to add or to search for, by its position in the text of a batch.
 #[derive(Clone, Copy, Debug)]
 struct QueuedName {
     hash: u64,

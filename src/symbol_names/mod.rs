@@ -1,4 +1,4 @@
-//! The names of symbols of archives in a run, each stored once. While archives are read the table
+//! The symbol names in the archives of a run, each stored once. While archives are read, the table
 //! is [`Growing`], which threads fill together; then it is [`SymbolNames`], which is read-only. The
 //! id of a name depends on the order of threads, so ids must never decide an order.
 //!
@@ -126,7 +126,7 @@ impl SymbolNames {
         self.key.hash_one(name)
     }
 
-    /// False if no name has this hash.
+    /// False only if no stored name has this hash.
     pub fn may_hold(&self, hash: u64) -> bool {
         let (word, bit) = place(hash);
         if self.filter.get(word).is_none_or(|word| word & bit == 0) {
@@ -171,7 +171,8 @@ impl Growing {
         self.whole
     }
 
-    /// False if no name had this hash so far. A name that another thread is adding may be missed.
+    /// False only if no name added so far has this hash. A name that another thread is adding may
+    /// be missed.
     fn may_hold(&self, hash: u64) -> bool {
         let (word, bit) = place(hash);
         self.filter[word].load(Ordering::Relaxed) & bit != 0

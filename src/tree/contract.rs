@@ -52,7 +52,7 @@ pub trait Tree: Sync {
     }
 
     /// The package of the file at `path`, if the tree was mounted as a package; `path` must contain
-    /// no links. Store items need none: their path identifies them.
+    /// no links. Store items need no such package: their path identifies them.
     fn package(&self, _path: &Path) -> Option<Arc<PackageId>> {
         None
     }

@@ -1,8 +1,8 @@
 //! Open files: reads at offsets, the identity at the time of opening, and the limit on files that
 //! stay open.
 //!
-//! A [`Handle`] has neither path nor format. Trees create handles (a descriptor on disk, bytes in
-//! memory, a part of a package); the readers in `format/` use them.
+//! A [`Handle`] has neither path nor format. Trees create handles (a descriptor on disk, or bytes
+//! in memory); the readers in `format/` use them.
 
 use super::kind::Stat;
 use rustix::io::Errno;

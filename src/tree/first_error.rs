@@ -1,6 +1,5 @@
-//! A tree that records the first error, such as EIO, that leaves it unknown whether an entry
-//! exists. Code that reads many paths, such as the laying of stages, then need not return the error
-//! of each.
+//! A tree that records its first inconclusive error: one, such as EIO, after which it is unknown if
+//! the entry exists. Code that reads many paths, such as `stage`, then need not return every error.
 
 use super::contract::{Opened, Tree, is_answer};
 use super::file::Handle;

@@ -20,7 +20,7 @@ pub(super) trait Lookup {
     fn is_directory(&self, path: &Path) -> Result<bool, Errno>;
 }
 
-/// The links of a path to follow.
+/// The links that are followed in a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FollowedLinks {
     /// All links.

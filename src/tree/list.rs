@@ -92,7 +92,7 @@ impl<'t> Lister<'t> {
         };
         let mut todo = vec![top.to_path_buf()];
         // A file system of the kernel, such as procfs, is listed only if the given directory is in
-        // it, not if it is behind a link or mounted below.
+        // it. One that is mounted below, or that a link leads to, is skipped.
         let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
             if !all && self.tree.is_of_kernel(&dir) {
@@ -129,7 +129,7 @@ impl<'t> Lister<'t> {
     }
 }
 
-/// True if an earlier directory of `given` is the same, or if another one is above this one.
+/// True if any other directory of `given` is above `path`, or an earlier one is `path` itself.
 fn is_below(path: &Path, at: usize, given: &[GivenPath]) -> bool {
     given.iter().enumerate().any(|(other_at, other)| {
         let other_dir = other.kind == Ok(EntryType::Directory) && other_at != at;

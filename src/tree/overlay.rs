@@ -51,9 +51,9 @@ pub struct MountError {
 /// Directories of the upper tree whose path is a link to a directory in the lower one.
 #[derive(Default)]
 struct Moved {
-    /// The path of each directory in the merged tree, by its path in the upper tree.
+    /// Keyed by path in the upper tree: the path of the directory in the merged tree.
     to: FastMap<PathBuf, PathBuf>,
-    /// By path in the merged tree: the upper directories that moved to that path, sorted.
+    /// Keyed by path in the merged tree: the upper directories that moved to that path, sorted.
     at: FastMap<PathBuf, Vec<PathBuf>>,
 }
 

@@ -1,6 +1,6 @@
 //! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, in another version or
-//! at another path. A fingerprint depends only on its finding. A baseline may list a fingerprint
-//! several times.
+//! at another path. A fingerprint depends only on its finding and the soname of the file. A
+//! baseline may list a fingerprint several times.
 //!
 //! The first eight digits depend only on the package. They identify baseline lines of packages that
 //! a run did not audit.
@@ -63,7 +63,7 @@ fn digits(bytes: &[u8], count: usize) -> String {
     bytes.iter().take(count / 2).flat_map(digits).collect()
 }
 
-/// DT_SONAME by the full path of the file.
+/// The DT_SONAME of each file, keyed by the full path.
 #[derive(Debug, Default)]
 pub struct Sonames {
     by_path: FastMap<Vec<u8>, Vec<u8>>,

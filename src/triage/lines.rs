@@ -75,8 +75,8 @@ impl<'a> Lines<'a> {
     }
 
     /// Lines without a finding: the indices of stale lines, and the number of all others. `most`
-    /// returns how many findings with the fingerprint of a line this run could have made. Of lines
-    /// with one fingerprint, at most that many count as used or stale.
+    /// returns how many findings with the fingerprint of a line this run could have made. At most
+    /// that many lines with the same fingerprint count as used or stale.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

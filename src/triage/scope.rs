@@ -36,7 +36,7 @@ pub struct RunScope<'a> {
     /// Names of dependencies outside of the audited files, with their files. Only some rules check
     /// them.
     dependencies: FastMap<Below, Vec<FileId>>,
-    /// Locations of files whose name was shortened to the soname.
+    /// Locations with the file name cut to the soname, for files with a longer name.
     cut: FastSet<Below>,
     /// Files that were read only in part: the absence of a finding about them proves nothing.
     partial: FastSet<FileId>,
@@ -247,9 +247,9 @@ impl<'a> RunScope<'a> {
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
     /// have made: the number of checked files with that name, or of given directories that contain
     /// the path, whichever is larger. It is unlimited if such a directory is outside of packages or
-    /// contains a store, and 0 if the rule did not run or could not check the file. If the result
-    /// of the rule depends on entry points and the run does not cover the package, only files that
-    /// no longer name the symbol or library count.
+    /// contains a store. It is 0 if the rule did not run or could not check the file. Some rules
+    /// depend on entry points: if the run does not cover the package, only files that no longer
+    /// name the symbol or library count for them.
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

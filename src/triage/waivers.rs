@@ -124,8 +124,8 @@ impl<'a> Waiving<'a> {
         }
     }
 
-    /// Findings about stale and expired waivers: if `of_waivers` is true, only about waivers of
-    /// such findings, otherwise only about other waivers.
+    /// Findings about stale and expired waivers. If `of_waivers` is true, only waivers of rules
+    /// about waivers are checked, otherwise only waivers of other rules.
     pub(super) fn findings(&self, names: &ScopeNames<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);

@@ -22,7 +22,7 @@ pub struct Hints {
     /// The packages of needed candidate archives, and installed archives with the names in
     /// `SymbolHints::archives`.
     pub owners: ArchiveOwners,
-    /// Hints by undefined name.
+    /// Hints, keyed by undefined name.
     by_symbol: BTreeMap<Box<[u8]>, SymbolHints>,
 }
 

@@ -89,7 +89,7 @@ fn needed(
 }
 
 /// The needed member of an archive that tells most about the need: one that the question or a root
-/// needs, else one that another archive needs.
+/// needs, else one that another archive needs, else the first.
 pub(super) fn first<'v>(
     view: &'v ArchiveAnswer,
     library: &ArchiveSet,

@@ -31,7 +31,7 @@ pub fn why_extract(
     Ok(())
 }
 
-/// `--print-archive-stats`: the number of members and of extracted members of every archive.
+/// `--print-archive-stats`: for each archive, the number of members and of extracted members.
 pub fn archive_stats(
     view: &ArchiveAnswer,
     library: &ArchiveSet,

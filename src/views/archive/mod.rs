@@ -225,8 +225,8 @@ impl ArchiveAnswer {
         found.map(|definition| definition.member).filter(given).min()
     }
 
-    /// The member of another archive from which `member` was merged, if its archive is part of the
-    /// link.
+    /// The member of a candidate archive from which `member` was merged. `None` if there is none,
+    /// or if the archive of `member` is not part of the link.
     pub fn origin(&self, library: &ArchiveSet, member: MemberId) -> Option<MemberId> {
         if !self.is_linked(library.archive_of(member)) {
             return None;
@@ -319,8 +319,8 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
     Ok(out)
 }
 
-/// The archives of `--lib-path` except those in `not`, by path. If the output or a root object is
-/// dynamic, archives of the C library and of compilers are skipped too.
+/// The archives of `--lib-path` except those in `not`, sorted by path. If the output or a root
+/// object is dynamic, archives of the C library and of compilers are skipped too.
 fn providers(
     audit: &Audit,
     not: &[(ArchiveId, PathBuf)],

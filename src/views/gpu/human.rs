@@ -18,7 +18,7 @@ use std::io::{self, Write};
 const MOST: usize = 40;
 /// An archive with more members than this is shown as one entry, unless `-v` is given.
 const MOST_MEMBERS: usize = 4;
-/// Minimum widths of the column of a library and of the column of target names, in characters.
+/// Minimum widths in characters: a library's column, and the column of target names.
 const CELL_WIDTH: usize = 4;
 const NAME_WIDTH: usize = 17;
 

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 /// Upper bound for the lines of one kind without `-v`.
 const MOST: usize = 20;
-/// Width of the indent before a detail, of its label, and of the gap between cells, in columns.
+/// Widths in columns: the indent before a detail, the label of a detail, the gap between cells.
 const DETAIL: usize = 6;
 const LABEL: usize = 8;
 const GAP: usize = 2;

@@ -244,8 +244,8 @@ fn providers(
     for (root, closure) in audit.closures.roots.entries().filter(|(root, _)| is_meant(*root)) {
         for (module, file) in closure.modules().map(|(index, module)| (index, module.file)) {
             let Some(place) = file.and_then(|file| at.get(&file)) else { continue };
-            let position = position(closure, module);
             // The loader is mapped first, but is in the scope only if an object needs it.
+            let position = position(closure, module);
             let how = closure.module(module).how;
             out[*place].places.push(LibraryLoad { root, position, how });
         }

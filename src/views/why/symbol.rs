@@ -32,7 +32,7 @@ pub struct SymbolProvider {
     pub default: bool,
     /// The binding of the definition.
     pub bind: Bind,
-    /// Its positions in scopes, by entry point.
+    /// Its positions in scopes, in the order of the entry points.
     pub places: Vec<InScope>,
 }
 
@@ -90,7 +90,7 @@ pub struct SymbolRequester {
     pub defined: bool,
     /// Its bindings under the entry points that load the file.
     pub bound: Vec<ReferenceBinding>,
-    /// Definitions that nearly fit, if `check` reports the reference.
+    /// Definitions that nearly fit, if `check` treats the reference as undefined.
     pub near: Vec<NearDefinition>,
 }
 
@@ -137,7 +137,8 @@ pub struct SymbolAnswer {
     pub providers: Vec<SymbolProvider>,
     /// The references, in byte order of the paths of their files.
     pub requesters: Vec<SymbolRequester>,
-    /// The scopes in which undefined references were looked up, each under its first entry point.
+    /// For the strong undefined references: the scopes of the first entry points under which they
+    /// are undefined.
     pub searched: Vec<Searched>,
 }
 
@@ -153,11 +154,11 @@ pub struct Searched {
 /// A file and the index of a symbol in its symbol table.
 pub(super) type SymbolId = (FileId, SymbolIndex);
 
-/// The states of undefined references, by entry point.
+/// The states of undefined references, keyed by entry point and reference.
 pub(super) type ReferenceStates = FastMap<(RootId, SymbolId), ReferenceState>;
 
-/// A reference under an entry point: the key of its definition, true if a relocation uses it, and
-/// the files that were searched.
+/// A reference under an entry point: the key of its definition, true if a relocation uses the
+/// reference, and the files that were searched.
 type BoundReference = (RootId, Option<SymbolId>, bool, Option<Vec<FileId>>);
 
 /// The part of the answer that was requested.

@@ -15,7 +15,7 @@ use std::io;
 /// Upper bound for the groups of entry points shown without `-v`.
 const MOST_GROUPS: usize = 3;
 
-/// Definitions in lookup order, by index, each with true if an object binds to it. The index is
+/// Definitions in lookup order: the index of each, and true if an object binds to it. The index is
 /// `None` for a definition in the entry point itself, so that entry points with the same order
 /// share a group.
 type Order = Vec<(Option<usize>, bool)>;

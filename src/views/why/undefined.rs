@@ -44,7 +44,7 @@ pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
     }
 }
 
-/// The first result of a reference that `check` treats as undefined.
+/// The first binding that `check` treats as undefined.
 fn reported(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.state == Some(ReferenceState::Undefined))
 }
