@@ -42,7 +42,7 @@ pub enum Which {
     File(PathBuf),
     /// Archives that match a policy's pattern.
     Policy(Pattern),
-    /// The archives that are not on the list and have members of archives on it.
+    /// Archives that have members of listed archives and are not listed themselves.
     Found,
 }
 

@@ -46,7 +46,7 @@ pub struct RootBinding {
 /// counted. Each message may become a finding of several kilobytes.
 pub const MOST_REPORTS: usize = 100_000;
 
-/// One message of relocation.
+/// One problem that the loader reports while it relocates a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelocationMessage {
     /// No definition for a strong reference.

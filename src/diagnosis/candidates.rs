@@ -45,7 +45,7 @@ pub(super) enum CandidateAnswer {
 
 impl LibraryCandidates {
     /// Finds the candidates for the `missing` libraries, or returns the facts that must be read
-    /// first. `listed` are files of the prefix that a listing found by name.
+    /// first. `listed` are files in the prefixes with the name of a missing library.
     pub fn find(
         corpus: &Corpus,
         missing: &[MissingNeed],

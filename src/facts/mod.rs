@@ -164,7 +164,7 @@ pub enum Need {
 pub struct ProbeBatch {
     /// The id of the list.
     pub list: u64,
-    /// The name that the search is for.
+    /// The name that is searched for.
     pub name: StrId,
     /// End of the batch, as an index in the list.
     pub end: usize,

@@ -180,7 +180,7 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
     (!is_empty).then_some(DataSet { dir, library, is_tensile, offers, faults })
 }
 
-/// Reports defects of indexes, code objects that no index names, and targets without helpers.
+/// Reports code objects that no index names, targets without helpers, and defects of indexes.
 fn tensile_faults(
     listing: &Listing,
     offers: &BTreeSet<TargetCode>,

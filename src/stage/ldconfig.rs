@@ -1,6 +1,7 @@
-//! The cache and the links that ldconfig will make after an installation. Like ldconfig, this
-//! module reads new directories, and directories in which the installation changes libraries. For
-//! all others the entries of the present cache stay.
+//! The cache and the links that ldconfig will make after an installation. ldconfig reads all
+//! configured directories. This module reads only new ones, and those in which the installation
+//! changes libraries. Other directories keep their present entries, unless they no longer exist or
+//! the installation removes them from the configuration.
 
 use super::cache_file::{Hwcap, NewCacheEntry, bytes};
 use super::{conf, scan};

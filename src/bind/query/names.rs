@@ -9,7 +9,8 @@ use crate::id::{FastMap, FileId, Id as _};
 use crate::resolve::Closure;
 use rayon::prelude::*;
 
-/// Sets of hash words, from which [`VaryingNames::find`] selects. They may have false positives.
+/// Sets of hash words, by which [`VaryingNames::find`] selects names whose binding may vary. They
+/// may have false positives.
 pub(super) struct WordSets {
     /// Words that occur more than once.
     twice: WordSet,
@@ -121,9 +122,9 @@ pub(super) struct VaryingNames {
     by_word: FastMap<HashWord, VaryingName>,
     /// The names in each file's hash table, by file.
     defined: Vec<InFile>,
-    /// By name: the files with it that other objects load, ascending.
+    /// By name: the files whose hash table has it and that other objects load, ascending.
     libraries: Vec<Box<[FileId]>>,
-    /// By name: the files with it that are only entry points, ascending.
+    /// By name: the files whose hash table has it and that no other object loads, ascending.
     entries: Vec<Box<[FileId]>>,
 }
 

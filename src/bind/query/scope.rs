@@ -56,7 +56,7 @@ struct ScopeResults<'w, 'a> {
     found: Vec<AnsweredQuestion<'a>>,
     /// The definitions of all [`Self::found`].
     winners: Vec<Winner>,
-    /// By name: index in [`Self::found`] of its last question.
+    /// By name: index in [`Self::found`] of the latest question about it.
     by_name: &'w mut [Stamped<usize>],
     /// Index in [`Self::found`] by question, used if any name may be defined twice.
     by_key: FastMap<QuestionKey<'a>, usize>,
@@ -291,7 +291,7 @@ impl<'a> Under<'_, 'a> {
         Ok(true)
     }
 
-    /// Index in [`ScopeResults::found`] of a symbol's question; `name` is the name of the symbol's
+    /// Index in [`ScopeResults::found`] of a symbol's question. `name` stands for the symbol's hash
     /// word.
     fn place(
         &self,

@@ -1,5 +1,6 @@
 //! The symbol index of an archive (armap): the member that defines each name, according to the
-//! program that wrote the index. It may be GNU's, with 32 or 64 bits, or BSD's. `read` calls it.
+//! program that wrote the index. It may be GNU's or BSD's, each with 32 or 64 bits. `read` calls
+//! it.
 
 use super::header::{MemberHeader, SpecialMember};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};

@@ -258,7 +258,7 @@ impl LinkFactsReader<'_> {
         self.part(file, (0, file.stat().len))
     }
 
-    /// The facts of the object at `place` of `file`: offset and size.
+    /// The facts of the object at `place` (offset and size) in `file`.
     fn part(&mut self, file: &Handle, place: (u64, u64)) -> Result<Option<LinkFacts>, ReadError> {
         let mut head = [0; HEAD];
         let read = file.read_at(&mut head, place.0)?;

@@ -26,8 +26,8 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
 
 /// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is damaged,
 /// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if damage
-/// leaves no inflated byte. For zstd, also `None` if the frame header is damaged, or one of the
-/// blocks that are read first is damaged or cut short.
+/// leaves no inflated byte. A zstd stream also gives `None` if its frame header is damaged, or a
+/// block of the first batch is damaged or cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,

@@ -184,7 +184,7 @@ pub struct ContainerEntry {
 }
 
 impl ContainerEntry {
-    /// The target in its id: the part after the kind and the four parts of the triple
+    /// The target: the part of the id that follows the kind and the four-part triple
     /// (`clang/lib/Driver/OffloadBundler.cpp`, `OffloadTargetInfo`). `None` for the host.
     pub fn target(&self) -> Option<&[u8]> {
         // The id of a separate code object is the target, which may have a hyphen too:

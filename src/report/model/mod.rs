@@ -68,7 +68,8 @@ pub struct Report {
     /// Groups of similar causes, in the same order.
     #[serde(default)]
     pub groups: Vec<CauseGroup>,
-    /// The lookup scopes of entry points with undefined symbols, by path.
+    /// The lookup scopes of the entry points that findings about undefined symbols name, sorted by
+    /// path.
     #[serde(default)]
     pub scopes: Vec<SearchedScope>,
     /// The reported findings, sorted by path, rule and keys.

@@ -1,6 +1,6 @@
 //! The tables of `ld.lld --why-extract` and `--print-archive-stats` (lld 19, `ELF/MapFile.cpp`,
-//! `writeWhyExtract` and `writeArchiveStats`). Names are not demangled and have no default
-//! versions.
+//! `writeWhyExtract` and `writeArchiveStats`). Names are not demangled, and lack the suffix
+//! of a default version (`@@VERSION`).
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, ReferredBy};
