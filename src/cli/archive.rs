@@ -67,13 +67,17 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
-    let (asked, plan) = ask(options, &prepared, &dirs)?;
+    apart_from_lines(shared, &tables, options)?;
+    let (asked, plan, scripts) = ask(options, &prepared, &dirs)?;
     // Files that linker scripts name are also read.
     output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
+    let read = scripts.iter().map(PathBuf::as_path);
+    output_conflicts::apart_from(&*prepared.tree, shared, &tables, read)?;
     let progress = Progress::new(prepared.progress);
     let mut walked = walk(&plan, &*prepared.tree, &progress);
     let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
-    walked.add_providers(&plan, &*prepared.tree, &named);
+    output_conflicts::apart_from(&*prepared.tree, shared, &tables, named.all())?;
+    walked.add_providers(&plan, &*prepared.tree, &named.files);
     let run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
     let style = prepared.style;
@@ -110,6 +114,7 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &[])?;
+    apart_from_lines(shared, &[], options)?;
     let (dirs, more) = (prepared.plan.paths.clone(), prepared.plan.lib_paths.clone());
     let plan = Plan {
         paths: Vec::new(),
@@ -123,7 +128,8 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
     let progress = Progress::new(prepared.progress);
     let mut walked = walk(&plan, &*prepared.tree, &progress);
     let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
-    walked.add_providers(&plan, &*prepared.tree, &named);
+    output_conflicts::apart_from(&*prepared.tree, shared, &[], named.all())?;
+    walked.add_providers(&plan, &*prepared.tree, &named.files);
     let run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
     let view =
@@ -137,6 +143,16 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
     let status = answer(shared, &sinks, &run, &view, prepared.style)?;
     run.finish(shared, rendering, start);
     Ok(status)
+}
+
+/// Refuses outputs that would overwrite a response file.
+fn apart_from_lines(
+    shared: &SharedOptions,
+    tables: &[&Path],
+    options: &ArchiveOptions,
+) -> Result<()> {
+    let files = options.response_files.iter().map(PathBuf::as_path);
+    output_conflicts::apart_from(&DiskTree::new(), shared, tables, files)
 }
 
 type ArchiveSinks = Sinks<views::ViewOutput<ArchiveAnswer>>;
@@ -184,13 +200,13 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || !options.wrap.is_empty()
 }
 
-/// The question, and the plan of the audit for it. Linker scripts are replaced by the files that
-/// they name, and each `-l` by its file in `dirs`.
+/// The question, the plan of the audit for it, and the linker scripts that were read. Scripts are
+/// replaced by the files that they name, and each `-l` by its file in `dirs`.
 fn ask(
     options: &ArchiveOptions,
     prepared: &Prepared,
     dirs: &[PathBuf],
-) -> Result<(ArchiveQuestion, Plan)> {
+) -> Result<(ArchiveQuestion, Plan, Vec<PathBuf>)> {
     let (archives, rest) = prepared.plan.paths.split_at(options.archives.len());
     let (order, objects) = rest.split_at(options.order.as_ref().map_or(0, Vec::len));
     let symbols: Vec<Box<[u8]>> = bytes(&options.root_symbol);
@@ -204,14 +220,16 @@ fn ask(
     };
     let mut paths: Vec<PathBuf> = objects.to_vec();
     let (mut lazy, mut names) = (None, symbols);
+    let mut scripts = Vec::new();
     if is_ordered(options) {
-        let link = link(options, prepared, (archives, order, objects), dirs)?;
+        let link = link(options, prepared, (archives, order, objects), (dirs, &mut scripts))?;
         paths.extend(link.items.iter().filter_map(LinkArgument::path).map(Path::to_path_buf));
         lazy = Some(link.lazy());
         names.extend(link.names());
         asked.link = Some(link);
     } else {
-        asked.archives = scripts::expand(&*prepared.tree, archives, &prepared.plan.lib_paths)?;
+        let found = scripts::expand(&*prepared.tree, archives, &prepared.plan.lib_paths)?;
+        (asked.archives, scripts) = (found.files, found.scripts);
         paths.extend(asked.archives.iter().cloned());
     }
     let plan = Plan {
@@ -223,19 +241,20 @@ fn ask(
         symbols: names,
         ..prepared.plan.clone()
     };
-    Ok((asked, plan))
+    Ok((asked, plan, scripts))
 }
 
 fn bytes(names: &[OsString]) -> Vec<Box<[u8]>> {
     names.iter().map(|name| name.as_bytes().into()).collect()
 }
 
-/// The link as typed: `--root-object` first, then the files and options in their order.
+/// The link as typed: `--root-object` first, then the files and options in their order. `scripts`
+/// gets the linker scripts that were read.
 fn link(
     options: &ArchiveOptions,
     prepared: &Prepared,
     (archives, order, objects): (&[PathBuf], &[PathBuf], &[PathBuf]),
-    dirs: &[PathBuf],
+    (dirs, scripts): (&[PathBuf], &mut Vec<PathBuf>),
 ) -> Result<TypedLink> {
     let linker = options.linker.map_or_else(cover::Linker::default, linker);
     let is_lib = |typed: &Typed| matches!(typed, Typed::Position(PositionalOption::StartLib));
@@ -258,7 +277,8 @@ fn link(
         };
         if let Some(path) = path {
             let inputs = scripts::inputs_of(tree, &path, &search)?;
-            items.extend(inputs.into_iter().map(item));
+            items.extend(inputs.files.into_iter().map(item));
+            scripts.extend(inputs.scripts);
         }
     }
     let define = |text: &OsString| {

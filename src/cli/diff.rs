@@ -14,6 +14,7 @@ use crate::finding::Finding;
 use crate::report::model::{AuditFacts, Parts};
 use crate::report::{self, NamedFormat, Rendering, Report, json};
 use crate::text::show_path;
+use crate::tree::DiskTree;
 use crate::triage;
 use anyhow::{Context as _, Result, bail};
 use std::io::{self, IsTerminal as _, Write};
@@ -89,7 +90,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let policy = policy::of_run(shared, color)?;
     let sides = [&options.old, &options.new].into_iter().chain(&options.against);
     let inputs = sides.map(PathBuf::as_path).chain(policy.files());
-    output_conflicts::apart_from(shared, inputs)?;
+    output_conflicts::apart_from(&DiskTree::new(), shared, &[], inputs)?;
     // The sides may be in different directories, so the sandbox does not restrict reading.
     sandbox::enter(&SharedOptions { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
     let shared = &SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };

@@ -87,7 +87,8 @@ pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> 
     let progress = Progress::new(prepared.progress);
     let mut walked = walk(&plan, &*prepared.tree, &progress);
     let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
-    walked.add_providers(&plan, &*prepared.tree, &named);
+    output_conflicts::apart_from(&*prepared.tree, shared, &[], named.all())?;
+    walked.add_providers(&plan, &*prepared.tree, &named.files);
     let parts = sinks.parts(prepared.style);
     let mut run = AuditRun::new(plan, &*prepared.tree, walked, &prepared.baselines, parts);
     drop(progress);

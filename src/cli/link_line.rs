@@ -60,28 +60,41 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     found.into_iter().map(|(_, typed)| typed).collect()
 }
 
+/// A command line whose response files are replaced.
+#[derive(Default)]
+pub(super) struct ExpandedLine {
+    pub(super) words: Vec<OsString>,
+    /// The response files.
+    pub(super) files: Vec<PathBuf>,
+}
+
 /// Replaces each `@FILE` after the command `archive` by the words of the file. The argument stays
 /// if the file cannot be read, as with linkers (`expandargv` of libiberty).
-pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut out = Vec::new();
+pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine {
+    let mut out = ExpandedLine::default();
     let mut is_archive = false;
     for argument in arguments {
         if is_archive {
             expand_one(argument, 0, &mut out);
         } else {
             is_archive = argument == "archive";
-            out.push(argument);
+            out.words.push(argument);
         }
     }
     out
 }
 
-fn expand_one(argument: OsString, depth: usize, out: &mut Vec<OsString>) {
+fn expand_one(argument: OsString, depth: usize, out: &mut ExpandedLine) {
     let file = argument.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST);
-    let text = file.and_then(|file| named::read(Path::new(OsStr::from_bytes(file)), MOST).ok());
-    match text {
-        None => out.push(argument),
-        Some(text) => words(&text).into_iter().for_each(|word| expand_one(word, depth + 1, out)),
+    let file = file.map(|file| Path::new(OsStr::from_bytes(file)));
+    match file.and_then(|file| Some((file, named::read(file, MOST).ok()?))) {
+        None => out.words.push(argument),
+        Some((file, text)) => {
+            out.files.push(file.to_path_buf());
+            for word in words(&text) {
+                expand_one(word, depth + 1, out);
+            }
+        }
     }
 }
 

@@ -71,14 +71,15 @@ impl Cli {
     pub fn from_process() -> Result<Self, clap::Error> {
         let typed = link_line::expand(std::env::args_os());
         // The sections of the help take a millisecond to build, and matter only if help is shown.
-        let matches = match Cli::command().try_get_matches_from(&typed) {
+        let matches = match Cli::command().try_get_matches_from(&typed.words) {
             Ok(matches) => matches,
-            Err(_) => shown().try_get_matches_from(typed)?,
+            Err(_) => shown().try_get_matches_from(typed.words)?,
         };
         let mut cli = Self::from_arg_matches(&matches)?;
         cli.shared.levels = levels(&matches);
         if let Some(Command::Archive(options)) = &mut cli.command {
             options.typed = link_line::typed(&matches);
+            options.response_files = typed.files;
         }
         Ok(cli)
     }
@@ -236,6 +237,9 @@ pub struct ArchiveOptions {
     /// The files and options of the link, in the order typed.
     #[arg(skip)]
     pub typed: Vec<link_line::Typed>,
+    /// The response files of the command line.
+    #[arg(skip)]
+    pub response_files: Vec<PathBuf>,
     /// An object to link: a shared library, a program or a relocatable object
     #[arg(long, value_name = "FILE")]
     pub root_object: Vec<PathBuf>,

@@ -1,8 +1,9 @@
 //! Keeps outputs apart from inputs. Before the audit, it refuses an output that is an audited or
 //! searched file, or that is below an audited or searched directory. It also refuses an output that
 //! is a policy, a baseline, a list of archives or the file of `--files-from`, and two outputs to one
-//! file. A baseline and a list may be replaced by their new versions. Files are identified by device
-//! and inode, because a file may have several names. All commands that audit use this module.
+//! file. Linker scripts and response files are inputs too. A baseline and a list may be replaced by
+//! their new versions. Files are identified by device and inode, because a file may have several
+//! names. All commands that audit use this module.
 
 use super::{SharedOptions, out};
 use crate::emit::EMITTERS;
@@ -70,14 +71,16 @@ pub(super) fn check(
     no_two_in_one(&targets)
 }
 
-/// Refuses outputs that would overwrite one of `files`, which the command reads, such as reports.
+/// Refuses outputs that would overwrite one of `files` in `tree`, which the command reads, such as
+/// reports and linker scripts. `more` are the output files of options that only one command has.
 pub(super) fn apart_from<'p>(
+    tree: &dyn Tree,
     shared: &SharedOptions,
+    more: &[&Path],
     files: impl Iterator<Item = &'p Path>,
 ) -> Result<()> {
-    let targets = targets(shared, &shared.written(&[]).collect::<Vec<_>>());
-    let here = DiskTree::new();
-    for (kind, stat) in files.filter_map(|file| here.look(file).ok()) {
+    let targets = targets(shared, &shared.written(more).collect::<Vec<_>>());
+    for (kind, stat) in files.filter_map(|file| tree.look(file).ok()) {
         let is_same = |target: &&OutputFile<'_>| target.there == Some(identity(stat));
         if kind == EntryType::File
             && let Some(target) = targets.iter().find(is_same)

@@ -18,10 +18,28 @@ const DEEPEST: usize = 8;
 /// Number of bytes that an error shows of a file of unknown kind.
 const SHOWN: usize = 24;
 
+/// Link inputs in place of scripts, and the scripts that were read for them.
+#[derive(Default)]
+pub(super) struct ExpandedScripts {
+    pub(super) files: Vec<PathBuf>,
+    pub(super) scripts: Vec<PathBuf>,
+}
+
+impl ExpandedScripts {
+    /// All files that were read, or that the run will read.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().chain(&self.scripts).map(PathBuf::as_path)
+    }
+}
+
 /// `paths`, with each linker script replaced by the archives that it names. Files and `-lNAME` in a
 /// script are searched for in the directory of the script, then in `dirs`.
-pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut out = Vec::new();
+pub(super) fn expand(
+    tree: &dyn Tree,
+    paths: &[PathBuf],
+    dirs: &[PathBuf],
+) -> Result<ExpandedScripts> {
+    let mut out = ExpandedScripts::default();
     let place = ScriptSearch { tree, dirs, shared: false };
     paths.iter().try_for_each(|path| place.expand(path, 0, &mut out))?;
     Ok(out)
@@ -29,8 +47,8 @@ pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Re
 
 /// The link inputs for `path`: the files that it names if it is a linker script, else `path`
 /// itself. Objects and shared objects are included.
-pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut out = Vec::new();
+pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<ExpandedScripts> {
+    let mut out = ExpandedScripts::default();
     ScriptSearch { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
     Ok(out)
 }
@@ -65,11 +83,14 @@ pub(super) fn named<'p>(
     tree: &dyn Tree,
     files: impl Iterator<Item = &'p Path>,
     dirs: &[PathBuf],
-) -> Vec<PathBuf> {
-    let inputs = files.filter_map(|file| inputs_of(tree, file, dirs).ok());
-    let mut out: Vec<PathBuf> = inputs.flatten().collect();
-    out.sort_unstable();
-    out.dedup();
+) -> ExpandedScripts {
+    let mut out = ExpandedScripts::default();
+    for inputs in files.filter_map(|file| inputs_of(tree, file, dirs).ok()) {
+        out.files.extend(inputs.files);
+        out.scripts.extend(inputs.scripts);
+    }
+    out.files.sort_unstable();
+    out.files.dedup();
     out
 }
 
@@ -113,11 +134,11 @@ fn refuse(path: &Path, text: &[u8]) -> Result<()> {
 }
 
 impl ScriptSearch<'_> {
-    fn expand(self, path: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<()> {
+    fn expand(self, path: &Path, depth: usize, out: &mut ExpandedScripts) -> Result<()> {
         let (handle, text) = open(self.tree, path)?;
         let classes = Classes::LINKAGE.with(Class::Bitcode);
         if classes.class_of(path, &text) != Class::Other {
-            out.push(path.to_path_buf());
+            out.files.push(path.to_path_buf());
             return Ok(());
         }
         let script = if handle.stat().len <= MOST { inputs(&text) } else { None };
@@ -125,6 +146,7 @@ impl ScriptSearch<'_> {
         if depth == DEEPEST {
             bail!("{}: linker scripts include each other in a cycle", show_path(path));
         }
+        out.scripts.push(path.to_path_buf());
         for input in script {
             let (name, found) = find(self.tree, path, self.dirs, &input);
             let Some(found) = found else {

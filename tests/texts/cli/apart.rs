@@ -12,6 +12,12 @@ fn lab() -> Lab {
         lab.write(name, "!<arch>\n");
     }
     lab.write("script.a", "INPUT(m.a)");
+    lab.write("outer.a", "INPUT(script.a)");
+    lab.write("libs/libq.so", "GROUP(-lp)");
+    lab.write("libs/libp.a", "!<arch>\n");
+    lab.write("named/libn.so", format!("INPUT({})", lab.path("script.a").display()));
+    lab.write("line", "l.a --linker gnu --why-extract line");
+    lab.write("lines", "@line");
     lab.write("list", "broken/libbroken.so\nnosuch\n");
     lab.write("policy.toml", "schema = 1\n");
     lab.write("linkaudit.toml", "schema = 1\n");
@@ -117,6 +123,22 @@ fn no_output_goes_over_what_is_read() {
             vec!["archive", "script.a", "--root-symbol", "x", "-o", "json=m.a"],
             "this run audits it\n",
         ),
+        (
+            [&asked[..], &["--order", "outer.a", "--why-extract", "script.a"]].concat(),
+            "this run reads it",
+        ),
+        (
+            vec!["archive", "outer.a", "--root-symbol", "x", "-o", "json=script.a"],
+            "this run reads it",
+        ),
+        (
+            [&asked[..], &["-L", "libs", "-lq", "--why-extract", "libs/libq.so"]].concat(),
+            "this run reads it",
+        ),
+        ([&asked[..], &["--from", "named", "-o", "json=script.a"]].concat(), "this run reads it"),
+        (vec!["archive", "@line"], "this run reads it"),
+        (vec!["archive", "@lines"], "this run reads it"),
+        (vec!["archive", "@lines", "--archive-stats", "lines"], "this run reads it"),
         (vec!["fine", "-o", "json=r", "-o", "human=./r"], "the same file"),
         (vec!["fine", "-o", "json=r", "--write-baseline", "r"], "the same file"),
         (vec!["fine", "-o", "json=link.so", "-o", "human=other-name.so"], "the same file"),
