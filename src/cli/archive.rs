@@ -265,9 +265,15 @@ fn link(
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
     let tree = &*prepared.tree;
     let search = [dirs, &*prepared.plan.lib_paths].concat();
+    let mut in_group = false;
     for typed in &options.typed {
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
             Typed::Position(position) => {
+                in_group = match position {
+                    PositionalOption::StartGroup => true,
+                    PositionalOption::EndGroup => false,
+                    _ => in_group,
+                };
                 items.push(LinkArgument::Position(*position));
                 continue;
             }
@@ -277,7 +283,15 @@ fn link(
         };
         if let Some(path) = path {
             let inputs = scripts::inputs_of(tree, &path, &search)?;
-            items.extend(inputs.files.into_iter().map(item));
+            for (at, file) in inputs.files.iter().enumerate() {
+                if !in_group && inputs.begins_group(at) {
+                    items.push(LinkArgument::Position(PositionalOption::StartGroup));
+                }
+                items.push(item(file.clone()));
+                if !in_group && inputs.ends_group(at) {
+                    items.push(LinkArgument::Position(PositionalOption::EndGroup));
+                }
+            }
             scripts.extend(inputs.scripts);
         }
     }

@@ -2,13 +2,14 @@
 //! `-l`. `expand` skips the ELF files that scripts name, because only archives count.
 //! `cli::archive` and `cli::fix` use this module.
 
-use crate::format::script::{MOST, ScriptInput, inputs};
+use crate::format::script::{MOST, ScriptInput, ScriptName, inputs};
 use crate::sniff::{Class, Classes, sniff};
 use crate::text::{show, show_path};
 use crate::tree::walk::describe;
 use crate::tree::{Handle, Opened, Tree};
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,12 +24,32 @@ const SHOWN: usize = 24;
 pub(super) struct ExpandedScripts {
     pub(super) files: Vec<PathBuf>,
     pub(super) scripts: Vec<PathBuf>,
+    /// The lists of GROUP, as ranges of `files` that do not overlap.
+    groups: Vec<Range<usize>>,
 }
 
 impl ExpandedScripts {
     /// All files that were read, or that the run will read.
     pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().chain(&self.scripts).map(PathBuf::as_path)
+    }
+
+    /// True if a list of GROUP begins with the file at `at`.
+    pub(super) fn begins_group(&self, at: usize) -> bool {
+        self.groups.iter().any(|group| group.start == at)
+    }
+
+    /// True if a list of GROUP ends with the file at `at`.
+    pub(super) fn ends_group(&self, at: usize) -> bool {
+        self.groups.iter().any(|group| group.end == at + 1)
+    }
+
+    /// Ends the list of GROUP whose first file is at `start`. Lists inside of it become part of it.
+    fn end_group(&mut self, start: usize) {
+        self.groups.retain(|group| group.end <= start);
+        if start < self.files.len() {
+            self.groups.push(start..self.files.len());
+        }
     }
 }
 
@@ -147,20 +168,37 @@ impl ScriptSearch<'_> {
             bail!("{}: linker scripts include each other in a cycle", show_path(path));
         }
         out.scripts.push(path.to_path_buf());
-        for input in script {
-            let (name, found) = find(self.tree, path, self.dirs, &input);
-            let Some(found) = found else {
-                bail!(
-                    "{}: linker script names {}: not found\nhelp: add its directory: --from DIR",
-                    show_path(path),
-                    show(&name)
-                );
-            };
-            let is_library =
-                || open(self.tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
-            if self.shared || !is_library() {
-                self.expand(&found, depth + 1, out)?;
+        let mut group = 0;
+        for input in &script {
+            match input {
+                ScriptInput::StartGroup => group = out.files.len(),
+                ScriptInput::EndGroup => out.end_group(group),
+                ScriptInput::Named(name) => self.expand_name(path, name, depth, out)?,
             }
+        }
+        Ok(())
+    }
+
+    /// Expands the file that `script` names.
+    fn expand_name(
+        self,
+        script: &Path,
+        name: &ScriptName,
+        depth: usize,
+        out: &mut ExpandedScripts,
+    ) -> Result<()> {
+        let (name, found) = find(self.tree, script, self.dirs, name);
+        let Some(found) = found else {
+            bail!(
+                "{}: linker script names {}: not found\nhelp: add its directory: --from DIR",
+                show_path(script),
+                show(&name)
+            );
+        };
+        let is_library =
+            || open(self.tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
+        if self.shared || !is_library() {
+            self.expand(&found, depth + 1, out)?;
         }
         Ok(())
     }
@@ -172,17 +210,17 @@ fn find(
     tree: &dyn Tree,
     script: &Path,
     dirs: &[PathBuf],
-    input: &ScriptInput,
+    name: &ScriptName,
 ) -> (Vec<u8>, Option<PathBuf>) {
     let beside = script.parent().unwrap_or(Path::new(""));
     let places = || std::iter::once(beside).chain(dirs.iter().map(PathBuf::as_path));
     let is_file = |path: &PathBuf| is_file(tree, path);
-    match input {
-        ScriptInput::File(name) => {
+    match name {
+        ScriptName::File(name) => {
             let path = Path::new(OsStr::from_bytes(name));
             (name.clone(), places().map(|dir| dir.join(path)).find(is_file))
         }
-        ScriptInput::Library(name) => {
+        ScriptName::Library(name) => {
             let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));
             let found = places().flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file);
             ([b"-l", &**name].concat(), found)

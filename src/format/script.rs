@@ -4,11 +4,22 @@
 
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScriptInput {
+pub enum ScriptName {
     /// A file by its name.
     File(Vec<u8>),
     /// A library by `-lNAME`.
     Library(Vec<u8>),
+}
+
+/// A part of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptInput {
+    /// A name in a list.
+    Named(ScriptName),
+    /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
+    StartGroup,
+    /// The end of the list of GROUP.
+    EndGroup,
 }
 
 /// Upper bound, in bytes, for a script: people write such files by hand.
@@ -27,8 +38,8 @@ enum Token<'t> {
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
-    // The depth of parentheses, and the depth at which the list of inputs began.
-    let (mut depth, mut list) = (0_usize, None);
+    // The depth of parentheses, the depth at which the list of inputs began, and its kind.
+    let (mut depth, mut list, mut is_group) = (0_usize, None, false);
     let mut known = false;
     let mut before: Option<&[u8]> = None;
     for token in &tokens {
@@ -37,12 +48,15 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                 depth += 1;
                 if matches!(before, Some(b"INPUT" | b"GROUP")) && list.is_none() {
                     (list, known) = (Some(depth), true);
+                    is_group = matches!(before, Some(b"GROUP"));
+                    out.extend(is_group.then_some(ScriptInput::StartGroup));
                 }
                 before = None;
             }
             Token::Close => {
                 if list == Some(depth) {
                     list = None;
+                    out.extend(is_group.then_some(ScriptInput::EndGroup));
                 }
                 depth = depth.checked_sub(1)?;
                 before = None;
@@ -50,16 +64,16 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
             Token::Word(word) => {
                 let word = *word;
                 if list.is_some() && word != b"AS_NEEDED" {
-                    out.push(match word.strip_prefix(b"-l") {
-                        Some(name) => ScriptInput::Library(name.to_vec()),
-                        None => ScriptInput::File(word.to_vec()),
-                    });
+                    out.push(ScriptInput::Named(match word.strip_prefix(b"-l") {
+                        Some(name) => ScriptName::Library(name.to_vec()),
+                        None => ScriptName::File(word.to_vec()),
+                    }));
                 }
                 before = Some(word);
             }
             Token::Quoted(name) => {
                 if list.is_some() {
-                    out.push(ScriptInput::File(name.to_vec()));
+                    out.push(ScriptInput::Named(ScriptName::File(name.to_vec())));
                 }
                 before = None;
             }
@@ -110,10 +124,10 @@ fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ScriptInput, inputs};
+    use super::{ScriptInput, ScriptName, inputs};
 
     fn file(name: &str) -> ScriptInput {
-        ScriptInput::File(name.into())
+        ScriptInput::Named(ScriptName::File(name.into()))
     }
 
     #[test]
@@ -122,10 +136,11 @@ mod tests {
             GROUP ( /lib/libc.so.6 libc_nonshared.a, \"a b.a\" AS_NEEDED ( -lfoo ld.so ) )\n\
             INPUT(x.a)";
         let found = inputs(text).expect("a script");
-        let foo = ScriptInput::Library(b"foo".to_vec());
+        let foo = ScriptInput::Named(ScriptName::Library(b"foo".to_vec()));
         let names = ["/lib/libc.so.6", "libc_nonshared.a", "a b.a"].map(file);
-        assert_eq!(found[..3], names);
-        assert_eq!(found[3..], [foo, file("ld.so"), file("x.a")]);
+        assert_eq!(found[0], ScriptInput::StartGroup);
+        assert_eq!(found[1..4], names);
+        assert_eq!(found[4..], [foo, file("ld.so"), ScriptInput::EndGroup, file("x.a")]);
     }
 
     #[test]

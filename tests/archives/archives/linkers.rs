@@ -230,6 +230,43 @@ fn the_entry_point_extracts_members() {
     }
 }
 
+/// GNU ld searches the archives of GROUP in a script repeatedly, and those of INPUT once. A group of
+/// a script in another group becomes part of it.
+#[test]
+fn groups_of_linker_scripts_are_groups() {
+    let lab = lab();
+    object(&lab, "case.o", ".data\n.quad a1\n");
+    for (name, refers) in [("a1", "b1"), ("b1", "a2"), ("a2", "0")] {
+        let source = format!(".globl {name}\n{name}: nop\n.data\n.quad {refers}\n");
+        object(&lab, &format!("{name}.o"), &source);
+    }
+    ar(&lab, "rc", "libA.a", &["a1.o", "a2.o"]);
+    ar(&lab, "rc", "libB.a", &["b1.o"]);
+    for (name, text) in [
+        ("libG.so", "GROUP(libA.a libB.a)"),
+        ("libI.so", "INPUT(libA.a libB.a)"),
+        ("libN.so", "GROUP(libA.a libM.so)"),
+        ("libM.so", "GROUP(libB.a)"),
+    ] {
+        lab.write(name, text);
+    }
+    for (line, open) in [
+        ("case.o libI.so", &["a2"][..]),
+        ("case.o libG.so", &[]),
+        ("case.o libN.so", &[]),
+        ("case.o libA.a libM.so", &["a2"]),
+        ("case.o --start-group libA.a libM.so --end-group", &[]),
+        ("case.o --start-group libG.so --end-group", &[]),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let args = [&["--linker", "gnu", "--shared"][..], &words[..]].concat();
+        let (answer, _) = archive(&lab.root(), &args);
+        let open: BTreeSet<String> = open.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(undefined(&answer), open, "{line}");
+        assert_eq!(theirs(&lab, "ld", &words), open, "{line}");
+    }
+}
+
 /// Members that cannot be read: what they may define is unknown, and they are named.
 #[test]
 fn unread_members_leave_names_unknown() {
