@@ -264,7 +264,6 @@ fn link(
     let mut items: Vec<LinkArgument> = objects.iter().cloned().map(LinkArgument::Root).collect();
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
     let tree = &*prepared.tree;
-    let search = [dirs, &*prepared.plan.lib_paths].concat();
     let mut in_group = false;
     for typed in &options.typed {
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
@@ -282,7 +281,7 @@ fn link(
             Typed::Library(name) => (Some(scripts::library(tree, name, dirs)?), LinkArgument::File),
         };
         if let Some(path) = path {
-            let inputs = scripts::inputs_of(tree, &path, &search)?;
+            let inputs = scripts::linked(tree, &path, linker, dirs)?;
             for (at, file) in inputs.files.iter().enumerate() {
                 if !in_group && inputs.begins_group(at) {
                     items.push(LinkArgument::Position(PositionalOption::StartGroup));

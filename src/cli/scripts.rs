@@ -2,6 +2,7 @@
 //! `-l`. `expand` skips the ELF files that scripts name, because only archives count.
 //! `cli::archive` and `cli::fix` use this module.
 
+use crate::cover::Linker;
 use crate::format::script::{MOST, ScriptInput, ScriptName, inputs};
 use crate::sniff::{Class, Classes, sniff};
 use crate::text::{show, show_path};
@@ -61,7 +62,7 @@ pub(super) fn expand(
     dirs: &[PathBuf],
 ) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    let place = ScriptSearch { tree, dirs, shared: false };
+    let place = ScriptSearch { tree, dirs, rules: SearchRules::Archives };
     paths.iter().try_for_each(|path| place.expand(path, 0, &mut out))?;
     Ok(out)
 }
@@ -70,7 +71,20 @@ pub(super) fn expand(
 /// itself. Objects and shared objects are included.
 pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    ScriptSearch { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
+    ScriptSearch { tree, dirs, rules: SearchRules::AllFiles }.expand(path, 0, &mut out)?;
+    Ok(out)
+}
+
+/// The same as [`inputs_of`], but names in scripts are found as `linker` finds them; `dirs` are the
+/// directories of `-L`.
+pub(super) fn linked(
+    tree: &dyn Tree,
+    path: &Path,
+    linker: Linker,
+    dirs: &[PathBuf],
+) -> Result<ExpandedScripts> {
+    let mut out = ExpandedScripts::default();
+    ScriptSearch { tree, dirs, rules: SearchRules::Link(linker) }.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
@@ -78,16 +92,20 @@ pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Resul
 /// `libNAME.a`. `-l :FILE` has the whole name of the file.
 pub(super) fn library(tree: &dyn Tree, name: &OsStr, dirs: &[PathBuf]) -> Result<PathBuf> {
     let name = name.as_bytes();
+    library_in(tree, name, dirs).with_context(|| {
+        let name = show(name);
+        format!("-l {name}: not found\nhelp: add its directory with -L DIR, or name the file")
+    })
+}
+
+fn library_in(tree: &dyn Tree, name: &[u8], dirs: &[PathBuf]) -> Option<PathBuf> {
     let files = match name.strip_prefix(b":") {
         Some(file) => vec![file.to_vec()],
         None => vec![of_library(name, ".so"), of_library(name, ".a")],
     };
     let mut paths =
         dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(OsStr::from_bytes(file))));
-    paths.find(|path| is_file(tree, path)).with_context(|| {
-        let name = show(name);
-        format!("-l {name}: not found\nhelp: add its directory with -L DIR, or name the file")
-    })
+    paths.find(|path| is_file(tree, path))
 }
 
 /// The name of a file of the library `name`.
@@ -120,8 +138,17 @@ pub(super) fn named<'p>(
 struct ScriptSearch<'a> {
     tree: &'a dyn Tree,
     dirs: &'a [PathBuf],
-    /// True if objects and shared objects in scripts are inputs too.
-    shared: bool,
+    rules: SearchRules,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SearchRules {
+    /// Archives are searched for, and only they are inputs.
+    Archives,
+    /// Archives are searched for. Objects and shared objects are inputs too.
+    AllFiles,
+    /// The rules of a linker. All files are inputs.
+    Link(Linker),
 }
 
 /// Opens the file at `path` and reads its first `MOST` bytes. The error says why the path is not an
@@ -187,43 +214,51 @@ impl ScriptSearch<'_> {
         depth: usize,
         out: &mut ExpandedScripts,
     ) -> Result<()> {
-        let (name, found) = find(self.tree, script, self.dirs, name);
-        let Some(found) = found else {
+        let Some(found) = self.find(script, name) else {
+            let name = match name {
+                ScriptName::File(name) => show(name),
+                ScriptName::Library(name) => format!("-l{}", show(name)),
+            };
+            let option = if matches!(self.rules, SearchRules::Link(_)) { "-L" } else { "--from" };
             bail!(
-                "{}: linker script names {}: not found\nhelp: add its directory: --from DIR",
-                show_path(script),
-                show(&name)
+                "{}: linker script names {name}: not found\nhelp: add its directory: {option} DIR",
+                show_path(script)
             );
         };
         let is_library =
             || open(self.tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
-        if self.shared || !is_library() {
+        if self.rules != SearchRules::Archives || !is_library() {
             self.expand(&found, depth + 1, out)?;
         }
         Ok(())
     }
-}
 
-/// Searches for a file that a script names. Returns the name as written, and the path if it was
-/// found.
-fn find(
-    tree: &dyn Tree,
-    script: &Path,
-    dirs: &[PathBuf],
-    name: &ScriptName,
-) -> (Vec<u8>, Option<PathBuf>) {
-    let beside = script.parent().unwrap_or(Path::new(""));
-    let places = || std::iter::once(beside).chain(dirs.iter().map(PathBuf::as_path));
-    let is_file = |path: &PathBuf| is_file(tree, path);
-    match name {
-        ScriptName::File(name) => {
-            let path = Path::new(OsStr::from_bytes(name));
-            (name.clone(), places().map(|dir| dir.join(path)).find(is_file))
-        }
-        ScriptName::Library(name) => {
-            let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));
-            let found = places().flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file);
-            ([b"-l", &**name].concat(), found)
+    /// The file that a name in `script` stands for. Linkers search for a library in the directories
+    /// of `-L` only, and for a file also in the directory of the script and in the current
+    /// directory; mold 1.10 leaves out that of the script (`ldfile_open_file` of GNU ld,
+    /// `ScriptParser::addFile` of lld).
+    fn find(self, script: &Path, name: &ScriptName) -> Option<PathBuf> {
+        let beside = script.parent().unwrap_or(Path::new(""));
+        let is_file = |path: &PathBuf| is_file(self.tree, path);
+        let dirs = self.dirs.iter().map(PathBuf::as_path);
+        match (name, self.rules) {
+            (ScriptName::Library(name), SearchRules::Link(_)) => {
+                library_in(self.tree, name, self.dirs)
+            }
+            (ScriptName::Library(name), _) => {
+                let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));
+                let places = std::iter::once(beside).chain(dirs);
+                places.flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file)
+            }
+            (ScriptName::File(name), rules) => {
+                // The root of the tree is the sysroot, which a leading `=` stands for.
+                let name = name.strip_prefix(b"=").unwrap_or(name);
+                let path = Path::new(OsStr::from_bytes(name));
+                let beside = Some(beside).filter(|_| rules != SearchRules::Link(Linker::Mold));
+                let is_link = matches!(rules, SearchRules::Link(_));
+                let here = is_link.then_some(Path::new(""));
+                beside.into_iter().chain(here).chain(dirs).map(|dir| dir.join(path)).find(is_file)
+            }
         }
     }
 }

@@ -230,8 +230,62 @@ fn the_entry_point_extracts_members() {
     }
 }
 
-/// GNU ld searches the archives of GROUP in a script repeatedly, and those of INPUT once. A group of
-/// a script in another group becomes part of it.
+/// Linkers search for a library in a script in the directories of `-L`, and for a file also in the
+/// directory of the script (mold does not) and in the current directory.
+#[test]
+fn names_in_scripts_are_found_as_linkers_find_them() {
+    let lab = lab();
+    object(&lab, "case.o", ".data\n.quad foo\n");
+    for dir in ["s", "one", "two"] {
+        lab.mkdir(dir);
+    }
+    for file in ["libx.a", "s/libx.a", "one/libx.a", "two/libx.a", "two/libfar.a"] {
+        ar(&lab, "rc", file, &["foo.o"]);
+    }
+    std::fs::copy(lab.path("libfoo.so"), lab.path("two/libx.so")).expect("a copy");
+    lab.write("s/file.so", "INPUT(libx.a)");
+    lab.write("s/far.so", "INPUT(libfar.a)");
+    lab.write("s/lib.so", "INPUT(-lx)");
+    lab.write("s/whole.so", "INPUT(-l:libx.a)");
+    lab.write("s/root.so", format!("INPUT(={})", lab.path("one/libx.a").display()));
+    let found = [
+        ("s/file.so -L one", "s/libx.a"),
+        ("s/far.so -L one -L two", "two/libfar.a"),
+        ("s/lib.so -L one -L two", "one/libx.a"),
+        ("s/lib.so -L two -L one", ""),
+        ("s/whole.so -L two", "two/libx.a"),
+        ("s/root.so", "one/libx.a"),
+    ];
+    for (program, linker) in [("ld", "gnu"), ("ld.lld-19", "lld"), ("mold", "mold")] {
+        for (line, file) in found {
+            let file = if (line, linker) == (found[0].0, "mold") { "libx.a" } else { file };
+            let words: Vec<&str> = ["case.o"].into_iter().chain(line.split(' ')).collect();
+            let args = [&["--linker", linker, "--shared"][..], &words[..]].concat();
+            let (answer, status) = archive(&lab.root(), &args);
+            let needed = answer["needed"].as_array().expect("needed").iter();
+            let needed: Vec<&str> = needed.filter_map(|one| one["archive"].as_str()).collect();
+            let file = Some(file).filter(|file| !file.is_empty());
+            let files: Vec<String> =
+                file.iter().map(|file| lab.path(file).display().to_string()).collect();
+            assert_eq!(needed, files, "{linker} {line}");
+            assert_eq!(status, Some(0), "{linker} {line}");
+            if has(program) {
+                assert!(theirs(&lab, program, &words).is_empty(), "{program} {line}");
+            }
+        }
+    }
+    for (line, name) in [("s/lib.so", "-lx"), ("s/far.so", "libfar.a")] {
+        let args = ["archive", "--linker", "gnu", "case.o", line, "--from", "two"];
+        let output = lab.linkaudit(&args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        let expected = format!("names {name}: not found\nhelp: add its directory: -L DIR\n");
+        assert!(error.contains(&expected), "{error}");
+        assert_eq!(output.status.code(), Some(2), "{error}");
+    }
+}
+
+/// GNU ld searches the archives of GROUP in a script repeatedly, and those of INPUT once. A group
+/// inside of another group becomes part of it.
 #[test]
 fn groups_of_linker_scripts_are_groups() {
     let lab = lab();
