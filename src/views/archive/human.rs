@@ -316,5 +316,14 @@ pub(super) fn notes(
         let name = view.member(library, *first);
         writeln!(out, "{text} for another class or machine and skipped, {name} first")?;
     }
+    if let Some(first) = view.foreign_roots.first() {
+        let text = count(
+            view.foreign_roots.len(),
+            "object is for another class or machine and satisfies no reference",
+            "objects are for another class or machine and satisfy no reference",
+        );
+        let name = view.who(library, ReferredBy::Root(*first));
+        writeln!(out, "{text}, {name} first")?;
+    }
     Ok(())
 }

@@ -181,7 +181,7 @@ pub(super) fn render(
             })
             .collect(),
         opaque: page.opaque(),
-        foreign: view.foreign.len(),
+        foreign: view.foreign.len() + view.foreign_roots.len(),
         installed: view.installed.as_ref().map(|installed| page.installed(installed)),
     };
     crate::text::json(out, &whole)?;

@@ -115,6 +115,9 @@ pub struct ArchiveAnswer {
     pub unread: Vec<MemberId>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
+    /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
+    /// do not count.
+    pub foreign_roots: Vec<usize>,
     /// The answer to `--self`.
     pub installed: Option<InstalledArchives>,
     /// Hints at the origin of undefined names.
@@ -139,10 +142,15 @@ impl ArchiveAnswer {
         shown: ShownHints,
     ) -> Result<Self, String> {
         let inputs = Inputs::new(audit, asked)?;
-        let Inputs { archives, candidates, typed, lazy, files, roots, link } = inputs;
-        let libraries = audit.libraries_of(&files);
-        let objects: Vec<Option<&Object>> =
-            files.iter().map(|file| audit.corpus.files[*file].object()).collect();
+        let Inputs { archives, candidates, typed, lazy, files, mut roots, link } = inputs;
+        let foreign_roots = drop_foreign_definitions(&mut roots);
+        let fits = |at: usize| !foreign_roots.contains(&at);
+        let near: Vec<FileId> =
+            files.iter().enumerate().filter(|(at, _)| fits(*at)).map(|(_, file)| *file).collect();
+        let libraries = audit.libraries_of(&near);
+        let object =
+            |(at, file): (usize, &FileId)| audit.corpus.files[*file].object().filter(|_| fits(at));
+        let objects: Vec<Option<&Object>> = files.iter().enumerate().map(object).collect();
         let ids = |list: &[(ArchiveId, PathBuf)]| -> Vec<ArchiveId> {
             list.iter().map(|(archive, _)| *archive).collect()
         };
@@ -182,6 +190,7 @@ impl ArchiveAnswer {
             unknown,
             unread,
             foreign,
+            foreign_roots,
             roots,
             linked: linked.into_iter().collect(),
             added: added.into_iter().collect(),
@@ -275,6 +284,20 @@ fn foreign(question: &CoverageQuestion<'_>) -> Vec<MemberId> {
     members
         .filter(|member| library.member(*member).target.is_some_and(|t| !target.links_with(t)))
         .collect()
+}
+
+/// Removes the definitions of roots for another class or machine than the first, and returns the
+/// indices of these roots. Linkers refuse such files.
+fn drop_foreign_definitions(roots: &mut [ReferringFile]) -> Vec<usize> {
+    let Some(target) = roots.iter().find_map(|root| root.target) else { return Vec::new() };
+    let mut out = Vec::new();
+    for (at, root) in roots.iter_mut().enumerate() {
+        if root.target.is_some_and(|other| !target.links_with(other)) {
+            root.symbols.retain(|(_, kind)| !kind.is_definition());
+            out.push(at);
+        }
+    }
+    out
 }
 
 /// Members of the given archives that could not be read and whose definitions no index lists.

@@ -230,6 +230,38 @@ fn the_entry_point_extracts_members() {
     }
 }
 
+/// Linkers refuse an object or a shared object for another class or machine.
+#[test]
+fn objects_of_another_machine_define_nothing() {
+    let lab = lab();
+    object(&lab, "case.o", ".data\n.quad foo\n");
+    let file = lab.write("foo32.s", ".globl foo\nfoo: nop\n");
+    run(clean("as").current_dir(lab.root()).args(["--32", "-o", "foo32.o"]).arg(file));
+    let flags = ["-m", "elf_i386", "-shared", "-o", "libfoo32.so", "foo32.o"];
+    run(clean("ld").current_dir(lab.root()).args(flags));
+    let open = BTreeSet::from(["foo".to_owned()]);
+    for given in ["foo32.o", "libfoo32.so"] {
+        let any = ["empty.a", "--shared", "--root-object", "case.o", "--root-object", given];
+        let (answer, status) = archive(&lab.root(), &any);
+        assert_eq!((undefined(&answer), status), (open.clone(), Some(1)), "{answer}");
+        for (program, linker) in [("ld", "gnu"), ("ld.lld-19", "lld"), ("mold", "mold")] {
+            let args = ["--linker", linker, "--shared", "case.o", given];
+            let (answer, status) = archive(&lab.root(), &args);
+            assert_eq!((undefined(&answer), status), (open.clone(), Some(1)), "{answer}");
+            assert_eq!(answer["foreign"], 1, "{answer}");
+            if has(program) {
+                let mut link = clean(program);
+                let link = link.current_dir(lab.root()).args(["-shared", "-o", "/dev/null"]);
+                let output = link.args(["case.o", given]).output().expect("a linker runs");
+                assert!(!output.status.success(), "{program} {given}");
+            }
+        }
+        let text = lab.linkaudit(&["archive", "--linker", "gnu", "case.o", given]).stdout;
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.contains("1 object is for another class or machine"), "{text}");
+    }
+}
+
 /// Linkers search for a library in a script in the directories of `-L`, and for a file also in the
 /// directory of the script (mold does not) and in the current directory.
 #[test]
