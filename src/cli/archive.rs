@@ -6,6 +6,7 @@ use super::link_line::Typed;
 use super::plan::{Prepared, Sinks, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{AuditRun, walk};
+use super::scripts::ExpandedScripts;
 use super::{
     ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, out, output_conflicts, scripts,
 };
@@ -262,8 +263,17 @@ fn link(
         bail!("GNU ld has no --start-lib\nhelp: use --linker lld or --linker mold");
     }
     let mut items: Vec<LinkArgument> = objects.iter().cloned().map(LinkArgument::Root).collect();
-    let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
     let tree = &*prepared.tree;
+    // GNU ld and mold skip libraries for another class or machine, and lld refuses them.
+    let mut given = objects.iter().chain(archives).chain(order);
+    let target = match linker {
+        cover::Linker::Lld => None,
+        cover::Linker::Gnu | cover::Linker::Mold => {
+            given.find_map(|path| scripts::target_of(tree, path))
+        }
+    };
+    let search = (dirs, target);
+    let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
     let mut in_group = false;
     for typed in &options.typed {
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
@@ -278,19 +288,13 @@ fn link(
             }
             Typed::File(_) => (archives.next(), LinkArgument::File),
             Typed::Order(_) => (order.next(), LinkArgument::Added),
-            Typed::Library(name) => (Some(scripts::library(tree, name, dirs)?), LinkArgument::File),
+            Typed::Library(name) => {
+                (Some(scripts::library(tree, name, search)?), LinkArgument::File)
+            }
         };
         if let Some(path) = path {
-            let inputs = scripts::linked(tree, &path, linker, dirs)?;
-            for (at, file) in inputs.files.iter().enumerate() {
-                if !in_group && inputs.begins_group(at) {
-                    items.push(LinkArgument::Position(PositionalOption::StartGroup));
-                }
-                items.push(item(file.clone()));
-                if !in_group && inputs.ends_group(at) {
-                    items.push(LinkArgument::Position(PositionalOption::EndGroup));
-                }
-            }
+            let inputs = scripts::linked(tree, &path, linker, search)?;
+            add_inputs(&mut items, &inputs, item, in_group);
             scripts.extend(inputs.scripts);
         }
     }
@@ -307,6 +311,25 @@ fn link(
         defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
         wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
     })
+}
+
+/// Adds the files in place of one input, each as `item`, and the borders of their groups. A group in
+/// a group of the command line is a part of it.
+fn add_inputs(
+    items: &mut Vec<LinkArgument>,
+    inputs: &ExpandedScripts,
+    item: fn(PathBuf) -> LinkArgument,
+    in_group: bool,
+) {
+    for (at, file) in inputs.files.iter().enumerate() {
+        if !in_group && inputs.begins_group(at) {
+            items.push(LinkArgument::Position(PositionalOption::StartGroup));
+        }
+        items.push(item(file.clone()));
+        if !in_group && inputs.ends_group(at) {
+            items.push(LinkArgument::Position(PositionalOption::EndGroup));
+        }
+    }
 }
 
 fn linker(typed: LinkerOption) -> cover::Linker {

@@ -3,6 +3,8 @@
 //! `cli::archive` and `cli::fix` use this module.
 
 use crate::cover::Linker;
+use crate::format::archive::places;
+use crate::format::elf::{Header, Target};
 use crate::format::script::{MOST, ScriptInput, ScriptName, inputs};
 use crate::sniff::{Class, Classes, sniff};
 use crate::text::{show, show_path};
@@ -62,7 +64,7 @@ pub(super) fn expand(
     dirs: &[PathBuf],
 ) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    let place = ScriptSearch { tree, dirs, rules: SearchRules::Archives };
+    let place = ScriptSearch { tree, dirs, rules: SearchRules::Archives, target: None };
     paths.iter().try_for_each(|path| place.expand(path, 0, &mut out))?;
     Ok(out)
 }
@@ -71,41 +73,77 @@ pub(super) fn expand(
 /// itself. Objects and shared objects are included.
 pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    ScriptSearch { tree, dirs, rules: SearchRules::AllFiles }.expand(path, 0, &mut out)?;
+    let place = ScriptSearch { tree, dirs, rules: SearchRules::AllFiles, target: None };
+    place.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
 /// The same as [`inputs_of`], but names in scripts are found as `linker` finds them; `dirs` are the
-/// directories of `-L`.
+/// directories of `-L`, and libraries that do not link with `target` are skipped.
 pub(super) fn linked(
     tree: &dyn Tree,
     path: &Path,
     linker: Linker,
-    dirs: &[PathBuf],
+    (dirs, target): (&[PathBuf], Option<Target>),
 ) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    ScriptSearch { tree, dirs, rules: SearchRules::Link(linker) }.expand(path, 0, &mut out)?;
+    let place = ScriptSearch { tree, dirs, rules: SearchRules::Link(linker), target };
+    place.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
 /// The file of `-l NAME`, as all linkers find it: the first directory that has `libNAME.so` or
-/// `libNAME.a`. `-l :FILE` has the whole name of the file.
-pub(super) fn library(tree: &dyn Tree, name: &OsStr, dirs: &[PathBuf]) -> Result<PathBuf> {
+/// `libNAME.a`. `-l :FILE` has the whole name of the file. Files that do not link with `target` are
+/// skipped.
+pub(super) fn library(
+    tree: &dyn Tree,
+    name: &OsStr,
+    (dirs, target): (&[PathBuf], Option<Target>),
+) -> Result<PathBuf> {
     let name = name.as_bytes();
-    library_in(tree, name, dirs).with_context(|| {
+    library_in(tree, name, (dirs, target)).with_context(|| {
+        let why = match library_in(tree, name, (dirs, None)) {
+            Some(path) => format!("{} is for another class or machine", show_path(&path)),
+            None => "not found".to_owned(),
+        };
         let name = show(name);
-        format!("-l {name}: not found\nhelp: add its directory with -L DIR, or name the file")
+        format!("-l {name}: {why}\nhelp: add its directory with -L DIR, or name the file")
     })
 }
 
-fn library_in(tree: &dyn Tree, name: &[u8], dirs: &[PathBuf]) -> Option<PathBuf> {
+/// The target of the ELF file at `path`, or of the first ELF file in the archive at `path`. `None`
+/// for other files and for thin archives.
+pub(super) fn target_of(tree: &dyn Tree, path: &Path) -> Option<Target> {
+    /// Size of the longest ELF header, in bytes.
+    const HEADER: usize = 64;
+    let Ok(Opened::File(file)) = tree.open(path) else { return None };
+    let at = |offset: u64| -> Option<Target> {
+        let head = file.read_new(HEADER, offset).ok()?;
+        let header = Header::parse(&head).filter(|_| head.starts_with(b"\x7fELF"))?;
+        Some(header.target())
+    };
+    at(0).or_else(|| {
+        let magic = file.read_new(8, 0).ok()?;
+        let members = places(&file).ok().filter(|_| magic == b"!<arch>\n")?;
+        members.list.iter().find_map(|member| at(member.offset))
+    })
+}
+
+fn library_in(
+    tree: &dyn Tree,
+    name: &[u8],
+    (dirs, target): (&[PathBuf], Option<Target>),
+) -> Option<PathBuf> {
     let files = match name.strip_prefix(b":") {
         Some(file) => vec![file.to_vec()],
         None => vec![of_library(name, ".so"), of_library(name, ".a")],
     };
     let mut paths =
         dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(OsStr::from_bytes(file))));
-    paths.find(|path| is_file(tree, path))
+    let links = |path: &Path, target: Target| {
+        target_of(tree, path).is_none_or(|other| target.links_with(other))
+    };
+    paths.find(|path| is_file(tree, path) && target.is_none_or(|target| links(path, target)))
 }
 
 /// The name of a file of the library `name`.
@@ -139,6 +177,8 @@ struct ScriptSearch<'a> {
     tree: &'a dyn Tree,
     dirs: &'a [PathBuf],
     rules: SearchRules,
+    /// The target with which libraries must link, if others are skipped.
+    target: Option<Target>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -243,7 +283,7 @@ impl ScriptSearch<'_> {
         let dirs = self.dirs.iter().map(PathBuf::as_path);
         match (name, self.rules) {
             (ScriptName::Library(name), SearchRules::Link(_)) => {
-                library_in(self.tree, name, self.dirs)
+                library_in(self.tree, name, (self.dirs, self.target))
             }
             (ScriptName::Library(name), _) => {
                 let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));

@@ -262,6 +262,46 @@ fn objects_of_another_machine_define_nothing() {
     }
 }
 
+/// GNU ld and mold skip libraries for another class or machine, and lld refuses the first.
+#[test]
+fn libraries_for_another_machine_are_skipped() {
+    let lab = lab();
+    object(&lab, "case.o", ".data\n.quad foo\n");
+    let file = lab.write("foo32.s", ".globl foo\nfoo: nop\n");
+    run(clean("as").current_dir(lab.root()).args(["--32", "-o", "foo32.o"]).arg(file));
+    for dir in ["objects", "shared", "right"] {
+        lab.mkdir(dir);
+    }
+    ar(&lab, "rc", "objects/libx.a", &["foo32.o"]);
+    let flags = ["-m", "elf_i386", "-shared", "-o", "shared/libx.so", "foo32.o"];
+    run(clean("ld").current_dir(lab.root()).args(flags));
+    ar(&lab, "rc", "right/libx.a", &["foo.o"]);
+    lab.write("script.a", "INPUT(-lx)");
+    for (program, linker) in [("ld", "gnu"), ("ld.lld-19", "lld"), ("mold", "mold")] {
+        for wrong in ["-Lobjects", "-Lshared"] {
+            for input in ["-lx", "script.a"] {
+                let words = ["case.o", wrong, "-Lright", input];
+                let args = [&["--linker", linker, "--shared"][..], &words[..]].concat();
+                let (answer, status) = archive(&lab.root(), &args);
+                let is_refused = linker == "lld";
+                assert_eq!(status, Some(i32::from(is_refused)), "{args:?} {answer}");
+                assert_eq!(answer["foreign"], usize::from(is_refused), "{args:?} {answer}");
+                if has(program) {
+                    let mut link = clean(program);
+                    let link = link.current_dir(lab.root()).args(["-shared", "-o", "/dev/null"]);
+                    let output = link.args(words).output().expect("a linker runs");
+                    assert_eq!(output.status.success(), !is_refused, "{program} {words:?}");
+                }
+            }
+        }
+    }
+    let output = lab.linkaudit(&["archive", "--linker", "gnu", "case.o", "-Lobjects", "-lx"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    let expected = "-l x: objects/libx.a is for another class or machine\nhelp: add its directory";
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(output.status.code(), Some(2), "{error}");
+}
+
 /// Linkers search for a library in a script in the directories of `-L`, and for a file also in the
 /// directory of the script (mold does not) and in the current directory.
 #[test]
