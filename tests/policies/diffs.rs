@@ -127,7 +127,8 @@ fn a_file_with_a_difference_is_not_the_same() {
     // A file that loads a removed library differs, too.
     library("both", "lib", "int f(void) { return 1; }");
     let needed = lab.path("both/lib/libf.so.1").display().to_string();
-    lab.so("both/lib/libg.so.1", "int f(void); int g(void) { return f(); }", &[&needed]);
+    let flags = [&*needed, "-Wl,-rpath,$ORIGIN"];
+    lab.so("both/lib/libg.so.1", "int f(void); int g(void) { return f(); }", &flags);
     lab.mkdir("user/lib");
     std::fs::copy(lab.path("both/lib/libg.so.1"), lab.path("user/lib/libg.so.1")).expect("a copy");
     lab.write(
