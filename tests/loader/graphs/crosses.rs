@@ -67,7 +67,7 @@ fn what_is_left_out_is_said() {
     let last = own.last().expect("the last of the RUNPATH");
     let more = DIRS - own.len();
     assert!(own.len() < DIRS && more > 0, "{}", own.len());
-    let words = format!("it and {more} more paths do not exist and are not listed");
+    let words = format!("no such file or directory, like {more} more paths that are not listed");
     assert_eq!(last["reason"], words.as_str());
     assert_eq!(own[0]["path"], "/nonexist/d0/libq.so");
 }
