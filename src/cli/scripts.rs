@@ -92,9 +92,8 @@ pub(super) fn linked(
     Ok(out)
 }
 
-/// The file of `-l NAME`, as all linkers find it: the first directory that has `libNAME.so` or
-/// `libNAME.a`. `-l :FILE` has the whole name of the file. Files that do not link with `target` are
-/// skipped.
+/// The file of `-l NAME`: `libNAME.so` or `libNAME.a` of the first directory that has one of them.
+/// `-l :FILE` has the whole name of the file. Files that do not link with `target` are skipped.
 pub(super) fn library(
     tree: &dyn Tree,
     name: &OsStr,
@@ -117,16 +116,19 @@ pub(super) fn target_of(tree: &dyn Tree, path: &Path) -> Option<Target> {
     /// Size of the longest ELF header, in bytes.
     const HEADER: usize = 64;
     let Ok(Opened::File(file)) = tree.open(path) else { return None };
-    let at = |offset: u64| -> Option<Target> {
-        let head = file.read_new(HEADER, offset).ok()?;
-        let header = Header::parse(&head).filter(|_| head.starts_with(b"\x7fELF"))?;
-        Some(header.target())
+    let head = |offset: u64| file.read_new(HEADER, offset).ok();
+    let of_elf = |head: &[u8]| {
+        let header = Header::parse(head).filter(|_| sniff(head) == Class::Elf);
+        header.map(|header| header.target())
     };
-    at(0).or_else(|| {
-        let magic = file.read_new(8, 0).ok()?;
-        let members = places(&file).ok().filter(|_| magic == b"!<arch>\n")?;
-        members.list.iter().find_map(|member| at(member.offset))
-    })
+    let start = head(0)?;
+    match sniff(&start) {
+        Class::Archive => {
+            let members = places(&file).ok()?;
+            members.list.iter().find_map(|member| of_elf(&head(member.offset)?))
+        }
+        _ => of_elf(&start),
+    }
 }
 
 fn library_in(

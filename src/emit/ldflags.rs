@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStrExt as _;
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let remedy = emission.remedy;
-    if remedy.add.is_empty() {
+    if remedy.added().next().is_none() {
         return out;
     }
     // Archives may refer to each other in a cycle. A linker that reads each archive once needs a
     // group for that.
     out.bytes.extend(b"-Wl,--start-group");
-    for archive in remedy.merged.iter().chain(remedy.added_in_order()) {
+    for archive in remedy.merged.iter().chain(remedy.added()) {
         out.bytes.push(b' ');
         quote(archive.as_os_str().as_bytes(), &mut out.bytes);
     }

@@ -25,7 +25,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let reason = "cannot be written in a script for ar -M, which knows no quotes";
     let old = merged.file_name().unwrap_or_default().as_bytes();
     let name = new_name(old);
-    let archives = std::iter::once(merged).chain(emission.remedy.added_in_order());
+    let archives = std::iter::once(merged).chain(emission.remedy.added());
     let archives: Vec<&[u8]> = archives.map(|path| path.as_os_str().as_bytes()).collect();
     // The script is useless without the name of the new archive or the merged archive.
     if !plain(&name) || !plain(archives[0]) {

@@ -13,9 +13,6 @@ pub struct FixPlan {
     pub merged: Option<PathBuf>,
     /// The deps list of the merged archive, or of a link without one, with its changes.
     pub list: Option<ListChange>,
-    /// Archives that the merged archive lacks, or archives and shared libraries that the link
-    /// lacks, in byte order.
-    pub add: Vec<PathBuf>,
     /// The merged archive and the archives to add, in link order, then the shared libraries.
     /// Archives that refer to each other in a cycle are in one group.
     pub order: Vec<Vec<PathBuf>>,
@@ -24,8 +21,9 @@ pub struct FixPlan {
 }
 
 impl FixPlan {
-    /// The files of `add` in link order: the first of several definitions of a name prevails.
-    pub fn added_in_order(&self) -> impl Iterator<Item = &PathBuf> {
+    /// Archives that the merged archive lacks, or archives and shared libraries that the link
+    /// lacks, in link order: the first of several definitions of a name prevails.
+    pub fn added(&self) -> impl Iterator<Item = &PathBuf> {
         let all = self.order.iter().flatten();
         all.filter(|path| self.merged.as_ref() != Some(*path))
     }

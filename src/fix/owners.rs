@@ -36,8 +36,8 @@ pub fn attach(
         found.map(Path::to_path_buf).collect()
     };
     let mut paths: BTreeSet<PathBuf> = findings.iter().flat_map(|f| candidates(f)).collect();
-    paths
-        .extend(proposal.iter().flat_map(|one| &one.remedy.add).filter(|p| is_archive(p)).cloned());
+    let added = proposal.iter().flat_map(|one| one.remedy.added());
+    paths.extend(added.filter(|path| is_archive(path)).cloned());
     let names: BTreeSet<Vec<u8>> = findings.iter().flat_map(|f| missing(f)).collect();
     let owners = ArchiveOwners::find(tree, &paths, &names);
     for finding in findings.iter_mut() {
@@ -51,7 +51,7 @@ pub fn attach(
         finding.evidence.extend(found.map(installed));
     }
     if let Some(proposal) = proposal {
-        let known = proposal.remedy.add.iter().filter_map(|path| owners.of(path));
+        let known = proposal.remedy.added().filter_map(|path| owners.of(path));
         proposal.owners = known.map(|owner| (owner.path.to_path_buf(), owner.clone())).collect();
     }
 }

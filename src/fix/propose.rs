@@ -99,8 +99,8 @@ fn of_symbols(
         if !request.merged_only && !request.must_find && !request.is_list_named {
             let add = libraries::attach(audit, plan, tree, findings);
             known::attach(plan, findings);
-            let order = add.iter().map(|path| vec![path.clone()]).collect();
-            let remedy = FixPlan { add, order, ..FixPlan::default() };
+            let order = add.into_iter().map(|path| vec![path]).collect();
+            let remedy = FixPlan { order, ..FixPlan::default() };
             return Ok(Proposal { remedy, ..Proposal::default() });
         }
         known::attach(plan, findings);
@@ -152,9 +152,7 @@ fn of_symbols(
     let mut remedy = remedy(audit, listed, fat, &places);
     remedy.order = in_link_order(audit, fat, &add, &solutions);
     // A library follows the archives that refer to it.
-    remedy.order.extend(shared.iter().map(|path| vec![path.clone()]));
-    remedy.add.extend(shared);
-    remedy.add.arrange_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    remedy.order.extend(shared.into_iter().map(|path| vec![path]));
     if let Some(change) = &mut remedy.list {
         change.drop(&drop);
     }
@@ -280,8 +278,6 @@ fn remedy(
 ) -> FixPlan {
     let library = &audit.library;
     let path = |archive: ArchiveId| library.entry(archive).path.to_path_buf();
-    let mut add: Vec<PathBuf> = places.keys().map(|archive| path(*archive)).collect();
-    add.arrange_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     let list = listed.map(|Listed { entry, list }| {
         let mut changes: BTreeMap<usize, SetChange> = BTreeMap::new();
         let mut unlisted = Vec::new();
@@ -306,7 +302,7 @@ fn remedy(
         let changes = changes.into_iter().collect();
         ListChange { path: entry.path.clone(), list, changes, unlisted }
     });
-    FixPlan { merged: fat.map(path), list, add, ..FixPlan::default() }
+    FixPlan { merged: fat.map(path), list, ..FixPlan::default() }
 }
 
 /// The merged archive and the added archives, in link order. Empty if no archive is added.

@@ -126,12 +126,11 @@ fn group<'r>(
     let mut alerts: Vec<Alert<'_>> = Vec::new();
     for (finding, waiver) in findings {
         let file = &*finding.file;
-        let mut key = (&*finding.cause, file.prefix.as_deref(), &*file.path, false);
+        let key = |is_waived| (&*finding.cause, file.prefix.as_deref(), &*file.path, is_waived);
         let is_input = inputs.contains(&*finding.rule);
         // Findings that are not waived come first.
-        let is_rest = waiver.is_some() && places.contains_key(&key);
-        key.3 = waiver.is_some();
-        let at = *places.entry(key).or_insert_with(|| {
+        let is_rest = waiver.is_some() && places.contains_key(&key(false));
+        let at = *places.entry(key(waiver.is_some())).or_insert_with(|| {
             alerts.push(Alert {
                 rule: &finding.rule,
                 level: finding.level,

@@ -50,7 +50,7 @@ pub fn write(
         }
     }
     let plural = |n: usize| if n == 1 { "" } else { "s" };
-    let (archives, members) = (proposal.remedy.add.len(), proposal.members);
+    let (archives, members) = (proposal.remedy.added().count(), proposal.members);
     let proven = found.iter().filter(|finding| finding.has_proven_fix()).count();
     let all = found.len();
     if proven > 0 && proven < all {
@@ -106,7 +106,7 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     links(proposal, out)?;
     let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
-    if adds_needs && !remedy.add.is_empty() {
+    if adds_needs && remedy.added().next().is_some() {
         writeln!(out, "or, without linking again:")?;
     }
     for patch in &remedy.patches {
@@ -162,7 +162,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
 fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {
-        for archive in remedy.added_in_order() {
+        for archive in remedy.added() {
             let owner = proposal.owners.get(archive).and_then(packages).unwrap_or_default();
             writeln!(out, "link with {}{owner}", show_path(archive))?;
         }

@@ -246,6 +246,7 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
 
 /// The result of trying a path, in words.
 pub(crate) fn outcome(outcome: TriedOutcome) -> String {
+    let absent = crate::tree::walk::describe(crate::tree::Errno::NOENT);
     match outcome {
         TriedOutcome::Taken => "taken".to_owned(),
         TriedOutcome::OfProcess => "a different file in every process".to_owned(),
@@ -254,9 +255,8 @@ pub(crate) fn outcome(outcome: TriedOutcome) -> String {
         TriedOutcome::WrongMachine => "another machine".to_owned(),
         TriedOutcome::Fatal(text) => text.to_owned(),
         TriedOutcome::NoDirectory => "no such directory".to_owned(),
-        TriedOutcome::LeftOut(0) => crate::tree::walk::describe(crate::tree::Errno::NOENT),
+        TriedOutcome::LeftOut(0) => absent,
         TriedOutcome::LeftOut(more) => {
-            let absent = crate::tree::walk::describe(crate::tree::Errno::NOENT);
             format!("{absent}, like {more} more paths that are not listed")
         }
         TriedOutcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),

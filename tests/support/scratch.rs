@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Free memory, in bytes, that the file system of [`SHARED_MEMORY`] must have. The largest tests use
-/// a tenth.
+/// Bytes that must be free in the file system of [`SHARED_MEMORY`].
 const ENOUGH: u64 = 8 << 30;
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The directory for temporary files: TMPDIR if it is set, otherwise shared memory if it has room
-/// and programs may run from it, otherwise `/tmp`. Tests create and delete a million small files,
-/// and ext4 searches long for a free inode after many deletions (`recently_deleted` in
+/// and programs may run from it, otherwise `/tmp`. Tests create and delete many small files, and
+/// ext4 searches long for a free inode after many deletions (`recently_deleted` in
 /// `fs/ext4/ialloc.c`).
 pub fn scratch() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();

@@ -77,6 +77,11 @@ pub enum NoLoader {
 }
 
 impl Loader {
+    /// True for musl's loader.
+    pub fn is_musl(&self) -> bool {
+        matches!(self.family, Family::Musl(_))
+    }
+
     /// The parameters of this loader's cache lookups.
     pub fn asker(&self, cpu: &Cpu) -> CacheQuery<'_> {
         CacheQuery {

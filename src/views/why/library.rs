@@ -7,7 +7,6 @@ use crate::audit::Audit;
 use crate::facts::{FileFacts, PathState};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId, StrId};
 use crate::order::Arrange as _;
-use crate::resolve::loader::Family;
 use crate::resolve::trace::Tried;
 use crate::resolve::{FoundBy, ROOT};
 use crate::text::last_part;
@@ -118,8 +117,7 @@ impl LibraryAnswer {
             programs.retain(|program| under.iter().any(|root| file(root) == *program));
             providers.retain(|provider| !provider.places.is_empty());
             // All closures of one entry point have the same loader.
-            let is_musl = |root: &RootId| matches!(audit.loader(*root).family, Family::Musl(_));
-            let is_musl = under.iter().any(is_musl);
+            let is_musl = under.iter().any(|root| audit.loader(*root).is_musl());
             for requester in &mut requesters {
                 let name = audit.text(requester.name);
                 let yields = requester.how.yields_to_ld_library_path(is_musl);

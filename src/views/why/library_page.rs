@@ -8,7 +8,6 @@ use crate::id::{FileId, RootId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::resolve::FoundBy;
-use crate::resolve::loader::Family;
 use crate::resolve::trace::Tried;
 use crate::rules::outcome;
 use crate::text::show;
@@ -105,7 +104,7 @@ impl WhyPage<'_> {
 
     /// The effect of LD_LIBRARY_PATH on a need.
     fn library_path(&mut self, requester: &library::LibraryRequester) -> io::Result<()> {
-        let is_musl = |root: &RootId| matches!(self.audit.loader(*root).family, Family::Musl(_));
+        let is_musl = |root: &RootId| self.audit.loader(*root).is_musl();
         let text = match (&requester.instead, requester.how) {
             (None, FoundBy::Rpath(_)) if !requester.roots.iter().any(is_musl) => {
                 "comes after DT_RPATH".to_owned()

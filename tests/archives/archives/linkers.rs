@@ -156,6 +156,14 @@ fn given_shared_objects_come_before_candidates() {
     assert!(super::kit::members(&answer).is_empty(), "{answer}");
 }
 
+/// A link by GNU ld's rules is refused with an error that has this text.
+fn refused(lab: &Lab, words: &[&str], expected: &str) {
+    let output = lab.linkaudit(&[&["archive", "--linker", "gnu"], words].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(output.status.code(), Some(2), "{error}");
+}
+
 /// `-l` and `-L`, also in a response file: all directories of `-L` count for each `-l`.
 #[test]
 fn libraries_are_found_as_linkers_find_them() {
@@ -197,11 +205,8 @@ fn libraries_are_found_as_linkers_find_them() {
         let files: Vec<String> = expected.iter().map(|file| format!("({file})foo.o")).collect();
         assert_eq!(taken, files, "{line}");
     }
-    let output = lab.linkaudit(&["archive", "--linker", "gnu", "case.o", "-Lnone", "-lx"]);
-    let error = String::from_utf8_lossy(&output.stderr);
     let expected = "-l x: not found\nhelp: add its directory with -L DIR, or name the file\n";
-    assert!(error.contains(expected), "{error}");
-    assert_eq!(output.status.code(), Some(2), "{error}");
+    refused(&lab, &["case.o", "-Lnone", "-lx"], expected);
 }
 
 /// The table of `--why-extract` names the entry point as lld does.
@@ -295,11 +300,8 @@ fn libraries_for_another_machine_are_skipped() {
             }
         }
     }
-    let output = lab.linkaudit(&["archive", "--linker", "gnu", "case.o", "-Lobjects", "-lx"]);
-    let error = String::from_utf8_lossy(&output.stderr);
     let expected = "-l x: objects/libx.a is for another class or machine\nhelp: add its directory";
-    assert!(error.contains(expected), "{error}");
-    assert_eq!(output.status.code(), Some(2), "{error}");
+    refused(&lab, &["case.o", "-Lobjects", "-lx"], expected);
 }
 
 /// Linkers search for a library in a script in the directories of `-L`, and for a file also in the
@@ -347,12 +349,8 @@ fn names_in_scripts_are_found_as_linkers_find_them() {
         }
     }
     for (line, name) in [("s/lib.so", "-lx"), ("s/far.so", "libfar.a")] {
-        let args = ["archive", "--linker", "gnu", "case.o", line, "--from", "two"];
-        let output = lab.linkaudit(&args);
-        let error = String::from_utf8_lossy(&output.stderr);
         let expected = format!("names {name}: not found\nhelp: add its directory: -L DIR\n");
-        assert!(error.contains(&expected), "{error}");
-        assert_eq!(output.status.code(), Some(2), "{error}");
+        refused(&lab, &["case.o", line, "--from", "two"], &expected);
     }
 }
 
