@@ -38,7 +38,7 @@ pub(super) fn refusals(
         let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
         let mut check = LinkableCheck::new(audit, tree, object, (&members, new));
         if fat.is_none() {
-            check.hidden = check.names_inside(tree, solution.file);
+            check.inside = check.defined_inside(tree, solution.file);
         }
         let refused = check.refused(&members);
         for (first, member) in solution.reaching(audit, &refused) {
@@ -58,7 +58,7 @@ pub(super) fn check(
     members: &[MemberId],
 ) -> FastMap<MemberId, String> {
     let mut check = LinkableCheck::new(audit, tree, object, (members, members.to_vec()));
-    check.hidden = check.names_inside(tree, file);
+    check.inside = check.defined_inside(tree, file);
     check.refused(members)
 }
 
@@ -91,8 +91,9 @@ struct LinkableCheck<'a> {
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
-    /// Names of local symbols of the object that new members define strongly.
-    hidden: FastSet<Box<[u8]>>,
+    /// Names of the symbol table of the object that new members define strongly, each with its
+    /// binding in the object.
+    inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 
 impl<'a> LinkableCheck<'a> {
@@ -109,25 +110,44 @@ impl<'a> LinkableCheck<'a> {
             may_refuse(kind, (target, relocation), flags, is_global)
         };
         let facts = audit.link_facts(tree, members, RelocationFilter::Loaded(&wanted));
-        Self { audit, object, kind, facts, new, hidden: FastSet::default() }
+        Self { audit, object, kind, facts, new, inside: FastMap::default() }
     }
 
-    /// Names that new members define strongly and that are local in the symbol table of the object.
-    /// They may be global in the files that the object was linked from.
-    fn names_inside(&self, tree: &dyn Tree, file: FileId) -> FastSet<Box<[u8]>> {
+    /// Names that new members define strongly and that the symbol table of the object defines,
+    /// except weakly. Local ones may be global in the files that the object was linked from, and
+    /// programs export few of their global ones.
+    fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
         let names: FastSet<&[u8]> = facts.flat_map(strong).map(|(_, n)| n).collect();
-        let mut out = FastSet::default();
+        let mut out = FastMap::default();
         if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
-            let visit = |name: &[u8], is_local: bool| {
-                if is_local && names.contains(name) {
-                    out.insert(name.into());
+            let visit = |name: &[u8], bind: elf::SymbolBind| {
+                if bind != elf::STB_WEAK && names.contains(name) {
+                    out.insert(name.into(), bind);
                 }
             };
             // A stripped object has no such names.
             each_defined(&handle, visit).ok();
         }
         out
+    }
+
+    /// True if the object also defines the symbol of a member, and linkers reject the second
+    /// definition.
+    fn is_in_object(&self, facts: &LinkFacts, global: &Global, name: &[u8]) -> bool {
+        let tables = self.object.tables.as_ref();
+        if tables.is_some_and(|tables| tables.exports_strongly(name)) {
+            return true;
+        }
+        // A linker keeps one copy of a COMDAT group. Compilers put unique definitions into groups.
+        // The object does not tell whether its own was in one.
+        let is_of_group = elf::SymbolBind(global.bind) == elf::STB_GNU_UNIQUE
+            && facts.group_of(global.section).is_some();
+        match self.inside.get(name) {
+            Some(&elf::STB_GNU_UNIQUE) => !is_of_group,
+            Some(_) => true,
+            None => !is_of_group && tables.is_some_and(|tables| tables.exports_uniquely(name)),
+        }
     }
 
     fn name(&self, member: MemberId) -> String {
@@ -223,18 +243,9 @@ impl<'a> LinkableCheck<'a> {
     fn twice(&self) -> Vec<(MemberId, String)> {
         let repeated = self.repeated();
         let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
-        let tables = self.object.tables.as_ref();
-        let is_exported = |name: &[u8]| tables.is_some_and(|t| t.exports_strongly(name));
-        // A linker keeps one copy of a COMDAT group. The library does not tell whether its
-        // definition of a unique symbol was in a group.
-        let is_unique = |name: &[u8]| tables.is_some_and(|t| t.exports_uniquely(name));
         let of_library = parallel::map(&self.new, |member| {
             let facts = self.facts.get(member)?;
-            strong(facts).position(|(global, name)| {
-                self.hidden.contains(name)
-                    || is_exported(name)
-                    || facts.group_of(global.section).is_none() && is_unique(name)
-            })
+            strong(facts).position(|(global, name)| self.is_in_object(facts, global, name))
         });
         let mut out = Vec::new();
         for (member, of_library) in self.new.iter().zip(of_library) {

@@ -43,6 +43,11 @@ pub(super) fn members(
     members.sort_unstable();
     for member in members {
         let own = thread_local.get(&member);
+        if let Some(name) = own.and(facts.get(&member)).and_then(both) {
+            let why = format!("uses {} as a thread-local variable and otherwise", show(name));
+            out.push((member, why));
+            continue;
+        }
         let is_own = |name: &NameId| own.is_some_and(|own| own.contains(name));
         let mut used = library.symbols(member).map(|(name, _)| name);
         let mixed = used.find(|name| {
@@ -64,6 +69,16 @@ pub(super) fn members(
 fn thread_local(audit: &Audit, facts: &LinkFacts) -> FastSet<NameId> {
     let symbols = facts.globals.iter().filter(|global| is_thread_local(global.kind));
     symbols.filter_map(|global| audit.library.find(facts.name(global))).collect()
+}
+
+/// The first thread-local name of a member that is also an ordinary symbol there, with a version.
+fn both(facts: &LinkFacts) -> Option<&[u8]> {
+    let names = |wanted: bool| {
+        let kinds = facts.globals.iter().filter(move |g| is_thread_local(g.kind) == wanted);
+        kinds.map(|global| facts.name(global))
+    };
+    let ordinary: FastSet<&[u8]> = names(false).collect();
+    names(true).find(|name| ordinary.contains(name))
 }
 
 fn is_thread_local(kind: u8) -> bool {

@@ -14,10 +14,13 @@ use object::{Endianness, elf};
 const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` for every symbol that the file defines, except sections and files: with its name,
-/// and with true if the symbol is local. Returns false if the file has no symbol table, or none
+/// Calls `visit` for every symbol that the file defines, except sections and files, with its name
+/// and its binding. Returns false if the file has no symbol table, or none
 /// that can be used.
-pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8], bool)) -> Result<bool, ReadError> {
+pub fn each_defined(
+    file: &Handle,
+    visit: impl FnMut(&[u8], elf::SymbolBind),
+) -> Result<bool, ReadError> {
     let head = read_range(file, 0, 64)?;
     match Header::parse(&head) {
         Some(header) if header.is_64 => {
@@ -32,7 +35,7 @@ fn each<H: FileHeader<Endian = Endianness>>(
     file: &Handle,
     head: &[u8],
     header: &Header,
-    mut visit: impl FnMut(&[u8], bool),
+    mut visit: impl FnMut(&[u8], elf::SymbolBind),
 ) -> Result<bool, ReadError> {
     let e = endian(header.big);
     let Ok((raw, _)) = object::pod::from_bytes::<H>(head) else { return Ok(false) };
@@ -72,7 +75,7 @@ fn each<H: FileHeader<Endian = Endianness>>(
         let kind = symbol.st_type();
         if kind != elf::STT_SECTION && kind != elf::STT_FILE {
             let name = c_string(&names, symbol.st_name(e) as usize).unwrap_or_default();
-            visit(name, symbol.st_bind() == elf::STB_LOCAL);
+            visit(name, symbol.st_bind());
         }
     }
     Ok(count > 1)
