@@ -3,7 +3,8 @@
 //! several definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove`
 //! calls [`refusals`]. A fix is not verified if its archives bring a member that does not link.
 
-use super::{link_order, linkable};
+use super::link_order::{self, References};
+use super::linkable;
 use crate::audit::Audit;
 use crate::cover::{Coverage, LinkInput, Linker, ReferredBy};
 use crate::format::elf::Object;
@@ -16,11 +17,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Links the object again with the archives of all fixes. Returns the first member of each fix that
-/// fails, with the reason. Fixes for which `doubtful` is true are skipped.
+/// fails, with the reason. Fixes for which `doubtful` is true are skipped. `references` decide the
+/// order of the archives, as they decide that of the proposed link.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
-    solution: &Solution,
+    (solution, references): (&Solution, &References),
     doubtful: &dyn Fn(&SymbolClosure) -> bool,
 ) -> Vec<(MemberId, String)> {
     let mut out = Vec::new();
@@ -35,7 +37,7 @@ pub(super) fn refusals(
             return left.iter().map(|part| (part.first, why.clone())).collect();
         }
     };
-    let link = LinkWithFixes { audit, tree, solution, object, needed };
+    let link = LinkWithFixes { audit, tree, solution, object, needed, references };
     while let Some((which, why)) = link.refusal(&left) {
         let before = out.len();
         left.retain(|part| {
@@ -74,13 +76,14 @@ struct LinkWithFixes<'a> {
     object: &'a Object,
     /// The libraries that the object needs directly.
     needed: Vec<FileId>,
+    references: &'a References,
 }
 
 impl LinkWithFixes<'_> {
     /// The first reason why one of these fixes fails; `None` if all succeed with every linker.
     fn refusal(&self, parts: &[&SymbolClosure]) -> Option<(Which, String)> {
         let members = self.solution.members_of(self.audit, parts);
-        let inputs = self.inputs(parts, &members);
+        let inputs = self.inputs(parts);
         if inputs.is_empty() {
             return None;
         }
@@ -138,16 +141,15 @@ impl LinkWithFixes<'_> {
     }
 
     /// The archives of these fixes, in link order.
-    fn inputs(&self, parts: &[&SymbolClosure], members: &[MemberId]) -> Vec<LinkInput> {
+    fn inputs(&self, parts: &[&SymbolClosure]) -> Vec<LinkInput> {
         let library = &self.audit.library;
         let archives: BTreeSet<ArchiveId> =
             order::set(parts.iter().flat_map(|part| part.archives.iter().copied()));
         let mut archives: Vec<ArchiveId> = archives.into_iter().collect();
         let path = |archive: &ArchiveId| -> PathBuf { library.entry(*archive).path.to_path_buf() };
         archives.sort_by_key(path);
-        let references = link_order::references(library, members);
         let mut out = Vec::new();
-        for circle in link_order::sorted(&archives, &references) {
+        for circle in link_order::sorted(&archives, self.references) {
             let is_group = circle.len() > 1;
             out.extend(is_group.then_some(LinkInput::StartGroup));
             out.extend(circle.into_iter().map(LinkInput::Archive));

@@ -7,15 +7,24 @@ use crate::format::archive::SymbolKind;
 use crate::format::deps_list::{DepsList, LinkOrder};
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId, NameId};
 use crate::merged::list::listed_name;
+use crate::merged::solve::Solution;
 use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// For each archive, the archives that define names to which it refers and which it does not
 /// define.
 pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
 
+/// The references between archives, limited to the members that the solutions take.
+pub(super) fn of_solutions(library: &ArchiveSet, solutions: &[Arc<Solution>]) -> References {
+    let needed = solutions.iter().flat_map(|solution| &solution.coverage.needed);
+    let members: BTreeSet<MemberId> = order::set(needed.map(|needed| needed.member));
+    references(library, &members.into_iter().collect::<Vec<MemberId>>())
+}
+
 /// The references between archives, limited to `members`.
-pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
+fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
     // A name counts only if one archive is known to define it: the only one with a strong
     // definition, or the only one at all if there is no strong definition.
     let mut definers: FastMap<NameId, (ArchiveId, bool, bool)> = FastMap::default();

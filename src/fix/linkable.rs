@@ -190,6 +190,20 @@ impl<'a> LinkableCheck<'a> {
         names.collect()
     }
 
+    /// True for a weak reference with restricted visibility that no definition satisfies. GNU ld or
+    /// mold refuses the distance to it.
+    fn is_nothing(&self, global: &Global, name: &[u8]) -> bool {
+        let library = &self.audit.library;
+        let is_restricted_reference =
+            global.section == 0 && !global.absolute && !global.common && global.visibility != 0;
+        let tables = self.object.tables.as_ref();
+        let is_here = || tables.is_some_and(|tables| tables.exports_strongly(name));
+        let mut found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
+        is_restricted_reference
+            && !is_here()
+            && !found.any(|found| self.facts.contains_key(&found.member))
+    }
+
     fn wrong_abi(&self, member: MemberId) -> Option<String> {
         let library = self.object.header.target();
         let target = self.audit.library.member(member).target?;
@@ -218,11 +232,13 @@ impl<'a> LinkableCheck<'a> {
             let replaceable = || {
                 global.is_some_and(|global| is_replaceable(global, facts.name(global), restricted))
             };
+            let nothing = |global: &Global| self.is_nothing(global, facts.name(global));
             let refused = match demand {
                 Demand::Nothing => false,
                 Demand::Address => !relocation.absolute,
                 Demand::Word => !relocation.absolute && !facts.is_writable(section),
-                Demand::Distance => is_shared && replaceable(),
+                Demand::Distance if is_shared => replaceable() || global.is_some_and(nothing),
+                Demand::Distance => false,
                 Demand::ProgramTls => is_shared,
             };
             if refused {

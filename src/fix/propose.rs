@@ -23,7 +23,7 @@ use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, FixKind, Proof};
 use crate::format::deps_list::{SetChange, SetCommand};
-use crate::id::{ArchiveId, FileId, MemberId};
+use crate::id::{ArchiveId, FileId};
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
 use crate::order::Arrange as _;
@@ -313,10 +313,7 @@ fn in_link_order(
     solutions: &[Arc<Solution>],
 ) -> Vec<Vec<PathBuf>> {
     let library = &audit.library;
-    let needed = solutions.iter().flat_map(|solution| &solution.coverage.needed);
-    let members: BTreeSet<MemberId> = order::set(needed.map(|needed| needed.member));
-    let members: Vec<MemberId> = members.into_iter().collect();
-    let mut references = link_order::references(library, &members);
+    let mut references = link_order::of_solutions(library, solutions);
     // Members of the merged archive that are already in the library refer to the added archives.
     if let Some(fat) = fat {
         references.entry(fat).or_default().extend(add);

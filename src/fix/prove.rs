@@ -6,8 +6,8 @@
 //! only a fix with new errors stays unverified. Beyond a limit, groups are not split, and other
 //! fixes of a group stay unverified too. `propose` calls it.
 
-use super::as_linked;
 use super::linkable::{Refusals, refusals};
+use super::{as_linked, link_order};
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::format::elf::edit::Relink;
@@ -84,11 +84,13 @@ pub fn prove(
     (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> Proofs {
     let mut refusals = refusals(audit, tree, solutions, fat);
-    for solution in solutions.iter().filter(|_| fat.is_none()) {
+    let alone = if fat.is_none() { solutions } else { &[] };
+    let references = link_order::of_solutions(&audit.library, alone);
+    for solution in alone {
         let key = |first| (solution.file, first);
         let doubtful =
             |part: &SymbolClosure| !part.is_closed() || refusals.contains_key(&key(part.first));
-        let found = as_linked::refusals(audit, tree, solution, &doubtful);
+        let found = as_linked::refusals(audit, tree, (solution, &references), &doubtful);
         refusals.extend(found.into_iter().map(|(first, why)| (key(first), why)));
     }
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
