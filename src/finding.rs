@@ -401,7 +401,7 @@ impl Finding {
         self.file.full_path()
     }
 
-    /// Its keys and values, as JSON, fingerprints and waivers name them.
+    /// Its keys and values. The keys have the names that JSON, fingerprints and waivers use.
     pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 6] {
         [
             ("symbol", self.symbol.as_deref()),

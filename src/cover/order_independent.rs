@@ -117,7 +117,8 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Follows a name by its text. If no member mentions the name, it has no id.
+    /// Queues a name, given by its text, for the search of its definition. A name that no member
+    /// mentions has no id: it is undefined unless something outside of the archives defines it.
     fn ask(&mut self, name: &'q [u8], by: ReferredBy) {
         match self.question.library.find(name) {
             Some(id) => self.enqueue(id, by),

@@ -452,8 +452,8 @@ impl<'a> Comparison<'a, '_> {
         self.finding_at(rule, located(file, &file.path), soname(file), message, fill)
     }
 
-    /// A finding about a path. Its evidence names the library or the detail of the finding, else
-    /// `subject`.
+    /// A finding about a path. The name in its evidence is the library of the finding, else the
+    /// detail, else `subject`.
     fn finding_at(
         &mut self,
         rule: &'static str,

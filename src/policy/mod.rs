@@ -283,8 +283,8 @@ pub struct SymbolAt {
     /// Matches paths below the prefix. `None`: any file may define a required symbol, and every
     /// file is checked for a forbidden one.
     pub path: Option<Pattern>,
-    /// Matches needed names, for forbidden symbols. If it is set, only references of objects that
-    /// need such a library count.
+    /// Matches needed names, for forbidden symbols. If it is set, only strong references of
+    /// objects that need a library with a matching name count.
     pub library: Option<Pattern>,
     /// A raw name if the symbol is required, a pattern if it is forbidden.
     pub symbol: Pattern,

@@ -288,8 +288,8 @@ impl LinkMapBuilder<'_> {
         self.state.has_rpath = has_rpath;
     }
 
-    /// Searches for the needs of one module from `next` on. A file already read becomes a module
-    /// until the look-ahead ends.
+    /// Searches for the needs of one module from `next` on. If a search finds a file that was
+    /// already read, the file is added as a module. `look_ahead` removes it again.
     fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut LookAhead) {
         let Some(names) = self.state.names(module).cloned() else { return };
         for need in names.needs.iter().skip(next) {

@@ -84,7 +84,7 @@ enum Pass {
     Choice(usize),
     /// Second pass, at this index, for objects that only a dropped entry point loaded.
     Rest(usize),
-    /// Host programs open the objects that no other object needs.
+    /// The pass in which host programs open the objects that no other object needs.
     Plugins,
     /// Last pass, at this index, for objects that a plugin loaded while it was an entry point, but
     /// does not load under its host program.

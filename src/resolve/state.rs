@@ -69,7 +69,8 @@ pub(super) struct Working {
 pub(super) struct Inherited {
     /// The module's own list.
     pub(super) own: Option<Arc<DirList>>,
-    /// The nearest requester above the module with a different list.
+    /// The nearest module above this one, a requester or the host program, whose list differs from
+    /// `own`.
     pub(super) next: Option<ModuleId>,
 }
 

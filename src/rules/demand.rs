@@ -128,7 +128,8 @@ pub(super) fn by_policy(finding: &mut Finding, key: String, origin: &Origin) {
     finding.cause = Some(CauseHint::PolicyEntry { key, origin: origin.clone() });
 }
 
-/// The key of an entry about a symbol in the list `list`.
+/// The text that identifies a policy entry about a symbol. `list` names the list that has the
+/// entry, such as `forbid.symbols`.
 pub(super) fn symbol_key(list: &str, entry: &SymbolAt) -> String {
     let mut key = format!("{list} {}", entry.symbol.text());
     for (name, pattern) in [("path", &entry.path), ("library", &entry.library)] {

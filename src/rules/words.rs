@@ -215,7 +215,7 @@ impl Query<'_> {
             .collect()
     }
 
-    /// The first of a file's paths that ends in `name`; the main path if none does.
+    /// The first of a file's paths whose last component is `name`; the main path if there is none.
     fn path_named(&self, file: FileId, name: &[u8]) -> Arc<Path> {
         let path = self.shared_path(file);
         if last_part(&path) == name {

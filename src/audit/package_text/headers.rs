@@ -332,7 +332,8 @@ impl<'a> World<'a> {
         file.iter().any(|part| part == "external") && !file.ancestors().skip(1).any(is_dir)
     }
 
-    /// True if all packages whose headers this prefix may include are known.
+    /// True if all packages in the prefix of `file`, and all that they require, are known. Always
+    /// true for `/usr` of a whole system.
     fn is_closed(&mut self, file: &Path) -> bool {
         if self.is_whole_system && file.starts_with("/usr") {
             return true;

@@ -8,7 +8,7 @@ use super::DuplicateName;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::ROOT;
 
-/// The part of an entry point that decides its answer.
+/// The properties of an entry point that decide the answer about it. Equal ones give equal answers.
 #[derive(Debug, Default)]
 pub(super) struct Decisive {
     /// Loader, host program, files, version limits and orders. Entry points with equal keys have

@@ -70,7 +70,7 @@ impl WordSet {
     }
 }
 
-/// The tables of an object, if it has any, with the salt of their words.
+/// The tables of an object, if it has any, with the salt for the hash words of its machine.
 pub(super) fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
     Some((Salt::of(object), object.tables.as_ref()?))
 }

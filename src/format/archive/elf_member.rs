@@ -57,7 +57,7 @@ pub(super) struct Raw<'b> {
 
 /// A symbol as the table has it.
 pub(super) struct RawSymbol<'b> {
-    /// Its name, without a default version.
+    /// Its name. The suffix of a default version (`@@VERSION`) is removed.
     pub(super) name: &'b [u8],
     /// Offset of the name in the string table.
     pub(super) start: u32,

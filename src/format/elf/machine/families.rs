@@ -259,7 +259,7 @@ pub(super) const MIPS64EL_N8: Machine = Machine {
     ..MIPS64EL
 };
 
-/// A V8+ object needs a V9 processor, which every current Linux on SPARC has.
+/// Also accepts V8+ objects (EM_SPARC32PLUS). They need a V9 processor.
 pub(super) const SPARC: Machine = Machine {
     name: "sparc",
     numbers: &[elf::EM_SPARC.0, elf::EM_SPARC32PLUS.0],
