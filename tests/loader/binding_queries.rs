@@ -10,6 +10,7 @@ use crate::support;
 
 use crate::support::ld_debug;
 use crate::support::queries;
+use crate::support::random::is_sweep;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -54,7 +55,7 @@ fn all_bindings_say_the_same() {
     let mut files = Vec::new();
     elf_files("/usr/bin", &mut files);
     elf_files("/usr/lib", &mut files);
-    let all = std::env::var_os("LINKAUDIT_SWEEP").is_some_and(|value| value == "all");
+    let all = is_sweep();
     let step = if all { 1 } else { files.len().div_ceil(SAMPLE).max(1) };
     let chosen: Vec<PathBuf> = files.into_iter().step_by(step).collect();
     let mut compared = Compared::default();

@@ -8,6 +8,7 @@
 use crate::support;
 
 use crate::support::ld_debug;
+use crate::support::random::is_sweep;
 use crate::support::report;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +22,7 @@ use report::Report;
 fn programs_of_this_machine() {
     let all = programs();
     assert!(all.len() >= PROGRAMS, "/usr/bin has only {} fitting programs", all.len());
-    let is_sweep = std::env::var_os("LINKAUDIT_SWEEP").is_some_and(|value| value == "all");
-    let chosen = if is_sweep { all } else { spread(&all) };
+    let chosen = if is_sweep() { all } else { spread(&all) };
     let said = said(&chosen.iter().collect::<Vec<_>>(), &["--as-ldd"]);
     let (mut bindings, mut differences) = (0, Vec::new());
     for program in &chosen {

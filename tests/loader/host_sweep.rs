@@ -7,6 +7,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
+use crate::support::random::is_sweep;
 
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -24,9 +25,8 @@ const CRASHES_ONE_IN: usize = 100;
 
 #[test]
 fn every_elf_file_of_usr() {
-    let all = std::env::var("LINKAUDIT_SWEEP").is_ok_and(|value| value == "all");
     let files: Vec<ElfFile> =
-        elf_files(Path::new("/usr")).step_by(if all { 1 } else { 10 }).collect();
+        elf_files(Path::new("/usr")).step_by(if is_sweep() { 1 } else { 10 }).collect();
     let ours = linkaudit(&files);
     let theirs = ldd(&files);
 
@@ -57,7 +57,7 @@ fn every_elf_file_of_usr() {
         others.differences.len(),
         crashes.len()
     );
-    assert!(dynamic.cases > if all { 300 } else { 30 }, "/usr has too few dynamic files");
+    assert!(dynamic.cases > if is_sweep() { 300 } else { 30 }, "/usr has too few dynamic files");
     assert!(crashes.len() * CRASHES_ONE_IN <= dynamic.cases, "{}", crashes.join("\n"));
     assert!(others.differences.is_empty(), "{}", others.differences.join("\n"));
     assert!(dynamic.differences.is_empty(), "{}", dynamic.differences.join("\n"));

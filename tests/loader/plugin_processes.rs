@@ -8,6 +8,7 @@
 use crate::support;
 
 use crate::support::ld_debug::{Binding, Run, is_fitting, run};
+use crate::support::random::is_sweep;
 use crate::support::report::{self, Report};
 use crate::support::{Lab, clean};
 
@@ -90,8 +91,8 @@ type Bound = (PathBuf, String, Option<String>, PathBuf);
 /// Runs the program once for each list of arguments, and compares.
 fn compare(name: &str, program: &Path, commands: Vec<Vec<String>>) {
     assert!(is_fitting(program), "{}: another loader", program.display());
-    let all = std::env::var_os("LINKAUDIT_SWEEP").is_some_and(|value| value == "all");
-    let commands: Vec<_> = commands.into_iter().step_by(if all { 1 } else { STEP }).collect();
+    let commands: Vec<_> =
+        commands.into_iter().step_by(if is_sweep() { 1 } else { STEP }).collect();
     let runs: Vec<(&Vec<String>, Option<Run>)> =
         commands.par_iter().map(|args| (args, run(program, args))).collect();
     let failed = runs.iter().filter(|(_, run)| run.is_none()).count();
@@ -136,7 +137,7 @@ fn compare(name: &str, program: &Path, commands: Vec<Vec<String>>) {
         differences.len()
     );
     assert!(failed * 5 <= runs.len(), "{failed} of {} fail", commands.len());
-    assert!(opened.len() >= if all { 15 } else { 3 }, "{} files", opened.len());
+    assert!(opened.len() >= if is_sweep() { 15 } else { 3 }, "{} files", opened.len());
     differences.truncate(50);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

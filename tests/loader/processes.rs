@@ -9,7 +9,7 @@ use crate::support;
 
 use crate::support::debian::{self, Debian};
 use crate::support::ld_debug::{Binding, PROGRAMS, is_fitting, programs, spread, traced};
-use crate::support::random::{Random, number};
+use crate::support::random::{Random, is_sweep, number};
 use crate::support::report::{self, Report, list, text};
 use crate::support::{Lab, clean, has, skip};
 
@@ -264,8 +264,8 @@ fn objects() -> Vec<PathBuf> {
 #[test]
 fn unused_libraries_are_those_of_ldd() {
     const STEP: usize = 20;
-    let all = std::env::var_os("LINKAUDIT_SWEEP").is_some_and(|value| value == "all");
-    let objects: Vec<PathBuf> = objects().into_iter().step_by(if all { 1 } else { STEP }).collect();
+    let objects: Vec<PathBuf> =
+        objects().into_iter().step_by(if is_sweep() { 1 } else { STEP }).collect();
     let lab = Lab::new();
     let lines = objects.iter().map(|path| path.as_os_str().as_bytes());
     let names = lab.write("list", lines.collect::<Vec<_>>().join(&b'\n'));
@@ -316,7 +316,7 @@ fn unused_libraries_are_those_of_ldd() {
         objects.len(),
         differences.len()
     );
-    assert!(accepted >= if all { 400 } else { 20 }, "{accepted} objects");
+    assert!(accepted >= if is_sweep() { 400 } else { 20 }, "{accepted} objects");
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 

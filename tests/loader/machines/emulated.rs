@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::packages::Machine;
 use super::{label, packages, read};
+use crate::support::random::is_sweep;
 use crate::support::{Lab, Tally, clean, normalise};
 
 /// The emulator of each machine. The emulator of sh4 crashes in the loader, and there is none for
@@ -203,7 +204,6 @@ fn emulated_loaders() {
     if !clean("chroot").args(["/", "true"]).status().is_ok_and(|status| status.success()) {
         return crate::support::skip(name, "chroot is not permitted");
     }
-    let all = std::env::var("LINKAUDIT_SWEEP").is_ok_and(|value| value == "all");
     let (machines, mut tally) = (by_machine(&files), Tally::default());
     let (mut emulated, mut bindings) = (0, 0);
     for (machine, emulator) in EMULATORS {
@@ -211,7 +211,7 @@ fn emulated_loaders() {
         let Some(libraries) = machines.get(*machine) else { continue };
         let root = Root::new(libraries, &emulator);
         emulated += 1;
-        let step = if all { 1 } else { 5 };
+        let step = if is_sweep() { 1 } else { 5 };
         let chosen: Vec<String> = root.files.iter().step_by(step).cloned().collect();
         bindings += root.compare(&chosen, machine, &mut tally);
         // The stub of a missing library has no PT_MIPS_ABIFLAGS, and beside it this machine's
