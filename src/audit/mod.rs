@@ -134,7 +134,7 @@ pub struct Audit {
     /// Dangling links with the name of a library, with their targets.
     pub dangling: Vec<(PathBuf, PathBuf)>,
     /// For a libc.so.6 and the loader that loads it: the loader in the libc's own directory, if
-    /// that is another.
+    /// that is another file with other contents.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
@@ -455,7 +455,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         closures: &closures,
         bindings: &bindings.entry_points,
     };
-    let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
+    let own_loaders = own_loaders::find(plan, tree, &mut corpus, &mut collector, resolved);
     let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
 
     let mut devices = gpu::find(plan, tree, &corpus, &collector, resolved);

@@ -1,7 +1,7 @@
 //! Finds the dynamic loader beside each libc.so.6. glibc's libc.so.6 and ld.so are two parts of one
 //! build: they share private structures, and a libc.so.6 fails under the ld.so of another build.
 //! If a process loads a libc.so.6 with an ld.so of another directory, this module reads the ld.so
-//! beside the libc.so.6.
+//! beside the libc.so.6. Copies of one ld.so, as in an image without links, are one build.
 
 use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::resolve::LOADER;
 use crate::resolve::loader::Family;
 use crate::text::last_part;
+use crate::tree::{Handle, Opened, Tree};
 use crate::wants::Wants;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,11 +20,14 @@ use std::path::{Path, PathBuf};
 
 /// glibc's C library, by soname.
 const LIBC: &[u8] = b"libc.so.6";
+/// Upper bound, in bytes, of loaders whose contents are compared. glibc's has 0.3 MB.
+const MOST: u64 = 64 << 20;
 
 /// For each libc.so.6 and the loader that loads it: the loader in the libc's own directory, if that
-/// is another.
+/// is another file with other contents.
 pub(super) fn find(
     plan: &Plan,
+    tree: &dyn Tree,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
     resolved: ResolvedClosures<'_>,
@@ -46,7 +50,9 @@ pub(super) fn find(
     let found = pairs.into_iter().filter_map(|pair| {
         let path = beside(corpus, pair)?;
         match corpus.place(path.as_os_str().as_bytes())? {
-            PathState::File(own) if own != pair.loader => Some(((pair.libc, pair.loader), own)),
+            PathState::File(own) if !is_same(tree, corpus, own, pair.loader) => {
+                Some(((pair.libc, pair.loader), own))
+            }
             _ => None,
         }
     });
@@ -87,4 +93,19 @@ fn beside(corpus: &Corpus, Pair { libc, loader, name }: Pair<'_>) -> Option<Path
     let directory: &Path = corpus.files[libc].real.parent()?;
     let is_there = corpus.files[loader].real.parent() == Some(directory);
     (!is_there).then(|| directory.join(OsStr::from_bytes(name)))
+}
+
+/// True for two names or copies of one file. A file that cannot be read equals no other.
+fn is_same(tree: &dyn Tree, corpus: &Corpus, one: FileId, other: FileId) -> bool {
+    let open = |file: FileId| match tree.open(&corpus.files[file].path) {
+        Ok(Opened::File(handle)) if handle.stat().len <= MOST => Some(handle),
+        _ => None,
+    };
+    let bytes = |handle: &Handle| handle.read_new(usize::try_from(handle.stat().len).ok()?, 0).ok();
+    let is_copy = || {
+        let (one, other) = (open(one)?, open(other)?);
+        let is_as_long = one.stat().len == other.stat().len;
+        Some(is_as_long && bytes(&one)? == bytes(&other)?)
+    };
+    one == other || is_copy() == Some(true)
 }

@@ -22,7 +22,8 @@ const DOCS: &str = "\
 Looks at all files that one process loads, and reports:
 
 - two files of `libc.so.6`, `libstdc++.so.6` or `libgcc_s.so.1`
-- a `libc.so.6` that is loaded by another `ld.so` than the one in its own directory
+- a `libc.so.6` that is loaded by another `ld.so` than the one in its own directory, unless both have the same
+  content
 - as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`) or two C++ ABI libraries (`libstdc++`,
   `libc++abi`)
 

@@ -519,3 +519,25 @@ fn a_libc_under_the_loader_of_another_build() {
     // `ldd` runs the system's loader for either.
     assert_eq!(found("whole", &["--as-ldd"]), ["ld.so"]);
 }
+
+/// An image in which links became copies: the ld.so of the program and the one beside libc.so.6 are
+/// equal.
+#[test]
+fn a_libc_under_a_copy_of_its_own_loader() {
+    let lab = Lab::new();
+    let system = real("/lib64/ld-linux-x86-64.so.2");
+    let store = lab.mkdir("store");
+    let loader = store.join("ld-linux-x86-64.so.2");
+    std::fs::copy(&system, &loader).expect("the system's loader");
+    std::fs::copy(system.with_file_name("libc.so.6"), store.join("libc.so.6")).expect("its libc");
+    let runpath = format!("-Wl,-rpath,{}", store.display());
+    let program = lab.exe("copies", "int main(void) { return 0; }", &[&runpath]);
+    let count = || Report::of(support::linkaudit().arg(&program)).of_rule("mixed-runtime").count();
+    assert!(clean(&program).status().expect("the kernel starts it").success());
+    assert_eq!(count(), 0);
+    // The same size with other content is another build.
+    let mut bytes = std::fs::read(&loader).expect("the copy");
+    *bytes.last_mut().expect("a loader is not empty") ^= 1;
+    std::fs::write(&loader, bytes).expect("the copy");
+    assert_eq!(count(), 1);
+}
