@@ -62,6 +62,9 @@ const KINDS: [(&str, &[&[u8]]); 2] = [
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
 ];
 
+/// The length of the hash in the name of a library of a wheel, in digits.
+const HASH: usize = 8;
+
 /// The files that one finding is about.
 type Files = Vec<FileId>;
 
@@ -156,11 +159,17 @@ pub(super) fn is_single(soname: &[u8]) -> bool {
     SINGLE.contains(&soname)
 }
 
-/// True if a soname is `name` with a version or a hash: `libgomp.so.1` or
-/// `libgomp-a34b3233.so.1.0.0`.
+/// True if a soname is `name` with a version: `libgomp.so.1`. auditwheel adds `-` and the first
+/// eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. Other names are those of other
+/// libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
 fn is_of(soname: &[u8], name: &[u8]) -> bool {
-    let rest = soname.strip_prefix(name);
-    rest.is_some_and(|rest| rest.starts_with(b".so") || rest.starts_with(b"-"))
+    let Some(rest) = soname.strip_prefix(name) else { return false };
+    let version = match rest.strip_prefix(b"-") {
+        None => rest,
+        Some(hashed) => hashed.get(HASH..).unwrap_or_default(),
+    };
+    let hash = &rest[..rest.len() - version.len()];
+    version.starts_with(b".so") && hash.iter().skip(1).all(u8::is_ascii_hexdigit)
 }
 
 fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
@@ -203,5 +212,27 @@ impl Query<'_> {
         let name = self.library_name(file);
         let kinds = KINDS.iter().flat_map(|(_, names)| names.iter());
         SINGLE.contains(&name) || kinds.into_iter().any(|begin| is_of(name, begin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of;
+
+    /// auditwheel's `libgomp-a34b3233.so.1.0.0`, and Debian's libgomp-plugin-nvptx1.
+    #[test]
+    fn names_of_runtimes() {
+        let is_gomp = |soname: &str| is_of(soname.as_bytes(), b"libgomp");
+        let accepted = ["libgomp.so.1", "libgomp-a34b3233.so.1.0.0", "libgomp-d22c30c5.so.1"];
+        assert_eq!(accepted.map(is_gomp), [true; 3]);
+        let others = [
+            "libgomp-plugin-nvptx.so.1",
+            "libgomp-plugin.so.1",
+            "libgomp-.so.1",
+            "libgomp-a34b.so.1",
+            "libgomp-a34b3233",
+            "libgomp2.so.1",
+        ];
+        assert_eq!(others.map(is_gomp), [false; 6]);
     }
 }
