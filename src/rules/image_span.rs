@@ -26,7 +26,8 @@ const DOCS: &str = "\
 ## What it does
 
 Reports x86-64 objects whose loaded segments span at least 1.5 GiB. Names the largest sections, how far code and data
-are apart, and which sections hold code for GPUs.
+are apart, and which sections hold code for GPUs. Large sections, such as `.lbss` of `-mcmodel=medium`, do not count:
+code reaches them with 64-bit addresses (`SHF_X86_64_LARGE`).
 
 ## Why it matters
 
@@ -45,20 +46,22 @@ data are up to 1940 MiB apart
 ## How to fix
 
 Split the library. For GPU code, build for fewer targets, compress the code objects (`--offload-compress`) or
-keep them in files beside the library. `-mcmodel=large` and `.ldata` sections lift the limit for data, at the cost
+keep them in files beside the library. `-mcmodel=medium` and `.ldata` sections lift the limit for data, at the cost
 of larger code.
 
 ## Limits
 
 The reported distance is the largest between code and any other section, because a linked object does not record
-which data its code refers to. Without section headers, the report names segments.
+which data its code refers to. Without section headers, the report names segments, and large sections count.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, object) in query.audited_objects() {
         let is_x86_64 = object.header.machine == elf::EM_X86_64.0;
-        let Some(span) = span(object).filter(|span| is_x86_64 && *span >= LARGE) else { continue };
+        let Some(span) = reached(object).filter(|span| is_x86_64 && *span >= LARGE) else {
+            continue;
+        };
         let share = u128::from(span) * 100 / u128::from(REACH);
         let apart = apart(&object.sections)
             .map(|bytes| format!("; code and data are up to {} MiB apart", bytes >> 20));
@@ -79,10 +82,26 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
+/// The sections that code of the small and medium models reaches with 32-bit displacements.
+fn near(sections: &[Section]) -> impl Iterator<Item = &Section> {
+    sections.iter().filter(|section| !section.is_far)
+}
+
+/// Bytes from the first to the last of these sections. Without far sections, the span of the
+/// segments.
+fn reached(object: &Object) -> Option<u64> {
+    let sections = &object.sections;
+    if near(sections).count() == sections.len() {
+        return span(object);
+    }
+    let first = near(sections).map(|section| section.address).min()?;
+    near(sections).map(Section::end).max()?.checked_sub(first)
+}
+
 /// The largest sections in words, or the largest segments of an object without section headers.
 fn largest(object: &Object) -> Vec<String> {
     let mut parts: Vec<(u64, String)> = Vec::new();
-    for section in &object.sections {
+    for section in near(&object.sections) {
         let (name, mib) = (show(&section.name), section.size >> 20);
         let device = if is_device(&section.name) { " of GPU code" } else { "" };
         let text = format!("the section {name} at {:#x}: {mib} MiB{device}", section.address);
@@ -102,7 +121,7 @@ fn largest(object: &Object) -> Vec<String> {
 /// of data to the end of code. `None` without code or without data.
 fn apart(sections: &[Section]) -> Option<u64> {
     let extent = |is_code: bool| {
-        let some = || sections.iter().filter(move |section| section.is_code == is_code);
+        let some = || near(sections).filter(move |section| section.is_code == is_code);
         Some((some().map(|s| s.address).min()?, some().map(Section::end).max()?))
     };
     let (code, data) = (extent(true)?, extent(false)?);

@@ -15,6 +15,9 @@ pub const LARGE: u64 = 3 << 29;
 const MOST_HEADERS: u64 = 4 << 20;
 const MOST_NAMES: u64 = 1 << 20;
 
+/// SHF_X86_64_LARGE of the psABI for x86-64.
+const SHF_LARGE: u64 = 0x1000_0000;
+
 /// A section that is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
@@ -26,6 +29,8 @@ pub struct Section {
     pub size: u64,
     /// SHF_EXECINSTR
     pub is_code: bool,
+    /// SHF_X86_64_LARGE: code reaches the section with 64-bit addresses.
+    pub is_far: bool,
 }
 
 impl Section {
@@ -69,6 +74,7 @@ fn read<H: FileHeader<Endian = Endianness>>(
 ) -> Option<Vec<Section>> {
     let e = endian(header.big);
     let (raw, _) = object::pod::from_bytes::<H>(head).ok()?;
+    let has_far = header.machine == elf::EM_X86_64.0;
     let (start, end) = header.sections;
     let size = end.checked_sub(start).filter(|size| *size <= MOST_HEADERS)?;
     let bytes = read_range(file, start, size).ok()?;
@@ -92,6 +98,7 @@ fn read<H: FileHeader<Endian = Endianness>>(
             address: section.sh_addr(e).into(),
             size: section.sh_size(e).into(),
             is_code: flags & elf::SHF_EXECINSTR.0 != 0,
+            is_far: has_far && flags & SHF_LARGE != 0,
         })
     };
     Some(sections.iter().filter_map(section).collect())

@@ -7,6 +7,10 @@ use serde_json::Value;
 /// A loaded section: name, address, size and flags.
 type Section = (String, u64, u64, String);
 
+const MODEL: &str = "-mcmodel=large";
+/// GCC 14 puts larger data of that model into `.lbss`.
+const THRESHOLD: &str = "-mlarge-data-threshold=2147483647";
+
 #[test]
 fn sections_and_distances_equal_those_of_readelf() {
     let lab = Lab::new();
@@ -23,7 +27,7 @@ fn sections_and_distances_equal_those_of_readelf() {
         (
             "two",
             format!(
-                "char a[900ul << 20]; char b[900ul << 20] __attribute__((section(\".lbss,\\\"aw\\\",@nobits#\"))); {text}"
+                "char a[900ul << 20]; char b[900ul << 20] __attribute__((section(\".more,\\\"aw\\\",@nobits#\"))); {text}"
             ),
             &[],
         ),
@@ -42,7 +46,7 @@ fn sections_and_distances_equal_those_of_readelf() {
     let (mut sections, mut differences) = (0, Vec::new());
     for (name, source, flags) in &cases {
         let path = format!("{}/lib/liblarge.so", name.replace(' ', "-"));
-        let flags = [&["-mcmodel=large", "-Wl,-soname,liblarge.so"], *flags].concat();
+        let flags = [&[MODEL, THRESHOLD, "-Wl,-soname,liblarge.so"], *flags].concat();
         lab.so(&path, source, &flags);
         let (message, parts) = said(&lab, &path);
         let (apart, largest) = expected(&lab, &path);
@@ -62,6 +66,30 @@ fn sections_and_distances_equal_those_of_readelf() {
     assert!(sections == 3 * cases.len() && differences.is_empty(), "{differences:#?}");
 }
 
+/// Code of the medium model reaches `.lbss` with 64-bit addresses: only the other sections count.
+/// readelf shows the flag as `l`.
+#[test]
+fn large_sections_do_not_count() {
+    let lab = Lab::new();
+    let far = "static char far[3ul << 30]; char *start(void) { return far; }";
+    let near = "char near[1600ul << 20] __attribute__((section(\".bss.near\")));";
+    lab.so("far/liblarge.so", far, &["-mcmodel=medium"]);
+    lab.so("both/liblarge.so", &format!("{far} {near}"), &["-mcmodel=medium"]);
+    let shown = lab.sh("readelf -SW far/liblarge.so both/liblarge.so").stdout;
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    let sections: Vec<Section> = shown.lines().filter_map(section).collect();
+    let is_large = |one: &&Section| one.0 == ".lbss" && one.3.contains('l') && one.2 == 3 << 30;
+    assert_eq!(sections.iter().filter(is_large).count(), 2, "{shown}");
+
+    let report = lab.linkaudit(&["check", "far", "--isolated", "--format", "json"]);
+    let report: Value = support::whole(&report.stdout);
+    assert_eq!(report["findings"].as_array().map(Vec::len), Some(0), "{report:#}");
+    let (message, parts) = said(&lab, "both/liblarge.so");
+    assert!(message.starts_with("spans 1600 MiB, 78 %"), "{message}");
+    assert!(message.ends_with("up to 1600 MiB apart"), "{message}");
+    assert!(parts[0].starts_with("the section .bss at"), "{parts:?}");
+}
+
 /// Without section headers the message has the segments.
 #[test]
 fn segments_stand_for_sections_that_are_not_there() {
@@ -69,7 +97,7 @@ fn segments_stand_for_sections_that_are_not_there() {
     lab.so(
         "p/libl.so",
         "char a[1600ul << 20]; char *start(void) { return a; }",
-        &["-mcmodel=large"],
+        &[MODEL, THRESHOLD],
     );
     let mut bytes = std::fs::read(lab.path("p/libl.so")).expect("a library");
     // e_shoff, then e_shnum and e_shstrndx.
