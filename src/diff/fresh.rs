@@ -30,30 +30,26 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> 
         side.report.rules.iter().map(|rule| rule.id.clone()).collect()
     };
     let (before, now) = (ran(old), ran(new));
-    let mut known: BTreeMap<&str, Vec<&ReportFinding>> = BTreeMap::new();
-    for finding in of_prefix(old) {
-        known.entry(&finding.fingerprint).or_default().push(finding);
-    }
-    let mut fresh: Vec<&ReportFinding> = Vec::new();
-    let of_new = of_prefix(new);
-    for finding in &of_new {
-        if known.get_mut(&*finding.fingerprint).and_then(Vec::pop).is_none() {
-            fresh.push(finding);
-        }
-    }
     let counterpart: FastMap<&Path, &Path> =
         pairs.both.iter().map(|(old, new)| (&*new.path, &*old.path)).collect();
-    let mut left: BTreeMap<_, Vec<&ReportFinding>> = BTreeMap::new();
-    for finding in known.into_values().flatten() {
-        left.entry(facts(finding, finding.full_path())).or_default().push(finding);
-    }
-    fresh.retain(|finding| {
+    let path_before = |finding: &ReportFinding| {
         let path = finding.full_path();
-        let before = counterpart.get(&*path).map_or(path, |path| path.to_path_buf());
-        left.get_mut(&facts(finding, before)).and_then(Vec::pop).is_none()
-    });
-    let unchanged = of_new.len() - fresh.len();
-    let fixed: Vec<&ReportFinding> = left.into_values().flatten().collect();
+        counterpart.get(&*path).map_or(path, |path| path.to_path_buf())
+    };
+    let (mut fixed, mut fresh) = (of_prefix(old), of_prefix(new));
+    let count = fresh.len();
+    // Several files of one soname have findings with one fingerprint: those of the same file come
+    // first.
+    let keys: [[&MakeKey<'_, '_>; 2]; 4] = [
+        [&|one| printed(one, one.full_path()), &|one| printed(one, path_before(one))],
+        [&|one| printed(one, one.file.path.clone()), &|one| printed(one, one.file.path.clone())],
+        [&|one| printed(one, PathBuf::new()), &|one| printed(one, PathBuf::new())],
+        [&|one| facts(one, one.full_path()), &|one| facts(one, path_before(one))],
+    ];
+    for keys in keys {
+        cancel(&mut fixed, &mut fresh, keys);
+    }
+    let unchanged = count - fresh.len();
     let split = |all: Vec<&ReportFinding>, ran: &FastSet<String>| {
         let (both, alone): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|finding| ran.contains(&*finding.rule));
@@ -70,7 +66,27 @@ fn of_prefix<'a>(side: &Side<'a>) -> Vec<&'a ReportFinding> {
     side.report.findings.iter().filter(|finding| finding.rule != "stale-waiver").collect()
 }
 
+/// The property that a finding of each side has in common with the other.
 type FindingKey<'f> = (PathBuf, &'f str, [Option<&'f [u8]>; 6]);
+type MakeKey<'k, 'f> = dyn Fn(&'f ReportFinding) -> FindingKey<'f> + 'k;
+
+/// Removes pairs of an old and a new finding with the same key.
+fn cancel<'f>(
+    old: &mut Vec<&'f ReportFinding>,
+    new: &mut Vec<&'f ReportFinding>,
+    [key_of_old, key_of_new]: [&MakeKey<'_, 'f>; 2],
+) {
+    let mut left: BTreeMap<FindingKey<'_>, Vec<&ReportFinding>> = BTreeMap::new();
+    for finding in old.drain(..) {
+        left.entry(key_of_old(finding)).or_default().push(finding);
+    }
+    new.retain(|finding| left.get_mut(&key_of_new(finding)).and_then(Vec::pop).is_none());
+    old.extend(left.into_values().flatten());
+}
+
+fn printed(finding: &ReportFinding, path: PathBuf) -> FindingKey<'_> {
+    (path, &finding.fingerprint, [None; 6])
+}
 
 fn facts(finding: &ReportFinding, path: PathBuf) -> FindingKey<'_> {
     let ReportFinding { rule, symbol, version, library, target, member, detail, .. } = finding;

@@ -165,3 +165,29 @@ fn names_that_are_gone_are_said() {
     println!("names that are gone: {} cases, {} differences", CASES.len(), wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Three files of one soname have findings with one fingerprint. The file that is repaired, as
+/// readelf shows, is the one under `fixed`.
+#[test]
+fn of_files_with_one_soname_the_repaired_one_is_fixed() {
+    let names = ["libfoo.so.1.0", "libfoo.so.1.1", "libfoo.so.1.2"];
+    let soname = "-Wl,-soname,libfoo.so.1";
+    for repaired in names {
+        let lab = Lab::new();
+        for name in names {
+            let source = "int foo(void) { return 1; }";
+            lab.so(&format!("old/{name}"), source, &[soname, "-Wl,-z,execstack"]);
+            let flag = if name == repaired { "-Wl,-z,noexecstack" } else { "-Wl,-z,execstack" };
+            lab.so(&format!("new/{name}"), source, &[soname, flag]);
+        }
+        let shown = lab.sh("for f in new/*; do readelf -lW $f | grep -q RWE || basename $f; done");
+        assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), repaired);
+        let warn = ["--warn", "executable-stack", "--isolated", "--format", "json"];
+        let output = lab.linkaudit(&[&["diff", "old", "new"][..], &warn].concat());
+        let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let fixed = value["fixed"].as_array().expect("a list");
+        let fixed: Vec<&str> = fixed.iter().filter_map(|one| one["path"].as_str()).collect();
+        assert_eq!(fixed, [repaired]);
+        assert_eq!(value["findings"].as_array().map(Vec::len), Some(0));
+    }
+}
