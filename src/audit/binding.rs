@@ -194,13 +194,14 @@ pub fn bind_names(
     names: &archive::RequestedNames,
 ) -> NamedBindings {
     let mut collector = Collector::new(tree, plan.reading());
-    let Audit { corpus, resolver, closures, .. } = audit;
+    let Audit { corpus, resolver, closures, bindings: known, .. } = audit;
     let files: Vec<FileId> = corpus.files.ids().collect();
     let symbols = symbol_query::symbols(View::new(corpus), &files, names);
     let bindings = loop {
         let view = View::new(corpus);
-        let roots: Vec<&Closure> = closures.roots.iter().collect();
-        let answers: Vec<Result<Vec<Binding>, Vec<Need>>> = parallel::map(&roots, |closure| {
+        let roots: Vec<(&Closure, &RootBinding)> = closures.roots.iter().zip(&*known).collect();
+        let answers: Vec<Result<Vec<Binding>, Vec<Need>>> = parallel::map(&roots, |root| {
+            let (closure, known) = *root;
             let loader = resolver.loaders.get(closure.root.loader);
             if let Family::Musl(release) = loader.family {
                 let asked = |binding: &Binding| {
@@ -211,8 +212,8 @@ pub fn bind_names(
                 let all = musl::bind(closure, view, release, true)?.bindings;
                 return Ok(all.into_iter().filter(asked).collect());
             }
-            let rules =
-                symbol_query::BindingRules { release: loader.release, started: !plan.as_ldd };
+            let (release, started) = (loader.release, !plan.as_ldd);
+            let rules = symbol_query::BindingRules { release, started, known };
             symbol_query::bind(closure, view, &resolver.strings, &symbols, rules)
         });
         let (done, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);

@@ -4,7 +4,7 @@
 use super::entry_point::starts;
 use super::lookup::{Route, Scope};
 use super::relocation_pass::RelocationPass;
-use super::{Binding, Unique, relocation_pass};
+use super::{Binding, RootBinding, Unique, relocation_pass};
 use crate::facts::{Need, View};
 use crate::format::archive::RequestedNames;
 use crate::format::elf::find::SymbolQuery;
@@ -53,11 +53,13 @@ fn symbols_of(object: &Object, names: &RequestedNames) -> FastSet<SymbolIndex> {
 
 /// The rules for binding one entry point.
 #[derive(Clone, Copy)]
-pub struct BindingRules {
+pub struct BindingRules<'a> {
     /// glibc's release.
     pub release: GlibcVersion,
     /// True if programs are started, false if traced as by `ldd`.
     pub started: bool,
+    /// The binding of the entry point in the audit, which says where the loader stops.
+    pub known: &'a RootBinding,
 }
 
 /// Bindings of `symbols` under one entry point, or the missing facts.
@@ -66,11 +68,12 @@ pub fn bind(
     view: View<'_>,
     strings: &Strings,
     symbols: &RequestedSymbols,
-    rules: BindingRules,
+    rules: BindingRules<'_>,
 ) -> Result<Vec<Binding>, Vec<Need>> {
     let mut out = Vec::new();
     let concerns = |(_, file): (ModuleId, FileId)| symbols.contains_key(&file);
-    if closure.fatal().is_some() || !closure.found().any(concerns) {
+    let stops = closure.fatal().is_some() || rules.known.checked.stop.is_some();
+    if stops || !closure.found().any(concerns) {
         return Ok(out);
     }
     let scope = Scope::new(closure, view, true)?;
@@ -93,13 +96,26 @@ pub fn bind(
     }
     let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
     for module in modules.chain(started.then_some(LOADER)) {
-        let Some(file) = closure.module(module).file else { continue };
-        let Some(only) = symbols.get(&file) else { continue };
-        match view.relocations(file) {
-            Ok(relocations) => {
-                pass.relocate(module, relocations, Some(only), Some(&mut out));
+        let is_last = rules.known.abort.is_some_and(|(last, _)| last == module);
+        let mut stops = is_last;
+        if let Some(file) = closure.module(module).file
+            && let Some(only) = symbols.get(&file)
+        {
+            match view.relocations(file) {
+                Ok(relocations) => {
+                    // The relocation at which the loader aborts may be against another symbol.
+                    let asked = (!is_last).then_some(only);
+                    let (_, abort) = pass.relocate(module, relocations, asked, Some(&mut out));
+                    stops |= abort.is_some();
+                }
+                Err(need) => needs.push(need),
             }
-            Err(need) => needs.push(need),
+            if is_last {
+                out.retain(|one| one.module != module || only.contains(&one.symbol));
+            }
+        }
+        if stops {
+            break;
         }
     }
     out.sort_unstable();

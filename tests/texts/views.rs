@@ -204,3 +204,32 @@ fn places_in_the_scope_are_those_of_the_list() {
     assert!(cases > PROGRAMS, "{cases}");
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
+
+/// A library lost its versions: before 2.41 the loader aborts while it relocates the library that
+/// asks for them, and binds nothing of the program.
+#[test]
+fn references_after_an_abort_are_not_bound() {
+    let lab = support::Lab::new();
+    let provider = "int f(void) { return 1; }";
+    lab.write("versions", "V1 { f; };");
+    lab.so("libv.so", provider, &["-Wl,-soname,libv.so,--version-script,versions"]);
+    let origin = "-Wl,-z,now,-rpath,$ORIGIN";
+    let asks = "int f(void); int z(void) { return f(); }";
+    lab.so("libz.so", asks, &["-Wl,-soname,libz.so", "libv.so", origin]);
+    lab.so("libo.so", "int other(void) { return 1; }", &["-Wl,-soname,libo.so"]);
+    let main = "int z(void), other(void); int main(void) { return z() + other(); }";
+    lab.exe("prog", main, &["libz.so", "libo.so", origin]);
+    lab.so("libv.so", provider, &["-Wl,-soname,libv.so"]);
+
+    let program = lab.path("prog");
+    let name = program.to_str().expect("a path in UTF-8");
+    let traced = traced(&program);
+    for symbol in ["f", "z", "other"] {
+        let theirs = traced.get(symbol).cloned().unwrap_or_default();
+        assert_eq!(said(symbol, name), theirs, "{symbol}");
+        let why = json(&["why", symbol, name]);
+        let stopped = list(&why["requesters"]).iter().flat_map(|r| list(&r["bound"]));
+        let stopped: Vec<bool> = stopped.map(|bound| bound["stopped"] == true).collect();
+        assert_eq!(stopped, [theirs.is_empty()], "{symbol}");
+    }
+}

@@ -129,6 +129,7 @@ struct BindingOut<'a> {
     provider: Option<Text<'a>>,
     version: Option<Text<'a>>,
     used: bool,
+    stopped: bool,
     fate: Option<StateOut<'a>>,
     searched: Option<Vec<Text<'a>>>,
 }
@@ -317,6 +318,7 @@ fn symbol_requester<'a>(
             provider: provider.map(|provider| path(audit, provider.file)),
             version: provider.and_then(|provider| text(provider.version.as_ref())),
             used: bound.used,
+            stopped: bound.stopped,
             fate: bound.state.map(|fate| fate_out(subject, requester, fate)),
             searched: bound.searched.as_ref().map(|files| paths(audit, files)),
         }

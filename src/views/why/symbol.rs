@@ -116,6 +116,8 @@ pub struct ReferenceBinding {
     pub provider: Option<usize>,
     /// True if a relocation uses the reference.
     pub used: bool,
+    /// True if the loader stops before it binds the reference.
+    pub stopped: bool,
     /// The state that the diagnosis gives to an undefined reference, if any.
     pub state: Option<ReferenceState>,
     /// The files that were searched, in order, up to the definition. `Some` only if the answer is
@@ -126,7 +128,7 @@ pub struct ReferenceBinding {
 impl ReferenceBinding {
     /// True if a relocation uses the reference and it is undefined.
     pub fn is_open(&self) -> bool {
-        self.used && self.provider.is_none()
+        self.used && self.provider.is_none() && !self.stopped
     }
 }
 
@@ -157,9 +159,14 @@ pub(super) type SymbolId = (FileId, SymbolIndex);
 /// The states of undefined references, keyed by entry point and reference.
 pub(super) type ReferenceStates = FastMap<(RootId, SymbolId), ReferenceState>;
 
-/// A reference under an entry point: the key of its definition, true if a relocation uses the
-/// reference, and the files that were searched.
-type BoundReference = (RootId, Option<SymbolId>, bool, Option<Vec<FileId>>);
+/// A reference under an entry point, as [`ReferenceBinding`], with the key of its definition.
+struct BoundReference {
+    root: RootId,
+    provider: Option<SymbolId>,
+    used: bool,
+    stopped: bool,
+    searched: Option<Vec<FileId>>,
+}
 
 /// The part of the answer that was requested.
 #[derive(Clone, Copy)]
@@ -300,11 +307,13 @@ impl SymbolAnswerBuilder<'_> {
                     self.refer(key);
                 }
                 let used = bound.is_some() || (asked && self.is_used(key));
+                let stopped = bound.is_none() && !self.is_reached(root, module);
                 let none = BTreeSet::from([None]);
                 let bound = bound.or(asked.then_some(&none)).into_iter().flatten();
                 let met = bound.map(|provider| {
                     let searched = self.searched(closure, (module, symbol), *provider);
-                    (root, *provider, used, searched.filter(|_| used))
+                    let searched = searched.filter(|_| used && !stopped);
+                    BoundReference { root, provider: *provider, used, stopped, searched }
                 });
                 let met: Vec<BoundReference> = met.collect();
                 if !met.is_empty() {
@@ -312,6 +321,17 @@ impl SymbolAnswerBuilder<'_> {
                 }
             }
         }
+    }
+
+    /// False if the loader stops before it has relocated the module.
+    fn is_reached(&self, root: RootId, module: ModuleId) -> bool {
+        let closure = &self.audit.closures.roots[root];
+        let bound = &self.audit.bindings[root.index()];
+        if closure.fatal().is_some() || bound.checked.stop.is_some() {
+            return false;
+        }
+        let Some((last, _)) = bound.abort else { return true };
+        closure.order().iter().take_while(|done| **done != last).any(|done| *done == module)
     }
 
     /// The files that are searched for a reference, up to `provider`. `None` if the answer is not
@@ -414,7 +434,7 @@ impl SymbolAnswerBuilder<'_> {
         self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
         let met = self.bound.iter().filter(|(key, _)| self.requesters.contains_key(key));
         let taken: BTreeSet<SymbolId> =
-            order::set(met.flat_map(|(_, list)| list.iter().filter_map(|met| met.1)));
+            order::set(met.flat_map(|(_, list)| list.iter().filter_map(|met| met.provider)));
         self.providers.retain(|key, provider| {
             provider.version.as_deref() == Some(wanted) || taken.contains(key)
         });
@@ -451,11 +471,13 @@ impl SymbolAnswerBuilder<'_> {
             keyed.iter().enumerate().filter_map(|(i, (key, _))| Some(((*key)?, i))).collect();
         let mut list: Vec<SymbolRequester> = Vec::new();
         for (key, mut requester) in requesters {
-            for (root, provider, used, searched) in bound.remove(&key).unwrap_or_default() {
+            for met in bound.remove(&key).unwrap_or_default() {
+                let BoundReference { root, provider, used, stopped, searched } = met;
                 let provider = provider.and_then(|key| at.get(&key).copied());
-                let state =
-                    reference_states.get(&(root, key)).filter(|_| provider.is_none()).copied();
-                requester.bound.push(ReferenceBinding { root, provider, used, state, searched });
+                let state = reference_states.get(&(root, key)).copied();
+                let state = state.filter(|_| provider.is_none());
+                let binding = ReferenceBinding { root, provider, used, stopped, state, searched };
+                requester.bound.push(binding);
             }
             list.push(requester);
         }

@@ -205,10 +205,12 @@ impl WhyPage<'_> {
     /// The bindings of a reference, each with its entry points.
     fn reached(&self, symbol: &SymbolAnswer, requester: &symbol::SymbolRequester) -> Vec<Reached> {
         let mut out: Vec<Reached> = Vec::new();
-        for ReferenceBinding { root, provider, used, state, searched } in &requester.bound {
+        for bound in &requester.bound {
+            let ReferenceBinding { root, provider, used, stopped, state, searched } = bound;
             let what = match provider.map(|at| symbol.providers[at].file) {
                 Some(file) if file == requester.file => Cell::new("-> itself", 0),
                 Some(file) => Cell::new(format!("-> {}", self.path(file)), 0),
+                None if *stopped => Cell::alarm("not bound: the loader stops before it"),
                 None if !used => Cell::dim("no relocation uses it"),
                 None if requester.weak => Cell::new("undefined, allowed", 0),
                 None => Cell::alarm("UNDEFINED"),
