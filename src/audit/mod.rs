@@ -8,6 +8,7 @@ mod binding;
 mod candidates;
 mod collected;
 mod coverage;
+mod dangling;
 mod databases;
 mod definers;
 mod definitions;
@@ -38,6 +39,7 @@ pub use archive_owners::{ArchiveOwner, ArchiveOwners};
 pub use binding::{NamedBindings, bind_names};
 pub use candidates::{Candidates, named_below};
 pub use coverage::CoverageLine;
+pub use dangling::DanglingLink;
 pub use dlopens::MissingDlopen;
 pub use explained::Explained;
 pub use installed::{DefinerKind, Installed, InstalledLibrary};
@@ -131,8 +133,8 @@ pub struct Audit {
     /// Links to directories, with the real paths of their targets. Empty unless a policy selects
     /// files by path, or the report lists such links.
     pub linked: Vec<(PathBuf, PathBuf)>,
-    /// Dangling links with the name of a library, with their targets.
-    pub dangling: Vec<(PathBuf, PathBuf)>,
+    /// Dangling links with the name of a library.
+    pub dangling: Vec<DanglingLink>,
     /// For a libc.so.6 and the loader that loads it: the loader in the libc's own directory, if
     /// that is another file with other contents.
     own_loaders: FastMap<(FileId, FileId), FileId>,
@@ -321,7 +323,7 @@ pub struct Ground {
     totals: WalkTotals,
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
-    dangling: Vec<(PathBuf, PathBuf)>,
+    dangling: Vec<DanglingLink>,
     met: ListedNames,
     texts: Texts,
     names: StartNames,
@@ -345,7 +347,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
     let mut problems = problems;
     problems.extend(lib_problems);
     let placed = collector.placed(&given, &dangling);
-    let dangling = link_texts(tree, placed, &dangling, &mut problems);
+    let dangling = dangling::read(tree, placed, &dangling, &mut problems);
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
@@ -389,28 +391,6 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
         given,
         timings,
     }
-}
-
-/// The absolute paths of dangling links, with their targets.
-fn link_texts(
-    tree: &dyn Tree,
-    places: Vec<PathBuf>,
-    links: &[PathBuf],
-    problems: &mut Vec<UnreadablePath>,
-) -> Vec<(PathBuf, PathBuf)> {
-    let mut out = Vec::new();
-    for (path, link) in places.into_iter().zip(links) {
-        match tree.read_link(link) {
-            // The directory of the link could not be resolved.
-            Ok(_) if !path.is_absolute() => {
-                let reason = "its directory is not known".to_owned();
-                problems.push(UnreadablePath { path, reason });
-            }
-            Ok(text) => out.push((path, text)),
-            Err(errno) => problems.push(UnreadablePath { path, reason: walk::describe(errno) }),
-        }
-    }
-    out
 }
 
 impl Ground {

@@ -1,9 +1,11 @@
 //! `dangling-link`: a symbolic link with the name of a library and a target that does not exist.
 
 use super::{Query, Rule};
+use crate::audit::DanglingLink;
 use crate::catalogue::LINK_HYGIENE;
 use crate::finding::{Finding, Findings};
 use crate::text::show_path;
+use crate::tree::without_dots;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
@@ -20,12 +22,13 @@ const DOCS: &str = "\
 ## What it does
 
 Reports symbolic links below the audited directories that have the name of a library (`lib*.so`, `lib*.so.*`,
-`lib*.a`) and whose target does not exist.
+`lib*.a`) and whose target does not exist. A link that leads back to itself has no target either.
 
 ## Why it matters
 
 The loader and the linker skip such a link silently and take another file, or fail. Often an old version left it
-behind, or its target is in a package that is not installed.
+behind, or its target is in a package that is not installed. At a link that leads back to itself the loader gives up
+the search: it does not try the next directory.
 
 ## Example
 
@@ -45,14 +48,26 @@ installation.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
-    let links = query.dangling_links().iter();
-    let real = links.filter(|(_, target)| !target.starts_with("/etc/alternatives"));
-    real.map(|(link, target)| {
-        let message = format!("links to {}, which does not exist", show_path(target));
-        let file = Arc::new(query.prefixes().locate(link));
-        let mut finding = Finding::new(RULE.id, file, message);
-        finding.detail = Some(target.as_os_str().as_bytes().to_vec());
-        finding
-    })
-    .collect()
+    let links = query.dangling_links().iter().filter(|link| !is_alternative(link));
+    links
+        .map(|link| {
+            let target = show_path(&link.target);
+            let message = if link.is_loop {
+                format!("links to {target}: too many levels of symbolic links")
+            } else {
+                format!("links to {target}, which does not exist")
+            };
+            let file = Arc::new(query.prefixes().locate(&link.path));
+            let mut finding = Finding::new(RULE.id, file, message);
+            finding.detail = Some(link.target.as_os_str().as_bytes().to_vec());
+            finding
+        })
+        .collect()
+}
+
+/// True for a link to a missing file of `/etc/alternatives`, absolute or relative.
+fn is_alternative(link: &DanglingLink) -> bool {
+    let directory = link.path.parent().unwrap_or(&link.path);
+    let target = without_dots(&directory.join(&link.target));
+    !link.is_loop && target.starts_with("/etc/alternatives")
 }

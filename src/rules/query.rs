@@ -4,7 +4,8 @@
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
 use crate::audit::{
-    Audit, CMakePackage, Explained, Installed, LeftOut, MissingDlopen, PackageText, SearchEntries,
+    Audit, CMakePackage, DanglingLink, Explained, Installed, LeftOut, MissingDlopen, PackageText,
+    SearchEntries,
 };
 use crate::bind::query::{BoundLibrary, DuplicateName};
 use crate::catalogue::RuleId;
@@ -375,8 +376,8 @@ impl<'a> Query<'a> {
         &self.audit.named
     }
 
-    /// Dangling links with the name of a library, each with its target.
-    pub(super) fn dangling_links(&self) -> &'a [(PathBuf, PathBuf)] {
+    /// Dangling links with the name of a library.
+    pub(super) fn dangling_links(&self) -> &'a [DanglingLink] {
         &self.audit.dangling
     }
 

@@ -247,7 +247,7 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
                 Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(EntryType::File) => {}
                 Ok(EntryType::Directory) => return self.out.linked.push(path),
-                Err(Errno::NOENT | Errno::NOTDIR)
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
                     if is_library_name(&path) && !self.tree.is_of_process(&path) =>
                 {
                     return self.out.dangling.push(path);

@@ -175,7 +175,7 @@ pub struct Walked<T> {
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,
-    /// Links with the name of a library whose targets do not exist.
+    /// Links with the name of a library whose targets do not exist, or that lead back to themselves.
     pub dangling: Vec<PathBuf>,
     /// Names in listed directories, if requested.
     pub met: ListedNames,

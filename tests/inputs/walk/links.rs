@@ -36,6 +36,42 @@ fn loops_and_ancestors_are_walked_once() {
     assert!(report.complete());
 }
 
+/// Links with the names of libraries: to nothing, in circles, and into `/etc/alternatives` of a
+/// sysroot, which are made after the installation.
+#[test]
+fn links_of_libraries_that_lead_to_no_file() {
+    let lab = Lab::new();
+    let links = [
+        ("libalone.so", "libalone.so", true),
+        ("libback.so", "libthere.so", true),
+        ("libthere.so", "libback.so", true),
+        ("libgone.so", "libgone.so.1", true),
+        ("libelsewhere.so", "../etc/alternatives/libelsewhere.so", true),
+        ("libabsolute.so", "/etc/alternatives/libabsolute.so", false),
+        ("librelative.so", "../../etc/alternatives/librelative.so", false),
+    ];
+    for (name, target, _) in links {
+        lab.link(target, &format!("root/usr/lib/{name}"));
+    }
+    let report = Report::of(support::linkaudit().current_dir(lab.root()).args([
+        "check",
+        "--isolated",
+        "--root",
+        "root",
+        "/usr/lib",
+    ]));
+    let found: Vec<String> =
+        report.of_rule("dangling-link").map(|one| text(&one["path"]).to_owned()).collect();
+    let mut expected: Vec<&str> =
+        links.iter().filter(|(.., reported)| *reported).map(|(name, ..)| *name).collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected, "{}", report.outline());
+    let messages: Vec<&str> =
+        report.of_rule("dangling-link").map(|one| text(&one["message"])).collect();
+    assert_eq!(messages[0], "links to libalone.so: too many levels of symbolic links");
+    assert_eq!(messages[3], "links to libgone.so.1, which does not exist");
+}
+
 /// Twelve directories, each with links to all others: there are endless paths through them.
 #[test]
 fn directories_linked_to_each_other() {
