@@ -294,6 +294,13 @@ impl Resolver {
         for module in modules {
             builder.push(module);
         }
+        // Tokens of a path are those of the object that calls dlopen. If a value is not known, the
+        // audit cannot tell that the library is missing.
+        let text = builder.search.strings.text(name);
+        let has_token = text.contains(&b'/') && text.contains(&b'$');
+        let Some(name) = builder.expand_need(name, has_token, from) else {
+            return Ok(Opening::Opened);
+        };
         let found = builder.search(RequestedNeed { name, requester: from }, None);
         match found {
             Some(SearchOutcome::File(..)) => Ok(Opening::Opened),

@@ -77,6 +77,34 @@ fn the_loader_opens_what_notes_require() {
     assert!(cases > 35 && missing > 15 && missing < cases - 8, "{cases} {missing}");
 }
 
+/// dlopen expands tokens in paths, with the values of the object that calls it.
+#[test]
+fn tokens_in_the_paths_of_notes() {
+    let names = [
+        "$ORIGIN/../other/libbar.so.1",
+        "${ORIGIN}/libbar.so.1",
+        "$ORIGIN/libbar.so.1/",
+        "$ORIGIN/absent/libbar.so.1",
+        "$ORIGINAL/libbar.so.1",
+        "$ORIGIN",
+        "libbar$ORIGIN.so.1",
+    ];
+    for name in names {
+        let lab = Lab::new();
+        let source = OPENS.replace("libbar.so.1", name);
+        lab.so("lib/libopens.so", &source, &["-Wl,-soname,libopens.so"]);
+        lab.so("lib/libbar.so.1", BAR, &[]);
+        lab.so("other/libbar.so.1", BAR, &[]);
+        let main = "int opens(void);\nint main(void) { return opens(); }";
+        lab.exe("bin/app", main, &["lib/libopens.so", "-Wl,-rpath,$ORIGIN/../lib"]);
+        let ran = clean(lab.path("bin/app")).status().expect("the program runs");
+        let report =
+            Report::from(lab.linkaudit(&["--isolated", "--format", "json", "bin/app", "lib"]));
+        let ours = report.of_rule("missing-dlopen").next().is_some();
+        assert_eq!(ran.code(), Some(i32::from(ours)), "{name}");
+    }
+}
+
 /// Writes a library, or another file of its name.
 fn put(lab: &Lab, place: &str, content: &str) {
     match content {
