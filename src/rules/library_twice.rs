@@ -24,7 +24,8 @@ const DOCS: &str = "\
 Looks at all files that one process loads, and reports two files
 
 - with the same soname, in two directories
-- with the same soname up to the version (`libfoo.so.1` and `libfoo.so.2`), if they export common symbols
+- with the same soname up to the version (`libfoo.so.1` and `libfoo.so.2`), if they export at least 20 common
+  symbols
 - that export at least 1,000 common symbols, and at least a tenth of the symbols of the smaller one, such as
   `libLLVM.so.19` and a library that contains LLVM
 
@@ -53,7 +54,8 @@ one `LD_LIBRARY_PATH`). For two versions, rebuild the users of the older one. Fo
 
 ## Limits
 
-An embedded copy whose symbols are all hidden, or have other versions, does no harm and is not reported. Libraries
+An embedded copy whose symbols are all hidden, or have other versions, does no harm and is not reported. Two
+versions of a library with fewer common symbols are not reported, although each has its own data. Libraries
 that are loaded with dlopen make no finding. A finding has them as evidence (`may load`): files that use dlopen and
 have the name of such a library in their dlopen notes or among the strings of their first 64 MiB. Libraries with
 DT_HASH alone are compared by name only. `mixed-runtime` reports C libraries and compiler runtimes.
