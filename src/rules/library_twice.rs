@@ -10,13 +10,16 @@ use crate::id::{FastMap, FastSet, FileId, IdSet, ModuleId, RootId};
 use crate::parallel;
 use crate::resolve::LOADER;
 use crate::text::show_path;
+use crate::wants::Wants;
 use object::elf;
 use std::collections::BTreeMap;
 
 pub(super) static RULE: Rule =
     Rule::new("library-twice", SYMBOL, "a process loads two copies of one library", DOCS, check)
         .keys(&["library", "detail"])
-        .of_all_loaded();
+        .of_all_loaded()
+        // Evidence of `may_load`.
+        .wants(Wants::DLOPEN_NOTES);
 
 const DOCS: &str = "\
 ## What it does

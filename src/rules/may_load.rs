@@ -10,6 +10,7 @@ use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::{Object, library_names};
 use crate::id::{FastMap, FileId, RootId};
 use crate::resolve::LOADER;
+use crate::text::last_part;
 use crate::tree::{Opened, Tree};
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
                 continue;
             };
             let names = known.entry(file).or_insert_with(|| names(tree, facts, object));
-            let of_copies = names.iter().filter(|name| stems.iter().any(|of| of == stem(name)));
+            let is_copy = |name: &&Vec<u8>| stems.iter().any(|of| of == stem(last_part(name)));
+            let of_copies = names.iter().filter(is_copy);
             found.extend(of_copies.map(|name| Evidence {
                 name: Some(name.clone()),
                 ..Evidence::at(EvidenceKind::MayLoad, Arc::clone(&facts.path))
@@ -54,7 +56,7 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     }
 }
 
-/// The libraries that the notes of a file require for dlopen, and the names of libraries among its
+/// The libraries that the notes of a file name for dlopen, and the names of libraries among its
 /// strings. Its soname, needs and version needs are left out of the strings. Empty if the file
 /// changed or cannot be opened again.
 fn names(tree: &dyn Tree, facts: &FileFacts, object: &Object) -> Vec<Vec<u8>> {
@@ -68,7 +70,7 @@ fn names(tree: &dyn Tree, facts: &FileFacts, object: &Object) -> Vec<Vec<u8>> {
     for linked in needs.chain(versions).chain(object.soname()) {
         names.remove(linked);
     }
-    let noted = object.dlopen_notes.iter().flat_map(|notes| &notes.required);
-    names.extend(noted.flat_map(|library| &library.names).map(|name| name.clone().into_bytes()));
+    let noted = object.dlopen_notes.iter().flat_map(|notes| notes.names());
+    names.extend(noted.map(|name| name.as_bytes().to_vec()));
     names.into_iter().collect()
 }

@@ -14,7 +14,8 @@ pub(super) static RULE: Rule =
     Rule::new("mixed-runtime", RUNTIME, "a process loads parts of two runtimes", DOCS, check)
         .keys(&["library", "detail"])
         .of_all_loaded()
-        .wants(Wants::OWN_LOADERS);
+        // The notes are evidence of `may_load`.
+        .wants(Wants::OWN_LOADERS.and(Wants::DLOPEN_NOTES));
 
 const DOCS: &str = "\
 ## What it does

@@ -1,7 +1,6 @@
 //! Notes in which an object names the libraries that it opens with dlopen (ELF dlopen metadata,
 //! <https://uapi-group.org/specifications/specs/elf_dlopen_metadata/>). The owner is `FDO`, the
-//! type 0x407c0c0a, and the content a JSON array of objects. No loader reads the notes, and only
-//! the entries of priority `required` are kept.
+//! type 0x407c0c0a, and the content a JSON array of objects. No loader reads the notes.
 
 use super::foreign::Notes;
 use super::header::{Header, endian};
@@ -20,6 +19,8 @@ pub(super) const MOST: u64 = 1 << 20;
 pub struct DlopenNotes {
     /// Libraries without which the object does not work.
     pub required: Vec<RequiredLibrary>,
+    /// The names of libraries in entries of other priorities.
+    pub optional: Vec<String>,
     /// The reason why a note could not be read, if there is one.
     pub broken: Option<&'static str>,
 }
@@ -44,9 +45,14 @@ struct DlopenEntry {
 }
 
 impl DlopenNotes {
-    /// True if there are neither required libraries nor defects.
+    /// True if there are neither libraries nor defects.
     pub fn is_empty(&self) -> bool {
-        self.required.is_empty() && self.broken.is_none()
+        self.required.is_empty() && self.optional.is_empty() && self.broken.is_none()
+    }
+
+    /// The names of all libraries.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.required.iter().flat_map(|library| &library.names).chain(&self.optional)
     }
 
     /// Adds the notes in the bytes of one PT_NOTE segment.
@@ -62,16 +68,19 @@ impl DlopenNotes {
             let text = note.desc();
             let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             match serde_json::from_slice::<Vec<DlopenEntry>>(&text[..end]) {
-                Ok(entries) => self.required.extend(entries.into_iter().filter_map(required)),
+                Ok(entries) => entries.into_iter().for_each(|entry| self.add_entry(entry)),
                 Err(_) => self.broken = Some("its text is not a list of libraries in JSON"),
             }
         }
     }
-}
 
-/// The library of an entry of priority `required`. `None` for other entries, and without a name.
-fn required(entry: DlopenEntry) -> Option<RequiredLibrary> {
-    let names: Vec<String> = entry.soname.into_iter().filter(|name| !name.is_empty()).collect();
-    let is_required = entry.priority == "required" && !names.is_empty();
-    is_required.then_some(RequiredLibrary { names, feature: entry.feature })
+    fn add_entry(&mut self, entry: DlopenEntry) {
+        let DlopenEntry { mut soname, feature, priority } = entry;
+        soname.retain(|name| !name.is_empty());
+        if priority != "required" {
+            self.optional.append(&mut soname);
+        } else if !soname.is_empty() {
+            self.required.push(RequiredLibrary { names: soname, feature });
+        }
+    }
 }

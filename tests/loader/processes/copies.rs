@@ -93,3 +93,35 @@ fn a_third_copy_by_dlopen() {
     let shown = String::from_utf8_lossy(&shown.stdout);
     assert!(shown.contains("libbase.so.3 by libopens.so (dlopen)"), "{shown}");
 }
+
+/// The names in dlopen notes, of any priority, are evidence too. They are no whole strings of the
+/// file.
+#[test]
+fn more_copies_in_dlopen_notes() {
+    let lab = Lab::new();
+    let code: String = (0..30).map(|n| format!("int base_{n}(void) {{ return {n}; }}")).collect();
+    for version in ["1", "2"] {
+        let name = format!("libbase.so.{version}");
+        lab.so(&name, &code, &[&format!("-Wl,-soname,{name}")]);
+    }
+    let json = "[{'soname':['libbase.so.3','libbase.so.4'],'priority':'required'},\
+                {'soname':['libbase.so.5'],'priority':'suggested'},\
+                {'soname':['$ORIGIN/libbase.so.6','libother.so.1']}]";
+    lab.write("note.json", json.replace('\'', "\"") + "\0");
+    let main = r#"#include <dlfcn.h>
+        __asm__(".pushsection .note.dlopen,\"a\",%note\n.balign 4\n.long 4, 2f - 1f, 0x407c0c0a\n"
+                ".asciz \"FDO\"\n1: .incbin \"note.json\"\n2: .balign 4\n.popsection");
+        int main(int count, char **words) { return dlopen(words[0], RTLD_NOW) == 0; }"#;
+    let libraries = ["-Wl,--no-as-needed", "-L.", "-l:libbase.so.1", "-l:libbase.so.2"];
+    lab.exe("app", main, &[&libraries[..], &["-Wl,-rpath,$ORIGIN"]].concat());
+    // The rule about the notes does not have to be on.
+    for options in [&[][..], &["--allow", "missing-dlopen"]] {
+        let report = Report::of(support::linkaudit().args(options).arg(lab.path("app")));
+        let found: Vec<&Value> = report.of_rule("library-twice").collect();
+        assert_eq!(found.len(), 1, "{}", report.outline());
+        let names: Vec<&str> =
+            evidence(found[0], "may-load").into_iter().map(|one| text(&one["name"])).collect();
+        let expected = ["$ORIGIN/libbase.so.6", "libbase.so.3", "libbase.so.4", "libbase.so.5"];
+        assert_eq!(names, expected, "{options:?}");
+    }
+}
