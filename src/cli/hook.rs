@@ -134,7 +134,8 @@ fn refuse(placed: &[Placed], system: &HookSystem, done: &str) -> Result<()> {
 }
 
 fn install(system: &HookSystem, dir: &Path) -> Result<Exit> {
-    if DiskTree::new().kind(dir) != Ok(crate::tree::EntryType::Directory) {
+    let tree = DiskTree::new();
+    if tree.kind(dir) != Ok(crate::tree::EntryType::Directory) {
         bail!("{}: not a directory\nhelp: create it first", show_path(dir));
     }
     let placed = placed(system, dir);
@@ -143,7 +144,14 @@ fn install(system: &HookSystem, dir: &Path) -> Result<Exit> {
     for Placed { file, path, there } in &placed {
         let shown = show_path(path);
         if matches!(there, There::Same) {
-            let _ = writeln!(said, "unchanged {shown}");
+            // A redirected `linkaudit hook` makes a file that no package manager can start.
+            let is_inert = file.is_program && tree.mode(path).is_some_and(|mode| mode & 0o111 == 0);
+            if is_inert {
+                out::make_executable(path)
+                    .with_context(|| format!("cannot make {shown} executable"))?;
+            }
+            let word = if is_inert { "made executable:" } else { "unchanged" };
+            let _ = writeln!(said, "{word} {shown}");
             continue;
         }
         if let Some(parent) = path.parent() {

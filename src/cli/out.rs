@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Lets `render` write to standard output. A closed pipe ends the output without an error.
@@ -168,6 +168,14 @@ pub(super) fn new_program(
 ) -> io::Result<()> {
     let mut out = File::options().write(true).create_new(true).mode(0o777).open(path)?;
     render(&mut out)
+}
+
+/// Lets all users run a program who may read it.
+pub(super) fn make_executable(path: &Path) -> io::Result<()> {
+    let mut permissions = fs::metadata(path)?.permissions();
+    let mode = permissions.mode();
+    permissions.set_mode(mode | (mode & 0o444) >> 2);
+    fs::set_permissions(path, permissions)
 }
 
 /// Removes a file.

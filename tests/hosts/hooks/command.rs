@@ -102,6 +102,23 @@ fn what_is_installed_is_removed() {
     println!("hook --install: {} systems, {files} files, 0 differ", SYSTEMS.len());
 }
 
+/// A printed program that was redirected to its place has no execute bit.
+#[test]
+fn a_program_without_the_execute_bit_gets_it() {
+    let lab = Lab::new();
+    let printed = hook(&lab, &["conda"]).stdout;
+    let program = &SYSTEMS.iter().find(|one| one.name == "conda").expect("a system").files[0];
+    assert!(program.is_program && printed.starts_with(program.text.as_bytes()));
+    let path = lab.write("linkaudit.sh", program.text);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("permissions");
+    for word in ["made executable: ./linkaudit.sh", "unchanged ./linkaudit.sh"] {
+        let run = hook(&lab, &["conda", "--install", "."]);
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+        assert!(text(&run.stdout).starts_with(word), "{}", text(&run.stdout));
+        assert_eq!(path.metadata().expect("it is there").permissions().mode() & 0o777, 0o750);
+    }
+}
+
 #[test]
 fn other_files_are_shown_and_left() {
     let lab = Lab::new();
