@@ -58,6 +58,15 @@ pub(crate) fn map<K: Ord, V>(items: impl IntoIterator<Item = (K, V)>) -> BTreeMa
     out
 }
 
+/// Adds an item to a set that holds at most the `most` least items of those added. The set does not
+/// depend on their order, such as that of a directory.
+pub(crate) fn keep_least<T: Ord>(set: &mut BTreeSet<T>, item: T, most: usize) {
+    set.insert(item);
+    if set.len() > most {
+        set.pop_last();
+    }
+}
+
 /// The index of each item in the sorted list. Empty for lists of fewer than two items.
 fn places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     if len < 2 {
@@ -74,7 +83,8 @@ fn places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::Arrange as _;
+    use super::{Arrange as _, keep_least};
+    use std::collections::BTreeSet;
 
     /// Sorts all lists of up to seven digits of 0..3 with their positions, and compares the results
     /// with the standard sort.
@@ -96,5 +106,14 @@ mod tests {
             }
         }
         assert_eq!(compared, 6_560);
+    }
+
+    #[test]
+    fn the_least_items_do_not_depend_on_the_order() {
+        for step in 1..11 {
+            let mut kept = BTreeSet::new();
+            (0..11).for_each(|n| keep_least(&mut kept, n * step % 11, 4));
+            assert_eq!(kept, BTreeSet::from([0, 1, 2, 3]), "{step}");
+        }
     }
 }

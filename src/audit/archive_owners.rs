@@ -9,7 +9,7 @@ use crate::finding::CMakeTarget;
 use crate::format::cmake::{self, CommandInvocation};
 use crate::format::pkg_config::{self, FlagKind};
 use crate::id::{FastMap, FastSet};
-use crate::order::Arrange as _;
+use crate::order::{Arrange as _, keep_least};
 use crate::parallel;
 use crate::text::last_part;
 use crate::tree::{DirEntryKind, EntryType, Tree};
@@ -232,18 +232,17 @@ fn prefix(dir: &Path) -> Option<&Path> {
 
 /// Files in `dirs` whose names end with `end`, sorted.
 fn files(tree: &dyn Tree, dirs: &[PathBuf], end: &str) -> Vec<PathBuf> {
-    let mut out = Vec::new();
+    let mut out = BTreeSet::new();
     for dir in dirs {
         // A directory that cannot be listed yields no package files.
         let _ = tree.list(dir, &mut |name, node| {
             let is_file = node != DirEntryKind::Kind(EntryType::Directory);
-            if is_file && name.as_bytes().ends_with(end.as_bytes()) && out.len() < MOST_FILES {
-                out.push(dir.join(name));
+            if is_file && name.as_bytes().ends_with(end.as_bytes()) {
+                keep_least(&mut out, dir.join(name), MOST_FILES);
             }
         });
     }
-    out.arrange();
-    out
+    out.into_iter().collect()
 }
 
 /// Files of CMake packages that CMake finds for libraries in `dir` (cmake-commands(7),
@@ -253,11 +252,11 @@ fn files_of_cmake(tree: &dyn Tree, dir: &Path, prefix: Option<&Path>) -> Vec<Pat
     roots.extend(prefix.iter().flat_map(|prefix| [prefix.join("lib"), prefix.join("share")]));
     roots.dedup();
     let below = |dir: &Path| {
-        let mut out = Vec::new();
+        let mut out = BTreeSet::new();
         // A directory that cannot be listed yields no package directories.
         let _ = tree.list(dir, &mut |name, node| {
-            if node != DirEntryKind::Kind(EntryType::File) && out.len() < MOST_FILES {
-                out.push(dir.join(name));
+            if node != DirEntryKind::Kind(EntryType::File) {
+                keep_least(&mut out, dir.join(name), MOST_FILES);
             }
         });
         out

@@ -6,6 +6,7 @@ use crate::facts::{Corpus, FileFacts};
 use crate::format::elf::Object;
 use crate::format::gpu::database as header;
 use crate::gpu::databases::{Database, DatabaseName, of_miopen, of_rocfft};
+use crate::order::keep_least;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::tree::walk::{UnreadablePath, describe};
@@ -45,11 +46,16 @@ pub(super) fn find(
         return out;
     }
     for ((_, owner), dir) in directories(tree, corpus, prefixes) {
+        let meaning: fn(&[u8]) -> Option<DatabaseName> = match owner {
+            Owner::MIOpen => of_miopen,
+            Owner::RocFft => of_rocfft,
+        };
         let mut names: BTreeSet<OsString> = BTreeSet::new();
         let listed = tree.list(&dir, &mut |name, node| {
             let is_file = !matches!(node, DirEntryKind::Kind(EntryType::Directory));
-            if is_file && names.len() < MOST {
-                names.insert(name.to_owned());
+            // rocFFT's directory may be that of all libraries.
+            if is_file && meaning(name.as_bytes()).is_some() {
+                keep_least(&mut names, name.to_owned(), MOST);
             }
         });
         if listed.is_err() {
@@ -57,11 +63,7 @@ pub(super) fn find(
             continue;
         }
         for file in names.iter().take(MOST.saturating_sub(out.len())) {
-            let name = match owner {
-                Owner::MIOpen => of_miopen(file.as_bytes()),
-                Owner::RocFft => of_rocfft(file.as_bytes()),
-            };
-            let Some(name) = name else { continue };
+            let Some(name) = meaning(file.as_bytes()) else { continue };
             let path = dir.join(file);
             match read(tree, &path, name) {
                 Ok(database) => out.extend(database),

@@ -14,6 +14,7 @@ use crate::gpu::{
     DataSet, Devices, Process, Runtime, TargetCode, Unit, by_target, is_host, offers, profile_of,
 };
 use crate::id::FileId;
+use crate::order::keep_least;
 use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::tree::{DirEntryKind, EntryType, Errno, Opened, Tree};
@@ -258,8 +259,8 @@ fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString
     let mut out = BTreeSet::new();
     let visit = &mut |name: &std::ffi::OsStr, node: DirEntryKind| {
         let is_file = !matches!(node, DirEntryKind::Kind(EntryType::Directory));
-        if out.len() < MOST_NAMES && (is_file == of_files || matches!(node, DirEntryKind::Link)) {
-            out.insert(name.to_owned());
+        if is_file == of_files || matches!(node, DirEntryKind::Link) {
+            keep_least(&mut out, name.to_owned(), MOST_NAMES);
         }
     };
     tree.list(dir, visit)?;
