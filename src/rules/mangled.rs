@@ -161,6 +161,11 @@ fn source_name(text: &[u8]) -> Option<usize> {
     (end <= text.len() && end > digits).then_some(end)
 }
 
+/// The number of digits at the start of `text`.
+fn digits(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
 /// The length of template arguments, `I … E`, in bytes.
 fn balanced(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth) = (0, 0usize);
@@ -177,6 +182,9 @@ fn balanced(text: &[u8]) -> Option<usize> {
                 at += source_name(&text[at..])?;
                 continue;
             }
+            // The bound of an array or a vector is not the length of a name.
+            b'A' => at += digits(&text[at + 1..]),
+            b'D' if text.get(at + 1) == Some(&b'v') => at += 1 + digits(&text[at + 2..]),
             // A literal of a builtin type: its value must not be read as a name.
             b'L' if text.get(at + 1).is_some_and(u8::is_ascii_lowercase) => {
                 at += text[at..].iter().position(|b| *b == b'E')? + 1;
@@ -215,6 +223,10 @@ mod tests {
         is("_ZN5ColorC1Ev", "5Color", "C1", "v");
         is("_ZNSt6vectorIiSaIiEE9push_backEOi", "St6vectorIiSaIiEE", "9push_back", "Oi");
         is("_ZN1a1bILi12EE1cIJifEEEvv", "1a1bILi12EE", "1cIJifEE", "vv");
+        is("_ZN1SIA40_cE1fEi", "1SIA40_cE", "1f", "i");
+        is("_ZN1SIA3_A7_iE1fEi", "1SIA3_A7_iE", "1f", "i");
+        is("_ZN1SIDv4_iE1fEi", "1SIDv4_iE", "1f", "i");
+        is("_ZN1Q1gIA7_iEEvRT_", "1Q", "1gIA7_iE", "vRT_");
         is("_Z3fooi", "", "3foo", "i");
         is("_ZSt4endlIcEvv", "St", "4endlIcE", "vv");
         is("_ZTVN3geo5ShapeE", "3geo5Shape", "TV", "");
