@@ -38,6 +38,9 @@ Binds every reference as the loader does, and reports two cases:
 - An object takes a symbol from a library that it needs, but in this process another library's definition comes
   first in the search scope.
 
+If the program copies the data of a library (copy relocation) or fixes the address of its function, the definition of
+that library counts.
+
 There is one finding for each pair of libraries: `path` is the library whose definition is not used, `library`
 the one whose definition is used. A further finding reports data of different sizes. If all definitions have the
 same type and size in both libraries, they were probably built from one source, and the finding is a warning.
@@ -241,7 +244,7 @@ fn note<'q>(
 
 /// The loser and the winner, if the reference is interposed. The loser is the referrer's own
 /// definition, else the one that it would bind to if it were loaded alone. The winner is the one
-/// that it binds to.
+/// that it uses.
 fn interposed<'d>(
     alone: &mut Alone<'_, '_>,
     name: &'d DuplicateName,
@@ -249,16 +252,18 @@ fn interposed<'d>(
 ) -> Option<(&'d Definition, &'d Definition)> {
     let closure = alone.closure;
     let all = &name.definitions;
-    let winner = all.iter().find(|definition| definition.module == referrer.winner)?;
-    // The program may interpose on purpose: callbacks, allocators and copies of data need it.
+    let of = |module: ModuleId| all.iter().find(|definition| definition.module == module);
+    let found = of(referrer.winner)?;
+    // A copy of data and the fixed address of a function lead to a definition of another module.
+    let winner = found.source.map_or(Some(found), of)?;
+    // The program may interpose on purpose: callbacks and allocators need it.
     let declared = winner.module == ROOT
         || winner.is_address
         || closure.module(winner.module).how == FoundBy::Preload;
     if declared || winner.module == referrer.module {
         return None;
     }
-    let own = all.iter().find(|definition| definition.module == referrer.module);
-    let loser = match own {
+    let loser = match of(referrer.module) {
         Some(own) => own,
         None => alone.first(referrer.module, all)?,
     };

@@ -250,6 +250,13 @@ fn two_libraries_of_one_name() {
         for definition in &duplicate.definitions {
             let kind = if definition.is_address { "has the address of" } else { "defines" };
             said.insert(format!("{} {kind} {name}", file(definition.module)));
+            if let Some(source) = definition.source {
+                said.insert(format!(
+                    "{} takes {name} of {}",
+                    file(definition.module),
+                    file(source)
+                ));
+            }
         }
         for referrer in &duplicate.referrers {
             said.insert(format!(
@@ -261,6 +268,7 @@ fn two_libraries_of_one_name() {
     }
     let lines = [
         "prog defines data",
+        "prog takes data of liba.so",
         "liba.so defines data",
         "libb.so defines data",
         "data: liba.so gets prog",

@@ -14,7 +14,7 @@ use super::question::{BindingQuestion, QuestionKey};
 use super::round_set::RoundSet;
 use super::together::Together;
 use super::words::{self, Defined, HashWord, WordSet, grouped, hashed};
-use super::{Definition, DuplicateName, QueryInput, Referrer, is_glibc};
+use super::{Definition, DuplicateName, QueryInput, Referrer, Sources, is_glibc};
 use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner};
 use crate::bind::relocation_pass::{EXACT_FIRST, RelocationPass};
@@ -285,7 +285,28 @@ impl Contested {
                 break;
             }
         }
-        Ok(duplicates(closure, &scope, release >= EXACT_FIRST, &bindings))
+        let sources = self.sources(source.view, &mut pass, &here, &bindings)?;
+        Ok(duplicates(closure, (&scope, &sources), release >= EXACT_FIRST, &bindings))
+    }
+
+    /// The modules that define the names of `here` for a program to which libraries bind.
+    fn sources(
+        &self,
+        view: View<'_>,
+        pass: &mut RelocationPass<'_, '_>,
+        here: &FastSet<ContestedName>,
+        bindings: &[Binding],
+    ) -> Result<Sources, Vec<Need>> {
+        let may_copy = |file: &FileId| view.object(*file).is_some_and(|object| object.may_copy);
+        let program = pass.closure.module(ROOT).file.filter(may_copy);
+        let Some(program) = program.filter(|_| bindings.iter().any(|one| one.provider == ROOT))
+        else {
+            return Ok(Sources::default());
+        };
+        let part = self.part_of_program(view, program, here)?;
+        let mut of_program = Vec::new();
+        pass.relocate(ROOT, &part, None, Some(&mut of_program));
+        Ok(super::sources(&of_program))
     }
 
     /// The part of an entry point that decides the answer.
@@ -489,7 +510,7 @@ fn words_of_two(view: View<'_>, libraries: &[FileId], together: &Together) -> Fa
 /// The names in `bindings` that two libraries define differently, sorted by name and version.
 fn duplicates(
     closure: &Closure,
-    scope: &Scope<'_>,
+    (scope, sources): (&Scope<'_>, &Sources),
     exact_first: bool,
     bindings: &[Binding],
 ) -> Vec<DuplicateName> {
@@ -500,7 +521,7 @@ fn duplicates(
         let limit = closure.module(module).version_limit;
         let question = BindingQuestion::of(object, symbol, limit);
         let place = *places.entry(question.key()).or_insert_with(|| {
-            let definitions = definitions((closure, scope), &question, exact_first)?;
+            let definitions = definitions((closure, scope, sources), &question, exact_first)?;
             out.push(DuplicateName {
                 name: question.name.into(),
                 version: question.version.map(|version| version.name.into()),
@@ -523,7 +544,7 @@ fn duplicates(
 
 /// The definitions that can satisfy `question`, if two libraries have different ones.
 fn definitions(
-    (closure, scope): (&Closure, &Scope<'_>),
+    (closure, scope, sources): (&Closure, &Scope<'_>, &Sources),
     question: &BindingQuestion<'_>,
     exact_first: bool,
 ) -> Option<Box<[Definition]>> {
@@ -546,7 +567,9 @@ fn definitions(
     if files.len() < 2 || is_replaceable(question.name) || alike() || others().all(is_libc) {
         return None;
     }
-    Some(all.iter().map(|(winner, symbol)| Definition::of(winner.module, symbol)).collect())
+    let definition =
+        |(winner, symbol): &(Winner, Symbol<'_>)| Definition::of(winner.module, symbol, sources);
+    Some(all.iter().map(definition).collect())
 }
 
 /// True for the symbol that a linker makes for a version that the object defines.

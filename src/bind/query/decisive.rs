@@ -59,6 +59,7 @@ impl Decisive {
         for name in &mut out {
             for definition in &mut name.definitions {
                 definition.module = own(definition.module);
+                definition.source = definition.source.map(own);
             }
             for referrer in &mut name.referrers {
                 referrer.module = own(referrer.module);

@@ -23,11 +23,11 @@ mod standalone;
 mod together;
 mod words;
 
-use super::{OwnBindings, RootBinding};
+use super::{Binding, OwnBindings, RootBinding};
 use crate::facts::{Need, View};
 use crate::format::elf::SymbolIndex;
 use crate::format::elf::tables::Symbol;
-use crate::id::{FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
+use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
 use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::{Closure, LOADER, ROOT};
@@ -133,13 +133,27 @@ pub struct Definition {
     /// True if the program fixes the address of the function without defining it (a canonical PLT
     /// entry).
     pub is_address: bool,
+    /// For data that the program copies, or a function whose address it fixes: the module that
+    /// defines it. `None` for the program's own definitions and for those of libraries.
+    pub source: Option<ModuleId>,
 }
 
 impl Definition {
-    fn of(module: ModuleId, symbol: &Symbol<'_>) -> Self {
+    fn of(module: ModuleId, symbol: &Symbol<'_>, sources: &Sources) -> Self {
         let is_address = symbol.section == elf::SHN_UNDEF.0;
-        Self { module, symbol: symbol.index, is_address }
+        let source = sources.get(&symbol.index).copied().filter(|_| module == ROOT);
+        Self { module, symbol: symbol.index, is_address, source }
     }
+}
+
+/// By symbol of the program: the other module to which its relocations bind. A relocation of a
+/// defined symbol binds to another module only if it is a copy relocation, and one of an undefined
+/// symbol with a value only if it is the slot of a canonical PLT entry.
+type Sources = FastMap<SymbolIndex, ModuleId>;
+
+fn sources(bindings: &[Binding]) -> Sources {
+    let of_program = |one: &&Binding| one.module == ROOT && one.provider != ROOT;
+    bindings.iter().filter(of_program).map(|one| (one.symbol, one.provider)).collect()
 }
 
 /// One reference to a name that several modules define.

@@ -2,7 +2,7 @@
 //! bound, and no answer is reused between entry points.
 
 use super::alike::{are_alike, is_replaceable};
-use super::{BoundLibrary, Definition, DuplicateName, QueryInput, Referrer};
+use super::{BoundLibrary, Definition, DuplicateName, QueryInput, Referrer, Sources};
 use crate::bind::{Binding, musl};
 use crate::facts::Need;
 use crate::format::elf::tables::Symbol;
@@ -38,6 +38,7 @@ pub(super) fn duplicates(
     let bindings = musl::bind(closure, source.view, release, true)?.bindings;
     let object = |(module, file)| Some((module, source.view.object(file)?));
     let scope: Vec<(ModuleId, &Object)> = closure.in_scope().filter_map(object).collect();
+    let sources = super::sources(&bindings);
     let mut places: FastMap<&[u8], Option<usize>> = FastMap::default();
     let mut out: Vec<DuplicateName> = Vec::new();
     for Binding { module, symbol, provider } in bindings.iter().copied() {
@@ -47,7 +48,7 @@ pub(super) fn duplicates(
         let Some((_, object)) = scope.iter().find(|(other, _)| *other == module) else { continue };
         let name = object.symbol_name(symbol);
         let place = *places.entry(name).or_insert_with(|| {
-            let definitions = definitions(&scope, name)?;
+            let definitions = definitions((&scope, &sources), name)?;
             let (name, version, referrers) = (name.into(), None, Vec::new());
             out.push(DuplicateName { name, version, definitions, referrers });
             Some(out.len() - 1)
@@ -61,7 +62,10 @@ pub(super) fn duplicates(
 }
 
 /// The definitions of `name`, if two libraries have different ones.
-fn definitions<'o>(scope: &[(ModuleId, &'o Object)], name: &[u8]) -> Option<Box<[Definition]>> {
+fn definitions<'o>(
+    (scope, sources): (&[(ModuleId, &'o Object)], &Sources),
+    name: &[u8],
+) -> Option<Box<[Definition]>> {
     // For musl an undefined entry with a value is a definition too (`find_sym2`).
     let symbol =
         |object: &'o Object| object.tables.as_ref()?.symbol(object.find_musl(name, false)?.symbol);
@@ -74,5 +78,7 @@ fn definitions<'o>(scope: &[(ModuleId, &'o Object)], name: &[u8]) -> Option<Box<
     {
         return None;
     }
-    Some(all.iter().map(|(module, symbol)| Definition::of(*module, symbol)).collect())
+    let definition =
+        |(module, symbol): &(ModuleId, Symbol<'_>)| Definition::of(*module, symbol, sources);
+    Some(all.iter().map(definition).collect())
 }
