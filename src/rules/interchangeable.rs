@@ -2,9 +2,8 @@
 //! and parts of one C or C++ library.
 
 use super::query::Query;
-use crate::bind::query::alike::{are_alike, is_part_of_libc};
-use crate::demangle::demangle;
-use crate::format::elf::tables::Symbol;
+use crate::bind::query::alike::{are_alike, is_part_of_libc, is_weak};
+use crate::format::elf::tables::{Symbol, Tables};
 use crate::id::{FastMap, FastSet, FileId};
 use object::elf;
 
@@ -35,23 +34,24 @@ const DISPATCH: [&[u8]; 6] = [
 pub(super) fn definitions<'q>(
     query: &Query<'q>,
     name: &[u8],
-    ((loser, old), (winner, new)): ((FileId, &Symbol<'_>), (FileId, &Symbol<'_>)),
-    taken: &mut Taken<'q>,
+    both: [(FileId, &Symbol<'_>); 2],
+    cxx: &mut CxxFacts<'q>,
 ) -> bool {
-    let mut is_inline = || {
-        let class = class(name);
-        class.is_some_and(|class| [loser, winner].iter().any(|of| taken.holds(query, *of, class)))
-    };
+    let [(loser, old), (winner, new)] = both;
     let is_of_runtime = || {
         is_name_of_libstdcxx(name)
             && [old, new].iter().all(|symbol| elf::SymbolType(symbol.kind) == elf::STT_FUNC)
             && [loser, winner].iter().all(|file| has_parts_of_libstdcxx(query, *file))
     };
-    let mut is_one_source = || is_inline() || is_of_runtime();
-    is_vague(name, old, new) || of_one_implementation(query, loser, winner) || is_one_source() || {
+    let is_replacing = || {
         let library = query.library_name(winner);
         REPLACING.iter().any(|begin| library.starts_with(begin))
-    }
+    };
+    are_alike(&[old, new].into_iter())
+        || of_one_implementation(query, loser, winner)
+        || is_of_runtime()
+        || is_replacing()
+        || is_inline(query, name, both, cxx)
 }
 
 /// True if the names that both libraries define lead to one implementation.
@@ -64,15 +64,24 @@ pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> 
     are_dispatch || are_unwinder || of_one_libc(query, a, b)
 }
 
-/// True if either definition will do: two vague ones (see [`are_alike`]), or two instances of a
-/// template with the same type and, unless they are functions, the same size.
-fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
-    let may_stand = || {
-        let is_function = elf::SymbolType(old.kind) == elf::STT_FUNC;
-        old.kind == new.kind && (old.size == new.size || is_function)
-    };
-    are_alike(&[old, new].into_iter())
-        || name.starts_with(b"_Z") && may_stand() && is_template(name)
+/// True if a header may have the code of both definitions, and link-time optimisation may have made
+/// it strong: an instance of a template, or a member of a class that one of the files takes from
+/// another library. In files without that optimisation, such definitions are strong in their
+/// sources: explicit specialisations, and members that are not inline.
+fn is_inline<'q>(
+    query: &Query<'q>,
+    name: &[u8],
+    both: [(FileId, &Symbol<'_>); 2],
+    cxx: &mut CxxFacts<'q>,
+) -> bool {
+    let [(_, old), (_, new)] = both;
+    let is_function = elf::SymbolType(old.kind) == elf::STT_FUNC;
+    let may_stand = old.kind == new.kind && (old.size == new.size || is_function);
+    let is_of_header = may_stand && is_template(name)
+        || class(name)
+            .is_some_and(|class| both.iter().any(|(file, _)| cxx.takes(query, *file, class)));
+    is_of_header
+        && both.iter().any(|(file, symbol)| is_weak(symbol) || !cxx.keeps_weak(query, *file))
 }
 
 /// The soname of GNU's C++ library.
@@ -105,21 +114,96 @@ fn is_name_of_libstdcxx(name: &[u8]) -> bool {
     begins.iter().any(|begin| rest.starts_with(begin))
 }
 
-/// True for an instance of a template: its demangled name has template arguments.
+/// True for an instance of a function template and for a member of a class template's instance. The
+/// template arguments of parameters do not count. Rust's old mangling writes `$LT$` for `<`.
 fn is_template(name: &[u8]) -> bool {
-    demangle(name).is_some_and(|text| text.contains('<') && !text.contains("operator<"))
+    name.starts_with(b"_Z") && name.windows(4).any(|part| part == b"$LT$")
+        || has_template_arguments(name).unwrap_or(false)
 }
 
-/// The C++ classes that each file takes from another library: it refers to a constructor, a
-/// destructor, the vtable or the type information. If the file also defines a member of such a
-/// class, the member is inline in the class's header. Link-time optimisation may have made it
-/// strong.
-#[derive(Default)]
-pub(super) struct Taken<'q>(FastMap<FileId, FastSet<&'q [u8]>>);
+/// True if the name of a function or variable has template arguments (Itanium C++ ABI 5.1.3).
+/// `None` for names of another form.
+fn has_template_arguments(name: &[u8]) -> Option<bool> {
+    let mut rest = name.strip_prefix(b"_Z")?;
+    if let [b'T', b'h' | b'v' | b'c', offsets @ ..] = rest {
+        // A thunk: its offsets precede the name of its function.
+        rest = &offsets[offsets.iter().position(|byte| *byte == b'N')?..];
+    }
+    let nested = rest.strip_prefix(b"N");
+    if let Some(inner) = nested {
+        let qualifiers = inner.iter().take_while(|byte| b"rVKRO".contains(byte)).count();
+        rest = &inner[qualifiers..];
+    }
+    let mut is_named = false;
+    loop {
+        rest = match rest {
+            [b'I', ..] => return Some(true),
+            // A tag, as in `B5cxx11`.
+            [b'B', tag @ ..] => after_source_name(tag)?,
+            // Parameters follow a name that is not nested without a separator.
+            _ if is_named && nested.is_none() => return Some(false),
+            [b'S', b't', after @ ..] | [b'L', after @ ..] => after,
+            // Abbreviations of instances: `Ss` is `basic_string<char>`.
+            [b'S', b'a' | b'b' | b's' | b'i' | b'o' | b'd', ..] => return Some(true),
+            // The operator of a conversion: its type follows.
+            [b'c', b'v', ..] => return Some(false),
+            [b'0'..=b'9', ..] => {
+                is_named = true;
+                after_source_name(rest)?
+            }
+            // Constructors, destructors and other operators.
+            [b'C' | b'D', b'0'..=b'9', after @ ..]
+            | [b'a'..=b'z', b'a'..=b'z' | b'A'..=b'Z', after @ ..] => {
+                is_named = true;
+                after
+            }
+            _ => return Some(false),
+        };
+    }
+}
 
-impl<'q> Taken<'q> {
-    fn holds(&mut self, query: &Query<'q>, file: FileId, class: &[u8]) -> bool {
-        let classes = self.0.entry(file).or_insert_with(|| {
+/// The text after a name that its length precedes.
+fn after_source_name(text: &[u8]) -> Option<&[u8]> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let length: usize = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
+    text.get(digits.checked_add(length)?..)
+}
+
+/// Facts about the C++ code of files, each computed on first use.
+#[derive(Default)]
+pub(super) struct CxxFacts<'q> {
+    /// The classes that each file takes from another library: it refers to a constructor, a
+    /// destructor, the vtable or the type information. If the file also defines a member of such a
+    /// class, the member is inline in the class's header, or both libraries define it.
+    taken: FastMap<FileId, FastSet<&'q [u8]>>,
+    /// See [`CxxFacts::keeps_weak`].
+    weak: FastMap<FileId, bool>,
+}
+
+/// If fewer than one C++ definition among so many is weak, the file was optimised at link time: the
+/// weak ones come from objects that were compiled without it.
+const RARE: usize = 100;
+
+impl<'q> CxxFacts<'q> {
+    /// True if inline functions and instances of templates are weak in the file. False if it has
+    /// none, and if GCC's link-time optimisation made them strong
+    /// (`update_visibility_by_resolution_info` in `ipa-visibility.cc`).
+    fn keeps_weak(&mut self, query: &Query<'q>, file: FileId) -> bool {
+        *self.weak.entry(file).or_insert_with(|| {
+            let tables = query.facts(file).object().and_then(|object| object.tables.as_ref());
+            let (mut all, mut weak) = (0_usize, 0_usize);
+            for symbol in tables.into_iter().flat_map(Tables::symbols) {
+                if symbol.is_export() && symbol.name.starts_with(b"_Z") {
+                    all += 1;
+                    weak += usize::from(is_weak(&symbol));
+                }
+            }
+            weak > 0 && weak >= all / RARE
+        })
+    }
+
+    fn takes(&mut self, query: &Query<'q>, file: FileId, class: &[u8]) -> bool {
+        let classes = self.taken.entry(file).or_insert_with(|| {
             let object = query.facts(file).object();
             let references = object.into_iter().flat_map(|object| {
                 object.references.iter().map(|reference| object.reference_name(reference))
@@ -164,13 +248,11 @@ fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     let (mut at, mut last) = (0_usize, 0_usize);
     loop {
         let rest = inner.get(at..)?;
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if digits == 0 {
+        if !rest.first().is_some_and(u8::is_ascii_digit) {
             return Some(Nested { whole: &inner[..at], last, rest });
         }
-        let length: usize = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
         last = at;
-        at = at.checked_add(digits)?.checked_add(length)?;
+        at = inner.len() - after_source_name(rest)?.len();
     }
 }
 
@@ -182,7 +264,7 @@ fn of_one_libc(query: &Query<'_>, loser: FileId, winner: FileId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{class, is_name_of_libstdcxx, taken_class};
+    use super::{class, is_name_of_libstdcxx, is_template, taken_class};
 
     #[test]
     fn names_of_the_cxx_library() {
@@ -199,6 +281,46 @@ mod tests {
             ("Start", false),
         ] {
             assert_eq!(is_name_of_libstdcxx(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    /// Names that g++ makes.
+    #[test]
+    fn instances_of_templates() {
+        for (name, expected) in [
+            ("_ZN2ns5CodecIiE7versionEv", true),
+            ("_ZN2ns5CodecIiE1sE", true),
+            ("_ZN2ns5CodecIiEC2Ev", true),
+            ("_ZN2ns5CodecIiEltEi", true),
+            ("_ZN2ns3funIiEEiT_", true),
+            ("_ZN2ns6Config3getIiEEiT_", true),
+            ("_Z1gIiEiT_", true),
+            ("_ZlsIiEiRN2ns6ConfigET_", true),
+            ("_ZTv0_n24_N1DIiE2f2Ev", true),
+            ("_ZNSt6vectorIiSaIiEE3endEv", true),
+            ("_ZNSs6appendERKSs", true),
+            ("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", true),
+            ("_ZN55_$LT$alloc..Vec$u20$as$u20$core..Drop$GT$4drop17h0123456789abcdefE", true),
+            ("_Z1gSt6vectorIiSaIiEE", false),
+            ("_Z1gSs", false),
+            ("_Z1giSaIiE", false),
+            ("_Z6taggedB1xSt6vectorIiSaIiEE", false),
+            ("_ZN2ns6Config3tagB1xESt6vectorIiSaIiEE", false),
+            ("_ZN2ns6Config4listE", false),
+            ("_ZNK2ns6Config4loadERKSt6vectorIiSaIiEE", false),
+            ("_ZNK2ns6ConfigltERKSt6vectorIiSaIiEE", false),
+            ("_ZN2ns6ConfigC1ESt6vectorIiSaIiEE", false),
+            ("_ZN2ns6ConfigcvSt6vectorIiSaIiEEEv", false),
+            ("_ZNKR2ns6Config1rEv", false),
+            ("_ZTv0_n24_N1E2f2Ev", false),
+            ("_ZlsRN2ns6ConfigERKSt6vectorIiSaIiEE", false),
+            ("_ZNSt6thread6_StateD1Ev", false),
+            ("_ZN99Base", false),
+            ("_ZN", false),
+            ("_ZTv", false),
+            ("main", false),
+        ] {
+            assert_eq!(is_template(name.as_bytes()), expected, "{name}");
         }
     }
 

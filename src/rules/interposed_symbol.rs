@@ -4,7 +4,7 @@
 //! which of these duplicates are harmless.
 
 use super::copies::LoadedCopy;
-use super::interchangeable::{self, Taken};
+use super::interchangeable::{self, CxxFacts};
 use super::{Query, Rule};
 use crate::bind::query::{Definition, DuplicateName, Referrer};
 use crate::catalogue::SYMBOL;
@@ -51,10 +51,14 @@ Some definitions replace others on purpose or without harm. These are not report
   list (`dependentlibs.list` of Firefox)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
 - weak definitions on both sides (C++ inline functions and templates)
-- inline members of a C++ class, if the library takes the constructors or the vtable of the class from the other one
+- strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd count as one library
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
+
+GCC's link-time optimisation (`-flto`) makes all weak C++ definitions of a library strong. If one of the two libraries
+has no weak ones, instances of templates are not reported. Neither are members of a class whose constructors or vtable
+one library takes from another.
 
 Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
 most wheels are built, links a static part of libstdc++ into each object.
@@ -113,7 +117,7 @@ type PairsByFile = BTreeMap<(FileId, FileId), Pair>;
 
 fn check(query: &Query<'_>) -> Findings {
     let mut pairs = PairsByFile::new();
-    let mut taken = Taken::default();
+    let mut cxx = CxxFacts::default();
     let opened = opened(query);
     let is_program = |host: FileId| {
         query.facts(host).object().is_some_and(|object| object.role == Role::Program)
@@ -124,7 +128,7 @@ fn check(query: &Query<'_>) -> Findings {
         if closure.root.host.is_some_and(|host| !is_program(host)) {
             continue;
         }
-        let mut alone = Alone { closure, order: FastMap::default(), taken: &mut taken };
+        let mut alone = Alone { closure, order: FastMap::default(), cxx: &mut cxx };
         for name in query.duplicate_definitions(root) {
             note(query, (root, &mut alone), name, &mut pairs);
         }
@@ -156,8 +160,8 @@ fn opened(query: &Query<'_>) -> FastSet<FileId> {
 struct Alone<'a, 'q> {
     closure: &'a Closure,
     order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
-    /// The classes that files take from other libraries, for all closures.
-    taken: &'a mut Taken<'q>,
+    /// The C++ code of files, for all closures.
+    cxx: &'a mut CxxFacts<'q>,
 }
 
 impl Alone<'_, '_> {
@@ -218,8 +222,8 @@ fn note<'q>(
         else {
             continue;
         };
-        let both = ((lost, &old), (won, &new));
-        if lost == won || interchangeable::definitions(query, &name.name, both, alone.taken) {
+        let both = [(lost, &old), (won, &new)];
+        if lost == won || interchangeable::definitions(query, &name.name, both, alone.cxx) {
             continue;
         }
         let pair = pairs.entry((lost, won)).or_default();

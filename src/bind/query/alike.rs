@@ -83,7 +83,8 @@ pub fn are_alike<'s>(symbols: &(impl Iterator<Item = &'s Symbol<'s>> + Clone)) -
     may_be_strong && symbols.clone().all(is_same)
 }
 
-fn is_weak(symbol: &Symbol<'_>) -> bool {
+/// True for a weak or unique definition.
+pub fn is_weak(symbol: &Symbol<'_>) -> bool {
     matches!(elf::SymbolBind(symbol.bind), elf::STB_WEAK | elf::STB_GNU_UNIQUE)
 }
 

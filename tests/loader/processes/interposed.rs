@@ -1,10 +1,10 @@
 //! Definitions that the rule `interposed-symbol` tells apart: copies of a program, and C++ code that may
 //! come from a header. The loader shows the bindings, the compiler the kinds of symbols.
 
-use super::{real, resolved};
+use super::{evidence, real, resolved, strong};
 use crate::support::ld_debug::traced;
 use crate::support::report::{Report, text};
-use crate::support::{self, Lab, clean};
+use crate::support::{self, Lab, clean, has, skip};
 
 use std::collections::BTreeSet;
 
@@ -56,5 +56,118 @@ fn copies_of_a_program() {
         }
         let report = Report::of(support::linkaudit().arg(&app));
         assert_eq!(found(&report), *expected, "{flags:?}: {}", report.outline());
+    }
+}
+
+/// C++ code of two libraries. `BODY` stands for code that is longer in the second one.
+struct Shared {
+    /// Declarations, as in a header.
+    header: &'static str,
+    /// Definitions of both libraries.
+    both: &'static str,
+    /// Definitions of the first library, which the second one takes.
+    first: &'static str,
+    /// Statements that use the symbol.
+    uses: &'static str,
+    symbol: &'static str,
+    /// True if the symbol is reported: as compiled, and with `-flto`.
+    expected: [bool; 2],
+}
+
+const SHARED: [Shared; 5] = [
+    // Only the type of a parameter is an instance of a template.
+    Shared {
+        header: "template<class T> struct List {}; struct Config { int load(const List<int>&); };",
+        both: "int Config::load(const List<int>&) { BODY }",
+        first: "",
+        uses: "return Config().load(List<int>());",
+        symbol: "_ZN6Config4loadERK4ListIiE",
+        expected: [true, true],
+    },
+    // An explicit specialisation.
+    Shared {
+        header: "template<class T> struct Codec { static int version(); }; \
+                 template<> int Codec<int>::version();",
+        both: "template<> int Codec<int>::version() { BODY }",
+        first: "",
+        uses: "return Codec<int>::version();",
+        symbol: "_ZN5CodecIiE7versionEv",
+        expected: [true, false],
+    },
+    Shared {
+        header: "template<class T> struct Codec { static int version() { BODY } };",
+        both: "",
+        first: "",
+        uses: "int (*volatile f)() = &Codec<int>::version; return f();",
+        symbol: "_ZN5CodecIiE7versionEv",
+        expected: [false, false],
+    },
+    // Members of a class whose constructor the second library takes from the first.
+    Shared {
+        header: "struct Widget { Widget(); int paint(); };",
+        both: "int Widget::paint() { BODY }",
+        first: "Widget::Widget() {}",
+        uses: "return Widget().paint();",
+        symbol: "_ZN6Widget5paintEv",
+        expected: [true, false],
+    },
+    Shared {
+        header: "struct Widget { Widget(); int paint() { BODY } };",
+        both: "",
+        first: "Widget::Widget() {}",
+        uses: "int (Widget::*volatile f)() = &Widget::paint; Widget w; return (w.*f)();",
+        symbol: "_ZN6Widget5paintEv",
+        expected: [false, false],
+    },
+];
+
+impl Shared {
+    /// Builds one of the libraries, `a` or `b`, which also has an inline function.
+    fn build(&self, lab: &Lab, library: &str, flags: &[&str]) {
+        let is_first = library == "a";
+        let body = if is_first { "return 1;" } else { "volatile int n = 1; n++; return n;" };
+        let first = if is_first { self.first } else { "" };
+        let source = format!(
+            "{} {} {first} struct Tag {{ int name() {{ return 1; }} }}; \
+             int p{library}() {{ int (Tag::*volatile name)() = &Tag::name; {} }}",
+            self.header, self.both, self.uses
+        );
+        let file = lab.write(&format!("{library}.cpp"), source.replace("BODY", body));
+        let (out, soname) = (format!("lib{library}.so"), format!("-Wl,-soname,lib{library}.so"));
+        let mut build = clean("g++");
+        build.current_dir(lab.root()).args(["-w", "-O0", "-shared", "-fPIC", "-o", &out, &soname]);
+        let output = build.arg(&file).args(flags).output().expect("g++ runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Strong definitions of one name are reported unless a header may have their code. GCC makes inline functions
+/// and instances of templates weak, and strong with `-flto`.
+#[test]
+fn strong_code_of_headers() {
+    if !has("g++") {
+        return skip("processes: code of C++ headers", "g++ is not installed");
+    }
+    for shared in &SHARED {
+        for (flags, expected) in [&[][..], &["-flto"]].into_iter().zip(shared.expected) {
+            let lab = Lab::new();
+            shared.build(&lab, "a", flags);
+            shared.build(&lab, "b", &[flags, &["liba.so"]].concat());
+            let main = "#include <stdio.h>\nint _Z2pav(void), _Z2pbv(void); \
+                        int main(void) { printf(\"%d%d\\n\", _Z2pav(), _Z2pbv()); return 0; }";
+            let app = lab.exe("app", main, &["liba.so", "libb.so", "-Wl,-rpath,$ORIGIN"]);
+            let what = format!("{} {flags:?}", shared.symbol);
+            let output = clean(&app).output().expect("the program runs");
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "11", "{what}");
+            for library in ["liba.so", "libb.so"] {
+                let is_strong = strong(&lab.path(library)).contains("_ZN3Tag4nameEv");
+                assert_eq!(is_strong, !flags.is_empty(), "{library} {what}");
+            }
+            let report = Report::of(support::linkaudit().arg(&app));
+            let bound = report.of_rule("interposed-symbol").flat_map(|f| evidence(f, "bound"));
+            let mut symbols = bound.map(|bound| text(&bound["symbol"]));
+            let is_named = symbols.any(|symbol| symbol == shared.symbol);
+            assert_eq!(is_named, expected, "{what}: {}", report.outline());
+        }
     }
 }
