@@ -50,7 +50,7 @@ Some definitions replace others on purpose or without harm. These are not report
 - definitions of the program, of preloaded libraries, of sanitizers, and of libraries that the program opens from a
   list (`dependentlibs.list` of Firefox)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
-- weak definitions on both sides (C++ inline functions and templates)
+- weak definitions on both sides (C++ inline functions and templates); in C++, also a weak and a strong function
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd count as one library
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
@@ -86,6 +86,10 @@ references to its own definitions, but the process then has two copies of the da
 Only the scope of each entry point is searched. Plugins that a program loads with RTLD_GLOBAL or RTLD_DEEPBIND
 change it at run time. Calls within an object that the compiler bound without a relocation are not seen: such a
 library may use both definitions.
+
+A weak C++ function counts as inline. A strong function of that name may be the same code: link-time optimisation makes
+inline functions strong, and some libraries are used as headers alone, too. So a weak default that hides a strong
+definition is reported in C, and not in C++.
 ";
 
 /// Upper bound for the symbols named as evidence.

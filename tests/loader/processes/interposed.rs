@@ -1,7 +1,7 @@
 //! Definitions that the rule `interposed-symbol` tells apart: copies of a program, and C++ code that may
 //! come from a header. The loader shows the bindings, the compiler the kinds of symbols.
 
-use super::{evidence, real, resolved, strong};
+use super::{calls, evidence, real, resolved, strong};
 use crate::support::ld_debug::traced;
 use crate::support::report::{Report, text};
 use crate::support::{self, Lab, clean, has, skip};
@@ -169,5 +169,23 @@ fn strong_code_of_headers() {
             let is_named = symbols.any(|symbol| symbol == shared.symbol);
             assert_eq!(is_named, expected, "{what}: {}", report.outline());
         }
+    }
+}
+
+/// A weak function that comes first. In C++ it counts as inline; in C, it is a default that should give way.
+#[test]
+fn weak_before_strong() {
+    for (name, expected) in [("on_error", 1), ("_Z8on_errorv", 0)] {
+        let lab = Lab::new();
+        let weak = format!("__attribute__((weak)) {}", calls(name, "a", false));
+        lab.so("liba.so", &weak, &["-Wl,-soname,liba.so"]);
+        lab.so("libb.so", &calls(name, "b", true), &["-Wl,-soname,libb.so"]);
+        let main = "int a(void), b(void); int main(void) { return a() + b(); }";
+        let app = lab.exe("app", main, &["liba.so", "libb.so", "-Wl,-rpath,$ORIGIN"]);
+        let bindings = resolved(&traced(&app));
+        let [a, b] = ["liba.so", "libb.so"].map(|name| real(&lab.path(name).to_string_lossy()));
+        assert!(bindings.contains(&(b, name.to_owned(), a)), "{name}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        assert_eq!(report.of_rule("interposed-symbol").count(), expected, "{}", report.outline());
     }
 }
