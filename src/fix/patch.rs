@@ -302,7 +302,7 @@ fn for_each_drop(
 }
 
 /// The modules in `next`, and all that they need after the changes.
-fn below(
+pub(super) fn below(
     audit: &Audit,
     closure: &Closure,
     files: &Verified,

@@ -2,11 +2,13 @@
 
 use super::copies::LoadedCopy;
 use super::{Query, Rule};
+use crate::bind::lookup;
 use crate::catalogue::{LINK_HYGIENE, Level};
 use crate::finding::{Evidence, EvidenceKind, Findings};
-use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastSet, FileId};
-use crate::resolve::LOADER;
+use crate::format::elf::find::SymbolQuery;
+use crate::format::elf::{NeedKind, Object, RefKind, Reference};
+use crate::id::{FastMap, FastSet, FileId};
+use crate::resolve::{Closure, LOADER, ROOT};
 use crate::text::show;
 use crate::wants::Wants;
 use std::collections::BTreeMap;
@@ -26,7 +28,9 @@ const DOCS: &str = "\
 ## What it does
 
 Binds all references of each audited object as the loader does, under every entry point that loads it. Reports a
-DT_NEEDED entry if none of these references is bound to its library. Weak references count as use.
+DT_NEEDED entry if none of these references is bound to its library. Weak references count as use. A reference to data
+that the program has copied, or to a function whose address the program fixes, counts as a use of the library that
+defines it.
 
 ## Why it matters
 
@@ -51,9 +55,12 @@ with the same symbol comes first in the scope, the reference counts as a use of 
 nothing, such as glibc's `libpthread.so.0` since 2.34, are not reported.
 ";
 
+/// An object and a library that it needs.
+type Pair = (FileId, FileId);
+
 fn check(query: &Query<'_>) -> Findings {
-    let mut used: FastSet<(FileId, FileId)> = FastSet::default();
-    let mut needs: BTreeMap<(FileId, FileId), (LoadedCopy, Vec<u8>)> = BTreeMap::new();
+    let mut used: FastSet<Pair> = FastSet::default();
+    let mut needs: BTreeMap<Pair, (LoadedCopy, Vec<u8>)> = BTreeMap::new();
     for (root, closure) in query.entry_points() {
         if closure.fatal().is_some() {
             continue;
@@ -71,13 +78,19 @@ fn check(query: &Query<'_>) -> Findings {
             }
         }
     }
-    let is_unused = |(from, to): &(FileId, FileId)| {
+    let is_unused = |(from, to): &Pair| {
         !used.contains(&(*from, *to))
             && query.facts(*from).foreign().is_none()
             && query.facts(*to).object().is_some_and(defines_any)
     };
-    let unused = needs.into_iter().filter(|(pair, _)| is_unused(pair));
+    let mut unused: BTreeMap<_, _> =
+        needs.into_iter().filter(|(pair, _)| is_unused(pair)).collect();
+    let pairs: Vec<Pair> = unused.keys().copied().collect();
+    for pair in used_through_program(query, &used, &pairs) {
+        unused.remove(&pair);
+    }
     unused
+        .into_iter()
         .map(|((from, _), (loaded, name))| {
             let message = format!("{} is needed, but no reference is bound to it", show(&name));
             let mut finding = query.about(RULE.id, from, message);
@@ -88,6 +101,60 @@ fn check(query: &Query<'_>) -> Findings {
             finding
         })
         .collect()
+}
+
+/// Those of `unused` whose object refers to a definition of the library that the program stands
+/// for: a copy of its data, or a fixed address of its function.
+fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]) -> Vec<Pair> {
+    // By object: the hashes of its undefined symbols.
+    let mut referred: FastMap<FileId, FastSet<u32>> = FastMap::default();
+    for (from, _) in unused {
+        let Some(object) = query.facts(*from).object() else { continue };
+        let plain = |kind| matches!(kind, RefKind::Strong | RefKind::Weak);
+        let hashes = object.references.iter().filter(|one| plain(one.kind)).map(|one| one.hash);
+        referred.entry(*from).or_insert_with(|| hashes.collect());
+    }
+    let mut out = Vec::new();
+    for (_, closure) in query.entry_points().filter(|(_, closure)| closure.fatal().is_none()) {
+        let Some(program) = closure.module(ROOT).file else { continue };
+        let Some(object) = query.facts(program).object() else { continue };
+        let users = closure.in_scope();
+        let users: Vec<(FileId, &FastSet<u32>)> =
+            users.filter_map(|(_, file)| Some((file, referred.get(&file)?))).collect();
+        let stands = |kind| matches!(kind, RefKind::Copy { .. } | RefKind::Canonical);
+        for one in object.references.iter().filter(|one| stands(one.kind)) {
+            let users = users.iter().filter(|(_, hashes)| hashes.contains(&one.hash));
+            let users: Vec<FileId> = users.map(|(file, _)| *file).collect();
+            if users.is_empty() {
+                continue;
+            }
+            // The program's own data has no origin.
+            let origin = origin(query, closure, object, one);
+            if let Some(origin) = origin.filter(|origin| used.contains(&(program, *origin))) {
+                out.extend(users.into_iter().map(|user| (user, origin)));
+            }
+        }
+    }
+    out
+}
+
+/// The library whose definition `program` copies, or whose function it gives an address.
+fn origin(
+    query: &Query<'_>,
+    closure: &Closure,
+    program: &Object,
+    reference: &Reference,
+) -> Option<FileId> {
+    let version = lookup::wanted(program, reference.version, closure.module(ROOT).version_limit);
+    let name = program.reference_name(reference);
+    let wanted = SymbolQuery::new(name, reference.hash, version);
+    let mut libraries = closure.in_scope().filter(|(module, _)| *module != ROOT);
+    let found = libraries.find(|(module, file)| {
+        let limit = closure.module(*module).version_limit;
+        let object = query.facts(*file).object();
+        object.is_some_and(|object| lookup::definition(object, &wanted, limit).is_some())
+    });
+    found.map(|(_, file)| file)
 }
 
 /// True if an object exports a symbol that is neither the name of one of its versions nor a

@@ -335,3 +335,31 @@ fn a_need_that_plugins_may_use_stays() {
         tool(&lab, "rm tree/bin/less");
     }
 }
+
+/// The audited program defines data that a library takes from its need otherwise. A program that
+/// lacks the data needs the library, so that the removal is only a suggestion.
+#[test]
+fn a_need_that_other_programs_use_stays() {
+    let lab = Lab::new();
+    lab.so("tree/lib/libdata.so", "int level = 3;", &["-Wl,-soname,libdata.so"]);
+    let source = "extern int level; int reads(void) { return level; }";
+    let flags = ["-Wl,-soname,libreads.so", "-Ltree/lib", "-ldata", "-Wl,-rpath,$ORIGIN"];
+    lab.so("tree/lib/libreads.so", source, &flags);
+    let flags = ["-rdynamic", "-Ltree/lib", "-lreads", "-Wl,-rpath,$ORIGIN/../lib"];
+    let source = "int level = 5; int reads(void); int main(void) { return reads() - 5; }";
+    lab.exe("tree/bin/prog", source, &flags);
+    let source = "int reads(void); int main(void) { return reads() - 3; }";
+    lab.exe("other", source, &["-Ltree/lib", "-lreads", "-Wl,-rpath,$ORIGIN/tree/lib"]);
+    let args = ["fix", "tree", "--isolated", "--warn", "unused-library", "--format", "json"];
+    let report: Value = serde_json::from_slice(&lab.linkaudit(&args).stdout).expect("JSON");
+    let unused = findings(&report, "unused-library");
+    let fix = &unused.first().unwrap_or_else(|| panic!("{report:#}"))["fix"][0];
+    assert_eq!((&fix["intent"], &fix["proven"]), (&"drop-need".into(), &false.into()), "{fix}");
+    if !has("patchelf") {
+        return skip("a_need_that_other_programs_use_stays", "patchelf is not installed");
+    }
+    let status = |program: &str| lab.sh(program).status.code();
+    assert_eq!((status("tree/bin/prog"), status("./other")), (Some(0), Some(0)));
+    tool(&lab, "patchelf --remove-needed libdata.so tree/lib/libreads.so");
+    assert_eq!((status("tree/bin/prog"), status("./other")), (Some(0), Some(127)));
+}
