@@ -3,10 +3,12 @@
 use super::{Query, Rule};
 use crate::catalogue::{LINK_HYGIENE, Level};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::format::elf::{Object, RefKind};
+use crate::format::elf::machine::LookupClass;
+use crate::format::elf::{Object, RefKind, SymbolIndex};
 use crate::id::{FastSet, FileId, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::text::show;
+use crate::wants::Wants;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub(super) static RULE: Rule = Rule::new(
@@ -17,13 +19,16 @@ pub(super) static RULE: Rule = Rule::new(
     check,
 )
 .at(Level::Allow)
-.keys(&["library", "symbol"]);
+.keys(&["library", "symbol"])
+// Copy relocations tell data of a library from data of the program.
+.wants(Wants::BOUND_LIBRARIES);
 
 const DOCS: &str = "\
 ## What it does
 
 Looks up each strong reference of an audited object in the libraries that its DT_NEEDED entries name, as a linker
-does. If none of them defines the symbol, but a library that these need does, it reports that library.
+does. If none of them defines the symbol, but a library that these need does, it reports that library. Data that a
+program copies and functions whose address it fixes are references too.
 
 ## Why it matters
 
@@ -88,21 +93,37 @@ fn indirect(
     }
     let below = below(closure, module, &direct);
     let mut out: BTreeMap<FileId, Names> = BTreeMap::new();
-    for reference in object.references.iter().filter(|r| r.kind == RefKind::Strong) {
+    for reference in &object.references {
+        let is_copy = match reference.kind {
+            RefKind::Strong | RefKind::Canonical => false,
+            RefKind::Copy { weak, .. } if !weak => true,
+            _ => continue,
+        };
         let name = object.reference_name(reference);
         let defines = |module: &&ModuleId| {
             object_of(module).is_some_and(|object| object.satisfies_link(name))
         };
-        let is_near = [&ROOT, &LOADER].into_iter().chain(&direct).any(|near| defines(&near));
+        // A copy is itself a definition of the program.
+        let program = (!is_copy).then_some(&ROOT);
+        let is_near = program.into_iter().chain([&LOADER]).chain(&direct).any(|m| defines(&m));
         if is_near {
             continue;
         }
         let file = below.iter().find(defines).and_then(|far| closure.module(*far).file);
-        if let Some(file) = file {
+        let is_used = || !is_copy || copies(query, closure.module(module).file, reference.symbol);
+        if let Some(file) = file.filter(|_| is_used()) {
             out.entry(file).or_default().insert(name.to_vec());
         }
     }
     out
+}
+
+/// True if a copy relocation uses the symbol.
+fn copies(query: &Query<'_>, file: Option<FileId>, symbol: SymbolIndex) -> bool {
+    let relocations = file.and_then(|file| query.view().relocations(file).ok());
+    relocations.is_some_and(|all| {
+        all.list.iter().any(|one| one.symbol() == symbol && one.class() == LookupClass::Copy)
+    })
 }
 
 /// The modules below the needs of `module`, breadth first.

@@ -428,6 +428,47 @@ fn libraries_used_without_a_need_are_those_that_ld_and_lld_refuse() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Data that a program copies, and a function whose address it fixes. A program's own data of the
+/// same name is no use of the library.
+#[test]
+fn data_used_without_a_need_is_what_ld_refuses() {
+    let cases = [
+        ("data", "extern int data; int near(void); int main(void) { return near() + data - 2; }"),
+        (
+            "code",
+            "int near(void), code(void); int (*volatile p)(void); \
+             int main(void) { p = code; return near() - p(); }",
+        ),
+        ("", "int data = 2; int near(void); int main(void) { return near() + data - 3; }"),
+    ];
+    for (expected, main) in cases {
+        let lab = Lab::new();
+        let far = "int data = 1; int code(void) { return 1; }";
+        lab.so("lib/libfar.so", far, &["-nostdlib", "-Wl,-soname,libfar.so"]);
+        let flags = ["-nostdlib", "-Wl,-soname,libnear.so", "-Llib", "-lfar", "-Wl,-rpath,$ORIGIN"];
+        lab.so("lib/libnear.so", "int code(void); int near(void) { return code(); }", &flags);
+        lab.cc("main.o", main, &["-c", "-fno-pie"], &[]);
+        let refused = refused_by_ld(&lab, "-lnear");
+        // The program is linked with a library that defines everything, and finds the other one.
+        let all = "int data; int code(void) { return 0; } int near(void) { return 0; }";
+        lab.so("stub/libnear.so", all, &["-nostdlib", "-Wl,-soname,libnear.so"]);
+        let flags =
+            ["-fno-pie", "-no-pie", "-rdynamic", "-Lstub", "-lnear", "-Wl,-rpath,$ORIGIN/lib"];
+        lab.exe("app", main, &flags);
+        assert!(lab.sh("./app").status.success(), "{main}");
+        let report =
+            Report::of(support::linkaudit().args(["-W", "indirect-library"]).arg(lab.path("app")));
+        let said: BTreeSet<String> = report
+            .of_rule("indirect-library")
+            .flat_map(|finding| evidence(finding, "bound"))
+            .map(|bound| text(&bound["symbol"]).to_owned())
+            .collect();
+        let expected: BTreeSet<String> =
+            Some(expected.to_owned()).into_iter().filter(|name| !name.is_empty()).collect();
+        assert_eq!((&said, &refused), (&expected, &expected), "{main}");
+    }
+}
+
 /// The rules of the group `hardening`.
 const RULES: [&str; 4] = ["executable-stack", "missing-relro", "text-relocations", "writable-code"];
 
