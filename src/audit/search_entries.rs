@@ -8,7 +8,7 @@ use crate::id::{FastMap, FastSet, FileId, ModuleId, StrId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::{self, Closure, ROOT};
-use crate::tree::{EntryType, Errno, Tree};
+use crate::tree::{EntryType, Errno, Tree, without_dots};
 use crate::wants::Wants;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,6 +23,8 @@ pub struct SearchEntry {
     pub text: Vec<u8>,
     /// The directory, with tokens expanded; the text if a token has no value.
     pub directory: PathBuf,
+    /// The directory without links, if it exists.
+    pub real: Option<PathBuf>,
     /// The state of the directory.
     pub state: EntryState,
     /// A world-writable directory on the path: any user can place other files there.
@@ -46,8 +48,9 @@ pub enum EntryState {
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
     pub site: Site,
-    /// Entries that do not start with `$ORIGIN`, and entries whose directory is absent. Each occurs
-    /// once, in the order of the search path, and at most 64 are kept.
+    /// Entries that do not start with `$ORIGIN` or lead out of the object's prefix, and entries
+    /// whose directory is absent. Each occurs once, in the order of the search path, and at most 64
+    /// are kept.
     pub entries: Vec<SearchEntry>,
     /// Number of entries after the 64th one that is kept. They were not checked.
     pub left_out: usize,
@@ -59,10 +62,22 @@ const MOST: usize = 64;
 const MOST_KNOWN: usize = 10_000;
 
 impl SearchEntry {
-    /// True if a rule may report it.
-    fn is_suspect(&self) -> bool {
-        let is_of_origin = self.text.starts_with(b"$ORIGIN") || self.text.starts_with(b"${ORIGIN}");
-        self.state == EntryState::Absent || !is_of_origin
+    /// True if the entry begins with `$ORIGIN`.
+    pub fn is_of_origin(&self) -> bool {
+        self.text.starts_with(b"$ORIGIN") || self.text.starts_with(b"${ORIGIN}")
+    }
+
+    /// True if the entry leads into `prefix`, by its text and by the links of the directory.
+    pub fn is_inside(&self, prefix: &Path) -> bool {
+        without_dots(&self.directory).starts_with(prefix)
+            && self.real.as_ref().is_none_or(|real| real.starts_with(prefix))
+    }
+
+    /// True if a rule may report it. The object is in `prefix`.
+    fn is_suspect(&self, prefix: Option<&Path>) -> bool {
+        self.state == EntryState::Absent
+            || !self.is_of_origin()
+            || prefix.is_some_and(|prefix| !self.is_inside(prefix))
     }
 }
 
@@ -99,7 +114,10 @@ pub(super) fn find(
                 |text: &[u8]| probes.entry(text, resolve::expanded(text, loader, &origin));
             match out.entry(file) {
                 Entry::Vacant(place) => {
-                    place.insert(SearchEntries::new(Site { root, module }, list, entry));
+                    let prefix = prefixes.locate(&facts.path).prefix;
+                    let is_suspect = |entry: &SearchEntry| entry.is_suspect(prefix.as_deref());
+                    let site = Site { root, module };
+                    place.insert(SearchEntries::new(site, list, entry, is_suspect));
                 }
                 // An entry is in use if one value of `$ORIGIN` leads it to a directory.
                 Entry::Occupied(mut found) => found.get_mut().entries.retain(|known| {
@@ -115,7 +133,12 @@ pub(super) fn find(
 
 impl SearchEntries {
     /// The suspect entries of a search path; `entry` probes one.
-    fn new(site: Site, list: &[u8], mut entry: impl FnMut(&[u8]) -> SearchEntry) -> Self {
+    fn new(
+        site: Site,
+        list: &[u8],
+        mut entry: impl FnMut(&[u8]) -> SearchEntry,
+        is_suspect: impl Fn(&SearchEntry) -> bool,
+    ) -> Self {
         let mut out = Self { site, entries: Vec::new(), left_out: 0 };
         let mut seen = FastSet::default();
         for text in list.split(|b| *b == b':').filter(|text| seen.insert(*text)) {
@@ -124,7 +147,7 @@ impl SearchEntries {
                 continue;
             }
             let entry = entry(text);
-            if entry.is_suspect() {
+            if is_suspect(&entry) {
                 out.entries.push(entry);
             }
         }
@@ -145,19 +168,23 @@ fn origin(
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
+/// The facts about one directory: its state, its path without links, and the world-writable
+/// directory on its path.
+type Probed = (EntryState, Option<PathBuf>, Option<PathBuf>);
+
 /// Probes directories, and caches their states.
 struct Probes<'a> {
     tree: &'a dyn Tree,
     plan: &'a Plan,
     prefixes: &'a Prefixes,
-    known: FastMap<PathBuf, (EntryState, Option<PathBuf>)>,
+    known: FastMap<PathBuf, Probed>,
 }
 
 impl Probes<'_> {
     fn entry(&mut self, text: &[u8], directory: Option<Vec<u8>>) -> SearchEntry {
         let directory = directory.unwrap_or_else(|| text.to_vec());
         let directory = PathBuf::from(OsStr::from_bytes(&directory));
-        let (state, writable) = if let Some(known) = self.known.get(&directory) {
+        let (state, real, writable) = if let Some(known) = self.known.get(&directory) {
             known.clone()
         } else {
             let probed = self.probe(&directory);
@@ -166,20 +193,24 @@ impl Probes<'_> {
             }
             probed
         };
-        SearchEntry { text: text.to_vec(), directory, state, writable }
+        SearchEntry { text: text.to_vec(), directory, real, state, writable }
     }
 
-    fn probe(&self, directory: &Path) -> (EntryState, Option<PathBuf>) {
+    fn probe(&self, directory: &Path) -> Probed {
         let is_closed = self.plan.policy.is_closed() && !self.prefixes.contain(directory);
         if !directory.is_absolute() || is_closed || self.tree.is_of_process(directory) {
-            return (EntryState::Unknown, None);
+            return (EntryState::Unknown, None, None);
         }
         let state = match self.tree.kind(directory) {
             Ok(EntryType::Directory) => EntryState::Directory,
             Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => EntryState::Absent,
             Err(_) => EntryState::Unknown,
         };
-        (state, self.writable(directory))
+        let exists = state == EntryState::Directory;
+        let real = exists.then(|| self.tree.real_path(directory).ok()).flatten();
+        let of_real = || self.writable(real.as_deref()?);
+        let writable = self.writable(directory).or_else(of_real);
+        (state, real, writable)
     }
 
     /// The nearest directory through which any user can change the files in `directory`:

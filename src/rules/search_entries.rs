@@ -8,6 +8,7 @@ use crate::finding::Finding;
 use crate::id::FileId;
 use crate::resolve::FoundBy;
 use crate::text::{show, show_path};
+use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -90,34 +91,44 @@ impl Query<'_> {
 
     /// The reason why an entry is unsafe, if it is.
     pub(super) fn unsafe_reason(&self, file: FileId, entry: &SearchEntry) -> Option<String> {
+        // A path relative to `$ORIGIN` moves with its prefix.
+        let moves = entry.is_of_origin();
         if entry.text.is_empty() {
             return Some("the current directory".to_owned());
         }
-        if entry.text.starts_with(b"$ORIGIN") || entry.text.starts_with(b"${ORIGIN}") {
-            return None;
-        }
         if !entry.directory.is_absolute() {
-            return Some("relative to the current directory".to_owned());
+            return (!moves).then(|| "relative to the current directory".to_owned());
         }
         let located = self.locate(file);
-        let is_own = |base: &Path| {
-            let prefix = located.prefix.as_deref().filter(|prefix| prefix.starts_with(base));
-            prefix.is_some_and(|prefix| entry.directory.starts_with(prefix))
-        };
-        let writable = entry.writable.as_deref().filter(|base| !is_own(base));
-        if let Some(writable) = writable {
+        let prefix = located.prefix.as_deref();
+        if moves && prefix.is_none_or(|prefix| entry.is_inside(prefix)) {
+            return None;
+        }
+        let directory = without_dots(&entry.directory);
+        let real = entry.real.as_deref().filter(|real| **real != directory);
+        let has_prefix = |base: &Path| prefix.is_some_and(|prefix| prefix.starts_with(base));
+        let is_inside = prefix.is_some_and(|prefix| directory.starts_with(prefix));
+        let is_own = |base: &Path| has_prefix(base) && (moves || is_inside);
+        let writable = entry.writable.as_deref();
+        if let Some(writable) = writable.filter(|base| !is_own(&without_dots(base))) {
             let is_it = writable == entry.directory;
             let place = if is_it { "it".to_owned() } else { show_path(writable) };
             return Some(format!("every user may write to {place}"));
         }
-        let mut bases =
-            BUILD.iter().map(Path::new).filter(|base| entry.directory.starts_with(base));
-        if let Some(base) = bases.find(|base| !is_own(base)) {
+        let mut bases = BUILD.iter().map(Path::new);
+        if let Some(base) = bases.find(|base| directory.starts_with(base) && !is_own(base)) {
             return Some(format!("below {}", show_path(base)));
         }
-        let cwd = self.build_directory().filter(|cwd| entry.directory.starts_with(cwd))?;
-        let is_inside = located.prefix.as_deref().is_some_and(|prefix| cwd.starts_with(prefix));
-        (!is_inside && !is_own(cwd)).then(|| "below the current directory".to_owned())
+        // Links between directories of one user, or of one disk, are local matters.
+        let mut bases = BUILD.iter().map(Path::new);
+        if let Some(real) = real
+            && let Some(base) = bases.find(|base| real.starts_with(base) && !has_prefix(base))
+        {
+            return Some(format!("leads to {}, below {}", show_path(real), show_path(base)));
+        }
+        let cwd = self.build_directory().filter(|cwd| !moves && directory.starts_with(cwd))?;
+        let holds_cwd = prefix.is_some_and(|prefix| cwd.starts_with(prefix));
+        (!holds_cwd && !is_own(cwd)).then(|| "below the current directory".to_owned())
     }
 
     /// The current directory, if it may be a build directory: users often audit a package from

@@ -26,6 +26,9 @@ Reports entries of DT_RPATH and DT_RUNPATH that
   such an entry leads into the build
 - name a directory that every user may write to, or that every user can create or replace
 
+Parts of the form `..` are resolved, and links if the directory exists. An entry that begins with `$ORIGIN` is checked
+if it leads out of the prefix.
+
 ## Why it matters
 
 A user who can write to the directory decides which code the program runs. An empty entry (a leading, trailing
@@ -45,10 +48,10 @@ library is found there, move it and correct the path.
 
 ## Limits
 
-Permissions of groups and access control lists are not checked. Entries that begin with `$ORIGIN` are not checked.
-If the audited prefix itself lies below such a directory, entries inside the prefix are not checked. The check of the
-current directory is off with `--cwd` or `--root`, and for entries below `/usr`, `/opt`, `/srv` and other directories
-of packages.
+Permissions of groups and access control lists are not checked. If the audited prefix itself lies below such a
+directory, three kinds of entries are not checked: entries inside the prefix, entries that begin with `$ORIGIN`, and
+links that lead below the same directory. The check of the current directory is off with `--cwd` or `--root`, and for
+entries below `/usr`, `/opt`, `/srv` and other directories of packages.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -151,6 +151,56 @@ fn entries_below_the_current_directory() {
     assert_eq!(found, [vec![expected], vec![], vec![], vec![]]);
 }
 
+/// Entries that leave the prefix by `..` or by a link. `/dev/shm` is below none of the known build
+/// directories.
+#[test]
+fn entries_that_lead_out_of_the_prefix() {
+    let name = format!("/dev/shm/linkaudit-dots-{}", std::process::id());
+    let prefix = Path::new(&name);
+    let made = ["bin", "lib"].map(|dir| std::fs::create_dir_all(prefix.join(dir)));
+    if made.iter().any(Result::is_err) {
+        return support::skip("entries_that_lead_out_of_the_prefix", "/dev/shm is not writable");
+    }
+    for (target, link) in [("/home", "out"), ("lib", "in")] {
+        std::os::unix::fs::symlink(target, prefix.join(link)).expect("a link");
+    }
+    let lab = Lab::new();
+    let entries = [
+        "/usr/../build/x",
+        &format!("{name}/lib/../../../../build/x"),
+        &format!("{name}/out"),
+        "$ORIGIN/../out",
+        "$ORIGIN/../../../../build/x",
+        &format!("{name}/lib/../lib"),
+        &format!("{name}/in"),
+        "$ORIGIN/../bin/../in",
+    ]
+    .join(":");
+    lab.exe("app", MAIN, &[&format!("-Wl,-rpath,{entries}")]);
+    std::fs::copy(lab.path("app"), prefix.join("bin/app")).expect("a copy");
+    let mut said = found(&lab, &[&name, "--cwd", "/"]);
+    std::fs::remove_dir_all(prefix).expect("removed");
+    let unsafe_entry = |entry: &str, reason: &str| {
+        format!(
+            "unsafe-search-entry bin/app: DT_RUNPATH entry {entry}: {reason}; no library is found there"
+        )
+    };
+    let origin = format!("{name}/bin");
+    let mut expected = vec![
+        unsafe_entry("/usr/../build/x", "below /build"),
+        unsafe_entry(&format!("{name}/lib/../../../../build/x"), "below /build"),
+        unsafe_entry(&format!("{name}/out"), "leads to /home, below /home"),
+        unsafe_entry(&format!("$ORIGIN/../out ({origin}/../out)"), "leads to /home, below /home"),
+        unsafe_entry(
+            &format!("$ORIGIN/../../../../build/x ({origin}/../../../../build/x)"),
+            "below /build",
+        ),
+    ];
+    said.sort();
+    expected.sort();
+    assert_eq!(said, expected);
+}
+
 /// An entry is in use if it leads to a directory from one of the paths by which the library is
 /// loaded.
 #[test]
