@@ -6,7 +6,7 @@ use crate::audit::{SearchEntries, SearchEntry};
 use crate::catalogue::RuleId;
 use crate::finding::Finding;
 use crate::id::FileId;
-use crate::resolve::FoundBy;
+use crate::resolve::{Closure, FoundBy};
 use crate::text::{show, show_path};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
@@ -35,14 +35,26 @@ impl Query<'_> {
                 _ => false,
             })
             .filter(|edge| {
-                let path = Path::new(OsStr::from_bytes(self.text(closure.module(edge.to).path)));
-                path.starts_with(&entry.directory)
+                let path = self.text(closure.module(edge.to).path);
+                let directory = path.strip_suffix(self.text(edge.name));
+                let directory = directory.map(|path| Path::new(OsStr::from_bytes(path)));
+                directory.is_some_and(|directory| self.is_searched(closure, entry, directory))
             })
             .map(|edge| show(self.text(edge.name)))
             .collect();
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// True if the loader searches `directory` for an entry: the entry itself, or one of the
+    /// loader's subdirectories.
+    fn is_searched(&self, closure: &Closure, entry: &SearchEntry, directory: &Path) -> bool {
+        let subdirs = self.loader(closure).subdirs.iter().map(|subdir| self.text(*subdir));
+        entry.directory == directory
+            || subdirs
+                .map(|subdir| entry.directory.join(OsStr::from_bytes(subdir)))
+                .any(|subdir| subdir == directory)
     }
 
     /// The names of [`Self::found_through`] as the end of a sentence.

@@ -201,6 +201,33 @@ fn entries_that_lead_out_of_the_prefix() {
     assert_eq!(said, expected);
 }
 
+/// The loader takes the library from the last of three entries: from none of the others, although
+/// one is empty, and one is a directory above.
+#[test]
+fn a_library_is_found_through_one_entry() {
+    let lab = Lab::with_short_path();
+    for dir in ["open", "open/lib"] {
+        set_mode(&lab, dir, 0o777);
+    }
+    lab.so("open/lib/libfoo.so", "int foo(void) { return 0; }", &["-Wl,-soname,libfoo.so"]);
+    let open = lab.path("open").display().to_string();
+    let entries = format!("-Wl,-rpath,:{open}:{open}/lib");
+    let flags = ["-Lopen/lib", "-Wl,--no-as-needed", "-lfoo", &entries];
+    lab.exe("p/bin/app", "int foo(void); int main(void) { return foo(); }", &flags);
+    let mut said = found(&lab, &["p"]);
+    said.sort();
+    let mut expected = [
+        ("has an empty entry: the current directory", "no library"),
+        ("entry HERE/open: every user may write to it", "no library"),
+        ("entry HERE/open/lib: every user may write to it", "libfoo.so"),
+    ]
+    .map(|(what, library)| {
+        format!("unsafe-search-entry bin/app: DT_RUNPATH {what}; {library} is found there")
+    });
+    expected.sort();
+    assert_eq!(said, expected);
+}
+
 /// An entry is in use if it leads to a directory from one of the paths by which the library is
 /// loaded.
 #[test]
