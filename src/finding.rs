@@ -167,6 +167,8 @@ impl Evidence {
     }
 }
 
+/// End of the `reason` of a tried path at which the loader leaves a list of directories.
+pub const ENDS_LIST: &str = "the loader skips the rest of the list";
 /// `detail` of a finding about device code for a target that the policy does not list.
 pub const NOT_LISTED: &str = "not-listed";
 /// `how` of the largest sections or segments of a large image.

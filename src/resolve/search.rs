@@ -261,7 +261,7 @@ impl Steps<'_, '_> {
         // One request covers the unknown paths up to the end of the batch, or up to the point where
         // the loader would stop.
         let mut unknown: Vec<Vec<u8>> = Vec::new();
-        let mut told = 0;
+        let (mut told, mut ended) = (0, false);
         let mut path: Vec<u8> = Vec::new();
         for (i, probe) in probes.iter().enumerate().skip(passed.done) {
             if unknown.is_empty() {
@@ -272,7 +272,7 @@ impl Steps<'_, '_> {
             self.trace_absent(list, told..probe.dir, how);
             told = probe.dir + 1;
             self.seen.by_cwd |= probe.relative;
-            let mut error = Errno::NOENT;
+            let last = probes.get(i + 1).is_none_or(|next| next.dir != probe.dir);
             path.clear();
             path.extend_from_slice(self.search.strings.text(probe.path));
             path.extend_from_slice(self.search.strings.text(name));
@@ -288,26 +288,27 @@ impl Steps<'_, '_> {
                         let path = self.search.strings.id(&path);
                         return ListEnd::Found(end(place, outcome, path, how));
                     }
+                    // The error of the last probe of a directory decides whether the search of the
+                    // list continues.
+                    TriedOutcome::Failed(errno) if last && !self.goes_on(errno) => {
+                        let outcome = TriedOutcome::Ended(errno);
+                        self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
+                        ended = true;
+                        break;
+                    }
                     outcome => {
                         passed.other_class |=
                             unknown.is_empty() && outcome == TriedOutcome::WrongClass;
                         self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
-                        if let TriedOutcome::Failed(errno) = outcome {
-                            error = errno;
-                        }
                     }
                 },
-            }
-            // The error of the last probe of a directory decides whether the search of the list
-            // continues.
-            let last = probes.get(i + 1).is_none_or(|next| next.dir != probe.dir);
-            if last && !self.goes_on(error) {
-                break;
             }
         }
         self.keep_passed(list, probes, passed);
         if unknown.is_empty() {
-            self.trace_absent(list, told..list.dirs.len(), how);
+            if !ended {
+                self.trace_absent(list, told..list.dirs.len(), how);
+            }
             return ListEnd::NextStep;
         }
         let (target, batch) = (Some(self.search.loader.target), batch(list.id, name, passed.done));

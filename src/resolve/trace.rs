@@ -31,6 +31,8 @@ pub enum TriedOutcome {
     Taken,
     /// `open` failed.
     Failed(Errno),
+    /// `open` failed in a way that ends the search of the list.
+    Ended(Errno),
     /// The path leads to a different file in each process.
     OfProcess,
     /// Another ELFCLASS.

@@ -68,6 +68,9 @@ Install the package that has the library. Or add the library's directory to the 
 needs it; the RUNPATH of the program is not enough. A RUNPATH serves only the object that has it. An RPATH
 also serves the libraries that the object loads, unless they have a RUNPATH.
 
+If a path cannot be opened for another reason than absence or permission, such as a loop of links, the loader skips the
+rest of that list. Repair that path: a new entry at the end of the list has no effect.
+
 A `candidate` is a file of that name in the audited prefix or below `--lib-path`, with the reason why the
 loader did not take it. If the prefix contains a file of that name, the `detail` of the finding is
 `candidate-in-prefix`. Findings with and without a candidate have different fingerprints: a baseline line

@@ -7,7 +7,8 @@ use crate::catalogue::RuleId;
 use crate::diagnosis::Site;
 use crate::facts::providers::Provider;
 use crate::finding::{
-    Evidence, EvidenceKind, Finding, INSTALLED, INSTALLED_PROGRAM, PROGRAM, REMOVED, SHADOWED,
+    ENDS_LIST, Evidence, EvidenceKind, Finding, INSTALLED, INSTALLED_PROGRAM, PROGRAM, REMOVED,
+    SHADOWED,
 };
 use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Role, Target};
@@ -251,6 +252,9 @@ pub(crate) fn outcome(outcome: TriedOutcome) -> String {
         TriedOutcome::Taken => "taken".to_owned(),
         TriedOutcome::OfProcess => "a different file in every process".to_owned(),
         TriedOutcome::Failed(errno) => crate::tree::walk::describe(errno),
+        TriedOutcome::Ended(errno) => {
+            format!("{}, and {ENDS_LIST}", crate::tree::walk::describe(errno))
+        }
         TriedOutcome::WrongClass => "another ELF class".to_owned(),
         TriedOutcome::WrongMachine => "another machine".to_owned(),
         TriedOutcome::Fatal(text) => text.to_owned(),

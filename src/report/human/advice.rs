@@ -2,7 +2,7 @@
 //! report's data into words and verifies nothing; `candidates` writes the fixes of the report.
 
 use super::Sheet;
-use crate::finding::{Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
+use crate::finding::{ENDS_LIST, Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
 use crate::order;
 use crate::package::search_entry;
 use crate::report::entry::ReportEntry;
@@ -76,6 +76,10 @@ impl Sheet<'_> {
             }
             return page.help(&install(first, &library), None);
         };
+        if let Some(path) = self.end_of_search(entry) {
+            let text = format!("repair or remove {}: the search ends there", name(&path));
+            return page.help(&text, None);
+        }
         let base = Path::new(&library).file_name().map(Path::new);
         if candidate.file_name().map(Path::new) != base {
             let target = candidate.file_name().map_or(candidate, Path::new);
@@ -99,6 +103,15 @@ impl Sheet<'_> {
         }
         let directories = some(&directories, MOST_DIRECTORIES);
         self.or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
+    }
+
+    /// The path at which the loader leaves the search path of an object. A new entry at the end of
+    /// that search path has no effect.
+    fn end_of_search(&self, entry: &ReportEntry<'_>) -> Option<String> {
+        let tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
+        let mut own = tried.filter(|one| matches!(one.how.as_deref(), Some("rpath" | "runpath")));
+        let ends = |one: &&Evidence| one.reason.as_deref().is_some_and(|r| r.ends_with(ENDS_LIST));
+        own.find(ends)?.path.as_deref().map(show_path)
     }
 
     /// Advice about a library or interpreter that was found outside of a store or prefix.

@@ -92,12 +92,15 @@ impl MuslLoad<'_> {
             passed.done = at;
             match self.place(&path_here, key.and_then(|(list, name)| batch(list, name, at))) {
                 Some(PathState::Failed(errno)) => {
-                    self.tell(&path_here, PathState::Failed(errno), how);
                     self.errno = errno_text(errno);
                     let goes_on = [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::NAMETOOLONG];
                     if !goes_on.contains(&errno) {
+                        if let Some(trace) = &mut self.trace {
+                            trace.push(how, TriedOutcome::Ended(errno), false, || path_here);
+                        }
                         return DirSearchResult::Stop(errno);
                     }
+                    self.tell(&path_here, PathState::Failed(errno), how);
                 }
                 Some(place) => {
                     self.tell(&path_here, place, how);

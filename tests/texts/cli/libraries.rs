@@ -53,6 +53,28 @@ fn what_was_tried_in_the_order_of_the_loader() {
     assert_eq!(tried(&lab, finding), expected);
 }
 
+/// At a loop of links the loader leaves the list: it does not search the next directory, which has
+/// the library, and would not search one at the end of the list.
+#[test]
+fn a_loop_of_links_ends_the_search_of_the_list() {
+    let lab = Lab::new();
+    lab.so("p/b/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    lab.link("libfoo.so.1", "p/a/libfoo.so.1");
+    let flags =
+        ["-Wl,--no-as-needed", "-Lp/b", "-l:libfoo.so.1", "-Wl,-rpath,$ORIGIN/../a:$ORIGIN/../b"];
+    lab.exe("p/bin/app", "int main(void) { return 0; }", &flags);
+    assert_eq!(lab.sh("p/bin/app").status.code(), Some(127), "the loader goes on");
+    let report = report(&lab, &["p"]);
+    let found = of_rule(&report, "missing-library");
+    let expected = "p/bin/../a/libfoo.so.1 runpath too many levels of symbolic links, and the \
+                    loader skips the rest of the list";
+    assert_eq!(tried(&lab, found[0]), [expected]);
+    let output = lab.linkaudit(&["p", "--isolated"]).stdout;
+    let output = String::from_utf8_lossy(&output);
+    assert!(output.contains("help: repair or remove"), "{output}");
+    assert!(!output.contains("patchelf"), "{output}");
+}
+
 #[test]
 fn rpaths_are_tried_from_the_requester_up() {
     let lab = Lab::new();
