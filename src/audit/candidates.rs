@@ -139,7 +139,20 @@ impl Candidates {
         out
     }
 
-    /// True if the search found a file with the name of `library` below the prefix of `file`.
+    /// The files with the name of `library` that the search found below the prefix of `file`.
+    pub fn in_prefix(
+        &self,
+        corpus: &Corpus,
+        prefixes: &Prefixes,
+        file: FileId,
+        library: &[u8],
+    ) -> &[PathBuf] {
+        let prefix = prefixes.locate(&corpus.files[file].path).prefix;
+        let place = prefix.zip(file_name(library).map(OsStr::to_owned));
+        place.and_then(|place| self.found.get(&place)).map_or(&[], Vec::as_slice)
+    }
+
+    /// True if there are such files.
     pub fn holds(
         &self,
         corpus: &Corpus,
@@ -147,9 +160,7 @@ impl Candidates {
         file: FileId,
         library: &[u8],
     ) -> bool {
-        let prefix = prefixes.locate(&corpus.files[file].path).prefix;
-        let name = file_name(library).map(OsStr::to_owned);
-        prefix.zip(name).is_some_and(|place| self.found.contains_key(&place))
+        !self.in_prefix(corpus, prefixes, file, library).is_empty()
     }
 }
 

@@ -26,6 +26,16 @@ pub(super) struct DefinerSearch<'a> {
     pub(super) missing: Vec<MissingNeed>,
 }
 
+/// Reads the candidates.
+pub(super) fn read(facts: &SharedFacts<'_, '_>, candidates: &Candidates) -> Vec<Start> {
+    let paths = candidates.paths().into_iter();
+    let paths: Vec<Vec<u8>> = paths.map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    facts.write(|corpus, collector| beside::read(corpus, collector, paths))
+}
+
 impl DefinerSearch<'_> {
     /// Finds and reads the candidates. Each that is not audited is resolved as an entry point,
     /// because the libraries that it loads may define symbols that the missing library would have
@@ -41,13 +51,7 @@ impl DefinerSearch<'_> {
             facts.read(|corpus| {
                 candidates.search(self.tree, corpus, self.prefixes, &self.missing, self.walked);
             });
-            let paths = candidates.paths();
-            if !paths.is_empty() {
-                let paths = paths.into_iter().map(|path| path.as_os_str().as_bytes().to_vec());
-                let paths = paths.collect();
-                let read = facts.write(|corpus, collector| beside::read(corpus, collector, paths));
-                listed.extend(read.into_iter().map(|start| start.file));
-            }
+            listed.extend(read(facts, candidates).into_iter().map(|start| start.file));
             let (found, mut new) = facts.until(&Rounds::of("candidates"), |corpus| {
                 let found = LibraryCandidates::find(corpus, &self.missing, &listed)?;
                 // Audited files are resolved already.

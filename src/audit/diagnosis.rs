@@ -5,7 +5,7 @@
 use super::archives;
 use super::binding::BoundClosures;
 use super::candidates::{Candidates, WalkListings};
-use super::definers::DefinerSearch;
+use super::definers::{self, DefinerSearch};
 use super::programs::SystemPrograms;
 use super::rounds::Rounds;
 use super::shared_facts::SharedFacts;
@@ -81,8 +81,8 @@ impl Diagnosing<'_> {
         source(self.plan, self.prefixes, View::new(corpus), self.bound)
     }
 
-    /// Finds files in the prefix that have the name of a missing library. If `may_explain` is set,
-    /// reads them as candidates that may define undefined symbols.
+    /// Finds and reads files in the prefix that have the name of a missing library. If
+    /// `may_explain` is set, they are candidates that may define undefined symbols.
     fn candidates(
         &self,
         facts: &SharedFacts<'_, '_>,
@@ -95,6 +95,7 @@ impl Diagnosing<'_> {
             facts.read(|corpus| candidates.search(tree, corpus, prefixes, &missing, walked));
         }
         if !may_explain {
+            definers::read(facts, &candidates);
             return (candidates, LibraryCandidates::default());
         }
         let mut search = DefinerSearch { plan, tree, prefixes, walked, missing };

@@ -71,7 +71,7 @@ also serves the libraries that the object loads, unless they have a RUNPATH.
 If a path cannot be opened for another reason than absence or permission, such as a loop of links, the loader skips the
 rest of that list. Repair that path: a new entry at the end of the list has no effect.
 
-A `candidate` is a file of that name in the audited prefix or below `--lib-path`, with the reason why the
+A `candidate` is a file of that name in the object's prefix or below `--lib-path`, with the reason why the
 loader did not take it. If the prefix contains a file of that name, the `detail` of the finding is
 `candidate-in-prefix`. Findings with and without a candidate have different fingerprints: a baseline line
 for one does not waive the other.
@@ -148,6 +148,7 @@ pub(super) fn finding(
     if let Some(object) = query.view().object(missing.file) {
         let target = object.header.target();
         let mut candidates = query.library_candidates(&missing.name, target);
+        candidates.extend(query.unaudited_candidates(missing, target));
         if candidates.is_empty() {
             candidates = query.installed_libraries(&missing.name, target);
         }

@@ -134,6 +134,16 @@ impl<'a> Query<'a> {
         candidates.holds(corpus, prefixes, missing.file, &missing.name)
     }
 
+    /// Files with the name of the missing library in the object's prefix, audited or not.
+    pub(super) fn in_prefix(
+        &self,
+        missing: &MissingLibrary,
+    ) -> impl Iterator<Item = (FileId, &'a Path)> {
+        let Audit { candidates, corpus, prefixes, .. } = self.audit;
+        let paths = candidates.in_prefix(corpus, prefixes, missing.file, &missing.name);
+        paths.iter().filter_map(|path| Some((corpus.file_at(path)?, path.as_path())))
+    }
+
     /// True if there is a whitelist and the prefix does not hold the missing library.
     pub(super) fn is_outside(&self, missing: &MissingLibrary) -> bool {
         self.plan.policy.is_closed() && !self.lies_in_prefix(missing)

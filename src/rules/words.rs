@@ -4,7 +4,7 @@ use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
 use crate::audit::{DefinerKind, InstalledLibrary};
 use crate::catalogue::RuleId;
-use crate::diagnosis::Site;
+use crate::diagnosis::{MissingLibrary, Site};
 use crate::facts::providers::Provider;
 use crate::finding::{
     ENDS_LIST, Evidence, EvidenceKind, Finding, INSTALLED, INSTALLED_PROGRAM, PROGRAM, REMOVED,
@@ -204,16 +204,30 @@ impl Query<'_> {
     /// Candidates that have the library's name as soname or file name, and that an object of
     /// `target` can load.
     pub(super) fn library_candidates(&self, name: &[u8], target: Target) -> Vec<Evidence> {
-        let fits =
-            |object: &Object| object.is_dynamic() && object.header.target().links_with(target);
         let base = last_part(Path::new(OsStr::from_bytes(name)));
         let found = self.libraries_named(base);
         found
             .iter()
-            .filter(|file| self.view().object(**file).is_some_and(fits))
+            .filter(|file| self.view().object(**file).is_some_and(|object| fits(object, target)))
             .take(MOST_CANDIDATES)
             .map(|file| Evidence::at(EvidenceKind::Candidate, self.path_named(*file, base)))
             .collect()
+    }
+
+    /// Candidates for a missing library in the prefix of its object, beyond the audited files and
+    /// those below `--lib-path`.
+    pub(super) fn unaudited_candidates(
+        &self,
+        missing: &MissingLibrary,
+        target: Target,
+    ) -> impl Iterator<Item = Evidence> {
+        let is_new = move |(file, _): &(FileId, &Path)| {
+            let facts = self.facts(*file);
+            let is_known = facts.audited || facts.provider;
+            !is_known && facts.object().is_some_and(|object| fits(object, target))
+        };
+        let found = self.in_prefix(missing).filter(is_new).take(MOST_CANDIDATES);
+        found.map(|(_, path)| Evidence::at(EvidenceKind::Candidate, path.into()))
     }
 
     /// The first of a file's paths whose last component is `name`; the main path if there is none.
@@ -226,6 +240,11 @@ impl Query<'_> {
         let link = links.map(|link| &*link.path).find(|link| last_part(link) == name);
         link.map_or(path, Arc::from)
     }
+}
+
+/// True if an object of `target` can load `object`.
+fn fits(object: &Object, target: Target) -> bool {
+    object.is_dynamic() && object.header.target().links_with(target)
 }
 
 /// `bytes` as a word of a shell command, quoted if necessary; `None` if they contain characters

@@ -140,6 +140,25 @@ fn candidates_by_soname_and_by_file_name_in_the_prefix_and_beside_it() {
     assert_eq!(at_hand(&all), [by_link.as_str(), by_name.as_str(), inside.as_str()]);
 }
 
+/// A file of the prefix that is not audited is a candidate too, whether or not it would define a
+/// symbol.
+#[test]
+fn a_candidate_beside_the_audited_files() {
+    let lab = Lab::new();
+    lab.so("p/b/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    for main in [CALLS_FOO, "int main(void) { return 0; }"] {
+        lab.exe("p/bin/app", main, &["-Wl,--no-as-needed", "-Lp/b", "-l:libfoo.so.1"]);
+        let args = ["--prefix", "p", "p/bin"];
+        let report = report(&lab, &args);
+        let found = only(&report, "missing-library");
+        assert_eq!(found["detail"], "candidate-in-prefix");
+        assert_eq!(each(found, "candidate", "path"), [at(&lab, "p/b/libfoo.so.1")]);
+        let output = lab.linkaudit(&args).stdout;
+        let output = String::from_utf8_lossy(&output);
+        assert!(output.contains("patchelf --add-rpath '$ORIGIN/../b'"), "{output}");
+    }
+}
+
 #[test]
 fn lib_path_changes_no_resolution_and_is_not_audited() {
     let lab = broken_chain("$ORIGIN");
