@@ -17,13 +17,14 @@ use std::path::Path;
 
 /// The position of an archive on a list.
 pub(super) struct ListPosition {
-    /// The index of the set; `None` if no set fits.
-    pub(super) set: Option<usize>,
+    /// The indices of the sets that take the name; empty if no set fits. There are several if the
+    /// archives do not tell which of them is in effect.
+    pub(super) sets: Vec<usize>,
     /// The bare name, if it can be written in a list.
     pub(super) name: Option<Vec<u8>>,
     /// The reason why the position is uncertain.
     pub(super) doubt: Option<String>,
-    /// The reason why no set fits, if `set` is `None`.
+    /// The reason why no set fits, if `sets` is empty.
     pub(super) refusal: &'static str,
 }
 
@@ -108,7 +109,7 @@ const UNNAMED: &str = "cannot be written as a name in CMake";
 const NO_SET: &str = "fits no variable or target of the list: none names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
 
-/// The set that an archive joins, and the archive's name in that set.
+/// The sets that an archive joins, and the archive's name in them.
 pub(super) fn place(
     audit: &Audit,
     (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),
@@ -116,7 +117,7 @@ pub(super) fn place(
 ) -> ListPosition {
     let name = listed_name(&audit.library, archive).filter(|name| can_list(name));
     let name = name.map(<[u8]>::to_vec);
-    let mut out = ListPosition { set: None, name, doubt: None, refusal: UNNAMED };
+    let mut out = ListPosition { sets: Vec::new(), name, doubt: None, refusal: UNNAMED };
     let Some(Listed { entry, list }) = listed else { return out };
     let Some(name) = &out.name else {
         out.doubt = Some("the archive's name cannot be written in a list".to_owned());
@@ -134,28 +135,46 @@ pub(super) fn place(
         ));
     }
     let group = group.or_else(|| largest(list));
-    out.set = group.and_then(|group| part_of(audit, list, group, fat));
-    let is_link = |set: usize| {
-        fat.is_none() || list.sets().get(set).is_some_and(|s| s.origin == SetCommand::Link)
+    out.sets = group.map(|group| parts_of(audit, list, group, fat)).unwrap_or_default();
+    let is_link = |set: &usize| {
+        fat.is_none() || list.sets().get(*set).is_some_and(|s| s.origin == SetCommand::Link)
     };
-    if out.set.is_none() {
+    if out.sets.is_empty() {
         out.refusal = NO_SET;
-    } else if name.starts_with(b"-") && out.set.is_some_and(is_link) {
+    } else if name.starts_with(b"-") && out.sets.iter().any(is_link) {
         // A linker would read the name as an option.
-        out.set = None;
-    } else if out.set.is_some_and(|set| list.spelled(set, name).is_none()) {
-        (out.set, out.refusal) = (None, UNSPELLED);
+        out.sets.clear();
+    } else if out.sets.iter().any(|set| list.spelled(*set, name).is_none()) {
+        out.sets.clear();
+        out.refusal = UNSPELLED;
     }
-    if out.set.is_none() {
+    let listed = out.sets.iter().map(|set| listed_on(list, *set, name));
+    if out.sets.is_empty() {
         out.doubt = Some(format!("{} {}", show(name), out.refusal));
+    } else if let Some(lines) = listed.collect::<Option<Vec<u32>>>() {
+        let (name, path, line) = (show(name), show_path(&entry.path), lines[0]);
+        let again = if fat.is_some() { "merge the archive" } else { "link" };
+        out.doubt = Some(format!(
+            "{path}:{line} already lists {name}: {again} again, or add {name} where it has an effect"
+        ));
     }
     out
 }
 
-/// True if the list already has the name, in a set that applies wherever the given set does.
-pub(super) fn is_listed(list: &DepsList, set: usize, name: &[u8]) -> bool {
-    let Some(chosen) = list.sets().get(set) else { return false };
-    list.sets().iter().any(|set| set.holds(name) && set.covers(chosen))
+/// The line on which the list already has the name, in a set that is in effect wherever the given
+/// set is.
+pub(super) fn listed_on(list: &DepsList, set: usize, name: &[u8]) -> Option<u32> {
+    let numbered = list.sets().iter().enumerate().filter(|(at, _)| reaches(list, *at, set));
+    let mut entries = numbered.flat_map(|(_, set)| &set.entries);
+    entries.find(|entry| entry.name == name).map(|entry| entry.line)
+}
+
+/// True if the values of the set `from` are in effect wherever those of `to` are.
+fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
+    let (Some(first), Some(second)) = (list.sets().get(from), list.sets().get(to)) else {
+        return false;
+    };
+    first.covers(second) && !(from < to && second.replaces(first))
 }
 
 /// The variable or target that names the most candidate archives; the first of several such.
@@ -187,19 +206,25 @@ fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]
     best.map(|(name, _)| name)
 }
 
-/// The set of a variable or target that a new archive joins: the unconditional set with the most
-/// candidates. If there is none, it is the branch with the largest share of archives whose members
-/// the merged archive contains; without a merged archive, the largest share of candidates.
-fn part_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Option<usize> {
+/// The sets of a variable or target that a new archive joins: the unconditional set with the most
+/// candidates. If there is none, or if later sets replace its values, it is the branch with the
+/// largest share of archives whose members the merged archive contains; without a merged archive,
+/// the largest share of candidates. Branches that the archives do not tell apart join it.
+fn parts_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Vec<usize> {
     let all = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
-    let of_names = |only: &dyn Fn(&Set) -> bool| {
-        let sets = all().filter(|(_, set)| set.known() > 0 && only(set));
-        sets.max_by_key(|(at, set)| (set.known(), Reverse(*at))).map(|(at, _)| at)
+    let mut branches: Vec<(usize, &Set)> = all().filter(|(_, set)| set.known() > 0).collect();
+    let is_replaced = |at: usize, set: &Set| {
+        branches.iter().any(|(later, other)| *later > at && other.replaces(set))
     };
-    if let Some(set) = of_names(&|set| !set.is_conditional()) {
-        return Some(set);
+    let lasting =
+        branches.iter().filter(|(at, set)| !set.is_conditional() && !is_replaced(*at, set));
+    if let Some((at, _)) = lasting.max_by_key(|(at, set)| (set.known(), Reverse(*at))) {
+        return vec![*at];
     }
-    let branches: Vec<(usize, &Set)> = all().filter(|(_, set)| set.known() > 0).collect();
+    if branches.iter().any(|(_, set)| !set.is_conditional()) {
+        // A conditional addition does not stand for the whole value.
+        branches.retain(|(_, set)| set.origin != SetCommand::Append || !set.is_conditional());
+    }
     let inside = if branches.len() > 1 { fat.map(|fat| inside(audit, fat)) } else { None };
     let share = |set: &Set| {
         let parts = |entry: &&ListedArchive| {
@@ -207,13 +232,31 @@ fn part_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) 
         };
         (set.entries.iter().filter(parts).count(), set.entries.len())
     };
-    let best = branches.into_iter().max_by(|(at_a, a), (at_b, b)| {
+    let by_share = |a: &Set, b: &Set| {
         let ((parts_a, all_a), (parts_b, all_b)) = (share(a), share(b));
-        let by_share = (parts_a * all_b).cmp(&(parts_b * all_a));
-        by_share.then(parts_a.cmp(&parts_b)).then(at_b.cmp(at_a))
+        (parts_a * all_b).cmp(&(parts_b * all_a))
+    };
+    let best = branches.iter().max_by(|(at_a, a), (at_b, b)| {
+        by_share(a, b).then(share(a).0.cmp(&share(b).0)).then(at_b.cmp(at_a))
     });
     // A policy may select an empty set.
-    best.map(|(at, _)| at).or_else(|| all().map(|(at, _)| at).next())
+    let Some((at, best)) = best else { return all().map(|(at, _)| at).take(1).collect() };
+    let is_blind = inside.is_none() || share(best).0 == 0;
+    let mut out = vec![*at];
+    for (at, set) in &branches {
+        let is_equal =
+            candidates(set) == candidates(best) || (is_blind && by_share(set, best).is_eq());
+        if is_equal && !out.iter().any(|chosen| reaches(list, *chosen, *at)) {
+            out.push(*at);
+        }
+    }
+    out.sort_unstable();
+    out
+}
+
+/// The names of candidate archives in a set.
+fn candidates(set: &Set) -> BTreeSet<&[u8]> {
+    order::set(set.entries.iter().filter(|entry| entry.is_known).map(|entry| &*entry.name))
 }
 
 /// The names of the archives whose members the merged archive contains.

@@ -11,7 +11,7 @@ use super::link_order;
 use super::minimal::needless;
 use super::needs;
 use super::patch::{self, Verified};
-use super::place::{ListPosition, Listed, find_merged, is_listed, no_candidate, place};
+use super::place::{ListPosition, Listed, find_merged, listed_on, no_candidate, place};
 use super::prove::{Proofs, prove};
 use super::referrers::MergedReferrers;
 use super::renamed_needs;
@@ -228,7 +228,7 @@ impl Context<'_> {
             Some(Listed { entry: MergedFrom { path: list_path, .. }, list }) => Fix {
                 intent: FixKind::AddToList,
                 list: Some(Arc::from(list_path.as_path())),
-                set: place.set.map(|set| list.sets()[set].name.clone()),
+                set: place.sets.first().map(|set| list.sets()[*set].name.clone()),
                 entry: Some(place.name.clone().unwrap_or_else(path)),
                 from: None,
                 proof,
@@ -282,17 +282,16 @@ fn remedy(
         let mut changes: BTreeMap<usize, SetChange> = BTreeMap::new();
         let mut unlisted = Vec::new();
         for (archive, place) in places {
-            match (&place.name, place.set) {
-                // The name may be listed already if the merged archive was not rebuilt since.
-                (Some(name), Some(set)) if is_listed(&list, set, name) => {}
-                (Some(name), Some(set)) => {
-                    changes.entry(set).or_default().add.insert(name.clone());
-                }
-                _ => unlisted.push((path(*archive), place.refusal)),
+            let Some(name) = place.name.as_ref().filter(|_| !place.sets.is_empty()) else {
+                unlisted.push((path(*archive), place.refusal));
+                continue;
+            };
+            for set in place.sets.iter().filter(|set| listed_on(&list, **set, name).is_none()) {
+                changes.entry(*set).or_default().add.insert(name.clone());
             }
         }
         for (set, change) in &mut changes {
-            let here = places.iter().filter(|(_, place)| place.set == Some(*set));
+            let here = places.iter().filter(|(_, place)| place.sets.contains(set));
             let new = here.filter_map(|(archive, place)| Some((place.name.as_deref()?, *archive)));
             let new = new.filter(|(name, _)| change.add.contains(*name)).collect();
             let is_link = fat.is_none() || list.sets()[*set].origin == SetCommand::Link;

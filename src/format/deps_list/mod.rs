@@ -47,7 +47,8 @@ pub struct DepsList {
 pub enum SetCommand {
     /// `set(NAME …)`.
     Set,
-    /// `list(APPEND NAME …)` or `PREPEND`: the variable may have other values too.
+    /// `list(APPEND NAME …)` or `PREPEND`, or `set(NAME ${NAME} …)`: the variable may have other
+    /// values too.
     Append,
     /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or `LINK_LIBS` or `LINK_COMPONENTS` of
     /// another command: the linker gets the names in the order of the list.
@@ -166,6 +167,11 @@ impl Set {
     /// True if `name` is in it.
     pub fn holds(&self, name: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.name == name)
+    }
+
+    /// True if its command replaces the values of `other`, if it runs later.
+    pub fn replaces(&self, other: &Self) -> bool {
+        self.origin == SetCommand::Set && self.name == other.name
     }
 
     /// True if its values are in effect wherever those of `other` are.

@@ -45,8 +45,9 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
             // `set(NAME ${NAME} a)` adds to the old value and does not replace it.
             let refers = [b"${", &*set.name, b"}"].concat();
             let adds = memchr::memmem::find(&text[set.body.clone()], &refers).is_some();
-            if set.origin == SetCommand::Set
-                && !adds
+            if set.origin == SetCommand::Set && adds {
+                set.origin = SetCommand::Append;
+            } else if set.origin == SetCommand::Set
                 && let Some(first) = lines.insert((set.name.clone(), here), set.line)
                 && !set.entries.is_empty()
             {
