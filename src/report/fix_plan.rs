@@ -35,11 +35,9 @@ pub fn write(
     let found: Vec<&ReportFinding> = report.faults().collect();
     let referring = ReferringMembers::of(&Causes::of(report), found.iter().copied());
     if let Some(members) = referring.words(verbose) {
-        wrapped(
-            &format!("or stop building the members that refer to them: {members}"),
-            style,
-            out,
-        )?;
+        let or = if has_changes(proposal) { "or " } else { "" };
+        let text = format!("{or}stop building the members that refer to them: {members}");
+        wrapped(&text, style, out)?;
     }
     not_read(report, &found, style, out)?;
     let proofs: BTreeSet<&Proof> =
@@ -100,6 +98,16 @@ fn symbols(wanted: &[MissingSymbol], verbose: bool, out: &mut dyn Write) -> io::
         0 => Ok(()),
         n => writeln!(out, "    … and {n} more (-v shows all)"),
     }
+}
+
+/// True if [`changes`] writes a line.
+fn has_changes(proposal: &Proposal) -> bool {
+    let remedy = &proposal.remedy;
+    let links = match &remedy.list {
+        Some(change) => !change.changes.is_empty() || !change.unlisted.is_empty(),
+        None => remedy.added().next().is_some(),
+    };
+    links || !remedy.patches.is_empty()
 }
 
 fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
@@ -174,12 +182,18 @@ fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
         Some((bare_name(file).unwrap_or(file), packages(owner)?))
     });
     let by_name: BTreeMap<&[u8], String> = order::map(by_name);
+    // Several arms of a condition may take the same name.
+    let mut written: BTreeSet<(&[u8], &[u8])> = BTreeSet::new();
     for (set, change) in &change.changes {
         let Some(found) = remedy.list.as_ref().and_then(|list| list.list.sets().get(*set)) else {
             continue;
         };
         let set = show(&found.name);
-        for name in &change.add {
+        for name in change
+            .add
+            .iter()
+            .filter(|name| written.insert((found.name.as_slice(), name.as_slice())))
+        {
             let owner = by_name.get(&**name).map(String::as_str).unwrap_or_default();
             writeln!(out, "add {} to {set}{owner}", show(name))?;
         }

@@ -151,6 +151,26 @@ fn the_merged_archive_is_named_or_found() {
     }
 }
 
+/// The library was linked without a name that its list has. The list may be newer than the merged
+/// archive, or the name may have no effect.
+#[test]
+fn a_listed_name_is_not_added_again() {
+    let lab = three();
+    for (list, line) in [
+        ("set(parts\nbase\n)\nset(own\nuser\n)\nset(unused one two)\n", 7),
+        ("set(parts\nbase\none\ntwo\n)\nset(own\nuser\n)\nlist(REMOVE_ITEM parts one two)\n", 3),
+    ] {
+        lab.write("deps.cmake", list);
+        let run = fix(&lab, &["--deps-list", "deps.cmake", "-o", "cmake-deps=new.cmake"]);
+        let out = text(&run.stdout);
+        assert_eq!(run.status.code(), Some(1), "{out}");
+        let why = format!("deps.cmake:{line} already lists one: merge the archive again");
+        assert!(out.contains(&format!("not verified: {why}")), "{out}");
+        assert!(!out.contains("add one to") && !out.contains("\nor "), "{out}");
+        assert_eq!(std::fs::read_to_string(lab.path("new.cmake")).expect("a list"), list);
+    }
+}
+
 /// A linker script in a directory of `--lib-path` stands for the archives that it names.
 #[test]
 fn scripts_in_directories_name_archives() {
