@@ -14,7 +14,7 @@ use crate::facts::providers::Providers;
 use crate::facts::read::read_candidate;
 use crate::facts::{Content, FileFacts};
 use crate::format::archive::RequestedNames;
-use crate::format::elf::{Object, Role, Target, hash};
+use crate::format::elf::{Object, Target, hash};
 use crate::id::{ArchiveId, FastSet, FileId, MemberId, NameId};
 use crate::order::Arrange as _;
 use crate::parallel;
@@ -76,7 +76,7 @@ impl Audit {
     pub fn shared_providers(&self) -> impl Iterator<Item = (FileId, &Object)> {
         let files = self.corpus.files.entries().filter(|(_, facts)| facts.provider);
         let objects = files.filter_map(|(file, facts)| Some((file, facts.object()?)));
-        objects.filter(|(_, object)| object.role == Role::Shared)
+        objects.filter(|(_, object)| object.is_library())
     }
 
     /// The archives with names that stay undefined, or may stay undefined, in every link with the
@@ -130,7 +130,7 @@ impl Audit {
                     let fits = |other: Target| target.is_none_or(|t| other.links_with(t));
                     provider.target.is_none_or(fits)
                         && object.is_some_and(|object| {
-                            object.role == Role::Shared && object.satisfies_link(text)
+                            object.is_library() && object.satisfies_link(text)
                         })
                 })
         };
@@ -148,7 +148,7 @@ impl Audit {
         let unread = members.filter(|member| self.is_unread(*member));
         let mut out: FastSet<_> = unread.map(|member| library.member(member).target).collect();
         let is_blind = |facts: &FileFacts| match &facts.content {
-            Content::Elf(object) => object.role == Role::Shared && object.tables.is_none(),
+            Content::Elf(object) => object.is_library() && object.tables.is_none(),
             Content::Archive(_) => false,
             Content::Other(_) => facts.unreadable.is_some(),
         };

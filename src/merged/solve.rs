@@ -200,8 +200,7 @@ pub fn shared_definers<'a>(
     found.filter(|provider| provider.member.is_none()).map(|provider| provider.file).filter(
         move |library| {
             let object = audit.corpus.files[*library].object();
-            object
-                .is_some_and(|object| object.role == Role::Shared && object.satisfies_link(symbol))
+            object.is_some_and(|object| object.is_library() && object.satisfies_link(symbol))
         },
     )
 }
@@ -241,6 +240,7 @@ const ET_DYN: u16 = 3;
 /// The kind of file that was linked.
 pub fn output_kind(object: &Object) -> OutputKind {
     match object.role {
+        Role::Program if object.is_library() => OutputKind::Shared,
         Role::Program if object.header.kind == ET_DYN => OutputKind::Pie,
         Role::Program | Role::Static => OutputKind::Executable,
         Role::Shared => OutputKind::Shared,

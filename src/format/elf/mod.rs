@@ -355,6 +355,13 @@ impl Object {
         self.constructors > 1 || self.constructors == 1 && !has_start_file()
     }
 
+    /// True if a link may take it as a shared library. libc.so.6 and others have PT_INTERP, as
+    /// programs do; a soname tells them apart.
+    pub fn is_library(&self) -> bool {
+        let is_named = self.header.kind == object::elf::ET_DYN.0 && self.soname().is_some();
+        self.role == Role::Shared || self.role == Role::Program && is_named
+    }
+
     /// True if the object can be the entry point of a loader: it has a dynamic section.
     pub fn is_dynamic(&self) -> bool {
         matches!(self.role, Role::Program | Role::Shared)

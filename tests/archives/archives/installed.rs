@@ -149,6 +149,24 @@ fn every_reason_why_a_name_is_defined_or_not() {
     assert_eq!(theirs, both);
 }
 
+/// libc.so.6 can be started, so it has PT_INTERP as programs do.
+#[test]
+fn a_library_with_an_interpreter_defines_names() {
+    let lab = Lab::new();
+    lab.mkdir("p");
+    object(&lab, "a.o", ".data\n.globl a\na: .quad run\n");
+    ar(&lab, "rc", "p/liba.a", &["a.o"]);
+    let run_me =
+        ".data\n.globl run\nrun: .quad 0\n.section .interp,\"a\"\n.asciz \"/lib64/ld.so\"\n";
+    object(&lab, "run.o", run_me);
+    let ld = |args: &[&str]| run(clean("ld").current_dir(lab.root()).args(args));
+    ld(&["-shared", "-soname=librun.so", "-o", "p/librun.so", "run.o"]);
+    ld(&["-shared", "-z", "defs", "-o", "new.so", "--whole-archive", "p/liba.a", "p/librun.so"]);
+    let (answer, status) = archive(&lab.root(), &["--self", "p"]);
+    assert_eq!((status, undefined(&answer)), (Some(0), Names::new()), "{answer}");
+    assert_eq!(answer["self"]["libraries"], 1);
+}
+
 #[test]
 fn more_places_sysroots_and_what_cannot_be_read() {
     let lab = lab();
