@@ -90,7 +90,7 @@ impl LinkWithFixes<'_> {
         let mut clean: FastSet<MemberId> = members.into_iter().collect();
         for (name, linker) in Linker::ALL {
             let of = (self.solution.file, &*self.needed);
-            let coverage = link_again(self.audit, of, *linker, &inputs);
+            let coverage = link_again((self.audit, self.tree), of, *linker, &inputs);
             if let Some((which, why)) = self.of_linker(parts, &coverage, &mut clean) {
                 return Some((which, format!("{why} ({name})")));
             }

@@ -3,7 +3,7 @@
 //! or they mix thread-local and ordinary symbols. `prove` and `as_linked` use it: a fix with such a
 //! member is not verified.
 
-use super::mixed_tls;
+use super::{mixed_tls, sections};
 use crate::audit::Audit;
 use crate::cover::{Demand, OutputKind, demand};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
@@ -164,7 +164,8 @@ impl<'a> LinkableCheck<'a> {
             let why = match self.facts.get(member) {
                 None => Some("could not be read again".to_owned()),
                 Some(facts) => {
-                    self.wrong_abi(*member).or_else(|| self.misplaced(facts, &restricted))
+                    let why = self.wrong_abi(*member).or_else(|| self.unknown_version(facts));
+                    why.or_else(|| self.misplaced(facts, &restricted))
                 }
             };
             if let Some(why) = why {
@@ -211,6 +212,21 @@ impl<'a> LinkableCheck<'a> {
         differs.then(|| "is built for another ABI (e_flags)".to_owned())
     }
 
+    /// A version of the member's definitions that the object does not define, in words. Linkers
+    /// reject it in a shared object, because the version script has no such node.
+    fn unknown_version(&self, facts: &LinkFacts) -> Option<String> {
+        let object = self.object;
+        let is_defined = |version: &[u8]| {
+            let mut defs = object.versions.defs.iter().filter(|def| !def.base);
+            defs.any(|def| object.str(def.name) == version)
+        };
+        let mut versions = facts.versions.iter().filter(|_| self.kind == OutputKind::Shared);
+        let version = show(versions.find(|version| !is_defined(version))?);
+        Some(format!(
+            "defines a symbol of version {version}: linkers require a version script that has {version}"
+        ))
+    }
+
     /// The first relocation that the kind of output does not allow, in words; `None` if there is
     /// none.
     fn misplaced(&self, facts: &LinkFacts, restricted: &FastSet<&[u8]>) -> Option<String> {
@@ -230,7 +246,10 @@ impl<'a> LinkableCheck<'a> {
             };
             let global = relocation.global.and_then(|global| facts.globals.get(global));
             let replaceable = || {
-                global.is_some_and(|global| is_replaceable(global, facts.name(global), restricted))
+                global.is_some_and(|global| {
+                    let name = facts.name(global);
+                    is_replaceable(global, name, restricted) && !sections::is_bound(global, name)
+                })
             };
             let nothing = |global: &Global| self.is_nothing(global, facts.name(global));
             let refused = match demand {

@@ -31,5 +31,6 @@ mod referrers;
 mod renamed_needs;
 mod search_path;
 mod search_policy;
+mod sections;
 mod steps;
 mod unused_needs;

@@ -250,7 +250,7 @@ impl Context<'_> {
             let why = format!("cannot read the references of {archive}({name})");
             return Proof::Unknown(why.into());
         }
-        if let Some(name) = part.undefined.first() {
+        if let Some(name) = part.undefined.first().filter(|_| !self.proofs.closes(file, part)) {
             let more = match part.undefined.len() {
                 1 => String::new(),
                 n => format!(" and {} more", n - 1),

@@ -7,7 +7,7 @@
 //! fixes of a group stay unverified too. `propose` calls it.
 
 use super::linkable::{Refusals, refusals};
-use super::{as_linked, link_order};
+use super::{as_linked, link_order, sections};
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::format::elf::edit::Relink;
@@ -25,10 +25,11 @@ use std::sync::Arc;
 const MOST_LOOKS: usize = 100;
 
 /// The results of verification for each part of each solution.
-#[derive(Default)]
 pub struct Proofs {
     shown: FastMap<(FileId, MemberId), Arc<ProofResult>>,
     refusals: Refusals,
+    /// Parts whose undefined names linkers define because of sections of the members.
+    with_sections: FastSet<(FileId, MemberId)>,
 }
 
 /// The result of resolving and binding with a group of fixes.
@@ -45,6 +46,11 @@ struct ProofResult {
 }
 
 impl Proofs {
+    /// True if all references of the members of `part` are known and defined.
+    pub fn closes(&self, file: FileId, part: &SymbolClosure) -> bool {
+        part.is_closed() || self.with_sections.contains(&(file, part.first))
+    }
+
     /// The reason why the fix `part` for `symbol` of `file` is not verified, if it is not.
     pub fn doubt(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Option<String> {
         if let Some(refusal) = self.refusals.get(&(file, part.first)) {
@@ -83,30 +89,51 @@ pub fn prove(
     tree: &dyn Tree,
     (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> Proofs {
-    let mut refusals = refusals(audit, tree, solutions, fat);
+    let mut proofs = Proofs {
+        refusals: refusals(audit, tree, solutions, fat),
+        with_sections: with_sections(audit, tree, solutions),
+        shown: FastMap::default(),
+    };
     let alone = if fat.is_none() { solutions } else { &[] };
     let references = link_order::of_solutions(&audit.library, alone);
     for solution in alone {
         let key = |first| (solution.file, first);
-        let doubtful =
-            |part: &SymbolClosure| !part.is_closed() || refusals.contains_key(&key(part.first));
+        let doubtful = |part: &SymbolClosure| {
+            !proofs.closes(solution.file, part) || proofs.refusals.contains_key(&key(part.first))
+        };
         let found = as_linked::refusals(audit, tree, (solution, &references), &doubtful);
-        refusals.extend(found.into_iter().map(|(first, why)| (key(first), why)));
+        proofs.refusals.extend(found.into_iter().map(|(first, why)| (key(first), why)));
     }
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
     let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
     let fits = |(solution, part): &Step<'_>| {
-        part.is_closed() && !refusals.contains_key(&(solution.file, part.first))
+        proofs.closes(solution.file, part)
+            && !proofs.refusals.contains_key(&(solution.file, part.first))
     };
     let steps: Vec<Step<'_>> = all.filter(fits).collect();
     let mut files: Vec<FileId> = steps.iter().map(|(solution, _)| solution.file).collect();
     files.dedup();
     audit.read_for_edits(plan, tree, &files);
     let before = Audit::faults(&audit.diagnosis);
-    let proofs = Proofs { refusals, ..Proofs::default() };
     let mut prover = Prover { audit, plan, tree, before, looks: 0, proofs };
     prover.settle(&steps);
     prover.proofs
+}
+
+/// The parts whose undefined names linkers define because of sections of the members.
+fn with_sections(
+    audit: &Audit,
+    tree: &dyn Tree,
+    solutions: &[Arc<Solution>],
+) -> FastSet<(FileId, MemberId)> {
+    let mut out = FastSet::default();
+    for solution in solutions {
+        let mut parts = solution.parts();
+        parts.retain(|part| part.opaque.is_none() && !part.undefined.is_empty());
+        parts.retain(|part| sections::define_rest(audit, tree, solution, part));
+        out.extend(parts.into_iter().map(|part| (solution.file, part.first)));
+    }
+    out
 }
 
 struct Prover<'a> {

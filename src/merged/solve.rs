@@ -13,6 +13,7 @@ use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::plan::{MergedFrom, Plan};
+use crate::tree::Tree;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +132,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
 /// libraries that it needs. An archive may satisfy any reference of the file, and references of
 /// these libraries too.
 pub fn link_again(
-    audit: &Audit,
+    (audit, tree): (&Audit, &dyn Tree),
     (file, needed): (FileId, &[FileId]),
     linker: Linker,
     archives: &[LinkInput],
@@ -154,22 +155,23 @@ pub fn link_again(
     let inputs = std::iter::once(LinkInput::Root(0)).chain(archives.iter().cloned());
     let inputs = inputs.chain((1..roots.len()).map(LinkInput::Root)).collect();
     let link = Link { linker, inputs, ..Link::default() };
-    in_order(
-        &CoverageQuestion {
-            library: &audit.library,
-            roots: &roots,
-            symbols: &[],
-            all_members: false,
-            archives: &added,
-            candidates: &[],
-            objects: &objects,
-            provided: &|name| libraries.define(name),
-            output: LinkOutput { kind: output_kind(object), linker: Some(linker) },
-            gc_sections: false,
-            link: Some(&link),
-        },
-        &link,
-    )
+    let question = CoverageQuestion {
+        library: &audit.library,
+        roots: &roots,
+        symbols: &[],
+        all_members: false,
+        archives: &added,
+        candidates: &[],
+        objects: &objects,
+        provided: &|name| libraries.define(name),
+        output: LinkOutput { kind: output_kind(object), linker: Some(linker) },
+        gc_sections: false,
+        link: Some(&link),
+    };
+    let mut coverage = in_order(&question, &link);
+    // All roots are linked files, whose sections do not count.
+    audit.refine(tree, &question, &[], &mut coverage);
+    coverage
 }
 
 /// The object as a root for `cover`: a linked file that refers to `symbols`.

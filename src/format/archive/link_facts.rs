@@ -11,6 +11,7 @@ use crate::tree::Handle;
 use object::read::ReadRef as _;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, U32, archive, elf};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
@@ -54,6 +55,11 @@ impl RelocationFilter<'_> {
             Self::Names(names, _) => is_undefined && !names.is_empty(),
             Self::Loaded(_) => is_strong && !is_undefined || is_special,
         }
+    }
+
+    /// True if versions of definitions are stored.
+    fn versions(self) -> bool {
+        matches!(self, Self::Loaded(_))
     }
 
     fn name(self, name: &[u8]) -> bool {
@@ -141,6 +147,8 @@ pub struct LinkFacts {
     pub globals: Vec<Global>,
     /// The relocations that were wanted.
     pub relocations: Vec<ObjectRelocation>,
+    /// The versions of its definitions (`NAME@VERSION`, `NAME@@VERSION`), if these are wanted.
+    pub versions: BTreeSet<Box<[u8]>>,
     /// The names of global symbols, one after the other.
     names: Vec<u8>,
 }
@@ -377,6 +385,10 @@ fn parse<H: FileHeader<Endian = Endianness>>(
         let section = symbols.symbol_section(e, symbol, index).ok()?;
         let is_strong = symbol.st_bind() != elf::STB_WEAK;
         let is_restricted = symbol.st_visibility() != elf::STV_DEFAULT;
+        if wanted.versions() && !symbol.is_undefined(e) {
+            let name = symbols.symbol_name(e, symbol).unwrap_or_default();
+            out.versions.extend(version(name).map(Box::<[u8]>::from));
+        }
         let is_special = is_restricted || symbol.st_type() == elf::STT_TLS;
         let name = if wanted.symbol(symbol.is_undefined(e), is_strong, is_special) {
             let name = plain(symbols.symbol_name(e, symbol).ok()?);
@@ -412,6 +424,13 @@ fn parse<H: FileHeader<Endian = Endianness>>(
 fn plain(name: &[u8]) -> &[u8] {
     let Some(at) = memchr::memchr(b'@', name) else { return name };
     memchr::memmem::find(&name[at..], b"@@").map_or(name, |found| &name[..at + found])
+}
+
+/// The version in the name of a definition.
+fn version(name: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memchr(b'@', name)?;
+    let version = &name[at + 1..];
+    Some(version.strip_prefix(b"@").unwrap_or(version)).filter(|version| !version.is_empty())
 }
 
 fn groups<'d, H: FileHeader<Endian = Endianness>>(

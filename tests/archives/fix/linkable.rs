@@ -54,6 +54,12 @@ const MEMBERS: &[(&str, bool)] = &[
     (".text\n.globl g\ng: ret\n.section .debug_x,\"\"\n.long g\n", true),
     (".text\n.globl g\ng: ret\n.globl own\nown: ret\n", false),
     (".text\n.globl g\ng: ret\n.section .t,\"axG\",@progbits,c,comdat\n.weak c\nc: ret\n", true),
+    // Linkers define the bounds of a section that the output has.
+    (".text\n.globl g\ng: leaq __start_foo(%rip), %rax\nret\n.section foo,\"aw\"\n.quad 0\n", true),
+    (".text\n.globl g\ng: leaq __start_foo(%rip), %rax\nret\n", false),
+    // No version script has the version.
+    (".text\n.globl g_\ng_: ret\n.symver g_,g@@V1\n", false),
+    (".text\n.globl g, g_\ng: ret\ng_: ret\n.symver g_,g@V0\n", false),
 ];
 
 #[test]
@@ -119,5 +125,27 @@ fn members_that_are_taken_along_count() {
             "{inner}: {doubts} {}",
             text(&link.stderr)
         );
+    }
+}
+
+/// A library that defines the version of a member is linked with a version script that has it.
+#[test]
+fn versions_that_the_library_defines() {
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\nret\n");
+    lab.write("versions", "V1 { own; };\n");
+    tool(&lab, "ld -shared --version-script=versions -o libuser.so user.o");
+    for (version, takes) in [("g@@V1", true), ("g@@V2", false)] {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "g", &format!(".text\n.globl g_\ng_: ret\n.symver g_,{version}\n"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        assert_eq!(is_verified, takes, "{doubts}");
+        assert!(takes || doubts.contains("version script"), "{doubts}");
+        for linker in ["ld", "ld.lld-19"].into_iter().filter(|linker| has(linker)) {
+            let options = "-shared -z defs --version-script=versions -o new.so";
+            let link = lab.sh(&format!("{linker} {options} user.o parts/libg.a"));
+            assert_eq!(link.status.success(), takes, "{linker}: {}", text(&link.stderr));
+        }
     }
 }
