@@ -11,7 +11,7 @@ use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::solve::{Solution, SymbolClosure, link_again};
 use crate::order;
-use crate::text::show;
+use crate::text::{show, show_path};
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -29,6 +29,12 @@ pub(super) fn refusals(
     let Some(object) = audit.corpus.files[solution.file].object() else { return out };
     let mut left: Vec<&SymbolClosure> = solution.parts();
     left.retain(|part| !doubtful(part));
+    left.retain(|part| {
+        let why = without_index(audit, part);
+        let is_linked = why.is_none();
+        out.extend(why.map(|why| (part.first, why)));
+        is_linked
+    });
     let needed = match audit.needed_by(solution.file) {
         Ok(needed) => needed,
         Err(name) => {
@@ -50,6 +56,13 @@ pub(super) fn refusals(
         }
     }
     out
+}
+
+/// An archive of the fix that GNU ld rejects because it has no index, in words.
+fn without_index(audit: &Audit, part: &SymbolClosure) -> Option<String> {
+    let mut archives = part.archives.iter().map(|archive| audit.library.entry(*archive));
+    let path = &archives.find(|entry| entry.members.lacks_index)?.path;
+    Some(format!("{} has no index, which GNU ld requires: run ranlib", show_path(path)))
 }
 
 /// The fixes that a reason applies to.

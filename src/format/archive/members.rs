@@ -16,6 +16,8 @@ pub struct Members {
     pub thin: bool,
     /// The members in the order of the archive, without index and table of long names.
     pub list: Vec<Member>,
+    /// True for an archive without an index of GNU's form, which GNU ld rejects.
+    pub lacks_index: bool,
     /// The index, if it was read.
     pub index: Option<ArchiveSymbolIndex>,
     /// The defects, each with the header offset of its member.

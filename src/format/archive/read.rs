@@ -64,6 +64,8 @@ pub fn members(
     head.drain(..head.len().min(archive::THIN_MAGIC.len()));
     let mut reader = ArchiveReader::new(file, options, scratch, thin);
     reader.walk(head)?;
+    let is_gnu = matches!(reader.index, Some((_, SpecialMember::GnuIndex(_))));
+    reader.out.lacks_index = !is_gnu;
     reader.finish()
 }
 

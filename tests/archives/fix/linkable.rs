@@ -149,3 +149,21 @@ fn versions_that_the_library_defines() {
         }
     }
 }
+
+/// GNU ld searches an archive only by its index.
+#[test]
+fn archives_without_an_index() {
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\nret\n");
+    member(&lab, "g", ".text\n.globl g\ng: ret\n");
+    lab.mkdir("parts");
+    tool(&lab, "ld -shared -o libuser.so user.o; ar rcS parts/libg.a g.o");
+    for takes in [false, true] {
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        assert_eq!(is_verified, takes, "{doubts}");
+        assert!(takes || doubts.contains("libg.a has no index"), "{doubts}");
+        let link = lab.sh("ld -shared -z defs -o new.so user.o parts/libg.a");
+        assert_eq!(link.status.success(), takes, "{}", text(&link.stderr));
+        tool(&lab, "ranlib parts/libg.a");
+    }
+}
