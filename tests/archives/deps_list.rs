@@ -97,6 +97,47 @@ fn line_shapes() {
         // The keyword stays last.
         ("set(x a PARENT_SCOPE)", &["b"], &[], "set(x a b PARENT_SCOPE)"),
         ("list(APPEND x a)", &["b"], &[], "list(APPEND x a b)"),
+        // An option and its value stay together, and the value is not a name.
+        ("set(x a -framework c)", &["b"], &["c"], "set(x a b -framework c)"),
+        ("set(x a \"-framework\" c d)", &["z"], &[], "set(x a \"-framework\" c d z)"),
+        ("set(x \"a;-u;c\")", &["b"], &[], "set(x \"a;-u;c;b\")"),
+        // No name joins a whole archive.
+        (
+            "set(x \"-Wl,--whole-archive\" a c \"-Wl,--no-whole-archive\")",
+            &["b"],
+            &[],
+            "set(x \"-Wl,--whole-archive\" a c \"-Wl,--no-whole-archive\" b)",
+        ),
+        (
+            "set(x -Wl,-whole-archive a c -Wl,-no-whole-archive d)",
+            &["b"],
+            &[],
+            "set(x -Wl,-whole-archive a c -Wl,-no-whole-archive b d)",
+        ),
+        (
+            "set(x LINKER:--whole-archive a c LINKER:--no-whole-archive)",
+            &["b"],
+            &[],
+            "set(x LINKER:--whole-archive a c LINKER:--no-whole-archive b)",
+        ),
+        (
+            "set(x -Wl,--push-state,--whole-archive a c -Wl,--pop-state)",
+            &["b"],
+            &[],
+            "set(x -Wl,--push-state,--whole-archive a c -Wl,--pop-state b)",
+        ),
+        (
+            "set(x -Xlinker --whole-archive a c -Xlinker --no-whole-archive d)",
+            &["b"],
+            &[],
+            "set(x -Xlinker --whole-archive a c -Xlinker --no-whole-archive b d)",
+        ),
+        (
+            "set(x \"-Wl,--whole-archive;a;-Wl,--no-whole-archive\" c)",
+            &["b"],
+            &[],
+            "set(x \"-Wl,--whole-archive;a;-Wl,--no-whole-archive;b\" c)",
+        ),
         ("\u{feff}set(x a)", &["b"], &[], "\u{feff}set(x a b)"),
     ];
     for (text, add, drop, expected) in cases {

@@ -30,6 +30,49 @@ pub(super) fn is_qualifier(word: &[u8]) -> bool {
     matches!(word, b"debug" | b"optimized" | b"general")
 }
 
+/// True for options of linkers that take the next value.
+fn takes_value(option: &[u8]) -> bool {
+    let options: [&[u8]; 10] = [
+        b"-framework",
+        b"-weak_framework",
+        b"-needed_framework",
+        b"-reexport_framework",
+        b"-Xlinker",
+        b"-arch",
+        b"-F",
+        b"-L",
+        b"-u",
+        b"-z",
+    ];
+    options.contains(&option)
+}
+
+/// Tells if `--whole-archive` applies to the next archive.
+#[derive(Default)]
+struct WholeArchive {
+    is_on: bool,
+    /// The states that `--push-state` saved.
+    saved: Vec<bool>,
+}
+
+impl WholeArchive {
+    /// Reads a value that may be an option of the linker, also after `-Wl,` or `LINKER:`.
+    fn read(&mut self, value: &[u8]) {
+        let prefixes: [&[u8]; 2] = [b"-Wl,", b"LINKER:"];
+        let options = prefixes.into_iter().find_map(|prefix| value.strip_prefix(prefix));
+        for option in options.unwrap_or(value).split(|b| *b == b',') {
+            let Some(word) = option.strip_prefix(b"-") else { continue };
+            match word.strip_prefix(b"-").unwrap_or(word) {
+                b"whole-archive" => self.is_on = true,
+                b"no-whole-archive" => self.is_on = false,
+                b"push-state" => self.saved.push(self.is_on),
+                b"pop-state" => self.is_on = self.saved.pop().unwrap_or(false),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// All sets of a file, in order. An error if a command cannot be parsed or a block is not closed.
 pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
     let mut sets: Vec<Set> = Vec::new();
@@ -244,7 +287,7 @@ impl Scan<'_> {
             body: start..self.command.end,
             number: 0,
         };
-        let (mut depth, mut is_whole, mut at) = (0_usize, false, 0);
+        let (mut depth, mut whole, mut at) = (0_usize, WholeArchive::default(), 0);
         while let Some(value) = values.get(at) {
             let text = self.bytes(&value.span);
             at += 1;
@@ -252,16 +295,13 @@ impl Scan<'_> {
             if value.kind != ArgumentKind::Bracket {
                 depth = open_expressions(depth, text);
             }
-            is_whole = match text {
-                b"-Wl,--whole-archive" | b"--whole-archive" => true,
-                b"-Wl,--no-whole-archive" | b"--no-whole-archive" => false,
-                _ => is_whole,
-            };
-            if is_qualifier(self.word(value))
+            if (is_qualifier(self.word(value)) || takes_value(self.bytes(&value.inside)))
                 && let Some(next) = values.get(at)
             {
+                // `-Xlinker` passes any option to the linker.
+                whole.read(self.bytes(&next.inside));
                 let span = value.span.start..next.span.end;
-                set.items.push(SetValue { span, is_inner: false, is_closed: is_whole });
+                set.items.push(SetValue { span, is_inner: false, is_closed: whole.is_on });
                 at += 1;
                 continue;
             }
@@ -274,8 +314,11 @@ impl Scan<'_> {
             } else {
                 self.elements(value, &mut set);
             }
-            let is_closed = is_whole || depth > 0;
-            set.items[before..].iter_mut().for_each(|item| item.is_closed = is_closed);
+            for item in &mut set.items[before..] {
+                let span = if item.is_inner { &item.span } else { &value.inside };
+                whole.read(self.bytes(span));
+                item.is_closed = whole.is_on || depth > 0 || takes_value(self.bytes(span));
+            }
         }
         if depth > 0 {
             let reason = "a generator expression has no end".to_owned();

@@ -33,6 +33,10 @@ impl Spelling {
         if let Some(name) = word.strip_prefix(b"-l") {
             return is_plain(name).then(|| (name, Self::new(b"-l", b"")));
         }
+        // CMake gives the rest to the linker, or to its shell.
+        if word.starts_with(b"LINKER:") || word.starts_with(b"SHELL:") {
+            return None;
+        }
         let slash = memchr::memrchr(b'/', word).map_or(0, |slash| slash + 1);
         let (dir, file) = word.split_at(slash);
         if let Some(name) = super::bare_name(file).filter(|name| is_plain(name)) {
