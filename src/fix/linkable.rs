@@ -267,7 +267,8 @@ impl<'a> LinkableCheck<'a> {
                 };
                 let of = global.map(|global| format!(" for {}", show(facts.name(global))));
                 let (kind, of) = (relocation.kind, of.unwrap_or_default());
-                return Some(format!("{what} (relocation type {kind}{of}): no linker accepts it"));
+                let who = rejecting(target, demand);
+                return Some(format!("{what} (relocation type {kind}{of}): {who}"));
             }
         }
         None
@@ -332,6 +333,16 @@ impl<'a> LinkableCheck<'a> {
             }
         }
         out
+    }
+}
+
+/// The linkers that reject a relocation, in words. Its class is that of lld. Others write some
+/// relocations for the loader, even if the section is read-only.
+fn rejecting(target: Target, demand: Demand) -> &'static str {
+    match demand {
+        Demand::Word => "lld rejects it, GNU ld and mold make text relocations",
+        _ if target.machine == elf::EM_X86_64.0 => "no linker accepts it",
+        _ => "lld rejects it",
     }
 }
 

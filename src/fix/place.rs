@@ -96,6 +96,15 @@ fn list_without_archive<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>,
 }
 
 pub(super) fn no_candidate(plan: &Plan) -> String {
+    let is_empty =
+        |entry: &&MergedFrom| entry.list.as_ref().is_ok_and(|list| list.sets().is_empty());
+    if let Some(entry) = plan.lists.first().filter(is_empty) {
+        let path = show_path(&entry.path);
+        return format!(
+            "{path}: not a list of archive names\nhelp: set(), list(APPEND), \
+             target_link_libraries() and LINK_LIBS are read"
+        );
+    }
     let what = match plan.lists.first() {
         Some(entry) => format!("holds members of archives that {} lists", show_path(&entry.path)),
         None => "is merged from others".to_owned(),

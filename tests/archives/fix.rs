@@ -142,6 +142,9 @@ fn the_merged_archive_is_named_or_found() {
     tool(&lab, "rm own/libfat.a own/libsecond.a");
     let run = fix(&lab, &list);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    lab.write("deps.cmake", "foreach(part base one)\nendforeach()\n");
+    let err = text(&fix(&lab, &list).stderr);
+    assert!(err.contains("deps.cmake: not a list of archive names"), "{err}");
     lab.write("deps.cmake", "set(parts\nnothing\n)\n");
     for more in [&list[..], &["--deps-list", "deps.cmake", "--emit", "mri"]] {
         let run = fix(&lab, more);
