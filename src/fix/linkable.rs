@@ -1,7 +1,7 @@
 //! Members that linkers reject for an output: their code is not position-independent or uses the
 //! local-exec TLS model, their strong definitions are duplicates, they are built for another ABI,
-//! or they mix thread-local and ordinary symbols. `prove` and `as_linked` use it: a fix with such a
-//! member is not verified.
+//! they define a symbol version that the output lacks, or they mix thread-local and ordinary
+//! symbols. `prove` and `as_linked` use it: a fix with such a member is not verified.
 
 use super::{mixed_tls, sections};
 use crate::audit::Audit;
