@@ -129,9 +129,31 @@ impl<'a> CoverageQuestion<'a> {
         self.objects.iter().flatten().any(|object| object.satisfies_link(name))
     }
 
+    /// The condition under which the linker defines `name` if no file does.
+    fn linker_defines<'n>(&self, name: &'n [u8]) -> LinkerDefined<'n> {
+        self.output.defines(self.target(), name)
+    }
+
     /// True if the linker defines `name` in every link in which no file defines it.
     fn is_linker_defined(&self, name: &[u8]) -> bool {
-        self.output.defines(self.target(), name) == LinkerDefined::Always
+        self.linker_defines(name) == LinkerDefined::Always
+    }
+
+    /// True if a shared object that is given or loaded defines `name`.
+    fn is_shared(&self, name: &[u8]) -> bool {
+        (self.provided)(name) || self.is_exported(name)
+    }
+
+    /// True if the link makes a program. Linkers do so unless an option requests another output.
+    fn makes_program(&self) -> bool {
+        match self.output.kind {
+            OutputKind::Executable | OutputKind::Pie => true,
+            OutputKind::Shared => false,
+            OutputKind::Any => {
+                let is_output = |root: &ReferringFile| root.linked && !root.input;
+                self.link.is_some() && !self.roots.iter().any(is_output)
+            }
+        }
     }
 
     /// The target with which members must link: that of the first root with a known target, else

@@ -123,7 +123,7 @@ impl<'q> Run<'q> {
         match self.question.library.find(name) {
             Some(id) => self.enqueue(id, by),
             None if self.own.contains(name) || self.question.is_linker_defined(name) => {}
-            None if !self.is_hidden_by_root(name) && self.is_shared(name) => {}
+            None if !self.is_hidden_by_root(name) && self.question.is_shared(name) => {}
             None => {
                 self.undefined.insert(name);
             }
@@ -148,11 +148,6 @@ impl<'q> Run<'q> {
     fn is_hidden_by_root(&self, name: &[u8]) -> bool {
         let mut roots = self.question.roots.iter();
         roots.any(|root| root.hidden.binary_search_by(|known| (**known).cmp(name)).is_ok())
-    }
-
-    /// True if a shared object that is given or loaded defines `name`.
-    fn is_shared(&self, name: &[u8]) -> bool {
-        (self.question.provided)(name) || self.question.is_exported(name)
     }
 
     /// Puts the best definitions of a name into `best`.

@@ -8,14 +8,14 @@ use super::object_facts::ObjectFacts;
 use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
 use crate::format::archive::{self, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
+use object::elf;
 
 /// Members whose facts [`refine`] needs: those that refer to undefined names. Two cases need all
 /// needed members: `--gc-sections` with an undefined name, and an undefined name that the linker
 /// defines only because of a section.
 pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<MemberId> {
     let decides = |name: &[u8]| {
-        let defined = question.output.defines(question.target(), name);
-        !matches!(defined, LinkerDefined::No | LinkerDefined::Always)
+        !matches!(question.linker_defines(name), LinkerDefined::No | LinkerDefined::Always)
     };
     let is_all = question.gc_sections && !coverage.undefined.is_empty();
     if is_all || coverage.undefined.iter().any(|undefined| decides(&undefined.symbol)) {
@@ -64,7 +64,8 @@ pub fn refine(question: &CoverageQuestion<'_>, coverage: &mut Coverage, facts: &
     let places: Vec<ReferredBy> =
         places.chain(coverage.order.iter().map(|member| ReferredBy::Member(*member))).collect();
     let owners = owners(&places, facts);
-    let live = Live { question, facts, owners, kept: None };
+    let undefined = coverage.undefined.iter().map(|undefined| undefined.symbol.clone()).collect();
+    let live = Live { question, facts, owners, undefined: &undefined, kept: None };
     let is_discarded = |by: ReferredBy, section: usize| {
         facts.of(by).is_some_and(|of| live.is_discarded(by, of, section))
     };
@@ -95,6 +96,8 @@ struct Live<'a> {
     question: &'a CoverageQuestion<'a>,
     facts: &'a ObjectFacts,
     owners: FastMap<&'a [u8], ReferredBy>,
+    /// The undefined names before any is removed.
+    undefined: &'a FastSet<Box<[u8]>>,
     /// The sections that `--gc-sections` keeps; `None` without that option.
     kept: Option<KeptSections<'a>>,
 }
@@ -115,21 +118,39 @@ impl Live<'_> {
         let every_section = counts_every_section(self.question);
         let is_it = |global: &archive::Global| facts.name(global) == name;
         let Some(symbol) = facts.globals.iter().position(is_it) else { return true };
-        facts.relocations.iter().any(|relocation| {
+        facts.relocations.iter().enumerate().any(|(at, relocation)| {
             let section = relocation.section;
             relocation.global == Some(symbol)
+                && !self.is_relaxed(facts, at)
                 && (facts.is_loaded(section) || every_section && facts.is_kept(section))
                 && !self.is_discarded(by, facts, section)
                 && !self.is_dropped(by, section)
         })
     }
 
+    /// True for the call of a thread-local access that the linker replaces by an offset, because
+    /// the output is a program. lld and mold keep the call if the data is undefined, and mold also
+    /// if the data is in a shared object. Only lld replaces calls on other machines than x86.
+    fn is_relaxed(&self, facts: &LinkFacts, relocation: usize) -> bool {
+        let question = self.question;
+        let Some(data) = facts.tls_calls.get(&relocation) else { return false };
+        let machine = question.target().map(|target| elf::Machine(target.machine));
+        let is_x86 = matches!(machine, Some(elf::EM_X86_64 | elf::EM_386));
+        let linker = question.output.linker;
+        if !question.makes_program() || !is_x86 && linker != Some(Linker::Lld) {
+            return false;
+        }
+        let name = data.and_then(|at| facts.globals.get(at)).map(|global| facts.name(global));
+        let Some(name) = name.filter(|_| linker != Some(Linker::Gnu)) else { return true };
+        let name = question.link.map_or(name, |link| link.reference(name));
+        !self.undefined.contains(name) && (linker == Some(Linker::Lld) || !question.is_shared(name))
+    }
+
     /// True if the linker defines `name`: in every link, or because of a section of some object. An
     /// object that could not be read may have that section.
     fn is_linker_defined(&self, name: &[u8], places: &[ReferredBy]) -> bool {
-        let output = self.question.output;
         let decides: &dyn Fn(&archive::ObjectSection) -> bool =
-            match output.defines(self.question.target(), name) {
+            match self.question.linker_defines(name) {
                 LinkerDefined::No => return false,
                 LinkerDefined::Always => return true,
                 LinkerDefined::WithSection(wanted) => {

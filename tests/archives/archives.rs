@@ -11,6 +11,7 @@ mod installed;
 mod kit;
 mod linkers;
 pub(crate) mod links;
+mod machines;
 mod mutants;
 mod names;
 mod odd;

@@ -6,7 +6,7 @@ use super::header::{self, MemberHeader};
 use super::ranges::Ranges;
 use super::read::External;
 use crate::format::ReadError;
-use crate::id::FastSet;
+use crate::id::{FastMap, FastSet};
 use crate::tree::Handle;
 use object::read::ReadRef as _;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -149,6 +149,9 @@ pub struct LinkFacts {
     pub relocations: Vec<ObjectRelocation>,
     /// The versions of its definitions (`NAME@VERSION`, `NAME@@VERSION`), if these are wanted.
     pub versions: BTreeSet<Box<[u8]>>,
+    /// Those that call the function which finds thread-local data, by index into `relocations`. The
+    /// value is the symbol of the data, by index into `globals`; `None` for a local symbol.
+    pub tls_calls: FastMap<usize, Option<usize>>,
     /// The names of global symbols, one after the other.
     names: Vec<u8>,
 }
@@ -408,16 +411,22 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     }
     groups::<H>(&sections, &symbols, (e, data), &mut out)?;
     let mips64 = header.is_mips64el(e);
-    relocations::<H>(&sections, &symbols, (e, data, first), (mips64, wanted), &mut out)?;
-    for at in 0..out.relocations.len() {
-        let global = out.relocations[at].global;
-        if let Some(at) = global.filter(|at| out.globals.get(*at).is_some_and(Global::is_nameless))
-        {
-            let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok()?;
-            out.globals[at].name = out.keep(plain(symbols.symbol_name(e, symbol).ok()?))?;
-        }
+    let machine = (header.e_machine(e), mips64);
+    relocations::<H>(&sections, &symbols, (e, data, first), (machine, wanted), &mut out)?;
+    for at in unnamed(&out) {
+        let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok()?;
+        out.globals[at].name = out.keep(plain(symbols.symbol_name(e, symbol).ok()?))?;
     }
     Some(out)
+}
+
+/// The nameless symbols whose names matter because of a relocation: its symbol, and the data of a
+/// thread-local call.
+fn unnamed(facts: &LinkFacts) -> FastSet<usize> {
+    let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
+    let of_calls = facts.tls_calls.values().flatten().copied();
+    let is_nameless = |at: &usize| facts.globals.get(*at).is_some_and(Global::is_nameless);
+    of_relocations.chain(of_calls).filter(is_nameless).collect()
 }
 
 /// A name without its default version.
@@ -468,7 +477,7 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'d, H, &'d Ranges>,
     symbols: &SymbolTable<'d, H, &'d Ranges>,
     (e, data, first): (Endianness, &'d Ranges, usize),
-    (mips64, wanted): (bool, RelocationFilter<'_>),
+    ((machine, mips64), wanted): ((elf::Machine, bool), RelocationFilter<'_>),
     out: &mut LinkFacts,
 ) -> Option<()> {
     let most = data.len().ok()? / FEWEST_BYTES;
@@ -478,7 +487,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
         if !wanted.section(flags) {
             continue;
         }
+        let mut last = (0, 0);
         let mut add = |kind: u32, symbol: usize| {
+            let (before, data) = std::mem::replace(&mut last, (kind, symbol));
             let global = symbol.checked_sub(first).filter(|_| symbol > 0);
             let named = global.and_then(|global| out.globals.get(global));
             let is_named = named.is_some_and(|global| !global.is_nameless());
@@ -492,6 +503,9 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
                 symbols.symbol_section(e, of, object::SymbolIndex(symbol)).ok().flatten()
             });
             let to = local.map_or(0, |section| section.0);
+            if is_before_tls_call(machine, before) {
+                out.tls_calls.insert(out.relocations.len(), data.checked_sub(first));
+            }
             out.relocations.push(ObjectRelocation {
                 section: target,
                 kind,
@@ -516,6 +530,18 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
         }
     }
     Some(())
+}
+
+/// True for a relocation type of general- or local-dynamic thread-local storage after which the
+/// next relocation calls the function that finds the data, such as `__tls_get_addr`.
+fn is_before_tls_call(machine: elf::Machine, kind: u32) -> bool {
+    let kinds = match machine {
+        elf::EM_X86_64 => [elf::R_X86_64_TLSGD, elf::R_X86_64_TLSLD],
+        elf::EM_386 => [elf::R_386_TLS_GD, elf::R_386_TLS_LDM],
+        elf::EM_PPC64 => [elf::R_PPC64_TLSGD, elf::R_PPC64_TLSLD],
+        _ => return false,
+    };
+    kinds.contains(&elf::RelocationType(kind))
 }
 
 fn is_identifier(text: &[u8]) -> bool {

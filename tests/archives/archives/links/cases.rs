@@ -180,6 +180,17 @@ const CASES: &[(&str, &str)] = &[
     ("m: !t.h | a: t", "m [a]"),
     ("m: !t | d: t", "m (d)"),
     ("m: !t | d: t | a: t", "m [a] (d)"),
+    // Programs do not call the function that finds thread-local data.
+    ("m: !t | a: t", "exe m [a]"),
+    ("m: !t | a: t", "pie m [a]"),
+    ("m: !t t", "exe m"),
+    ("m: !t !u | a: t", "exe m [a]"),
+    ("m: ?t", "exe m"),
+    ("m: ?t", "pie m"),
+    ("m: !t | d: t", "exe m (d)"),
+    ("m: !t | d: t", "pie m (d)"),
+    ("m: !t t !__tls_get_addr", "exe m"),
+    ("m: !t t !__tls_get_addr", "pie m"),
     // Start-lib.
     ("m: !f | a: f", "m --start-lib a --end-lib"),
     ("m: !f | a: f", "--start-lib a --end-lib m"),

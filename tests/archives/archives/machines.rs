@@ -1,0 +1,86 @@
+//! References that need no definition, on several machines: calls that linkers replace in programs.
+//! lld 19 and mold link all of them, GNU ld those
+//! for x86.
+
+use super::kit::{archive, run, undefined};
+use super::links::undefined_name;
+use crate::support::{Lab, clean, has, skip};
+use std::collections::BTreeSet;
+
+/// Objects: the triple of LLVM, and the source.
+const CASES: &[(&str, &str)] = &[
+    ("x86_64-linux-gnu", "leaq t@tlsld(%rip), %rdi\ncall __tls_get_addr@PLT\n"),
+    (
+        "x86_64-linux-gnu",
+        "data16 leaq t@tlsgd(%rip), %rdi\ndata16 rex64 call *__tls_get_addr@GOTPCREL(%rip)\n",
+    ),
+    // Data without a definition.
+    (
+        "x86_64-linux-gnu",
+        "data16 leaq none@tlsgd(%rip), %rdi\n.value 0x6666\nrex64\ncall __tls_get_addr@PLT\n",
+    ),
+    ("x86_64-linux-gnu", "call __tls_get_addr@PLT\n"),
+    ("i386-linux-gnu", "leal t@tlsgd(,%ebx,1), %eax\ncall ___tls_get_addr@plt\nnop\n"),
+    (
+        "i386-linux-gnu",
+        "leal t@tlsldm(%ebx), %eax\ncall ___tls_get_addr@plt\nleal t@dtpoff(%eax), %edx\n",
+    ),
+    (
+        "powerpc64le-linux-gnu",
+        "addis 3,2,t@got@tlsgd@ha\naddi 3,3,t@got@tlsgd@l\nbl __tls_get_addr(t@tlsgd)\nnop\n",
+    ),
+    ("riscv64-linux-gnu", "la.tls.gd a0, t\ncall __tls_get_addr@plt\n"),
+];
+
+/// The source of the program: thread-local data in its own object, as compilers make it.
+fn program(code: &str) -> String {
+    format!(".globl _start\n_start:\n{code}\n.section .tdata,\"awT\"\n.globl t\nt: .long 0,0\n")
+}
+
+fn linkers(triple: &str) -> Vec<(&'static str, &'static [&'static str], &'static str)> {
+    let mut out: Vec<(&str, &[&str], &str)> =
+        vec![("ld.lld-19", &[], "lld"), ("mold", &[], "mold")];
+    match triple {
+        "x86_64-linux-gnu" => out.push(("ld", &[], "gnu")),
+        "i386-linux-gnu" => out.push(("ld", &["-m", "elf_i386"], "gnu")),
+        _ => {}
+    }
+    out.retain(|(program, ..)| has(program));
+    out
+}
+
+#[test]
+fn references_without_effect_need_no_definition() {
+    if !has("llvm-mc-19") {
+        let name = "references_without_effect_need_no_definition";
+        return skip(name, "there is no llvm-mc-19");
+    }
+    let lab = Lab::new();
+    let (mut cases, mut wrong) = (0, Vec::new());
+    for (triple, code) in CASES {
+        lab.write("case.s", program(code));
+        let triple_option = format!("-triple={triple}");
+        let options = ["-filetype=obj", &triple_option, "case.s", "-o", "case.o"];
+        run(clean("llvm-mc-19").current_dir(lab.root()).args(options));
+        for (program, emulation, linker) in linkers(triple) {
+            for (option, ours) in [(None, None), (Some("-pie"), Some("--pie"))] {
+                let mut link = clean(program);
+                link.current_dir(lab.root()).args(["-o", "/dev/null", "case.o"]);
+                let output = link.args(emulation).args(option).output().expect("a linker runs");
+                let text = String::from_utf8_lossy(&output.stderr).into_owned();
+                let theirs: BTreeSet<String> = text.lines().filter_map(undefined_name).collect();
+                let args: Vec<&str> =
+                    ["--linker", linker, "case.o"].into_iter().chain(ours).collect();
+                let ours = undefined(&archive(&lab.root(), &args).0);
+                cases += 1;
+                if ours != theirs {
+                    wrong.push(format!(
+                        "{triple} {program} {option:?} {code}: {theirs:?}, {ours:?}"
+                    ));
+                }
+            }
+        }
+    }
+    println!("references without effect: {cases} links, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
