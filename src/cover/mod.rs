@@ -18,6 +18,7 @@ mod order;
 mod order_independent;
 mod origin;
 mod position;
+mod read_order;
 mod refine;
 mod trace;
 

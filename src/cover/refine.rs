@@ -5,6 +5,7 @@
 
 use super::gc::KeptSections;
 use super::object_facts::ObjectFacts;
+use super::read_order::read_order;
 use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
 use crate::format::archive::{self, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
@@ -60,9 +61,7 @@ pub fn counts_every_section(question: &CoverageQuestion<'_>) -> bool {
 /// Removes references that do not count, names that have no reference left, and names that the
 /// linker defines.
 pub fn refine(question: &CoverageQuestion<'_>, coverage: &mut Coverage, facts: &ObjectFacts) {
-    let places = question.roots.iter().enumerate().map(|(at, _)| ReferredBy::Root(at));
-    let places: Vec<ReferredBy> =
-        places.chain(coverage.order.iter().map(|member| ReferredBy::Member(*member))).collect();
+    let places = read_order(question, coverage);
     let owners = owners(&places, facts);
     let undefined = coverage.undefined.iter().map(|undefined| undefined.symbol.clone()).collect();
     let live = Live { question, facts, owners, undefined: &undefined, kept: None };
@@ -81,7 +80,7 @@ pub fn refine(question: &CoverageQuestion<'_>, coverage: &mut Coverage, facts: &
     });
 }
 
-/// For each COMDAT group, the first object that has it: its copy is kept.
+/// For each COMDAT group, the first of `places` that has it: its copy is kept.
 fn owners<'f>(places: &[ReferredBy], facts: &'f ObjectFacts) -> FastMap<&'f [u8], ReferredBy> {
     let mut out = FastMap::default();
     for by in places {

@@ -8,6 +8,8 @@
 //! | --- | --- |
 //! | `f` `f=` `f~` | a function, data, a weak function |
 //! | `f%` `f^` `f^^` `f*` | common, weak in a COMDAT group, strong in one, STB_GNU_UNIQUE |
+//! | `f$` | weak in a COMDAT group whose signature is no symbol, like that of a constructor |
+//! | `f^>g` `f$>g` | the same as `f^` and `f$`, and the function calls `g` |
 //! | `f.h` `f.p` | data with hidden or protected visibility |
 //! | `f@V0` `f@@V1` | a function with an old or a default version |
 //! | `!f` `?f` | a strong and a weak reference |
@@ -97,7 +99,12 @@ fn definition(word: &str) -> String {
     let (name, kind) = word.split_at(end);
     let function = format!(".text\n.globl {name}\n.type {name},@function\n{name}: nop\n");
     let data = format!(".data\n.globl {name}\n.type {name},@object\n{name}: .quad 0\n");
-    let group = format!(".section .text.{name},\"axG\",@progbits,{name},comdat\n");
+    let (kind, calls) = match kind.split_once('>') {
+        Some((kind, called)) => (kind, format!("call {called}@PLT\n")),
+        None => (kind, String::new()),
+    };
+    let group =
+        |signature: &str| format!(".section .text.{name},\"axG\",@progbits,{signature},comdat\n");
     if name.starts_with('t') {
         let bind = if kind == "~" { "weak" } else { "globl" };
         return format!(
@@ -109,8 +116,9 @@ fn definition(word: &str) -> String {
         "=" => data,
         "~" => format!(".text\n.weak {name}\n.type {name},@function\n{name}: nop\n"),
         "%" => format!(".comm {name},8,8\n"),
-        "^" => format!("{group}.weak {name}\n{name}: nop\n"),
-        "^^" => format!("{group}.globl {name}\n{name}: nop\n"),
+        "^" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(name)),
+        "$" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(&format!("{name}_C5"))),
+        "^^" => format!("{}.globl {name}\n{name}: nop\n", group(name)),
         "*" => format!(".data\n.globl {name}\n.type {name},@gnu_unique_object\n{name}: .quad 0\n"),
         ".h" => format!(".hidden {name}\n{data}"),
         ".p" => format!(".protected {name}\n{data}"),

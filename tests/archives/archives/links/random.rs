@@ -3,6 +3,7 @@
 
 use super::{Link, compare};
 use crate::support::random::{Random, number};
+use std::collections::BTreeSet;
 
 /// The ways of defining and referring to a name, with their weights.
 const WAYS: &[(usize, &str)] = &[
@@ -95,6 +96,44 @@ pub(super) fn link(seed: u64) -> Link {
         parts.insert(0, format!("--wrap={}", plain(&mut random)));
     }
     Link::new(&objects.join(" | "), &parts.join(" "), &[])
+}
+
+/// Copies of two COMDAT groups, each with its own undefined name: that of the kept copy remains.
+fn copies(seed: u64) -> Link {
+    let mut random = Random::new(seed);
+    let count = random.between(5, 8);
+    let mut objects = Vec::new();
+    for at in 0..count {
+        let mut words = vec![format!("n{at}")];
+        let referred = (0..random.between(0, 3)).map(|_| random.below(9));
+        let referred: BTreeSet<usize> = referred.filter(|other| *other != at).collect();
+        words.extend(referred.into_iter().map(|other| format!("!n{other}")));
+        let groups = ["f^", "g$"].into_iter().filter(|_| random.chance(50));
+        words.extend(groups.map(|group| format!("{group}>{}{at}", &group[..1])));
+        objects.push(format!("x{at}: {}", words.join(" ")));
+    }
+    let roots = random.between(1, 3);
+    let mut parts: Vec<String> = (0..roots).map(|at| format!("x{at}")).collect();
+    let mut members: Vec<String> = (roots..count).map(|at| format!("x{at}")).collect();
+    random.shuffle(&mut members);
+    parts.extend(members.chunks(2).map(|members| format!("[{}]", members.join(" "))));
+    random.shuffle(&mut parts);
+    if random.chance(50) {
+        let start = random.between(0, parts.len());
+        let end = random.between(start, parts.len());
+        parts.insert(end, "--end-group".to_owned());
+        parts.insert(start, "--start-group".to_owned());
+    }
+    Link::new(&objects.join(" | "), &parts.join(" "), &[])
+}
+
+#[test]
+fn random_copies_of_groups_are_those_of_linkers() {
+    let seeds = 0..number("LINKAUDIT_LINKS", 60);
+    let links: Vec<Link> = seeds.map(copies).collect();
+    let (cases, wrong) = compare(&links);
+    println!("copies of groups: {cases} cases, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
