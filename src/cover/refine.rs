@@ -34,20 +34,27 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     out
 }
 
-/// Needed members without facts that may hold a COMDAT group of an object in `facts`: those that
-/// define the group's signature.
+/// Needed members without facts that may have a COMDAT group of an object in `facts`, and that the
+/// linker reads before that object: their copy is kept. Only groups with a reference to an
+/// undefined name count.
 pub fn rivals(
     question: &CoverageQuestion<'_>,
     coverage: &Coverage,
     facts: &ObjectFacts,
 ) -> Vec<MemberId> {
-    let needed: FastSet<MemberId> = coverage.order.iter().copied().collect();
-    let known = facts.members.values().chain(facts.roots.iter().flatten());
-    let names = known.flat_map(|facts| &facts.groups);
-    let names: FastSet<_> = names.filter_map(|name| question.library.find(name)).collect();
-    let definitions = names.into_iter().flat_map(|name| question.library.definitions(name));
-    let mut out: Vec<MemberId> = definitions.map(|definition| definition.member).collect();
-    out.retain(|member| needed.contains(member) && !facts.members.contains_key(member));
+    let library = question.library;
+    let places = read_order(question, coverage);
+    let (mut names, mut end) = (FastSet::default(), 0);
+    for (at, by) in places.iter().enumerate() {
+        let of = facts.of(*by).map(LinkFacts::group_names).unwrap_or_default();
+        end = if of.is_empty() { end } else { at };
+        names.extend(of.into_iter().map(|name| library.hash(name)));
+    }
+    let members = places[..end].iter().filter_map(|by| by.member());
+    let unread = members.filter(|member| !facts.members.contains_key(member));
+    let mut out: Vec<MemberId> = unread
+        .filter(|member| library.hashes(*member).iter().any(|hash| names.contains(hash)))
+        .collect();
     out.sort_unstable();
     out.dedup();
     out

@@ -219,8 +219,33 @@ impl LinkFacts {
 
     /// The signature of a section's COMDAT group.
     pub fn group_of(&self, section: usize) -> Option<&[u8]> {
-        let group = self.sections.get(section)?.group?;
-        self.groups.get(group).map(|signature| &**signature)
+        self.groups.get(self.group_index(section)?).map(|signature| &**signature)
+    }
+
+    fn group_index(&self, section: usize) -> Option<usize> {
+        self.sections.get(section)?.group
+    }
+
+    /// The COMDAT groups with a relocation that was wanted, by index into `groups`.
+    fn referring_groups(&self) -> FastSet<usize> {
+        self.relocations.iter().filter_map(|one| self.group_index(one.section)).collect()
+    }
+
+    /// Names by which other objects with the same COMDAT groups are found, for the groups that have
+    /// a relocation that was wanted: their signatures and the names that they define. No symbol has
+    /// the name of some signatures, such as those of constructors (`C5`).
+    pub fn group_names(&self) -> Vec<&[u8]> {
+        let referring = self.referring_groups();
+        if referring.is_empty() {
+            return Vec::new();
+        }
+        let signatures = referring.iter().filter_map(|group| self.groups.get(*group));
+        let is_inside = |global: &&Global| {
+            let group = self.group_index(global.section);
+            group.is_some_and(|group| referring.contains(&group)) && !global.is_nameless()
+        };
+        let defined = self.globals.iter().filter(is_inside).map(|global| self.name(global));
+        signatures.map(|signature| &**signature).chain(defined).collect()
     }
 }
 
@@ -413,20 +438,30 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     let mips64 = header.is_mips64el(e);
     let machine = (header.e_machine(e), mips64);
     relocations::<H>(&sections, &symbols, (e, data, first), (machine, wanted), &mut out)?;
-    for at in unnamed(&out) {
+    for at in unnamed(&out, wanted) {
         let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok()?;
         out.globals[at].name = out.keep(plain(symbols.symbol_name(e, symbol).ok()?))?;
     }
     Some(out)
 }
 
-/// The nameless symbols whose names matter because of a relocation: its symbol, and the data of a
-/// thread-local call.
-fn unnamed(facts: &LinkFacts) -> FastSet<usize> {
+/// The nameless symbols whose names matter because of a relocation: its symbol, the data of a
+/// thread-local call, and the definitions in its COMDAT group if only some names are wanted.
+fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
     let of_calls = facts.tls_calls.values().flatten().copied();
+    let referring = match wanted {
+        RelocationFilter::Names(..) => facts.referring_groups(),
+        RelocationFilter::All | RelocationFilter::Loaded(_) => FastSet::default(),
+    };
+    let is_of_group = |global: &Global| {
+        facts.group_index(global.section).is_some_and(|group| referring.contains(&group))
+    };
+    let of_groups = facts.globals.iter().enumerate();
+    let of_groups = of_groups.filter(|(_, global)| !referring.is_empty() && is_of_group(global));
+    let all = of_relocations.chain(of_calls).chain(of_groups.map(|(at, _)| at));
     let is_nameless = |at: &usize| facts.globals.get(*at).is_some_and(Global::is_nameless);
-    of_relocations.chain(of_calls).filter(is_nameless).collect()
+    all.filter(is_nameless).collect()
 }
 
 /// A name without its default version.

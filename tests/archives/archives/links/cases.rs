@@ -187,6 +187,12 @@ const CASES: &[(&str, &str)] = &[
     ("m: !g | n: f^>nosuch | a: g f^", "--whole-archive [a] --no-whole-archive m n"),
     ("m: x | n: f^>nosuch | a: _start f^", "pie m [a] n"),
     ("m: !_start | n: f^>nosuch | a: _start f^", "pie m [a] n"),
+    // No member refers to the names in these groups.
+    ("m: !g !h | a: g f^ | b: h f^>nosuch", "m [a] [b]"),
+    ("m: !g !h | a: g f^>nosuch | b: h f^", "m [a] [b]"),
+    ("m: !h !g | a: g f^ | b: h f^>nosuch", "m [b a]"),
+    ("m: !g !h | a: g f$ | b: h f$>nosuch", "m [a] [b]"),
+    ("m: !g !h | a: g f$>nosuch | b: h f$", "m [a] [b]"),
     // Thread-local.
     ("m: !t | a: t", "m [a]"),
     ("m: !t | a: t~ | b: t", "m [a] [b]"),
