@@ -127,11 +127,18 @@ impl Live<'_> {
         facts.relocations.iter().enumerate().any(|(at, relocation)| {
             let section = relocation.section;
             relocation.global == Some(symbol)
+                && !self.is_marker(relocation.kind)
                 && !self.is_relaxed(facts, at)
                 && (facts.is_loaded(section) || every_section && facts.is_kept(section))
                 && !self.is_discarded(by, facts, section)
                 && !self.is_dropped(by, section)
         })
+    }
+
+    /// True for a relocation of type NONE, which changes nothing. GNU ld reports its symbol.
+    fn is_marker(&self, kind: u32) -> bool {
+        kind == elf::R_X86_64_NONE.0
+            && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))
     }
 
     /// True for the call of a thread-local access that the linker replaces by an offset, because

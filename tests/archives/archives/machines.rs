@@ -1,5 +1,5 @@
-//! References that need no definition, on several machines: calls that linkers replace in programs.
-//! lld 19 and mold link all of them, GNU ld those
+//! References that need no definition, on several machines: calls that linkers replace in programs,
+//! and relocations of type NONE. lld 19 and mold link all of them, GNU ld those
 //! for x86.
 
 use super::kit::{archive, run, undefined};
@@ -30,6 +30,11 @@ const CASES: &[(&str, &str)] = &[
         "addis 3,2,t@got@tlsgd@ha\naddi 3,3,t@got@tlsgd@l\nbl __tls_get_addr(t@tlsgd)\nnop\n",
     ),
     ("riscv64-linux-gnu", "la.tls.gd a0, t\ncall __tls_get_addr@plt\n"),
+    ("x86_64-linux-gnu", ".reloc ., R_X86_64_NONE, nosuch\nnop\n"),
+    (
+        "armv7-linux-gnueabihf",
+        ".syntax unified\n.fnstart\n.save {r4,lr}\npush {r4,lr}\npop {r4,pc}\n.fnend\n",
+    ),
 ];
 
 /// The source of the program: thread-local data in its own object, as compilers make it.
