@@ -41,11 +41,14 @@ pub enum LinkerDefined<'n> {
     WithTls,
 }
 
+/// The dynamic section. Only mold defines it in a static program at a fixed address.
+pub(super) const DYNAMIC: &[u8] = b"_DYNAMIC";
+
 /// Names that all linkers define for all machines and outputs (`ld/scripttempl/elf.sc`,
 /// `lld/ELF/Writer.cpp`), and `__dso_handle`, which the compilers' start files define
 /// (`crtbegin.o`).
 const EVERYWHERE: &[&[u8]] = &[
-    b"_DYNAMIC",
+    DYNAMIC,
     b"__bss_start",
     b"__dso_handle",
     b"__ehdr_start",
@@ -76,13 +79,23 @@ impl LinkOutput {
         if let Some(section) = section.filter(|section| is_identifier(section)) {
             return LinkerDefined::WithSection(section);
         }
+        let is_gnu = self.linker == Some(Linker::Gnu);
+        let of_output = name.strip_prefix(b".sizeof.").or_else(|| name.strip_prefix(b".startof."));
+        if let Some(section) = of_output.filter(|_| is_gnu) {
+            // Input sections with other names, such as `.text.f`, join sections of the output.
+            return if is_identifier(section) {
+                LinkerDefined::WithSection(section)
+            } else {
+                LinkerDefined::Always
+            };
+        }
         if name == b"_TLS_MODULE_BASE_" {
             return self.tls_module_base(target);
         }
-        let is_gnu = self.linker == Some(Linker::Gnu);
         let always = EVERYWHERE.contains(&name)
             || ARRAYS.contains(&name) && (!is_gnu || self.kind != OutputKind::Shared)
             || name == b"__etext" && is_gnu
+            || name == b"__tdata_start" && is_gnu && self.kind != OutputKind::Shared
             || name == b"_GLOBAL_OFFSET_TABLE_" && target.is_none()
             || target.is_some_and(|target| self.is_of_machine(target, name));
         if always { LinkerDefined::Always } else { LinkerDefined::No }

@@ -132,6 +132,9 @@ impl<'a> CoverageQuestion<'a> {
 
     /// The condition under which the linker defines `name` if no file does.
     fn linker_defines<'n>(&self, name: &'n [u8]) -> LinkerDefined<'n> {
+        if name == linker_defined::DYNAMIC && self.makes_static_program() {
+            return LinkerDefined::No;
+        }
         self.output.defines(self.target(), name)
     }
 
@@ -143,6 +146,15 @@ impl<'a> CoverageQuestion<'a> {
     /// True if a shared object that is given or loaded defines `name`.
     fn is_shared(&self, name: &[u8]) -> bool {
         (self.provided)(name) || self.is_exported(name)
+    }
+
+    /// True if lld or GNU ld makes a program without a dynamic section.
+    fn makes_static_program(&self) -> bool {
+        self.link.is_some()
+            && matches!(self.output.linker, Some(Linker::Lld | Linker::Gnu))
+            && self.output.kind != OutputKind::Pie
+            && self.makes_program()
+            && !self.roots.iter().any(|root| root.linked)
     }
 
     /// True if the link makes a program. Linkers do so unless an option requests another output.

@@ -1,5 +1,5 @@
 //! References that need no definition, on several machines: calls that linkers replace in programs,
-//! and relocations of type NONE. lld 19 and mold link all of them, GNU ld those
+//! relocations of type NONE, and names of sections. lld 19 and mold link all of them, GNU ld those
 //! for x86.
 
 use super::kit::{archive, run, undefined};
@@ -35,6 +35,7 @@ const CASES: &[(&str, &str)] = &[
         "armv7-linux-gnueabihf",
         ".syntax unified\n.fnstart\n.save {r4,lr}\npush {r4,lr}\npop {r4,pc}\n.fnend\n",
     ),
+    ("x86_64-linux-gnu", ".quad .sizeof..text, .startof..text\n"),
 ];
 
 /// The source of the program: thread-local data in its own object, as compilers make it.

@@ -329,6 +329,12 @@ const CASES: &[(&str, &str)] = &[
     ("m: !__start_sec", "m"),
     ("m: !__bss_start !_GLOBAL_OFFSET_TABLE_", "m"),
     ("m: !__init_array_start | a: __init_array_start", "exe m [a]"),
+    ("m: !_DYNAMIC", "exe m"),
+    ("m: !_DYNAMIC", "pie m"),
+    ("m: !_DYNAMIC | d: f", "exe m (d)"),
+    ("m: !__tdata_start", "m"),
+    ("m: !__tdata_start", "exe m"),
+    ("m: !__tdata_start", "pie m"),
 ];
 
 /// Cases in which linkaudit does not follow a linker, each with the reason: the objects, the line,
