@@ -19,16 +19,22 @@ pub const LIBC_NONSHARED: &[&[u8]] =
 
 /// The libraries that are loaded together with some objects.
 pub struct Libraries<'a> {
-    objects: Vec<&'a Object>,
+    objects: Vec<(FileId, &'a Object)>,
 }
 
 impl Libraries<'_> {
     /// True if a linker takes a definition of `name` from one of the libraries.
     pub fn define(&self, name: &[u8]) -> bool {
-        let found = self.objects.iter().any(|object| object.satisfies_link(name));
         // `libc.so` is a linker script that adds an archive to glibc's shared library.
-        let has_libc = || self.objects.iter().any(|object| object.soname() == Some(b"libc.so.6"));
-        found || LIBC_NONSHARED.contains(&name) && has_libc()
+        let is_libc = |object: &Object| object.soname() == Some(b"libc.so.6");
+        let has_libc = || self.objects.iter().any(|(_, object)| is_libc(object));
+        self.definer(name).is_some() || LIBC_NONSHARED.contains(&name) && has_libc()
+    }
+
+    /// The first of the libraries that defines `name` for a linker.
+    pub fn definer(&self, name: &[u8]) -> Option<FileId> {
+        let found = self.objects.iter().find(|(_, object)| object.satisfies_link(name));
+        found.map(|(file, _)| *file)
     }
 }
 
@@ -137,7 +143,8 @@ impl Audit {
         for root in roots {
             let closure = &self.closures.roots[root];
             let others = closure.found().filter(|(_, found)| !files.contains(found));
-            objects.extend(others.filter_map(|(_, found)| self.corpus.files[found].object()));
+            let object = |found: FileId| Some((found, self.corpus.files[found].object()?));
+            objects.extend(others.filter_map(|(_, found)| object(found)));
         }
         Libraries { objects }
     }

@@ -9,6 +9,7 @@ mod graphs;
 mod hints;
 mod installed;
 mod kit;
+mod libraries;
 mod linkers;
 pub(crate) mod links;
 mod machines;

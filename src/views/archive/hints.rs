@@ -143,6 +143,9 @@ impl Hints {
         let members = audit.definitions_like(tree, &asked.archives, &|name| wanted.is_near(name));
         let members = members.iter().map(|(file, definition)| (*file, definition));
         let near = NearMisses::in_link(&wanted, asked.objects.iter().copied(), members);
+        // A link ignores the definitions of libraries that only its shared objects need.
+        let inputs = asked.objects.iter().map(|(file, _)| *file).filter(|_| view.linker.is_some());
+        let behind = audit.libraries_of(&inputs.collect::<Vec<FileId>>());
         for undefined in open {
             let target = undefined.by.iter().find_map(|by| match by {
                 ReferredBy::Member(member) => audit.library.member(*member).target,
@@ -157,7 +160,14 @@ impl Hints {
                 version: miss.version.map(<[u8]>::to_vec),
                 reason: miss.reason,
             });
-            let found: Vec<NearHint> = found.collect();
+            let indirect = behind.definer(&undefined.symbol).map(|file| NearHint {
+                path: Arc::clone(&audit.corpus.files[file].path),
+                member: None,
+                symbol: undefined.symbol.to_vec(),
+                version: None,
+                reason: "not an input of the link",
+            });
+            let found: Vec<NearHint> = indirect.into_iter().chain(found).collect();
             if !found.is_empty() {
                 self.by_symbol.entry(undefined.symbol.clone()).or_default().near = found;
             }

@@ -145,8 +145,11 @@ impl ArchiveAnswer {
         let Inputs { archives, candidates, typed, lazy, files, mut roots, link } = inputs;
         let foreign_roots = drop_foreign_definitions(&mut roots);
         let fits = |at: usize| !foreign_roots.contains(&at);
+        // Of the libraries in a link, only the inputs define names, and not the libraries that they
+        // need: GNU ld says "DSO missing from command line".
+        let brings = |at: usize| fits(at) && !roots[at].input;
         let near: Vec<FileId> =
-            files.iter().enumerate().filter(|(at, _)| fits(*at)).map(|(_, file)| *file).collect();
+            files.iter().enumerate().filter(|(at, _)| brings(*at)).map(|(_, file)| *file).collect();
         let libraries = audit.libraries_of(&near);
         let object =
             |(at, file): (usize, &FileId)| audit.corpus.files[*file].object().filter(|_| fits(at));

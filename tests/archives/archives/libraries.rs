@@ -1,0 +1,96 @@
+//! Links with shared objects: the names that these and their needed libraries define, and their own
+//! undefined names. Each case is linked by lld 19, GNU ld and mold too.
+
+use super::kit::{archive, object, run, undefined};
+use crate::support::{Lab, clean, has};
+use std::collections::BTreeSet;
+
+/// The linkers: the program, and its name for `--linker`.
+const LINKERS: [(&str, &str); 3] = [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
+
+/// A linker, the words of its line, and the names that stay undefined.
+type Case = (&'static str, &'static str, &'static [&'static str]);
+
+/// The undefined names in the messages of a linker. The names are separated by quotes or spaces.
+fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
+    let mut command = clean(program);
+    let command = command.current_dir(lab.root()).args(["-z", "defs", "-o", "out"]).args(words);
+    let output = command.output().expect("a linker runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let starts =
+        ["undefined reference to symbol ", "undefined reference to ", "undefined symbol: ", "undefined reference: "];
+    let name = |line: &str| {
+        let rest = starts.iter().find_map(|start| line.split_once(start))?.1;
+        rest.split(['`', '\'', ' ']).find(|word| !word.is_empty()).map(str::to_owned)
+    };
+    let names: BTreeSet<String> = text.lines().filter_map(name).collect();
+    assert_eq!(output.status.success(), names.is_empty(), "{program} {words:?}: {text}");
+    names
+}
+
+#[track_caller]
+fn check(lab: &Lab, cases: &[Case]) {
+    for (only, line, expected) in cases {
+        let words: Vec<&str> = line.split(' ').collect();
+        let expected: BTreeSet<String> = expected.iter().map(|name| (*name).to_owned()).collect();
+        for (program, linker) in LINKERS.iter().filter(|(_, name)| ["all", name].contains(only)) {
+            let (answer, _) = archive(&lab.root(), &[&["--linker", linker], &words[..]].concat());
+            assert_eq!(undefined(&answer), expected, "{linker} {line}: {answer}");
+            if has(program) {
+                let options = words.iter().map(|word| match *word {
+                    "--pie" => "-pie",
+                    "--shared" => "-shared",
+                    word => word,
+                });
+                let options: Vec<&str> = options.collect();
+                assert_eq!(theirs(lab, program, &options), expected, "{program} {line}");
+            }
+        }
+    }
+}
+
+/// Makes the shared object `name` from an object and libraries that it needs.
+fn shared(lab: &Lab, name: &str, parts: &[&str]) {
+    let options = ["-shared", "-rpath", "$ORIGIN", "-o", name];
+    run(clean("ld").current_dir(lab.root()).args(options).args(parts));
+}
+
+/// An object that defines functions and refers to other names.
+fn code(lab: &Lab, name: &str, defined: &str, refers: &str) {
+    let mut source = String::new();
+    for name in defined.split_whitespace() {
+        source += &format!(".globl {name}\n.type {name},@function\n{name}: nop\n");
+    }
+    source += ".data\n";
+    for name in refers.split_whitespace() {
+        source += &format!(".quad {name}\n");
+    }
+    object(lab, name, &source);
+}
+
+/// GNU ld says "DSO missing from command line", and a hint names the library.
+#[test]
+fn needed_libraries_of_inputs_define_nothing() {
+    let lab = Lab::new();
+    code(&lab, "foo.o", "foo", "");
+    code(&lab, "bar.o", "bar", "foo");
+    code(&lab, "case.o", "_start", "foo bar");
+    shared(&lab, "libfoo.so", &["foo.o"]);
+    shared(&lab, "libbar.so", &["bar.o", "libfoo.so"]);
+    check(
+        &lab,
+        &[
+            ("all", "case.o libbar.so", &["foo"]),
+            ("all", "--pie case.o libbar.so", &["foo"]),
+            ("all", "--shared case.o libbar.so", &["foo"]),
+            ("all", "case.o libbar.so libfoo.so", &[]),
+        ],
+    );
+    let output = lab.linkaudit(&["archive", "--linker", "gnu", "case.o", "libbar.so"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("foo in libfoo.so: not an input of the link"), "{text}");
+    // Without a link, the libraries of an object that is linked already define names.
+    super::kit::ar(&lab, "rc", "empty.a", &["foo.o"]);
+    let (answer, _) = archive(&lab.root(), &["empty.a", "--root-object", "libbar.so"]);
+    assert!(undefined(&answer).is_empty() && super::kit::members(&answer).is_empty(), "{answer}");
+}
