@@ -5,7 +5,7 @@
 use crate::cover::Linker;
 use crate::format::archive::places;
 use crate::format::elf::{Header, Target};
-use crate::format::script::{MOST, ScriptInput, ScriptName, inputs};
+use crate::format::script::{MOST, OutputFormat, ScriptInput, ScriptName, inputs, output_format};
 use crate::sniff::{Class, Classes, sniff};
 use crate::text::{show, show_path};
 use crate::tree::walk::describe;
@@ -131,6 +131,12 @@ pub(super) fn target_of(tree: &dyn Tree, path: &Path) -> Option<Target> {
     }
 }
 
+/// The format of the output that the linker script at `path` names.
+fn format_of(tree: &dyn Tree, path: &Path) -> Option<OutputFormat> {
+    let (_, text) = open(tree, path).ok()?;
+    output_format(&text)
+}
+
 fn library_in(
     tree: &dyn Tree,
     name: &[u8],
@@ -142,8 +148,9 @@ fn library_in(
     };
     let mut paths =
         dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(OsStr::from_bytes(file))));
-    let links = |path: &Path, target: Target| {
-        target_of(tree, path).is_none_or(|other| target.links_with(other))
+    let links = |path: &Path, target: Target| match target_of(tree, path) {
+        Some(other) => target.links_with(other),
+        None => format_of(tree, path).is_none_or(|format| format.fits(target)),
     };
     paths.find(|path| is_file(tree, path) && target.is_none_or(|target| links(path, target)))
 }

@@ -2,6 +2,9 @@
 //! that name files are parsed (`ld/ldgram.y`): INPUT, GROUP and AS_NEEDED. All others are skipped.
 //! `cli::scripts` is the caller.
 
+use crate::format::elf::Target;
+use object::elf;
+
 /// A file or library that a script names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptName {
@@ -20,6 +23,58 @@ pub enum ScriptInput {
     StartGroup,
     /// The end of the list of GROUP.
     EndGroup,
+}
+
+/// The format of an output file, by its name in BFD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputFormat {
+    name: &'static str,
+    is_64: bool,
+    big: bool,
+    machine: elf::Machine,
+}
+
+const fn format(name: &'static str, is_64: bool, big: bool, machine: elf::Machine) -> OutputFormat {
+    OutputFormat { name, is_64, big, machine }
+}
+
+/// Formats of the machines for which distributions build packages.
+const FORMATS: &[OutputFormat] = &[
+    format("elf64-x86-64", true, false, elf::EM_X86_64),
+    format("elf32-x86-64", false, false, elf::EM_X86_64),
+    format("elf32-i386", false, false, elf::EM_386),
+    format("elf64-littleaarch64", true, false, elf::EM_AARCH64),
+    format("elf64-bigaarch64", true, true, elf::EM_AARCH64),
+    format("elf32-littlearm", false, false, elf::EM_ARM),
+    format("elf32-bigarm", false, true, elf::EM_ARM),
+    format("elf64-littleriscv", true, false, elf::EM_RISCV),
+    format("elf32-littleriscv", false, false, elf::EM_RISCV),
+    format("elf64-loongarch", true, false, elf::EM_LOONGARCH),
+    format("elf64-powerpcle", true, false, elf::EM_PPC64),
+    format("elf64-powerpc", true, true, elf::EM_PPC64),
+    format("elf32-powerpc", false, true, elf::EM_PPC),
+    format("elf64-s390", true, true, elf::EM_S390),
+    format("elf32-s390", false, true, elf::EM_S390),
+    format("elf64-sparc", true, true, elf::EM_SPARCV9),
+];
+
+impl OutputFormat {
+    /// True if objects for `target` can be in such a file.
+    pub fn fits(&self, target: Target) -> bool {
+        (self.is_64, self.big, self.machine.0) == (target.is_64, target.big, target.machine)
+    }
+}
+
+/// The format that a script names with OUTPUT_FORMAT; `None` without one, or for an unknown name.
+pub fn output_format(text: &[u8]) -> Option<OutputFormat> {
+    let tokens = tokens(text)?;
+    let name = tokens.windows(3).find_map(|three| match three {
+        [Token::Word(b"OUTPUT_FORMAT"), Token::Open, Token::Word(name) | Token::Quoted(name)] => {
+            Some(*name)
+        }
+        _ => None,
+    })?;
+    FORMATS.iter().find(|format| format.name.as_bytes() == name).copied()
 }
 
 /// Upper bound, in bytes, for a script: people write such files by hand.
@@ -124,7 +179,7 @@ fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ScriptInput, ScriptName, inputs};
+    use super::{ScriptInput, ScriptName, inputs, output_format};
 
     fn file(name: &str) -> ScriptInput {
         ScriptInput::Named(ScriptName::File(name.into()))
@@ -141,6 +196,16 @@ mod tests {
         assert_eq!(found[0], ScriptInput::StartGroup);
         assert_eq!(found[1..4], names);
         assert_eq!(found[4..], [foo, file("ld.so"), ScriptInput::EndGroup, file("x.a")]);
+    }
+
+    #[test]
+    fn formats_of_outputs() {
+        let name = |text: &str| output_format(text.as_bytes()).map(|format| format.name);
+        assert_eq!(name("GROUP(a.a) OUTPUT_FORMAT(elf32-i386)"), Some("elf32-i386"));
+        let three = "OUTPUT_FORMAT(\"elf64-x86-64\", \"elf64-x86-64\", \"elf64-x86-64\")";
+        assert_eq!(name(three), Some("elf64-x86-64"));
+        assert_eq!(name("OUTPUT_FORMAT(pe-i386) INPUT(a.a)"), None);
+        assert_eq!(name("INPUT(a.a)"), None);
     }
 
     #[test]

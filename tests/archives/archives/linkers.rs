@@ -274,16 +274,18 @@ fn libraries_for_another_machine_are_skipped() {
     object(&lab, "case.o", ".data\n.quad foo\n");
     let file = lab.write("foo32.s", ".globl foo\nfoo: nop\n");
     run(clean("as").current_dir(lab.root()).args(["--32", "-o", "foo32.o"]).arg(file));
-    for dir in ["objects", "shared", "right"] {
+    for dir in ["objects", "shared", "script", "right"] {
         lab.mkdir(dir);
     }
     ar(&lab, "rc", "objects/libx.a", &["foo32.o"]);
+    ar(&lab, "rc", "script/libx32.a", &["foo32.o"]);
+    lab.write("script/libx.so", "OUTPUT_FORMAT(elf32-i386)\nGROUP(libx32.a)\n");
     let flags = ["-m", "elf_i386", "-shared", "-o", "shared/libx.so", "foo32.o"];
     run(clean("ld").current_dir(lab.root()).args(flags));
     ar(&lab, "rc", "right/libx.a", &["foo.o"]);
     lab.write("script.a", "INPUT(-lx)");
     for (program, linker) in [("ld", "gnu"), ("ld.lld-19", "lld"), ("mold", "mold")] {
-        for wrong in ["-Lobjects", "-Lshared"] {
+        for wrong in ["-Lobjects", "-Lshared", "-Lscript"] {
             for input in ["-lx", "script.a"] {
                 let words = ["case.o", wrong, "-Lright", input];
                 let args = [&["--linker", linker, "--shared"][..], &words[..]].concat();
