@@ -10,6 +10,7 @@ use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FileId, RootId};
 use crate::order::Arrange as _;
+use crate::resolve::ROOT;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub const LIBC_NONSHARED: &[&[u8]] =
 /// The libraries that are loaded together with some objects.
 pub struct Libraries<'a> {
     objects: Vec<(FileId, &'a Object)>,
+    /// True if no library is missing.
+    pub complete: bool,
 }
 
 impl Libraries<'_> {
@@ -139,13 +142,14 @@ impl Audit {
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();
         roots.arrange();
         roots.dedup();
-        let mut objects = Vec::new();
+        let (mut objects, mut complete) = (Vec::new(), true);
         for root in roots {
             let closure = &self.closures.roots[root];
+            complete &= closure.modules().all(|(at, module)| at == ROOT || module.file.is_some());
             let others = closure.found().filter(|(_, found)| !files.contains(found));
             let object = |found: FileId| Some((found, self.corpus.files[found].object()?));
             objects.extend(others.filter_map(|(_, found)| object(found)));
         }
-        Libraries { objects }
+        Libraries { objects, complete }
     }
 }

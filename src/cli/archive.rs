@@ -310,6 +310,7 @@ fn link(
         undefined: bytes(&options.undefined),
         defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
         wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
+        allow_shlib_undefined: options.allow_shlib_undefined,
     })
 }
 

@@ -255,6 +255,9 @@ pub struct ArchiveOptions {
     /// Drop sections to which nothing refers, with their undefined symbols
     #[arg(long)]
     pub gc_sections: bool,
+    /// Do not report undefined symbols of the shared objects that a program is linked with
+    #[arg(long)]
+    pub allow_shlib_undefined: bool,
     /// List the archives below DIR that refer to symbols which nothing in DIR or --from defines
     #[arg(
         long = "self",
@@ -263,6 +266,7 @@ pub struct ArchiveOptions {
             "archives", "order", "linker", "start_lib", "end_lib", "whole_archive", "no_whole_archive",
             "start_group", "end_group", "library", "library_path", "entry", "undefined", "defsym", "wrap",
             "root_object", "root_symbol", "all_members", "why_extract", "archive_stats", "gc_sections",
+            "allow_shlib_undefined",
         ]
     )]
     pub self_dirs: Vec<PathBuf>,

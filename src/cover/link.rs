@@ -83,6 +83,9 @@ pub struct Link {
     pub defined: Vec<DefsymOption>,
     /// `--wrap`
     pub wraps: Vec<Wrap>,
+    /// Strong references of shared objects that the linker reports if no input defines them, each
+    /// with the index of its root.
+    pub shared_references: Vec<(Box<[u8]>, usize)>,
 }
 
 impl DefsymOption {

@@ -59,6 +59,12 @@ fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
     kind == SymbolKind::Undefined || kind == SymbolKind::WeakUndefined && strong.contains(name)
 }
 
+/// True if an object defines the version in `name`, `NAME@VERSION`, as the default version of NAME.
+fn has_version(found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
+    let at = memchr::memchr(b'@', name);
+    at.is_some_and(|at| found.contains_key(&*[&name[..at], b"@", &name[at..]].concat()))
+}
+
 /// Names with a strong reference and without a definition.
 fn undefined<'q>(
     question: &'q CoverageQuestion<'q>,
@@ -87,6 +93,10 @@ fn undefined<'q>(
         }
     }
     let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
+    // A weak reference of an object may make the name weak.
+    let of_shared = link.shared_references.iter().map(|(name, _)| &**name);
+    let of_shared = of_shared.filter(|name| strong.contains(*name) && !has_version(found, name));
+    let names = names.chain(of_shared);
     let is_open = |name: &&[u8]| {
         let hidden = hidden.contains(*name);
         if may_stay.contains(*name) && !hidden {

@@ -55,6 +55,8 @@ pub struct TypedLink {
     pub defined: Vec<DefsymOption>,
     /// `--wrap`
     pub wraps: Vec<Wrap>,
+    /// `--allow-shlib-undefined`
+    pub allow_shlib_undefined: bool,
 }
 
 impl LinkArgument {
@@ -125,7 +127,7 @@ impl Inputs {
             undefined: typed.undefined.clone(),
             defined: typed.defined.clone(),
             wraps: typed.wraps.clone(),
-            inputs: Vec::new(),
+            ..Link::default()
         };
         let (mut inside, mut whole) = (false, false);
         for item in &typed.items {

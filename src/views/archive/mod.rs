@@ -8,6 +8,7 @@ mod inputs;
 mod installed;
 mod json;
 pub mod lld;
+mod shared_references;
 mod table;
 
 pub use hints::{Hints, ShownHints};
@@ -142,7 +143,7 @@ impl ArchiveAnswer {
         shown: ShownHints,
     ) -> Result<Self, String> {
         let inputs = Inputs::new(audit, asked)?;
-        let Inputs { archives, candidates, typed, lazy, files, mut roots, link } = inputs;
+        let Inputs { archives, candidates, typed, lazy, files, mut roots, mut link } = inputs;
         let foreign_roots = drop_foreign_definitions(&mut roots);
         let fits = |at: usize| !foreign_roots.contains(&at);
         // Of the libraries in a link, only the inputs define names, and not the libraries that they
@@ -158,6 +159,13 @@ impl ArchiveAnswer {
             list.iter().map(|(archive, _)| *archive).collect()
         };
         let (linked, added) = (ids(&archives), ids(&candidates));
+        if let (Some(link), Some(typed)) = (&mut link, &asked.link)
+            && !typed.allow_shlib_undefined
+        {
+            let inputs = (&*files, &*roots, &*objects);
+            link.shared_references =
+                shared_references::find(audit, inputs, asked.output.kind, link);
+        }
         let question = CoverageQuestion {
             library: &audit.library,
             roots: &roots,

@@ -17,8 +17,12 @@ fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
     let command = command.current_dir(lab.root()).args(["-z", "defs", "-o", "out"]).args(words);
     let output = command.output().expect("a linker runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let starts =
-        ["undefined reference to symbol ", "undefined reference to ", "undefined symbol: ", "undefined reference: "];
+    let starts = [
+        "undefined reference to symbol ",
+        "undefined reference to ",
+        "undefined symbol: ",
+        "undefined reference: ",
+    ];
     let name = |line: &str| {
         let rest = starts.iter().find_map(|start| line.split_once(start))?.1;
         rest.split(['`', '\'', ' ']).find(|word| !word.is_empty()).map(str::to_owned)
@@ -93,4 +97,57 @@ fn needed_libraries_of_inputs_define_nothing() {
     super::kit::ar(&lab, "rc", "empty.a", &["foo.o"]);
     let (answer, _) = archive(&lab.root(), &["empty.a", "--root-object", "libbar.so"]);
     assert!(undefined(&answer).is_empty() && super::kit::members(&answer).is_empty(), "{answer}");
+}
+
+/// lld checks a shared object whose needed libraries are inputs, and GNU ld reads needed libraries.
+/// Neither checks anything if the output is a shared object, and mold never does.
+#[test]
+fn undefined_names_of_shared_objects_count_in_programs() {
+    let lab = Lab::new();
+    code(&lab, "dep.o", "dep", "");
+    code(&lab, "foo.o", "foo", "");
+    code(&lab, "user.o", "user", "foo");
+    object(&lab, "weak.o", ".globl user\nuser: nop\n.weak foo\n.data\n.quad foo\n");
+    object(&lab, "maybe.o", ".globl _start\n_start: nop\n.weak foo\n.data\n.quad foo, user\n");
+    code(&lab, "case.o", "_start", "user");
+    code(&lab, "main.o", "_start foo", "user");
+    shared(&lab, "libdep.so", &["dep.o"]);
+    shared(&lab, "libuser.so", &["user.o"]);
+    shared(&lab, "libweak.so", &["weak.o"]);
+    shared(&lab, "libdepuser.so", &["user.o", "libdep.so"]);
+    shared(&lab, "libfoo.so", &["foo.o"]);
+    shared(&lab, "libfoouser.so", &["user.o", "libfoo.so"]);
+    super::kit::ar(&lab, "rc", "foo.a", &["foo.o"]);
+    check(
+        &lab,
+        &[
+            ("lld", "case.o libuser.so", &["foo"]),
+            ("gnu", "case.o libuser.so", &["foo"]),
+            ("mold", "case.o libuser.so", &[]),
+            ("lld", "--pie case.o libuser.so", &["foo"]),
+            ("gnu", "--pie case.o libuser.so", &["foo"]),
+            ("all", "--shared case.o libuser.so", &[]),
+            ("all", "--allow-shlib-undefined case.o libuser.so", &[]),
+            ("all", "case.o libweak.so", &[]),
+            ("all", "main.o libuser.so", &[]),
+            ("all", "case.o libuser.so foo.a", &[]),
+            ("lld", "case.o foo.a libuser.so", &[]),
+            ("gnu", "case.o foo.a libuser.so", &["foo"]),
+            ("all", "case.o libuser.so libfoo.so", &[]),
+            ("all", "--defsym=foo=0 case.o libuser.so", &[]),
+            // A weak reference of an object makes the name weak in lld, and strong in GNU ld.
+            ("lld", "maybe.o libuser.so", &[]),
+            ("gnu", "maybe.o libuser.so", &["foo"]),
+            // Needed libraries.
+            ("all", "case.o libfoouser.so", &[]),
+            ("lld", "case.o libdepuser.so", &[]),
+            ("gnu", "case.o libdepuser.so", &["foo"]),
+            ("lld", "case.o libdepuser.so libdep.so", &["foo"]),
+            ("gnu", "case.o libdepuser.so libdep.so", &["foo"]),
+        ],
+    );
+    // GNU ld warns of the missing library: the answer does not depend on its `-rpath-link`.
+    std::fs::remove_file(lab.path("libdep.so")).expect("removed");
+    let (answer, _) = archive(&lab.root(), &["--linker", "gnu", "case.o", "libdepuser.so"]);
+    assert!(undefined(&answer).is_empty(), "{answer}");
 }

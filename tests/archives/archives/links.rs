@@ -359,6 +359,7 @@ fn ours(lab: &Lab, linker: &str, line: &[String]) -> Answer {
         "pie" => Some("--pie"),
         _ => None,
     });
+    args.push("--allow-shlib-undefined");
     args.extend(words);
     let (answer, _) = archive(&lab.root(), &args);
     let members = super::kit::members(&answer).into_iter();
