@@ -11,6 +11,7 @@ use super::{
     ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, out, output_conflicts, scripts,
 };
 use crate::cover::{self, DefsymOption, LinkOutput, OutputKind, Wrap};
+use crate::format::script::ScriptCommand;
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
@@ -262,7 +263,21 @@ fn link(
     if linker == cover::Linker::Gnu && options.typed.iter().any(is_lib) {
         bail!("GNU ld has no --start-lib\nhelp: use --linker lld or --linker mold");
     }
-    let mut items: Vec<LinkArgument> = objects.iter().cloned().map(LinkArgument::Root).collect();
+    let define = |text: &OsString| {
+        let defined = DefsymOption::parse(text.as_bytes());
+        defined
+            .with_context(|| format!("--defsym {}: not NAME=EXPRESSION", show_path(text.as_ref())))
+    };
+    let mut out = TypedLink {
+        linker,
+        items: objects.iter().cloned().map(LinkArgument::Root).collect(),
+        entry: bytes(&options.entry).pop(),
+        undefined: bytes(&options.undefined),
+        requested: Vec::new(),
+        defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
+        wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
+        allow_shlib_undefined: options.allow_shlib_undefined,
+    };
     let tree = &*prepared.tree;
     // GNU ld and mold skip libraries for another class or machine, and lld refuses them.
     let mut given = objects.iter().chain(archives).chain(order);
@@ -274,16 +289,12 @@ fn link(
     };
     let search = (dirs, target);
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
-    let mut in_group = false;
+    let mut nesting = Nesting::default();
     for typed in &options.typed {
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
             Typed::Position(position) => {
-                in_group = match position {
-                    PositionalOption::StartGroup => true,
-                    PositionalOption::EndGroup => false,
-                    _ => in_group,
-                };
-                items.push(LinkArgument::Position(*position));
+                nesting.enter(*position, linker)?;
+                out.items.push(LinkArgument::Position(*position));
                 continue;
             }
             Typed::File(_) => (archives.next(), LinkArgument::File),
@@ -294,43 +305,109 @@ fn link(
         };
         if let Some(path) = path {
             let inputs = scripts::linked(tree, &path, linker, search)?;
-            add_inputs(&mut items, &inputs, item, in_group);
+            add_inputs(&mut out, &inputs, item, nesting.groups > 0)?;
             scripts.extend(inputs.scripts);
         }
     }
-    let define = |text: &OsString| {
-        let defined = DefsymOption::parse(text.as_bytes());
-        defined
-            .with_context(|| format!("--defsym {}: not NAME=EXPRESSION", show_path(text.as_ref())))
-    };
-    Ok(TypedLink {
-        linker,
-        items,
-        entry: bytes(&options.entry).pop(),
-        undefined: bytes(&options.undefined),
-        defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
-        wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
-        allow_shlib_undefined: options.allow_shlib_undefined,
-    })
+    Ok(out)
 }
 
-/// Adds the files in place of one input, each as `item`, and the borders of their groups. A group in
-/// a group of the command line is a part of it.
+/// Maximum nesting depth of groups.
+const DEEPEST: usize = 64;
+
+/// The open groups, and the open `--start-lib`.
+#[derive(Default)]
+struct Nesting {
+    groups: usize,
+    in_lib: bool,
+}
+
+impl Nesting {
+    /// Follows an option. The error says why the linker refuses it: lld allows no nesting, and GNU
+    /// ld allows groups in groups. mold ignores groups.
+    fn enter(&mut self, position: PositionalOption, linker: cover::Linker) -> Result<()> {
+        let is_lld = linker == cover::Linker::Lld;
+        let is_mold = linker == cover::Linker::Mold;
+        match position {
+            PositionalOption::StartGroup if is_lld && (self.groups > 0 || self.in_lib) => {
+                bail!("nested --start-group: lld refuses it")
+            }
+            PositionalOption::StartGroup if self.groups == DEEPEST => {
+                bail!("--start-group: more than {DEEPEST} groups in each other")
+            }
+            PositionalOption::StartGroup => self.groups += 1,
+            PositionalOption::EndGroup if self.groups == 0 && !is_mold && !self.in_lib => {
+                bail!("--end-group without --start-group")
+            }
+            PositionalOption::EndGroup => self.groups = self.groups.saturating_sub(1),
+            PositionalOption::StartLib if is_lld && self.in_lib => {
+                bail!("nested --start-lib: lld refuses it")
+            }
+            PositionalOption::StartLib if is_lld && self.groups > 0 => {
+                bail!("--start-lib in --start-group: lld refuses it")
+            }
+            PositionalOption::StartLib => self.in_lib = true,
+            PositionalOption::EndLib if is_lld && !self.in_lib => {
+                bail!("--end-lib without --start-lib")
+            }
+            PositionalOption::EndLib => self.in_lib = false,
+            PositionalOption::WholeArchive
+            | PositionalOption::NoWholeArchive
+            | PositionalOption::Define(_)
+            | PositionalOption::Request(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Adds the files in place of one input, each as `item`, the borders of their groups, and the
+/// commands of scripts. A group in a group of the command line is a part of it.
 fn add_inputs(
-    items: &mut Vec<LinkArgument>,
+    link: &mut TypedLink,
     inputs: &ExpandedScripts,
     item: fn(PathBuf) -> LinkArgument,
     in_group: bool,
-) {
+) -> Result<()> {
     for (at, file) in inputs.files.iter().enumerate() {
+        inputs.commands_before(at).try_for_each(|command| add_command(link, command))?;
         if !in_group && inputs.begins_group(at) {
-            items.push(LinkArgument::Position(PositionalOption::StartGroup));
+            link.items.push(LinkArgument::Position(PositionalOption::StartGroup));
         }
-        items.push(item(file.clone()));
+        link.items.push(item(file.clone()));
         if !in_group && inputs.ends_group(at) {
-            items.push(LinkArgument::Position(PositionalOption::EndGroup));
+            link.items.push(LinkArgument::Position(PositionalOption::EndGroup));
         }
     }
+    inputs.commands_before(inputs.files.len()).try_for_each(|command| add_command(link, command))
+}
+
+/// Adds a command of a script. GNU ld knows the entry point before it reads such a script, and
+/// requests the names of EXTERN at its position.
+fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
+    let is_gnu = link.linker == cover::Linker::Gnu;
+    match command {
+        ScriptCommand::Extern(name) if is_gnu => {
+            let position = PositionalOption::Request(link.requested.len());
+            link.items.push(LinkArgument::Position(position));
+            link.requested.push(name.as_slice().into());
+        }
+        ScriptCommand::Extern(name) => link.undefined.push(name.as_slice().into()),
+        ScriptCommand::Entry(name) if !is_gnu => {
+            link.entry.get_or_insert_with(|| name.as_slice().into());
+        }
+        ScriptCommand::Entry(_) => {}
+        ScriptCommand::Assign(text) | ScriptCommand::Provide(text) => {
+            let defined = DefsymOption::parse(text);
+            let defined = defined.with_context(|| {
+                format!("linker script: `{}` is not NAME = EXPRESSION", show(text))
+            })?;
+            let provided = matches!(command, ScriptCommand::Provide(_));
+            let position = PositionalOption::Define(link.defined.len());
+            link.items.push(LinkArgument::Position(position));
+            link.defined.push(DefsymOption { provided, ..defined });
+        }
+    }
+    Ok(())
 }
 
 fn linker(typed: LinkerOption) -> cover::Linker {

@@ -5,7 +5,9 @@
 use crate::cover::Linker;
 use crate::format::archive::places;
 use crate::format::elf::{Header, Target};
-use crate::format::script::{MOST, OutputFormat, ScriptInput, ScriptName, inputs, output_format};
+use crate::format::script::{
+    MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, inputs, output_format,
+};
 use crate::sniff::{Class, Classes, sniff};
 use crate::text::{show, show_path};
 use crate::tree::walk::describe;
@@ -29,6 +31,8 @@ pub(super) struct ExpandedScripts {
     pub(super) scripts: Vec<PathBuf>,
     /// The lists of GROUP, as ranges of `files` that do not overlap.
     groups: Vec<Range<usize>>,
+    /// The commands about symbols, each with the index in `files` of the file after it.
+    commands: Vec<(usize, ScriptCommand)>,
 }
 
 impl ExpandedScripts {
@@ -45,6 +49,12 @@ impl ExpandedScripts {
     /// True if a list of GROUP ends with the file at `at`.
     pub(super) fn ends_group(&self, at: usize) -> bool {
         self.groups.iter().any(|group| group.end == at + 1)
+    }
+
+    /// The commands before the file at `at` and after the one before it. After the last file, `at`
+    /// is the number of files.
+    pub(super) fn commands_before(&self, at: usize) -> impl Iterator<Item = &ScriptCommand> {
+        self.commands.iter().filter(move |(place, _)| *place == at).map(|(_, command)| command)
     }
 
     /// Ends the list of GROUP whose first file is at `start`. Lists inside of it become part of it.
@@ -244,9 +254,20 @@ impl ScriptSearch<'_> {
             bail!("{}: linker scripts include each other in a cycle", show_path(path));
         }
         out.scripts.push(path.to_path_buf());
-        let mut group = 0;
+        let (mut group, first) = (0, out.files.len());
         for input in &script {
             match input {
+                ScriptInput::Command(command) => {
+                    let SearchRules::Link(linker) = self.rules else { continue };
+                    let keyword = command.keyword();
+                    if linker == Linker::Mold && !keyword.is_empty() {
+                        bail!("{}: mold does not know {keyword} in a script", show_path(path));
+                    }
+                    // A script is read before its inputs are opened.
+                    let is_extern = matches!(command, ScriptCommand::Extern(_));
+                    let place = if is_extern { first } else { out.files.len() };
+                    out.commands.push((place, command.clone()));
+                }
                 ScriptInput::StartGroup => group = out.files.len(),
                 ScriptInput::EndGroup => out.end_group(group),
                 ScriptInput::Named(name) => self.expand_name(path, name, depth, out)?,

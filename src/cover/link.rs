@@ -44,17 +44,24 @@ pub enum LinkInput {
     StartGroup,
     /// `--end-group`
     EndGroup,
-    /// `--defsym`, as an index in [`Link::defined`].
+    /// `--defsym` or an assignment of a script, as an index in [`Link::defined`].
     Define(usize),
+    /// EXTERN of a script that GNU ld reads, as an index in [`Link::requested`].
+    Request(usize),
 }
 
-/// `--defsym NAME=EXPRESSION`
+/// `--defsym NAME=EXPRESSION`, or an assignment of a linker script.
 #[derive(Clone, Debug)]
 pub struct DefsymOption {
     /// The name.
     pub name: Box<[u8]>,
     /// The symbols in the expression.
     pub refers: Vec<Box<[u8]>>,
+    /// Symbols in the expression that DEFINED tests: only lld extracts the members that define
+    /// them, and they may stay undefined.
+    pub guarded: Vec<Box<[u8]>>,
+    /// True for PROVIDE: it defines only names to which the link refers and that nothing defines.
+    pub provided: bool,
 }
 
 /// `--wrap NAME`
@@ -79,6 +86,8 @@ pub struct Link {
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`: names that extract members and may stay undefined.
     pub undefined: Vec<Box<[u8]>>,
+    /// Names of EXTERN at a position, which matters for GNU ld alone.
+    pub requested: Vec<Box<[u8]>>,
     /// `--defsym`
     pub defined: Vec<DefsymOption>,
     /// `--wrap`
@@ -88,18 +97,79 @@ pub struct Link {
     pub shared_references: Vec<(Box<[u8]>, usize)>,
 }
 
+/// Functions of expressions whose argument is not a symbol that needs a definition.
+const OF_NAMES: &[&[u8]] = &[
+    b"ADDR",
+    b"ALIGNOF",
+    b"CONSTANT",
+    b"DEFINED",
+    b"LENGTH",
+    b"LOADADDR",
+    b"ORIGIN",
+    b"SEGMENT_START",
+    b"SIZEOF",
+];
+
+/// The words of expressions that are not symbols (`ld/ldlex.l`).
+const KEYWORDS: &[&[u8]] = &[
+    b"ABSOLUTE",
+    b"ADDR",
+    b"ALIGN",
+    b"ALIGNOF",
+    b"ASSERT",
+    b"BLOCK",
+    b"CONSTANT",
+    b"DATA_SEGMENT_ALIGN",
+    b"DATA_SEGMENT_END",
+    b"DATA_SEGMENT_RELRO_END",
+    b"DEFINED",
+    b"LENGTH",
+    b"LOADADDR",
+    b"LOG2CEIL",
+    b"MAX",
+    b"MIN",
+    b"NEXT",
+    b"ORIGIN",
+    b"SEGMENT_START",
+    b"SIZEOF",
+    b"SIZEOF_HEADERS",
+];
+
+/// The names, numbers and quoted texts of an expression.
+fn words(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(b) || !b.is_ascii();
+    std::iter::from_fn(move || {
+        let start = text.iter().position(|b| is_part(b) || *b == b'"')?;
+        let quoted = text[start] == b'"';
+        text = &text[start + usize::from(quoted)..];
+        let ends = |b: &u8| if quoted { *b == b'"' } else { !is_part(b) };
+        let len = text.iter().position(ends).unwrap_or(text.len());
+        let word = &text[..len];
+        text = text.get(len + usize::from(quoted)..).unwrap_or_default();
+        Some(word)
+    })
+}
+
 impl DefsymOption {
     /// Parses `NAME=EXPRESSION`; `None` if either is empty.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let at = memchr::memchr(b'=', text)?;
         let (name, expression) = (text[..at].trim_ascii(), text[at + 1..].trim_ascii());
-        let is_part = |b: u8| b.is_ascii_alphanumeric() || b"_.$".contains(&b) || !b.is_ascii();
-        let words = expression.split(|b| !is_part(*b));
-        // A number begins with a digit, and a lone dot is the location counter.
-        let is_symbol = |word: &&[u8]| word.first().is_some_and(|b| !b.is_ascii_digit());
-        let refers = words.filter(|word| is_symbol(word) && *word != b".");
-        let refers = refers.map(Into::into).collect();
-        (!name.is_empty() && !expression.is_empty()).then(|| Self { name: name.into(), refers })
+        let (mut symbols, mut tested) = (Vec::<Box<[u8]>>::new(), Vec::<Box<[u8]>>::new());
+        let mut before: &[u8] = b"";
+        for word in words(expression) {
+            // A number begins with a digit, and a lone dot is the location counter.
+            let is_symbol = !word.first().is_some_and(u8::is_ascii_digit) && word != b".";
+            if before == b"DEFINED" {
+                tested.push(word.into());
+            } else if is_symbol && !KEYWORDS.contains(&word) && !OF_NAMES.contains(&before) {
+                symbols.push(word.into());
+            }
+            before = if OF_NAMES.contains(&before) { b"" } else { word };
+        }
+        let (guarded, refers) = symbols.into_iter().partition(|name| tested.contains(name));
+        let is_whole = !name.is_empty() && !expression.is_empty();
+        is_whole.then(|| Self { name: name.into(), refers, guarded, provided: false })
     }
 }
 
@@ -146,6 +216,17 @@ mod tests {
         assert_eq!(&*defined.name, b"foo");
         let refers: Vec<&[u8]> = defined.refers.iter().map(|name| &**name).collect();
         assert_eq!(refers, [&b"bar"[..], b".baz"]);
+        for (expression, expected) in [
+            ("DEFINED(f) ? f : g", &["g"][..]),
+            ("ADDR(.text) + SIZEOF(.data) + SIZEOF_HEADERS", &[]),
+            ("MAX(a, CONSTANT(MAXPAGESIZE)) + ALIGN(., 8)", &["a"]),
+            ("SEGMENT_START(\"text-segment\", \"b\") + ABSOLUTE(c)", &["b", "c"]),
+        ] {
+            let defined = DefsymOption::parse(format!("x={expression}").as_bytes());
+            let refers = defined.expect("an assignment").refers;
+            let expected: Vec<&[u8]> = expected.iter().map(|name| name.as_bytes()).collect();
+            assert!(refers.iter().map(|name| &**name).eq(expected), "{expression}");
+        }
         assert!(DefsymOption::parse(b"foo=").is_none() && DefsymOption::parse(b"foo").is_none());
     }
 }

@@ -46,7 +46,10 @@ impl<'q> ReadOrder<'q> {
                 LinkInput::Archive(archive) | LinkInput::Whole(archive) => {
                     out.archives.entry(*archive).or_default().push(at);
                 }
-                LinkInput::StartGroup | LinkInput::EndGroup | LinkInput::Define(_) => {}
+                LinkInput::StartGroup
+                | LinkInput::EndGroup
+                | LinkInput::Define(_)
+                | LinkInput::Request(_) => {}
             }
         }
         out

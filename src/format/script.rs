@@ -1,6 +1,6 @@
-//! Linker scripts in place of a library or an archive: the files that they name. Only the commands
-//! that name files are parsed (`ld/ldgram.y`): INPUT, GROUP and AS_NEEDED. All others are skipped.
-//! `cli::scripts` is the caller.
+//! Linker scripts in place of a library or an archive: the files that they name, and the symbols
+//! that they request or define. The commands are INPUT, GROUP, AS_NEEDED, EXTERN, ENTRY, PROVIDE and
+//! assignments (`ld/ldgram.y`). All others are skipped. `cli::scripts` is the caller.
 
 use crate::format::elf::Target;
 use object::elf;
@@ -23,6 +23,33 @@ pub enum ScriptInput {
     StartGroup,
     /// The end of the list of GROUP.
     EndGroup,
+    /// A command about symbols.
+    Command(ScriptCommand),
+}
+
+/// A command about symbols.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptCommand {
+    /// `EXTERN(NAME)`, like `--undefined` of linkers.
+    Extern(Vec<u8>),
+    /// `ENTRY(NAME)`, like `--entry`.
+    Entry(Vec<u8>),
+    /// `NAME = EXPRESSION;`, like `--defsym`; the text has no white space.
+    Assign(Vec<u8>),
+    /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and nothing defines it.
+    Provide(Vec<u8>),
+}
+
+impl ScriptCommand {
+    /// The keyword; empty for an assignment.
+    pub fn keyword(&self) -> &'static str {
+        match self {
+            Self::Extern(_) => "EXTERN",
+            Self::Entry(_) => "ENTRY",
+            Self::Provide(_) => "PROVIDE",
+            Self::Assign(_) => "",
+        }
+    }
 }
 
 /// The format of an output file, by its name in BFD.
@@ -84,12 +111,34 @@ pub const MOST: u64 = 1 << 20;
 enum Token<'t> {
     Open,
     Close,
+    /// A comma.
+    Comma,
+    /// A semicolon.
+    End,
+    /// `{` or `}`.
+    Brace(bool),
     Word(&'t [u8]),
     Quoted(&'t [u8]),
 }
 
-/// The inputs of a script, in their order. `None` if the text is not a valid script, or has neither
-/// INPUT nor GROUP.
+impl<'t> Token<'t> {
+    /// The text of a part of an expression, and the quotes around it.
+    fn text(&self) -> (&'static [u8], &'t [u8]) {
+        match self {
+            Self::Open => (b"", b"("),
+            Self::Close => (b"", b")"),
+            Self::Comma => (b"", b","),
+            Self::End => (b"", b";"),
+            Self::Brace(true) => (b"", b"{"),
+            Self::Brace(false) => (b"", b"}"),
+            Self::Word(text) => (b"", text),
+            Self::Quoted(text) => (b"\"", text),
+        }
+    }
+}
+
+/// The inputs and commands of a script, in their order. `None` if the text is not a valid script, or
+/// has no command in parentheses that is known.
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
@@ -97,7 +146,10 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     let (mut depth, mut list, mut is_group) = (0_usize, None, false);
     let mut known = false;
     let mut before: Option<&[u8]> = None;
-    for token in &tokens {
+    // The depth of braces: only SECTIONS assigns symbols inside of them.
+    let (mut braces, mut is_sections) = (0_usize, false);
+    for (at, token) in tokens.iter().enumerate() {
+        let rest = &tokens[at + 1..];
         match token {
             Token::Open => {
                 depth += 1;
@@ -105,6 +157,12 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                     (list, known) = (Some(depth), true);
                     is_group = matches!(before, Some(b"GROUP"));
                     out.extend(is_group.then_some(ScriptInput::StartGroup));
+                } else if depth == 1
+                    && let Some(keyword) = before.filter(|_| braces == 0 || is_sections)
+                {
+                    let found = commands(keyword, rest);
+                    known |= !found.is_empty();
+                    out.extend(found.into_iter().map(ScriptInput::Command));
                 }
                 before = None;
             }
@@ -116,6 +174,11 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                 depth = depth.checked_sub(1)?;
                 before = None;
             }
+            Token::Brace(open) => {
+                is_sections = if braces == 0 { before == Some(b"SECTIONS") } else { is_sections };
+                braces = if *open { braces + 1 } else { braces.saturating_sub(1) };
+                before = None;
+            }
             Token::Word(word) => {
                 let word = *word;
                 if list.is_some() && word != b"AS_NEEDED" {
@@ -123,6 +186,8 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                         Some(name) => ScriptName::Library(name.to_vec()),
                         None => ScriptName::File(word.to_vec()),
                     }));
+                } else if depth == 0 && (braces == 0 || is_sections) && word != b"." {
+                    out.extend(assignment(word, rest).map(ScriptInput::Command));
                 }
                 before = Some(word);
             }
@@ -132,12 +197,56 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                 }
                 before = None;
             }
+            Token::Comma | Token::End => {}
         }
     }
     (known && depth == 0).then_some(out)
 }
 
-/// Words, parentheses and quoted names. `None` if a comment or a quote has no end, or if a NUL is
+/// The commands of a keyword; `tokens` follow its opening parenthesis.
+fn commands(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptCommand> {
+    let mut depth = 1_usize;
+    let len = tokens.iter().position(|token| {
+        match token {
+            Token::Open => depth += 1,
+            Token::Close => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    let inside = &tokens[..len.unwrap_or(tokens.len())];
+    let mut words = inside.iter().filter_map(|token| match token {
+        Token::Word(word) | Token::Quoted(word) => Some(word.to_vec()),
+        _ => None,
+    });
+    match keyword {
+        b"EXTERN" => words.map(ScriptCommand::Extern).collect(),
+        b"ENTRY" => words.next().map(ScriptCommand::Entry).into_iter().collect(),
+        b"PROVIDE" | b"PROVIDE_HIDDEN" => vec![ScriptCommand::Provide(joined(inside))],
+        b"HIDDEN" => vec![ScriptCommand::Assign(joined(inside))],
+        _ => Vec::new(),
+    }
+}
+
+/// The assignment to the symbol `name`, if `tokens` begin with `=`. A semicolon ends it.
+fn assignment(name: &[u8], tokens: &[Token<'_>]) -> Option<ScriptCommand> {
+    let [Token::Word(b"="), rest @ ..] = tokens else { return None };
+    let is_end =
+        |token: &Token<'_>| matches!(token, Token::End | Token::Brace(_) | Token::Word(b"="));
+    let len = rest.iter().position(is_end)?;
+    let text = || [name, b"=", &joined(&rest[..len])].concat();
+    (rest[len] == Token::End).then(|| ScriptCommand::Assign(text()))
+}
+
+fn joined(tokens: &[Token<'_>]) -> Vec<u8> {
+    let text = |token: &Token<'_>| {
+        let (quote, text) = token.text();
+        [quote, text, quote].concat()
+    };
+    tokens.iter().flat_map(text).collect()
+}
+
+/// Words, punctuation and quoted names. `None` if a comment or a quote has no end, or if a NUL is
 /// outside of both.
 fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
     let mut out = Vec::new();
@@ -162,11 +271,18 @@ fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
                 out.push(Token::Close);
                 1
             }
-            b',' | b';' => 1,
+            b',' | b';' | b'{' | b'}' => {
+                out.push(match byte {
+                    b',' => Token::Comma,
+                    b';' => Token::End,
+                    byte => Token::Brace(*byte == b'{'),
+                });
+                1
+            }
             byte if byte.is_ascii_whitespace() => 1,
             0 => return None,
             _ => {
-                let end = |b: &u8| b.is_ascii_whitespace() || b"(),;\"\0".contains(b);
+                let end = |b: &u8| b.is_ascii_whitespace() || b"(),;{}\"\0".contains(b);
                 let len = rest.iter().position(end).unwrap_or(rest.len());
                 out.push(Token::Word(&rest[..len]));
                 len
@@ -179,7 +295,7 @@ fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ScriptInput, ScriptName, inputs, output_format};
+    use super::{ScriptCommand, ScriptInput, ScriptName, inputs, output_format};
 
     fn file(name: &str) -> ScriptInput {
         ScriptInput::Named(ScriptName::File(name.into()))
@@ -196,6 +312,31 @@ mod tests {
         assert_eq!(found[0], ScriptInput::StartGroup);
         assert_eq!(found[1..4], names);
         assert_eq!(found[4..], [foo, file("ld.so"), ScriptInput::EndGroup, file("x.a")]);
+    }
+
+    #[test]
+    fn commands_about_symbols() {
+        let text = b"EXTERN(a, \"b\") ENTRY(main)\nc = d + MAX(1, 2);\nINPUT(x.a)\n\
+            PROVIDE ( e = (f) );\nSECTIONS { g = .; .x : { . = ALIGN(4); h = i; *(.x) } }\n\
+            MEMORY { rom : ORIGIN = 0, LENGTH = 1; }";
+        let command = |input: &ScriptInput| match input {
+            ScriptInput::Command(command) => Some(command.clone()),
+            _ => None,
+        };
+        let found = inputs(text).expect("a script");
+        assert_eq!(found[4], file("x.a"));
+        let found: Vec<ScriptCommand> = found.iter().filter_map(command).collect();
+        let assign = |text: &str| ScriptCommand::Assign(text.into());
+        let expected = [
+            ScriptCommand::Extern(b"a".to_vec()),
+            ScriptCommand::Extern(b"b".to_vec()),
+            ScriptCommand::Entry(b"main".to_vec()),
+            assign("c=d+MAX(1,2)"),
+            ScriptCommand::Provide(b"e=(f)".to_vec()),
+            assign("g=."),
+            assign("h=i"),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -18,3 +18,4 @@ mod names;
 mod odd;
 use crate::support::random;
 mod real;
+mod scripts;

@@ -22,6 +22,7 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
         taken: vec![false; question.library.members()],
         undefined: 0,
         again: false,
+        provided: FastSet::default(),
         out: Coverage::default(),
     };
     // A shared object has an entry point only with `--entry`.
@@ -32,11 +33,12 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
     for name in question.symbols.iter().chain(&link.undefined) {
         run.refer_plain(name, false, ReferredBy::Asked);
     }
-    run.inputs(&link.inputs);
+    run.inputs(&link.inputs, true);
     run.again = run.has_lto();
     if run.again {
-        run.inputs(&link.inputs);
+        run.inputs(&link.inputs, false);
     }
+    let unprovided = run.provide_late();
     let found = run.table.iter().filter_map(|(name, state)| {
         let found = match state {
             State::Undefined { .. } => return None,
@@ -49,7 +51,27 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
     let strong =
         run.table.iter().filter(|(_, state)| matches!(state, State::Undefined { weak: false, .. }));
     let strong = strong.map(|(name, _)| *name).collect();
-    Resolved { found: found.collect(), strong, coverage: run.out, ..Resolved::default() }
+    Resolved {
+        found: found.collect(),
+        strong,
+        unprovided,
+        coverage: run.out,
+        ..Resolved::default()
+    }
+}
+
+/// The number of inputs up to the end of the group whose first input is the first of `inputs`.
+fn group_len(inputs: &[LinkInput]) -> usize {
+    let mut depth = 1_usize;
+    let ends = |input: &LinkInput| {
+        match input {
+            LinkInput::StartGroup => depth += 1,
+            LinkInput::EndGroup => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    };
+    inputs.iter().position(ends).unwrap_or(inputs.len())
 }
 
 /// The state of a name in the symbol table (`bfd_link_hash_type`).
@@ -74,43 +96,47 @@ struct Run<'q> {
     undefined: usize,
     /// True during the second search, after LTO.
     again: bool,
+    /// Names that PROVIDE defined.
+    provided: FastSet<&'q [u8]>,
     out: Coverage,
 }
 
 impl<'q> Run<'q> {
-    /// Processes the inputs of the link or of a group.
-    fn inputs(&mut self, inputs: &'q [LinkInput]) {
+    /// Processes the inputs of the link or of a group; `first` is false if only archives are
+    /// searched again.
+    fn inputs(&mut self, inputs: &'q [LinkInput], first: bool) {
         let mut at = 0;
         while let Some(input) = inputs.get(at) {
             at += 1;
             match input {
-                LinkInput::Root(_) | LinkInput::Whole(_) | LinkInput::Define(_) if self.again => {}
-                LinkInput::Root(root) => self.root(*root),
                 LinkInput::Archive(archive) => self.search(*archive),
-                LinkInput::Whole(archive) => self.whole(*archive),
-                LinkInput::Define(defined) => self.define_by_option(*defined),
                 LinkInput::StartGroup => {
-                    let rest = &inputs[at..];
-                    let is_end = |input: &LinkInput| matches!(input, LinkInput::EndGroup);
-                    let len = rest.iter().position(is_end).unwrap_or(rest.len());
-                    self.group(&rest[..len]);
+                    let len = group_len(&inputs[at..]);
+                    self.group(&inputs[at..at + len], first);
                     at += len;
                 }
                 LinkInput::EndGroup => {}
+                _ if !first => {}
+                LinkInput::Root(root) => self.root(*root),
+                LinkInput::Whole(archive) => self.whole(*archive),
+                LinkInput::Define(defined) => self.define_by_option(*defined),
+                LinkInput::Request(at) => {
+                    let link = self.link;
+                    self.refer_plain(&link.requested[*at], false, ReferredBy::Asked);
+                }
             }
         }
     }
 
-    /// Reads all inputs once, and searches the archives again until none adds an undefined name.
-    fn group(&mut self, inputs: &'q [LinkInput]) {
-        let mut before = self.undefined;
-        self.inputs(inputs);
-        while before != self.undefined {
-            before = self.undefined;
-            for input in inputs {
-                if let LinkInput::Archive(archive) = input {
-                    self.search(*archive);
-                }
+    /// Processes the inputs of a group, which may have groups, until no pass adds an undefined
+    /// name.
+    fn group(&mut self, inputs: &'q [LinkInput], mut first: bool) {
+        loop {
+            let before = self.undefined;
+            self.inputs(inputs, first);
+            first = false;
+            if before == self.undefined {
+                break;
             }
         }
     }
@@ -143,10 +169,33 @@ impl<'q> Run<'q> {
 
     fn define_by_option(&mut self, at: usize) {
         let defined = &self.link.defined[at];
+        let is_undefined = matches!(self.table.get(&*defined.name), Some(State::Undefined { .. }));
+        if defined.provided && !is_undefined {
+            return;
+        }
+        if defined.provided {
+            self.provided.insert(&defined.name);
+        }
         for name in &defined.refers {
             self.refer_plain(name, false, ReferredBy::Asked);
         }
         self.table.insert(&defined.name, State::Defined { weak: false });
+    }
+
+    /// Defines the names of PROVIDE that became undefined after its position. Returns the names of
+    /// PROVIDE without effect.
+    fn provide_late(&mut self) -> FastSet<&'q [u8]> {
+        let link = self.link;
+        let mut out = FastSet::default();
+        for defined in link.defined.iter().filter(|defined| defined.provided) {
+            let name = &*defined.name;
+            if let Some(state @ State::Undefined { .. }) = self.table.get_mut(name) {
+                *state = State::Defined { weak: false };
+            } else if !self.provided.contains(name) {
+                out.insert(name);
+            }
+        }
+        out
     }
 
     /// True if the linker's plugin reads an object of the link.

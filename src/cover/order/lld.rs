@@ -25,15 +25,19 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
     for input in &link.inputs {
         run.input(input);
     }
-    let unwrapped = run.ask_late(link);
+    let unprovided = run.unprovided(link);
+    let unwrapped = run.ask_late(link, &unprovided);
     let mut found: FastMap<&[u8], ChosenDefinition> =
         run.table.iter().filter_map(State::found).collect();
-    found.extend(link.defined.iter().map(|defined| (&*defined.name, ChosenDefinition::Object)));
+    let defined = link.defined.iter().map(|defined| &*defined.name);
+    let defined = defined.filter(|name| !unprovided.contains(*name));
+    found.extend(defined.map(|name| (name, ChosenDefinition::Object)));
     let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
     // A strong reference of an option makes all references strong.
     let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
     let strong = strong.collect();
-    Resolved { strong, found, unwrapped, coverage: run.out, ..Resolved::default() }
+    let coverage = run.out;
+    Resolved { coverage, found, strong, unwrapped, unprovided, ..Resolved::default() }
 }
 
 /// The state of a name in the symbol table.
@@ -106,7 +110,10 @@ impl<'q> Run<'q> {
                 }
             }
             // Groups change nothing, and `--defsym` comes after all inputs.
-            LinkInput::StartGroup | LinkInput::EndGroup | LinkInput::Define(_) => {}
+            LinkInput::StartGroup
+            | LinkInput::EndGroup
+            | LinkInput::Define(_)
+            | LinkInput::Request(_) => {}
         }
     }
 
@@ -148,15 +155,29 @@ impl<'q> Run<'q> {
         }
     }
 
+    /// The names of PROVIDE without effect: objects define them, or nothing mentions them
+    /// (`shouldAddProvideSym`).
+    fn unprovided(&self, link: &'q Link) -> FastSet<&'q [u8]> {
+        let names = link.defined.iter().filter(|defined| defined.provided);
+        let names = names.map(|defined| &*defined.name);
+        let state = |name: &[u8]| self.table.get(name);
+        let is_idle = |name: &&[u8]| {
+            matches!(state(name), None | Some(State::Common { .. } | State::Defined { .. }))
+        };
+        names.filter(is_idle).collect()
+    }
+
     /// Adds the references that follow all inputs: the entry point, the symbols of `--defsym` and
     /// the names of `--wrap` (`LinkerDriver::link`, `addWrappedSymbols`). Returns the names of
     /// `--wrap` that no file mentions: they have no effect.
-    fn ask_late(&mut self, link: &'q Link) -> FastSet<&'q [u8]> {
+    fn ask_late(&mut self, link: &'q Link, unprovided: &FastSet<&[u8]>) -> FastSet<&'q [u8]> {
         if matches!(self.table.get(link.entry()), Some(State::Lazy { .. })) {
             self.follow(link.entry(), false, false, ReferredBy::EntryPoint);
         }
-        for name in link.expressions() {
-            self.follow(name, false, false, ReferredBy::Asked);
+        for defined in link.defined.iter().filter(|of| !unprovided.contains(&*of.name)) {
+            for name in defined.refers.iter().chain(&defined.guarded) {
+                self.follow(name, false, false, ReferredBy::Asked);
+            }
         }
         let mut unwrapped = FastSet::default();
         for wrap in &link.wraps {

@@ -33,6 +33,8 @@ struct Resolved<'q> {
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,
+    /// Names of PROVIDE without effect.
+    unprovided: FastSet<&'q [u8]>,
 }
 
 /// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the
@@ -45,6 +47,7 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     };
     let mut link = link.clone();
     link.wraps.retain(|wrap| !resolved.unwrapped.contains(&*wrap.name));
+    link.defined.retain(|of| !of.provided || !resolved.unprovided.contains(&*of.name));
     let open = undefined(question, &link, &resolved);
     let Resolved { mut coverage, strong, .. } = resolved;
     let members = coverage.needed.iter().map(|needed| needed.member);

@@ -81,7 +81,10 @@ impl<'q> Run<'q> {
                         self.rank_member(member, place, whole);
                     }
                 }
-                LinkInput::Define(_) | LinkInput::StartGroup | LinkInput::EndGroup => {}
+                LinkInput::Define(_)
+                | LinkInput::Request(_)
+                | LinkInput::StartGroup
+                | LinkInput::EndGroup => {}
             }
             place += 1;
         }

@@ -23,8 +23,10 @@ pub enum PositionalOption {
     StartGroup,
     /// `--end-group`
     EndGroup,
-    /// `--defsym`, by its index in [`TypedLink::defined`].
+    /// `--defsym` or an assignment of a script, by its index in [`TypedLink::defined`].
     Define(usize),
+    /// EXTERN of a script, by its index in [`TypedLink::requested`].
+    Request(usize),
 }
 
 /// A file or an option, in the order of the command line.
@@ -51,6 +53,8 @@ pub struct TypedLink {
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`
     pub undefined: Vec<Box<[u8]>>,
+    /// EXTERN at a position
+    pub requested: Vec<Box<[u8]>>,
     /// `--defsym`
     pub defined: Vec<DefsymOption>,
     /// `--wrap`
@@ -73,8 +77,12 @@ impl TypedLink {
     /// All names that the options mention, and the entry symbol.
     pub fn names(&self) -> Vec<Box<[u8]>> {
         let wraps = self.wraps.iter().flat_map(|wrap| [&wrap.name, &wrap.wrapper, &wrap.real]);
-        let defined = self.defined.iter().flat_map(|d| std::iter::once(&d.name).chain(&d.refers));
-        let names = self.undefined.iter().chain(wraps).chain(defined).cloned();
+        let defined = self
+            .defined
+            .iter()
+            .flat_map(|d| std::iter::once(&d.name).chain(&d.refers).chain(&d.guarded));
+        let asked = self.undefined.iter().chain(&self.requested);
+        let names = asked.chain(wraps).chain(defined).cloned();
         names.chain([self.entry.clone().unwrap_or_else(|| ENTRY.into())]).collect()
     }
 
@@ -125,6 +133,7 @@ impl Inputs {
             linker: typed.linker,
             entry: typed.entry.clone(),
             undefined: typed.undefined.clone(),
+            requested: typed.requested.clone(),
             defined: typed.defined.clone(),
             wraps: typed.wraps.clone(),
             ..Link::default()
@@ -144,6 +153,9 @@ impl Inputs {
                 }
                 LinkArgument::Position(PositionalOption::Define(at)) => {
                     link.inputs.push(LinkInput::Define(*at));
+                }
+                LinkArgument::Position(PositionalOption::Request(at)) => {
+                    link.inputs.push(LinkInput::Request(*at));
                 }
                 LinkArgument::Root(path) => link.inputs.push(out.root(audit, path, false)?),
                 LinkArgument::File(path) => {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 const LINKERS: [(&str, &str); 3] = [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
 /// A linker, the words of its line, and the names that stay undefined.
-type Case = (&'static str, &'static str, &'static [&'static str]);
+pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 /// The undefined names in the messages of a linker. The names are separated by quotes or spaces.
 fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
@@ -17,23 +17,25 @@ fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
     let command = command.current_dir(lab.root()).args(["-z", "defs", "-o", "out"]).args(words);
     let output = command.output().expect("a linker runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let starts = [
+    const STARTS: [&str; 5] = [
         "undefined reference to symbol ",
         "undefined reference to ",
-        "undefined symbol: ",
         "undefined reference: ",
+        "undefined symbol",
+        "symbol not found: ",
     ];
     let name = |line: &str| {
-        let rest = starts.iter().find_map(|start| line.split_once(start))?.1;
-        rest.split(['`', '\'', ' ']).find(|word| !word.is_empty()).map(str::to_owned)
+        let rest = STARTS.iter().find_map(|start| line.split_once(start))?.1;
+        rest.split(['`', '\'', ' ', ':']).find(|word| !word.is_empty()).map(str::to_owned)
     };
     let names: BTreeSet<String> = text.lines().filter_map(name).collect();
     assert_eq!(output.status.success(), names.is_empty(), "{program} {words:?}: {text}");
     names
 }
 
+/// Compares the answers with those of the linkers.
 #[track_caller]
-fn check(lab: &Lab, cases: &[Case]) {
+pub(super) fn check(lab: &Lab, cases: &[Case]) {
     for (only, line, expected) in cases {
         let words: Vec<&str> = line.split(' ').collect();
         let expected: BTreeSet<String> = expected.iter().map(|name| (*name).to_owned()).collect();
@@ -60,7 +62,7 @@ fn shared(lab: &Lab, name: &str, parts: &[&str]) {
 }
 
 /// An object that defines functions and refers to other names.
-fn code(lab: &Lab, name: &str, defined: &str, refers: &str) {
+pub(super) fn code(lab: &Lab, name: &str, defined: &str, refers: &str) {
     let mut source = String::new();
     for name in defined.split_whitespace() {
         source += &format!(".globl {name}\n.type {name},@function\n{name}: nop\n");

@@ -16,6 +16,7 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f !g | b: g", "m [b] [a]"),
     ("m: !f | a: f !g | b: g", "m [b a]"),
     ("m: !f | a: f !g | b: g", "m --start-group [b] [a] --end-group"),
+    ("m: !f | a: f !g | b: g", "m --start-group [b] [a]"),
     ("m: !f | a: f !g | b: g !h | c: h", "m [c] [b] [a]"),
     ("m: !f | a: f !g | b: g !h | c: h", "m [c b a]"),
     ("m: !f | a: f !g | b: g !h | c: h", "m --start-group [c] [b] [a] --end-group"),
@@ -291,6 +292,8 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f x | d: f", "m (d) --defsym=f=x"),
     ("m: ?f | a: f", "m --defsym=f=0 [a]"),
     ("m: !f | a: f h !g | b: g !h", "--defsym=f=0 m [b] [a]"),
+    ("m: x | a: f", "m [a] --defsym=y=SIZEOF_HEADERS"),
+    ("m: x | a: f", "m [a] --defsym=y=nosuch"),
     // Wrap.
     ("m: !f | a: f | b: __wrap_f", "--wrap=f m [a] [b]"),
     ("m: !f | a: f | b: __wrap_f", "--wrap=f m [b] [a]"),
@@ -407,4 +410,41 @@ fn response_files_and_scripts_are_inputs() {
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.contains("GNU ld has no --start-lib"), "{error}");
+}
+
+/// lld refuses groups in groups, and GNU ld searches the inner one again with the outer one.
+#[test]
+fn groups_in_groups() {
+    const OBJECTS: &str = "m: !f | a: f !g | b: g !h | c: h !i | d: i";
+    let except = &["lld"];
+    let links = [
+        Link::new(
+            OBJECTS,
+            "m --start-group --start-group [b] --end-group [a] [d c] --end-group",
+            except,
+        ),
+        Link::new(
+            OBJECTS,
+            "m --start-group [c d] --start-group [b] [a] --end-group --end-group",
+            except,
+        ),
+        Link::new(OBJECTS, "m --start-group [d] --start-group [b] [a] --end-group [c]", except),
+    ];
+    let (cases, wrong) = compare(&links);
+    assert!(cases > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
+    let lab = Lab::new();
+    crate::archives::kit::object(&lab, "m.o", "nop\n");
+    for (linker, line, expected) in [
+        ("lld", "--start-group --start-group m.o --end-group", "nested --start-group"),
+        ("lld", "m.o --end-group", "--end-group without --start-group"),
+        ("gnu", "m.o --end-group", "--end-group without --start-group"),
+        ("lld", "m.o --end-lib", "--end-lib without --start-lib"),
+        ("lld", "--start-lib --start-lib m.o", "nested --start-lib"),
+        ("lld", "--start-group --start-lib m.o", "--start-lib in --start-group"),
+    ] {
+        let words = ["archive", "--linker", linker].into_iter().chain(line.split(' '));
+        let output = lab.linkaudit(&words.collect::<Vec<_>>());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(expected), "{line}: {error}");
+    }
 }

@@ -1,0 +1,94 @@
+//! Commands about symbols in linker scripts, and functions in expressions. Each case is linked by lld
+//! 19, GNU ld and mold too.
+
+use super::kit::ar;
+use super::libraries::{check, code};
+use crate::support::Lab;
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "");
+    code(&lab, "ext.o", "ext", "nosuch");
+    code(&lab, "both.o", "_start", "good alias");
+    code(&lab, "one.o", "_start", "alias");
+    code(&lab, "good.o", "good", "");
+    ar(&lab, "rc", "libext.a", &["ext.o"]);
+    ar(&lab, "rc", "libgood.a", &["good.o"]);
+    for (name, text) in [
+        ("extern.ld", "EXTERN(ext) INPUT(libext.a)"),
+        ("only.ld", "EXTERN(absent, \"ext\")"),
+        ("alias.ld", "INPUT(libgood.a)\nalias = good;"),
+        ("broken.ld", "INPUT(libgood.a)\nalias = absent;"),
+        ("provide.ld", "PROVIDE(alias = good);\nINPUT(libgood.a)"),
+        ("hidden.ld", "PROVIDE_HIDDEN(alias = good);\nINPUT(libgood.a)"),
+        ("unused.ld", "PROVIDE(alias = absent);\nINPUT(libgood.a)"),
+        ("late.ld", "PROVIDE(good = ext);"),
+        ("entry.ld", "ENTRY(ext)\nINPUT(libext.a)"),
+    ] {
+        lab.write(name, format!("{text}\n"));
+    }
+    lab
+}
+
+#[test]
+fn scripts_request_and_define_symbols() {
+    let lab = lab();
+    check(
+        &lab,
+        &[
+            ("lld", "m.o extern.ld", &["nosuch"]),
+            ("gnu", "m.o extern.ld", &["nosuch"]),
+            ("lld", "m.o libext.a only.ld", &["nosuch"]),
+            ("gnu", "m.o libext.a only.ld", &[]),
+            ("gnu", "m.o only.ld libext.a", &["nosuch"]),
+            ("all", "both.o alias.ld", &[]),
+            ("lld", "one.o alias.ld", &[]),
+            ("gnu", "one.o alias.ld", &["good"]),
+            ("lld", "m.o broken.ld", &["absent"]),
+            ("gnu", "m.o broken.ld", &["absent"]),
+            ("lld", "one.o provide.ld", &[]),
+            ("gnu", "one.o provide.ld", &[]),
+            ("gnu", "provide.ld one.o libgood.a", &["good"]),
+            ("lld", "provide.ld one.o", &[]),
+            ("lld", "m.o hidden.ld", &[]),
+            ("gnu", "one.o hidden.ld", &[]),
+            ("lld", "m.o unused.ld", &[]),
+            ("gnu", "m.o unused.ld", &[]),
+            ("lld", "one.o unused.ld", &["absent"]),
+            ("gnu", "one.o unused.ld", &["absent"]),
+            ("lld", "both.o --defsym=alias=0 libgood.a late.ld libext.a", &[]),
+            ("gnu", "both.o --defsym=alias=0 libgood.a late.ld libext.a", &[]),
+            ("gnu", "both.o --defsym=alias=0 late.ld libgood.a libext.a", &["nosuch"]),
+            ("lld", "m.o entry.ld", &["nosuch"]),
+            ("gnu", "m.o entry.ld", &[]),
+            ("lld", "m.o -e _start entry.ld", &[]),
+        ],
+    );
+    let output = lab.linkaudit(&["archive", "--linker", "mold", "m.o", "extern.ld"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("extern.ld: mold does not know EXTERN in a script"), "{error}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// mold 1.10 takes a function for a symbol, and crashes.
+#[test]
+fn functions_in_expressions_are_not_symbols() {
+    check(
+        &lab(),
+        &[
+            ("lld", "m.o libext.a --defsym=y=DEFINED(ext)?ext:0", &["nosuch"]),
+            ("gnu", "m.o libext.a --defsym=y=DEFINED(ext)?ext:0", &[]),
+            ("lld", "m.o libext.a --defsym=y=DEFINED(ext)", &[]),
+            ("gnu", "m.o libext.a --defsym=y=DEFINED(ext)", &[]),
+            ("lld", "m.o libgood.a --defsym=y=ABSOLUTE(good)", &[]),
+            ("gnu", "m.o libgood.a --defsym=y=ABSOLUTE(good)", &["good"]),
+            ("gnu", "m.o --defsym=y=ABSOLUTE(good) libgood.a", &[]),
+            ("lld", "m.o --defsym=y=ADDR(.text)+SIZEOF(.text)+ALIGN(16)", &[]),
+            ("gnu", "m.o --defsym=y=ADDR(.text)+SIZEOF(.text)+ALIGN(16)", &[]),
+            ("lld", "m.o --defsym=y=MAX(1,CONSTANT(MAXPAGESIZE))+SIZEOF_HEADERS", &[]),
+            ("gnu", "m.o --defsym=y=MAX(1,CONSTANT(MAXPAGESIZE))+SIZEOF_HEADERS", &[]),
+            ("lld", "m.o --defsym=y=SEGMENT_START(\"text-segment\",absent)", &["absent"]),
+            ("gnu", "m.o --defsym=y=SEGMENT_START(\"text-segment\",absent)", &["absent"]),
+        ],
+    );
+}
