@@ -118,6 +118,8 @@ pub struct Plan {
     pub definitions: bool,
     /// True to read the members of all archives, also of those in `--lib-path`.
     pub members: bool,
+    /// True to read the indexes of archives too: GNU ld finds members by them alone.
+    pub indexes: bool,
     /// Names that a view or query looks up in archive members.
     pub symbols: Vec<Box<[u8]>>,
     /// True to reuse the results of one entry point for another if the loader treats both alike.
@@ -184,6 +186,7 @@ impl Plan {
             cross_check: false,
             definitions: false,
             members: false,
+            indexes: false,
             symbols: Vec::new(),
             reuse: true,
             ld_library_path: Vec::new(),
@@ -215,7 +218,7 @@ impl Plan {
                 || by_query
                 || by_rules,
             lean: false,
-            index: !self.members,
+            index: !self.members || self.indexes,
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
             relocations: by_query,
             dlopen_notes: self.rule_wants.holds(Wants::DLOPEN_NOTES),

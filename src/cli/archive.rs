@@ -240,6 +240,7 @@ fn ask(
         facts: false,
         definitions: true,
         members: true,
+        indexes: linker_of(options) == cover::Linker::Gnu,
         symbols: names,
         ..prepared.plan.clone()
     };
@@ -258,7 +259,7 @@ fn link(
     (archives, order, objects): (&[PathBuf], &[PathBuf], &[PathBuf]),
     (dirs, scripts): (&[PathBuf], &mut Vec<PathBuf>),
 ) -> Result<TypedLink> {
-    let linker = options.linker.map_or_else(cover::Linker::default, linker);
+    let linker = linker_of(options);
     let is_lib = |typed: &Typed| matches!(typed, Typed::Position(PositionalOption::StartLib));
     if linker == cover::Linker::Gnu && options.typed.iter().any(is_lib) {
         bail!("GNU ld has no --start-lib\nhelp: use --linker lld or --linker mold");
@@ -416,6 +417,11 @@ fn linker(typed: LinkerOption) -> cover::Linker {
         LinkerOption::Gnu => cover::Linker::Gnu,
         LinkerOption::Mold => cover::Linker::Mold,
     }
+}
+
+/// The linker by whose rules an ordered link is made.
+fn linker_of(options: &ArchiveOptions) -> cover::Linker {
+    options.linker.map_or_else(cover::Linker::default, linker)
 }
 
 /// The kind of output file, and the linker if `--linker` is given.

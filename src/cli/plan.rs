@@ -184,6 +184,7 @@ pub(super) fn prepare_with(
         hosts,
         today: today(),
         members: !lists.is_empty(),
+        indexes: false,
         symbols: Vec::new(),
         lists: Arc::new(lists),
         fix: None,

@@ -198,6 +198,13 @@ impl ArchiveSet {
         self.entry(self.owners[member]).members.name(self.member(member))
     }
 
+    /// True if the index of the member's archive, as GNU ld reads it, says that it defines `name`.
+    /// The index must have been read.
+    pub fn is_listed(&self, member: MemberId, name: &[u8]) -> bool {
+        let index = self.entry(self.owners[member]).members.index.as_ref();
+        index.is_some_and(|index| !index.is_bsd && index.has(name, self.member(member).offset))
+    }
+
     /// The symbols of a member, each with the id of its name. They include all references of the
     /// member. They include only the definitions of names that some member refers to or the run
     /// requested.

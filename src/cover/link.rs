@@ -95,6 +95,8 @@ pub struct Link {
     /// Strong references of shared objects that the linker reports if no input defines them, each
     /// with the index of its root.
     pub shared_references: Vec<(Box<[u8]>, usize)>,
+    /// True if the indexes of archives were read: GNU ld finds members by them alone.
+    pub indexed: bool,
 }
 
 /// Functions of expressions whose argument is not a symbol that needs a definition.

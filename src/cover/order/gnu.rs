@@ -230,18 +230,23 @@ impl<'q> Run<'q> {
     }
 
     /// The first name that `member` defines and the link needs, with its referrer; `None` if the
-    /// link needs none. A common symbol needs a definition of data
-    /// (`is_global_data_symbol_definition`).
+    /// link needs none, or if the archive's index lacks the name. A common symbol needs a definition
+    /// of data (`is_global_data_symbol_definition`).
     fn wanted(&self, member: MemberId) -> Option<(&'q [u8], ReferredBy)> {
         let library = self.question.library;
+        let is_listed = |name: &[u8]| !self.link.indexed || library.is_listed(member, name);
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
         for (name, symbol) in definitions {
             let name = library.text(name);
             let is_data =
                 matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
             match self.table.get(name) {
-                Some(State::Undefined { weak: false, by }) => return Some((name, *by)),
-                Some(State::Common) if is_data => return Some((name, ReferredBy::Asked)),
+                Some(State::Undefined { weak: false, by }) if is_listed(name) => {
+                    return Some((name, *by));
+                }
+                Some(State::Common) if is_data && is_listed(name) => {
+                    return Some((name, ReferredBy::Asked));
+                }
                 _ => {}
             }
         }

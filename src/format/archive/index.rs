@@ -11,6 +11,8 @@ use crate::tree::Handle;
 pub struct ArchiveSymbolIndex {
     entries: Vec<Slot>,
     bytes: Vec<u8>,
+    /// True for an index of BSD, which GNU ld does not read in archives of ELF files.
+    pub is_bsd: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,21 @@ impl ArchiveSymbolIndex {
             let rest = self.bytes.get(slot.start as usize..).unwrap_or_default();
             (rest.split(|b| *b == 0).next().unwrap_or_default(), slot.member)
         })
+    }
+
+    /// True if the index says that the member at `offset` defines `name`.
+    pub fn has(&self, name: &[u8], offset: u64) -> bool {
+        // Programs write entries in the order of members.
+        let first = self.entries.partition_point(|slot| slot.member < offset);
+        let here = |slot: &&Slot| slot.member == offset;
+        let is_it = |slot: &Slot| {
+            let rest = self.bytes.get(slot.start as usize..).unwrap_or_default();
+            // A default version is part of the name.
+            let after = rest.strip_prefix(name);
+            after.is_some_and(|after| after.starts_with(b"\0") || after.starts_with(b"@@"))
+        };
+        self.entries[first..].iter().take_while(here).any(is_it)
+            || self.entries.iter().filter(here).any(is_it)
     }
 
     /// Number of entries.
@@ -56,7 +73,8 @@ impl ArchiveSymbolIndex {
             SpecialMember::LongNames => None,
         };
         if let Some(entries) = read {
-            return Ok(Self { entries, bytes });
+            let is_bsd = matches!(kind, SpecialMember::BsdIndex(_));
+            return Ok(Self { entries, bytes, is_bsd });
         }
         let what = "ends before the number of symbols it claims";
         defects.push(Defect::new(Table::ArchiveIndex, data, what));
@@ -118,7 +136,11 @@ mod tests {
         let index = ArchiveSymbolIndex {
             entries: read(bytes, 4).expect("an index"),
             bytes: bytes.to_vec(),
+            is_bsd: false,
         };
+        let has =
+            |(name, member): (&[u8], u64)| index.has(name, member) && !index.has(name, member + 1);
+        assert!(index.entries().all(has) && !index.has(b"a", 0x88) && !index.has(b"b", 0x88));
         index.entries().map(|(name, member)| (name.to_vec(), member)).collect()
     }
 

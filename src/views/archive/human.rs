@@ -189,7 +189,11 @@ pub(super) fn undefined(
         let name = symbol(&undefined.symbol);
         let reason = match view.untaken(library, &undefined.symbol) {
             None => "no archive defines it".to_owned(),
-            Some(member) => format!("not taken from {}", view.member(library, member)),
+            Some(member) => {
+                let unlisted = view.is_unlisted(library, member, &undefined.symbol);
+                let why = if unlisted { ": the index of the archive lacks it" } else { "" };
+                format!("not taken from {}{why}", view.member(library, member))
+            }
         };
         writeln!(out, "{label} {name}: {reason}")?;
         for by in undefined.by.iter().take(most_by) {
@@ -310,6 +314,11 @@ pub(super) fn notes(
             });
             writeln!(out, "{text}: {}", name.unwrap_or_default())?;
         }
+    }
+    for archive in &view.unindexed {
+        let path = show_path(&library.entry(*archive).path);
+        writeln!(out, "{path}: archive has no index: GNU ld refuses it")?;
+        writeln!(out, "help: add one: ranlib {path}; with LTO objects: gcc-ranlib {path}")?;
     }
     if let Some(first) = view.foreign.first() {
         let text = count(view.foreign.len(), "member is", "members are");

@@ -136,6 +136,7 @@ impl Inputs {
             requested: typed.requested.clone(),
             defined: typed.defined.clone(),
             wraps: typed.wraps.clone(),
+            indexed: typed.linker == Linker::Gnu,
             ..Link::default()
         };
         let (mut inside, mut whole) = (false, false);

@@ -30,6 +30,7 @@ struct ArchiveAnswerOut<'a> {
     unknown: Vec<UndefinedOut<'a>>,
     ties: Vec<TieOut<'a>>,
     opaque: Vec<Opaque<'a>>,
+    unindexed: Vec<Text<'a>>,
     foreign: usize,
     #[serde(rename = "self")]
     installed: Option<InstalledOut<'a>>,
@@ -181,6 +182,7 @@ pub(super) fn render(
             })
             .collect(),
         opaque: page.opaque(),
+        unindexed: view.unindexed.iter().map(|archive| page.path(*archive)).collect(),
         foreign: view.foreign.len() + view.foreign_roots.len(),
         installed: view.installed.as_ref().map(|installed| page.installed(installed)),
     };

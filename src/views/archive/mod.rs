@@ -114,6 +114,8 @@ pub struct ArchiveAnswer {
     pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
+    /// Archives without an index that GNU ld can read: it refuses to search them.
+    pub unindexed: Vec<ArchiveId>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
@@ -185,6 +187,7 @@ impl ArchiveAnswer {
         };
         audit.refine(tree, &question, &files, &mut coverage);
         let (foreign, unread) = (foreign(&question), unread(&question));
+        let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
         let unknown = match unread.first() {
             Some(_) => std::mem::take(&mut coverage.undefined),
             None => Vec::new(),
@@ -200,6 +203,7 @@ impl ArchiveAnswer {
             coverage,
             unknown,
             unread,
+            unindexed: unindexed.unwrap_or_default(),
             foreign,
             foreign_roots,
             roots,
@@ -217,10 +221,10 @@ impl ArchiveAnswer {
         Ok(out)
     }
 
-    /// True if a name stays undefined. Always false with `--all-members`: undefined names are then
-    /// not an error.
+    /// True if a name stays undefined, or if the linker refuses an archive. Undefined names are not
+    /// an error with `--all-members`.
     pub fn fails(&self) -> bool {
-        !self.all_members && !self.coverage.undefined.is_empty()
+        !self.unindexed.is_empty() || !self.all_members && !self.coverage.undefined.is_empty()
     }
 
     /// True if everything that affects the answer was read. The references of an opaque member are
@@ -243,6 +247,12 @@ impl ArchiveAnswer {
             self.linked.contains(&archive) || self.added.contains(&archive)
         };
         found.map(|definition| definition.member).filter(given).min()
+    }
+
+    /// True if GNU ld does not find `name` in the member, because the archive's index lacks it.
+    fn is_unlisted(&self, library: &ArchiveSet, member: MemberId, name: &[u8]) -> bool {
+        let searched = !self.unindexed.contains(&library.archive_of(member));
+        self.linker == Some(Linker::Gnu) && searched && !library.is_listed(member, name)
     }
 
     /// The member of a candidate archive from which `member` was merged. `None` if there is none,
@@ -284,6 +294,24 @@ impl ArchiveAnswer {
 
 fn file_name(path: &Path) -> String {
     show_path(path.file_name().map_or(path, Path::new))
+}
+
+/// The archives that GNU ld searches and that have no index of GNU. It accepts an empty archive
+/// without one.
+fn unindexed(library: &ArchiveSet, link: &cover::Link) -> Vec<ArchiveId> {
+    let searched = link.inputs.iter().filter_map(|input| match input {
+        cover::LinkInput::Archive(archive) if link.indexed => Some(*archive),
+        _ => None,
+    });
+    let mut out: Vec<ArchiveId> = searched
+        .filter(|archive| {
+            let members = &library.entry(*archive).members;
+            members.index.as_ref().is_none_or(|index| index.is_bsd) && !members.list.is_empty()
+        })
+        .collect();
+    out.sort_unstable();
+    out.dedup();
+    out
 }
 
 /// Archive members for another class or machine than the referring objects.

@@ -153,3 +153,75 @@ fn undefined_names_of_shared_objects_count_in_programs() {
     let (answer, _) = archive(&lab.root(), &["--linker", "gnu", "case.o", "libdepuser.so"]);
     assert!(undefined(&answer).is_empty(), "{answer}");
 }
+
+/// GNU ld finds members by the index of an archive alone, and refuses an archive without one.
+#[test]
+fn gnu_ld_reads_only_indexes() {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "foo");
+    code(&lab, "foo.o", "foo", "");
+    for (letters, name, members) in [
+        ("rc", "good.a", &["foo.o"][..]),
+        ("rcS", "none.a", &["foo.o"]),
+        ("rcT", "thin.a", &["foo.o"]),
+        ("rcTS", "barethin.a", &["foo.o"]),
+        ("rc", "empty.a", &[]),
+    ] {
+        super::kit::ar(&lab, letters, name, members);
+    }
+    let mut stale = std::fs::read(lab.path("good.a")).expect("an archive");
+    let at = stale.windows(4).position(|name| name == b"foo\0").expect("the index");
+    stale[at] = b'x';
+    lab.write("stale.a", stale);
+    for (line, taken) in [
+        ("m.o good.a", true),
+        ("m.o none.a", false),
+        ("m.o foo.o none.a", false),
+        ("m.o --whole-archive none.a", true),
+        ("m.o thin.a", true),
+        ("m.o barethin.a", false),
+        ("m.o foo.o empty.a", true),
+        ("m.o stale.a", false),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut link = clean("ld");
+        let link = link.current_dir(lab.root()).args(["-o", "out"]).args(&words);
+        assert_eq!(link.output().expect("ld runs").status.success(), taken, "{line}");
+        let (answer, status) = archive(&lab.root(), &[&["--linker", "gnu"], &words[..]].concat());
+        assert_eq!(status, Some(i32::from(!taken)), "{line}: {answer}");
+        let refused = answer["unindexed"].as_array().expect("unindexed").len();
+        assert_eq!(refused, usize::from(!taken && line != "m.o stale.a"), "{line}: {answer}");
+        let (answer, status) = archive(&lab.root(), &[&["--linker", "lld"], &words[..]].concat());
+        assert_eq!(status, Some(0), "{line}: {answer}");
+    }
+    let said = |file| lab.linkaudit(&["archive", "--linker", "gnu", "m.o", file]).stdout;
+    let none = String::from_utf8_lossy(&said("none.a")).into_owned();
+    assert!(none.contains("none.a: archive has no index: GNU ld refuses it\nhelp: add"), "{none}");
+    let stale = String::from_utf8_lossy(&said("stale.a")).into_owned();
+    assert!(stale.contains("stale.a(foo.o): the index of the archive lacks it"), "{stale}");
+}
+
+/// `ar` without the plugin of GCC lists no symbols of objects that have only intermediate language.
+#[test]
+fn indexes_lack_symbols_of_lto_objects() {
+    if !has("gcc-ar") {
+        return crate::support::skip("indexes_lack_symbols_of_lto_objects", "there is no gcc-ar");
+    }
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "foo");
+    lab.write("foo.c", "int foo(void) { return 1; }\n");
+    let options = ["-O1", "-flto", "-fno-fat-lto-objects", "-c", "foo.c"];
+    run(clean("gcc").current_dir(lab.root()).args(options));
+    run(clean("gcc-ar").current_dir(lab.root()).args(["rc", "good.a", "foo.o"]));
+    let plain = ["--plugin", "/nonexistent", "rc", "plain.a", "foo.o"];
+    run(clean("ar").current_dir(lab.root()).args(plain));
+    for (file, taken) in [("good.a", true), ("plain.a", false)] {
+        let mut link = clean("gcc");
+        let options = ["-flto", "-nostdlib", "-static", "-o", "out", "m.o", file];
+        let output = link.current_dir(lab.root()).args(options).output().expect("gcc runs");
+        assert_eq!(output.status.success(), taken, "{file}");
+        let (answer, _) = archive(&lab.root(), &["--linker", "gnu", "m.o", file]);
+        assert_eq!(undefined(&answer).is_empty(), taken, "{file}: {answer}");
+        assert_eq!(answer["unindexed"].as_array().map(Vec::len), Some(0), "{answer}");
+    }
+}
