@@ -19,8 +19,8 @@ use crate::text::{show, show_path};
 use crate::tree::{DiskTree, Tree as _};
 use crate::views;
 use crate::views::archive::{
-    ArchiveAnswer, ArchiveQuestion, LinkArgument, OUTPUTS, PositionalOption, ShownHints, TypedLink,
-    lld, shown,
+    ArchiveAnswer, ArchiveQuestion, GENERATED, LinkArgument, OUTPUTS, PositionalOption, ShownHints,
+    TypedLink, lld, shown,
 };
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsString;
@@ -222,6 +222,7 @@ fn ask(
     };
     let mut paths: Vec<PathBuf> = objects.to_vec();
     let (mut lazy, mut names) = (None, symbols);
+    names.push(GENERATED.into());
     let mut scripts = Vec::new();
     if is_ordered(options) {
         let link = link(options, prepared, (archives, order, objects), (dirs, &mut scripts))?;

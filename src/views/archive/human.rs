@@ -233,9 +233,7 @@ pub(super) fn summary(
     let of_added: usize = added.iter().map(|(_, count)| count).sum();
     let undefined = view.coverage.undefined.len();
     let text = match undefined {
-        0 if !view.coverage.opaque.is_empty() || !view.unknown.is_empty() => {
-            "no undefined symbols, as far as known".to_owned()
-        }
+        0 if !view.is_certain() => "no undefined symbols, as far as known".to_owned(),
         0 => "no undefined symbols".to_owned(),
         n => count(n, "undefined symbol", "undefined symbols"),
     };
@@ -314,6 +312,11 @@ pub(super) fn notes(
             });
             writeln!(out, "{text}: {}", name.unwrap_or_default())?;
         }
+    }
+    if view.lto.objects > 0 {
+        let text = count(view.lto.objects, "LTO object", "LTO objects");
+        let more = "code generation may add references to the C library and the compiler's runtime";
+        writeln!(out, "{text}: {more}, such as memcpy")?;
     }
     for archive in &view.unindexed {
         let path = show_path(&library.entry(*archive).path);

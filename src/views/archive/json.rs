@@ -30,6 +30,7 @@ struct ArchiveAnswerOut<'a> {
     unknown: Vec<UndefinedOut<'a>>,
     ties: Vec<TieOut<'a>>,
     opaque: Vec<Opaque<'a>>,
+    lto: usize,
     unindexed: Vec<Text<'a>>,
     foreign: usize,
     #[serde(rename = "self")]
@@ -182,6 +183,7 @@ pub(super) fn render(
             })
             .collect(),
         opaque: page.opaque(),
+        lto: view.lto.objects,
         unindexed: view.unindexed.iter().map(|archive| page.path(*archive)).collect(),
         foreign: view.foreign.len() + view.foreign_roots.len(),
         installed: view.installed.as_ref().map(|installed| page.installed(installed)),

@@ -8,12 +8,14 @@ mod inputs;
 mod installed;
 mod json;
 pub mod lld;
+mod lto;
 mod shared_references;
 mod table;
 
 pub use hints::{Hints, ShownHints};
 pub use inputs::{LinkArgument, PositionalOption, TypedLink};
 pub use installed::InstalledArchives;
+pub use lto::GENERATED;
 
 use super::{Subject, ViewOutput};
 use crate::audit::Audit;
@@ -114,6 +116,8 @@ pub struct ArchiveAnswer {
     pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
+    /// The effect of linked objects in intermediate language.
+    lto: lto::LtoEffect,
     /// Archives without an index that GNU ld can read: it refuses to search them.
     pub unindexed: Vec<ArchiveId>,
     /// Archive members that were skipped for their class or machine.
@@ -187,6 +191,7 @@ impl ArchiveAnswer {
         };
         audit.refine(tree, &question, &files, &mut coverage);
         let (foreign, unread) = (foreign(&question), unread(&question));
+        let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
         let unknown = match unread.first() {
             Some(_) => std::mem::take(&mut coverage.undefined),
@@ -203,6 +208,7 @@ impl ArchiveAnswer {
             coverage,
             unknown,
             unread,
+            lto,
             unindexed: unindexed.unwrap_or_default(),
             foreign,
             foreign_roots,
@@ -230,7 +236,12 @@ impl ArchiveAnswer {
     /// True if everything that affects the answer was read. The references of an opaque member are
     /// unknown.
     pub fn is_complete(&self, report_is_complete: bool) -> bool {
-        report_is_complete && self.coverage.opaque.is_empty() && self.unknown.is_empty()
+        report_is_complete && self.is_certain()
+    }
+
+    /// True if the given files decide the answer.
+    fn is_certain(&self) -> bool {
+        self.coverage.opaque.is_empty() && self.unknown.is_empty() && !self.lto.is_uncertain
     }
 
     /// True for an archive that is part of the link.

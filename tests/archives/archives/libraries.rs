@@ -8,6 +8,15 @@ use std::collections::BTreeSet;
 /// The linkers: the program, and its name for `--linker`.
 const LINKERS: [(&str, &str); 3] = [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
+/// Beginnings of the names in messages of linkers.
+const STARTS: [&str; 5] = [
+    "undefined reference to symbol ",
+    "undefined reference to ",
+    "undefined reference: ",
+    "undefined symbol",
+    "symbol not found: ",
+];
+
 /// A linker, the words of its line, and the names that stay undefined.
 pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 
@@ -17,13 +26,6 @@ fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
     let command = command.current_dir(lab.root()).args(["-z", "defs", "-o", "out"]).args(words);
     let output = command.output().expect("a linker runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    const STARTS: [&str; 5] = [
-        "undefined reference to symbol ",
-        "undefined reference to ",
-        "undefined reference: ",
-        "undefined symbol",
-        "symbol not found: ",
-    ];
     let name = |line: &str| {
         let rest = STARTS.iter().find_map(|start| line.split_once(start))?.1;
         rest.split(['`', '\'', ' ', ':']).find(|word| !word.is_empty()).map(str::to_owned)
@@ -224,4 +226,49 @@ fn indexes_lack_symbols_of_lto_objects() {
         assert_eq!(undefined(&answer).is_empty(), taken, "{file}: {answer}");
         assert_eq!(answer["unindexed"].as_array().map(Vec::len), Some(0), "{answer}");
     }
+}
+
+/// Code generation of LTO refers to names that no symbol table has. The answer is certain if the C
+/// library is linked.
+#[test]
+fn code_generation_adds_references() {
+    if !has("gcc-ar") {
+        return crate::support::skip("code_generation_adds_references", "there is no gcc-ar");
+    }
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "foo");
+    code(&lab, "c.o", "memcpy strlen puts", "");
+    code(&lab, "more.o", "memcpy strlen puts", "nosuch");
+    let source = "#include <stdio.h>\n#include <string.h>\nstatic char b[9999];\n\
+        int foo(char *p, unsigned n) { memcpy(b, p, n); printf(\"%s\\n\", b); return strlen(p); }\n";
+    lab.write("foo.c", source);
+    let options = ["-O1", "-flto", "-fno-fat-lto-objects", "-c", "foo.c"];
+    run(clean("gcc").current_dir(lab.root()).args(options));
+    run(clean("gcc-ar").current_dir(lab.root()).args(["rc", "foo.a", "foo.o"]));
+    super::kit::ar(&lab, "rc", "more.a", &["more.o"]);
+    shared(&lab, "libc.so", &["c.o"]);
+    for (line, links, complete) in [
+        ("m.o foo.a", false, false),
+        ("m.o foo.a more.a", false, false),
+        ("m.o c.o foo.a", true, true),
+        ("m.o foo.a libc.so", true, true),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut link = clean("gcc");
+        let link =
+            link.current_dir(lab.root()).args(["-flto", "-nostdlib", "-no-pie", "-o", "out"]);
+        let output = link.args(&words).output().expect("gcc runs");
+        assert_eq!(output.status.success(), links, "{line}");
+        let (answer, status) = archive(&lab.root(), &[&["--linker", "gnu"], &words[..]].concat());
+        assert!(undefined(&answer).is_empty(), "{line}: {answer}");
+        assert_eq!(
+            (&answer["complete"], &answer["lto"]),
+            (&complete.into(), &1.into()),
+            "{answer}"
+        );
+        assert_eq!(status, Some(if complete { 0 } else { 3 }), "{line}: {answer}");
+    }
+    let said = lab.linkaudit(&["archive", "--linker", "gnu", "m.o", "foo.a"]).stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(said.contains("as far as known: ") && said.contains("1 LTO object: code"), "{said}");
 }
