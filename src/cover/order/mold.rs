@@ -142,9 +142,10 @@ impl<'q> Run<'q> {
         for (at, root) in question.roots.iter().enumerate() {
             for (name, kind) in &root.symbols {
                 if root.linked {
-                    // The weak references of a shared object count too, and `--wrap` affects
-                    // objects only.
-                    self.follow(name, ReferredBy::Root(at));
+                    // The weak references of a shared object count too, their versions do not, and
+                    // `--wrap` affects objects only.
+                    let end = memchr::memchr(b'@', name).unwrap_or(name.len());
+                    self.follow(&name[..end], ReferredBy::Root(at));
                 } else {
                     self.symbol(name, *kind, ReferredBy::Root(at));
                 }

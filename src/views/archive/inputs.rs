@@ -141,6 +141,8 @@ impl Inputs {
         };
         let (mut inside, mut whole) = (false, false);
         for item in &typed.items {
+            // For mold, `--start-lib` prevails.
+            let is_whole = whole && !(inside && typed.linker == Linker::Mold);
             match item {
                 LinkArgument::Position(PositionalOption::StartLib) => inside = true,
                 LinkArgument::Position(PositionalOption::EndLib) => inside = false,
@@ -160,10 +162,10 @@ impl Inputs {
                 }
                 LinkArgument::Root(path) => link.inputs.push(out.root(audit, path, false)?),
                 LinkArgument::File(path) => {
-                    link.inputs.push(out.file(audit, path, (inside, whole, false))?);
+                    link.inputs.push(out.file(audit, path, (inside, is_whole, false))?);
                 }
                 LinkArgument::Added(path) => {
-                    link.inputs.push(out.file(audit, path, (inside, whole, true))?);
+                    link.inputs.push(out.file(audit, path, (inside, is_whole, true))?);
                 }
             }
         }

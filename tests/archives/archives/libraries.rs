@@ -272,3 +272,42 @@ fn code_generation_adds_references() {
     let said = String::from_utf8_lossy(&said).into_owned();
     assert!(said.contains("as far as known: ") && said.contains("1 LTO object: code"), "{said}");
 }
+
+/// Names that GNU ld defines, alone or for a section.
+#[test]
+fn names_that_gnu_ld_defines() {
+    let lab = Lab::new();
+    code(&lab, "z.o", "_start", "__tdata_start .startof..text .sizeof.absent");
+    check(
+        &lab,
+        &[
+            ("gnu", "z.o", &[".sizeof.absent"]),
+            ("gnu", "--shared z.o", &["__tdata_start", ".sizeof.absent"]),
+            ("lld", "z.o", &["__tdata_start", ".startof..text", ".sizeof.absent"]),
+        ],
+    );
+}
+
+/// mold drops the versions of references of shared objects, so that archives define them.
+#[test]
+fn versions_of_references_of_shared_objects() {
+    let lab = Lab::new();
+    object(&lab, "d.o", ".globl g\ng: call f_@PLT\n.symver f_,f@V1\n");
+    object(&lab, "fv.o", ".globl f_\nf_: ret\n.symver f_,f@@V1\n");
+    object(&lab, "n.o", ".globl _start\n_start: call g@PLT\n");
+    code(&lab, "f.o", "f", "nosuch");
+    lab.write("v", "V1 {};\n");
+    let script = ["-shared", "-soname", "libf.so", "-version-script", "v", "-o", "libf.so", "fv.o"];
+    run(clean("ld").current_dir(lab.root()).args(script));
+    shared(&lab, "libd.so", &["d.o", "libf.so"]);
+    super::kit::ar(&lab, "rc", "f.a", &["f.o"]);
+    check(
+        &lab,
+        &[
+            ("mold", "n.o libd.so f.a", &["nosuch"]),
+            ("lld", "n.o libd.so f.a", &[]),
+            ("gnu", "n.o libd.so f.a", &[]),
+            ("mold", "n.o libd.so libf.so f.a", &[]),
+        ],
+    );
+}

@@ -245,6 +245,8 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f | d: f", "m (d) --whole-archive [a] --no-whole-archive"),
     ("m: x | a: f^ | b: f^ g !h", "m --whole-archive [a b] --no-whole-archive"),
     ("m: x | n: !g | a: f g", "m --whole-archive n --no-whole-archive [a]"),
+    ("m: x | a: f !nosuch", "m --start-lib --whole-archive [a] --no-whole-archive --end-lib"),
+    ("m: x | a: f !nosuch", "m --whole-archive --start-lib [a] --end-lib --no-whole-archive"),
     // -u.
     ("m: x | a: f", "m -e f [a]"),
     ("m: x | a: f", "exe m --entry=f [a]"),
