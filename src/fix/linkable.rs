@@ -193,10 +193,12 @@ impl<'a> LinkableCheck<'a> {
 
     /// True for a weak reference with restricted visibility that no definition satisfies. GNU ld or
     /// mold refuses the distance to it.
-    fn is_nothing(&self, global: &Global, name: &[u8]) -> bool {
+    fn is_nothing(&self, global: &Global, facts: &LinkFacts) -> bool {
+        let name = facts.name(global);
         let library = &self.audit.library;
+        let is_weak = elf::SymbolBind(global.bind) == elf::STB_WEAK;
         let is_restricted_reference =
-            global.section == 0 && !global.absolute && !global.common && global.visibility != 0;
+            global.section == 0 && is_weak && global.visibility != 0 && !global.absolute;
         let tables = self.object.tables.as_ref();
         let is_here = || tables.is_some_and(|tables| tables.exports_strongly(name));
         let mut found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
@@ -251,13 +253,19 @@ impl<'a> LinkableCheck<'a> {
                     is_replaceable(global, name, restricted) && !sections::is_bound(global, name)
                 })
             };
-            let nothing = |global: &Global| self.is_nothing(global, facts.name(global));
+            let nothing = global.filter(|_| is_shared && demand == Demand::Distance);
+            if let Some(nothing) = nothing.filter(|global| self.is_nothing(global, facts)) {
+                let (name, kind) = (show(facts.name(nothing)), relocation.kind);
+                return Some(format!(
+                    "needs the distance to {name}, which nothing defines (relocation type {kind}): \
+                     GNU ld or mold rejects it"
+                ));
+            }
             let refused = match demand {
                 Demand::Nothing => false,
                 Demand::Address => !relocation.absolute,
                 Demand::Word => !relocation.absolute && !facts.is_writable(section),
-                Demand::Distance if is_shared => replaceable() || global.is_some_and(nothing),
-                Demand::Distance => false,
+                Demand::Distance => is_shared && replaceable(),
                 Demand::ProgramTls => is_shared,
             };
             if refused {

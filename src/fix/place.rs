@@ -24,6 +24,8 @@ pub(super) struct ListPosition {
     pub(super) name: Option<Vec<u8>>,
     /// The reason why the position is uncertain.
     pub(super) doubt: Option<String>,
+    /// If all of `sets` have the name already: what that means for a fix that adds nothing else.
+    pub(super) listed: Option<String>,
     /// The reason why no set fits, if `sets` is empty.
     pub(super) refusal: &'static str,
 }
@@ -126,7 +128,8 @@ pub(super) fn place(
 ) -> ListPosition {
     let name = listed_name(&audit.library, archive).filter(|name| can_list(name));
     let name = name.map(<[u8]>::to_vec);
-    let mut out = ListPosition { sets: Vec::new(), name, doubt: None, refusal: UNNAMED };
+    let mut out =
+        ListPosition { sets: Vec::new(), name, doubt: None, listed: None, refusal: UNNAMED };
     let Some(Listed { entry, list }) = listed else { return out };
     let Some(name) = &out.name else {
         out.doubt = Some("the archive's name cannot be written in a list".to_owned());
@@ -163,7 +166,7 @@ pub(super) fn place(
     } else if let Some(lines) = listed.collect::<Option<Vec<u32>>>() {
         let (name, path, line) = (show(name), show_path(&entry.path), lines[0]);
         let again = if fat.is_some() { "merge the archive" } else { "link" };
-        out.doubt = Some(format!(
+        out.listed = Some(format!(
             "{path}:{line} already lists {name}: {again} again, or add {name} where it has an effect"
         ));
     }

@@ -205,7 +205,11 @@ impl Context<'_> {
         // Without a provider, the merged archive already has the symbol: the library must be linked
         // again.
         let again = self.fat.filter(|_| part.provider.is_none()).map(|fat| self.link(fat, &proof));
-        let add = part.provider.into_iter().chain(rest).map(|archive| self.fix(archive, &proof));
+        // A list that has all names already does not have them where they matter.
+        let adds_nothing =
+            part.archives.iter().all(|archive| self.places[archive].listed.is_some());
+        let fix = |archive| self.fix(archive, adds_nothing, &proof);
+        let add = part.provider.into_iter().chain(rest).map(fix);
         let fixes = again.into_iter().chain(add).collect();
         let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
         let entry = part.provider.or(self.fat).map(|archive| self.audit.library.entry(archive));
@@ -217,9 +221,10 @@ impl Context<'_> {
         (fixes, evidence)
     }
 
-    fn fix(&self, archive: ArchiveId, proof: &Proof) -> Fix {
+    fn fix(&self, archive: ArchiveId, adds_nothing: bool, proof: &Proof) -> Fix {
         let place = &self.places[&archive];
-        let proof = match &place.doubt {
+        let listed = place.listed.as_ref().filter(|_| adds_nothing);
+        let proof = match place.doubt.as_ref().or(listed) {
             Some(doubt) => Proof::Unknown(doubt.as_str().into()),
             None => proof.clone(),
         };

@@ -13,8 +13,9 @@ pub const GENERATED: &[u8] = b"memcpy";
 pub(super) struct LtoEffect {
     /// Number of these objects.
     pub(super) objects: usize,
-    /// True if the answer may differ from the link: no linked file defines [`GENERATED`], or only
-    /// these objects refer to an undefined name.
+    /// True if the answer may differ from the link: only these objects refer to an undefined name,
+    /// or no input of a link in a given order defines [`GENERATED`]. A question about archives alone
+    /// is not about the C library.
     pub(super) is_uncertain: bool,
 }
 
@@ -38,7 +39,8 @@ impl LtoEffect {
         };
         let mut undefined = coverage.undefined.iter();
         let is_uncertain = objects > 0
-            && (!defines(question, coverage) || undefined.any(|one| one.by.iter().all(by_lto)));
+            && (question.link.is_some() && !defines(question, coverage)
+                || undefined.any(|one| one.by.iter().all(by_lto)));
         Self { objects, is_uncertain }
     }
 }
