@@ -257,7 +257,7 @@ impl<'a> LinkableCheck<'a> {
             if let Some(nothing) = nothing.filter(|global| self.is_nothing(global, facts)) {
                 let (name, kind) = (show(facts.name(nothing)), relocation.kind);
                 return Some(format!(
-                    "needs the distance to {name}, which nothing defines (relocation type {kind}): \
+                    "needs the distance to the undefined symbol {name} (relocation type {kind}): \
                      GNU ld or mold rejects it"
                 ));
             }
