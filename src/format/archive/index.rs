@@ -5,6 +5,7 @@
 use super::header::{MemberHeader, SpecialMember};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
+use std::sync::OnceLock;
 
 /// The index of one archive.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct ArchiveSymbolIndex {
     bytes: Vec<u8>,
     /// True for an index of BSD, which GNU ld does not read in archives of ELF files.
     pub is_bsd: bool,
+    /// Indices of `entries` in the order of members, then of names. It is made on first use.
+    sorted: OnceLock<Vec<u32>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,19 +34,26 @@ impl ArchiveSymbolIndex {
         })
     }
 
-    /// True if the index says that the member at `offset` defines `name`.
+    /// True if the index says that the member at `offset` defines `name`. A default version is part
+    /// of names in the index.
     pub fn has(&self, name: &[u8], offset: u64) -> bool {
-        // Programs write entries in the order of members.
-        let first = self.entries.partition_point(|slot| slot.member < offset);
-        let here = |slot: &&Slot| slot.member == offset;
-        let is_it = |slot: &Slot| {
-            let rest = self.bytes.get(slot.start as usize..).unwrap_or_default();
-            // A default version is part of the name.
-            let after = rest.strip_prefix(name);
-            after.is_some_and(|after| after.starts_with(b"\0") || after.starts_with(b"@@"))
+        let sorted = self.sorted.get_or_init(|| {
+            let mut all: Vec<u32> = (0..).take(self.entries.len()).collect();
+            all.sort_unstable_by(|a, b| self.key(*a).cmp(&self.key(*b)));
+            all
+        });
+        let from = |name: &[u8]| {
+            let first = sorted.partition_point(|at| self.key(*at) < (offset, name));
+            sorted.get(first).map(|at| self.key(*at)).filter(|(member, _)| *member == offset)
         };
-        self.entries[first..].iter().take_while(here).any(is_it)
-            || self.entries.iter().filter(here).any(is_it)
+        let versioned = || [name, b"@@"].concat();
+        from(name).is_some_and(|(_, found)| found == name)
+            || from(&versioned()).is_some_and(|(_, found)| found.starts_with(&versioned()))
+    }
+
+    fn key(&self, at: u32) -> (u64, &[u8]) {
+        let Some(slot) = self.entries.get(at as usize) else { return (u64::MAX, b"") };
+        (slot.member, c_string(&self.bytes, slot.start as usize).unwrap_or_default())
     }
 
     /// Number of entries.
@@ -74,7 +84,7 @@ impl ArchiveSymbolIndex {
         };
         if let Some(entries) = read {
             let is_bsd = matches!(kind, SpecialMember::BsdIndex(_));
-            return Ok(Self { entries, bytes, is_bsd });
+            return Ok(Self { entries, bytes, is_bsd, sorted: OnceLock::new() });
         }
         let what = "ends before the number of symbols it claims";
         defects.push(Defect::new(Table::ArchiveIndex, data, what));
@@ -136,7 +146,7 @@ mod tests {
         let index = ArchiveSymbolIndex {
             entries: read(bytes, 4).expect("an index"),
             bytes: bytes.to_vec(),
-            is_bsd: false,
+            ..ArchiveSymbolIndex::default()
         };
         let has =
             |(name, member): (&[u8], u64)| index.has(name, member) && !index.has(name, member + 1);
