@@ -17,6 +17,7 @@ use crate::text::show;
 use crate::wants::Wants;
 use object::elf;
 use std::collections::{BTreeMap, VecDeque};
+use std::os::unix::ffi::OsStrExt;
 
 pub(super) static RULE: Rule = Rule::new(
     "interposed-symbol",
@@ -47,7 +48,8 @@ same type and size in both libraries, they were probably built from one source, 
 
 Some definitions replace others on purpose or without harm. These are not reported:
 
-- definitions of the program, of preloaded libraries, of sanitizers, and of libraries that the program opens from a
+- definitions of the program, for plugins also those of its own library (`libpython3.11.so.1.0` of `python3.11`), of
+  preloaded libraries, of sanitizers, and of libraries that the program opens from a
   list (`dependentlibs.list` of Firefox)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
 - weak definitions on both sides (C++ inline functions and templates); in C++, also a weak and a strong function
@@ -227,7 +229,10 @@ fn note<'q>(
             continue;
         };
         let both = [(lost, &old), (won, &new)];
-        if lost == won || interchangeable::definitions(query, &name.name, both, alone.cxx) {
+        if lost == won
+            || is_of_host(query, closure, won)
+            || interchangeable::definitions(query, &name.name, both, alone.cxx)
+        {
             continue;
         }
         let pair = pairs.entry((lost, won)).or_default();
@@ -276,6 +281,18 @@ fn interposed<'d>(
         None => alone.first(referrer.module, all)?,
     };
     (loser.module != winner.module && loser.module != ROOT).then_some((loser, winner))
+}
+
+/// True for the library with the code of a plugin's host program. Plugins may define functions that
+/// some versions of it lack.
+fn is_of_host(query: &Query<'_>, closure: &Closure, library: FileId) -> bool {
+    let name = |host: FileId| query.facts(host).path.file_name().map(OsStrExt::as_bytes);
+    let Some(program) = closure.root.host.and_then(name) else { return false };
+    let library = query.library_name(library).strip_prefix(b"lib").unwrap_or_default();
+    // The versions in `perl5.36.0` and `libperl.so.5.36` have different forms.
+    let word = |name: &[u8]| name.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let (of_program, of_library) = (&program[..word(program)], &library[..word(library)]);
+    !of_program.is_empty() && of_program == of_library
 }
 
 fn symbol<'q>(query: &Query<'q>, closure: &Closure, definition: &Definition) -> Option<Symbol<'q>> {

@@ -5,6 +5,7 @@
 
 mod copies;
 mod interposed;
+mod sanitizers;
 
 use crate::support;
 

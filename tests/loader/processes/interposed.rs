@@ -189,3 +189,30 @@ fn weak_before_strong() {
         assert_eq!(report.of_rule("interposed-symbol").count(), expected, "{}", report.outline());
     }
 }
+
+/// A plugin defines a function for programs that lack it. The own library of a program has it, as
+/// libpython3.11.so.1.0 of python3.11 has that of Python's limited API.
+#[test]
+fn functions_of_the_host_program() {
+    for (library, expected) in [
+        ("libengine3.so.1", BTreeSet::new()),
+        ("libother.so.1", BTreeSet::from([("function", "libother.so.1")])),
+    ] {
+        let lab = Lab::new();
+        let api = "int api_run(void) { volatile int n = 1; return n + 40; }";
+        lab.so(library, api, &[&format!("-Wl,-soname,{library}")]);
+        let plugin = "int api_run(void) { return 7; } int go(void) { return api_run(); }";
+        lab.so("plugin.so", plugin, &["-Wl,-soname,plugin.so"]);
+        let main = "#include <dlfcn.h>\n#include <stdio.h>\nint api_run(void);\n\
+                    int main(void) { void *p = dlopen(\"./plugin.so\", RTLD_NOW); \
+                    int (*go)(void) = dlsym(p, \"go\"); \
+                    printf(\"%d\\n\", go() - api_run()); return 0; }";
+        let program = lab.exe("engine3", main, &[library, "-Wl,-rpath,$ORIGIN"]);
+        let run = clean(&program).current_dir(lab.root()).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&run.stdout).trim(), "0", "{library}: {run:?}");
+        let mut command = support::linkaudit();
+        command.current_dir(lab.root()).args(["plugin.so", "--host", "./engine3"]);
+        let report = Report::of(&mut command);
+        assert_eq!(found(&report), expected, "{library}: {}", report.outline());
+    }
+}
