@@ -191,18 +191,22 @@ fn names(lab: &Lab, nm: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Names that the object refers to and no needed library defines. A linker that leaves names
-/// undefined does not write all of them: no hidden ones, and for programs only those that a needed
-/// library refers to.
-fn open_names(lab: &Lab, case: &Case) -> BTreeSet<String> {
-    let mut open = names(lab, "nm -P -u user.o");
-    for library in &case.needed {
-        // A version that is not the default does not satisfy a link.
-        let defined = format!("nm -P -D --defined-only {library} | grep -v '^[^ @]*@[^@]'");
-        let defined = names(lab, &defined);
-        open.retain(|name| !defined.contains(name));
-    }
-    open
+/// Names that a needed library defines for a link. A version that is not the default does not
+/// satisfy one.
+fn needed_names(lab: &Lab, case: &Case) -> BTreeSet<String> {
+    let of = |library: &String| {
+        names(lab, &format!("nm -P -D --defined-only {library} | grep -v '^[^ @]*@[^@]'"))
+    };
+    case.needed.iter().flat_map(of).collect()
+}
+
+/// True if the output does not tell how a new link would end. A program does not tell which members
+/// its lost references would take, and no output tells that an object hid a name of a needed library.
+fn is_lost(case: &Case, lab: &Lab, lost: &BTreeSet<&String>, needed: &BTreeSet<String>) -> bool {
+    let strong = names(lab, "nm -P -u user.o | awk '$2 == \"U\"'");
+    let (_, user) = case.sources.iter().find(|(name, _)| name == "user.s").expect("a source");
+    case.is_program && lost.iter().any(|name| strong.contains(*name))
+        || needed.iter().any(|name| user.contains(&format!(".hidden {name}\n")))
 }
 
 /// The fixes of one library.
@@ -271,10 +275,11 @@ fn check(seed: u64, counts: &mut Counts) {
         return;
     }
     let before = undefined_symbols(&lab, "user.so");
-    let open = open_names(&lab, &case);
-    // A program does not tell which members its lost references would take.
-    let strong = names(&lab, "nm -P -u user.o | awk '$2 == \"U\"'");
-    if case.is_program && open.intersection(&strong).any(|name| !before.contains(name)) {
+    // A linker that leaves names undefined does not write all of them: no hidden ones, and for
+    // programs only those that a needed library refers to.
+    let defined = needed_names(&lab, &case);
+    let open: BTreeSet<String> = &names(&lab, "nm -P -u user.o") - &defined;
+    if is_lost(&case, &lab, &open.difference(&before).collect(), &defined) {
         return;
     }
     let fixes = fixes(&lab);
