@@ -156,7 +156,9 @@ fn wrong(kind: &Kind, label: &Label, run: &Run) -> Option<String> {
     let is_short = run.stderr.len() < 8192;
     let ended = match (label, kind.name) {
         // The list was read, and there is no archive that it could be about.
-        (Label::Clean, "deps list") => run.stderr.contains("no candidate archive"),
+        (Label::Clean, "deps list") => {
+            run.stderr.contains("no candidate archive") || run.stderr.contains("not a list")
+        }
         (Label::Clean, _) => run.status == Some(0),
         (Label::Reported(_), "deps list") => {
             let told = run.stderr.split("text:").nth(1);
