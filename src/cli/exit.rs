@@ -66,6 +66,11 @@ fn status(report: &Report, fail_on: FailOn, counts: impl Fn(&ReportFinding) -> b
     let fails = lowest.is_some_and(|lowest| {
         report.faults().any(|finding| counts(finding) && finding.level >= lowest)
     });
+    of_answer(report, fails)
+}
+
+/// The exit status of an answer that fails or not, about the files of a report.
+pub fn of_answer(report: &Report, fails: bool) -> Exit {
     if fails {
         Exit::Findings
     } else if report.complete {

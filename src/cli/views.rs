@@ -51,8 +51,9 @@ pub(super) fn why(shared: &SharedOptions, options: &WhyOptions) -> Result<Exit> 
         let under = options.under.as_ref().map(under).transpose()?;
         Ok(Why::new(name, under, &mut run.audit, &run.plan, tree))
     };
-    let fails = |why: &Why| !why.is_known() && shared.fail_on != FailOn::Never;
-    let status = |_: &AuditRun, why: &Why| if fails(why) { Exit::Findings } else { Exit::Clean };
+    let status = |run: &AuditRun, why: &Why| {
+        exit::of_answer(&run.report, !why.is_known() && shared.fail_on != FailOn::Never)
+    };
     show(shared, &options.paths, sinks, plan, make, status)
 }
 

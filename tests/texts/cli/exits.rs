@@ -39,6 +39,18 @@ fn findings_outrank_an_incomplete_audit() {
 }
 
 #[test]
+fn why_does_not_answer_from_an_incomplete_audit_with_success() {
+    let lab = three_trees();
+    lab.so("fine/libnamed.so.1", "int named(void) { return 1; }", &["-Wl,-soname,libnamed.so.1"]);
+    for name in ["libnamed.so.1", "named"] {
+        status(&lab, &["why", name, "fine"], 0);
+        status(&lab, &["why", name, "fine", "odd"], 3);
+        status(&lab, &["why", name, "fine", "odd", "--fail-on", "never"], 3);
+    }
+    status(&lab, &["why", "nosuch", "fine", "odd"], 1);
+}
+
+#[test]
 fn fail_on() {
     let lab = three_trees();
     for (fail_on, with_error, with_warning) in [("error", 1, 0), ("warning", 1, 1), ("never", 0, 0)]
