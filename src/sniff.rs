@@ -9,7 +9,7 @@ use std::path::Path;
 pub enum Class {
     /// `\x7fELF`
     Elf,
-    /// `!<arch>\n` or `!<thin>\n`
+    /// `!<arch>\n` or `!<thin>\n`; Debian packages are [`Self::Other`]
     Archive,
     /// `#!`
     Script,
@@ -98,7 +98,7 @@ const MARKS: &[(Class, Mark)] = &[
 pub const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
 
 /// Number of bytes that [`Classes::class_of`] needs.
-pub const SNIFF_LEN: usize = 20;
+pub const SNIFF_LEN: usize = 24;
 
 /// A set of classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,10 +162,20 @@ impl Default for Classes {
     }
 }
 
-/// Recognises ELF files and archives by their magic numbers.
+/// True for a Debian package: an archive whose first member is `debian-binary`. `ar` of binutils
+/// writes a slash after the name, `dpkg-deb` a space.
+pub fn is_debian_package(head: &[u8]) -> bool {
+    let name = head.strip_prefix(&object::archive::MAGIC);
+    let rest = name.and_then(|name| name.strip_prefix(b"debian-binary"));
+    rest.is_some_and(|rest| matches!(rest.first(), Some(b' ' | b'/')))
+}
+
+/// Recognises ELF files and static archives by their first bytes.
 pub fn sniff(head: &[u8]) -> Class {
     if head.starts_with(&object::elf::ELFMAG) {
         Class::Elf
+    } else if is_debian_package(head) {
+        Class::Other
     } else if head.starts_with(&object::archive::MAGIC)
         || head.starts_with(&object::archive::THIN_MAGIC)
     {
@@ -177,11 +187,27 @@ pub fn sniff(head: &[u8]) -> Class {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Classes};
+    use super::{Class, Classes, SNIFF_LEN};
     use std::path::Path;
 
     fn class(classes: Classes, name: &str, head: &[u8]) -> Class {
         classes.class_of(Path::new(name), head)
+    }
+
+    #[test]
+    fn packages_are_not_static_archives() {
+        for (head, expected) in [
+            (&b"!<arch>\ndebian-binary   "[..], Class::Other),
+            (b"!<arch>\ndebian-binary/  ", Class::Other),
+            (b"!<arch>\ndebian-binary.o/", Class::Archive),
+            (b"!<arch>\ndebian-bin.o/   ", Class::Archive),
+            (b"!<arch>\n/               ", Class::Archive),
+            (b"!<arch>\n", Class::Archive),
+        ] {
+            let shown = String::from_utf8_lossy(head);
+            assert!(head.len() <= SNIFF_LEN, "{shown}");
+            assert_eq!(class(Classes::LINKAGE, "x", head), expected, "{shown}");
+        }
     }
 
     #[test]

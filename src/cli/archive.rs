@@ -138,6 +138,7 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
         ArchiveAnswer::installed(&run.audit, &run.plan, &*prepared.tree, &dirs, output(options));
     drop(progress);
     if view.archives.is_empty() {
+        prepared.refuse_other_files(shared, &options.self_dirs)?;
         let dirs: Vec<String> = options.self_dirs.iter().map(|dir| show_path(dir)).collect();
         bail!("{}: no static archive found", dirs.join(", "));
     }

@@ -150,6 +150,7 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     // Plugins use symbols that programs export.
     prepared.plan.definitions = true;
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
+    prepared.refuse_other_files(&own, &paths)?;
     let Prepared { plan, tree, baselines, .. } = &prepared;
     let progress = Progress::new(prepared.progress);
     let walked = walk(plan, &**tree, &progress);

@@ -3,7 +3,7 @@
 //! the caller. In lists and directories, such files are only counted.
 
 use crate::audit::cmake_package_name;
-use crate::sniff::{BITCODE, Class, Classes};
+use crate::sniff::{BITCODE, Class, Classes, is_debian_package};
 use crate::text::{shell, show_path};
 use crate::tree::{EntryType, Tree};
 use std::os::unix::ffi::OsStrExt as _;
@@ -130,7 +130,7 @@ fn class_by_name(path: &Path) -> Option<Class> {
 /// The kind of a file that begins with `head`; `None` if linkaudit can read it.
 fn kind(head: &[u8], name: &[u8]) -> Option<(String, Help)> {
     let known = |kind: &str, help: Help| Some((kind.to_owned(), help));
-    if head.starts_with(b"!<arch>\n") && head[8..].starts_with(b"debian-binary") {
+    if is_debian_package(head) {
         return known("a Debian package", Help::Before("dpkg-deb -x", "DIR"));
     }
     let is_read = crate::sniff::sniff(head) != Class::Other;

@@ -1,17 +1,17 @@
 //! Given files that linkaudit does not read: exit 2, and a message with their kind. Directories
 //! without ELF files are valid, and have no audited files.
 
-use super::kit::{run, three_trees};
+use super::kit::{FOO, run, three_trees};
 use crate::support::Lab;
+
+/// A Debian package that ends after its first member.
+const DEB: &[u8] = b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n";
 
 #[test]
 fn a_file_that_is_not_read_is_named_with_what_helps() {
     let lab = Lab::new();
     lab.write("dist/x.whl", b"PK\x03\x04rest");
-    lab.write(
-        "x.deb",
-        b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n",
-    );
+    lab.write("x.deb", DEB);
     lab.write("x.rpm", b"\xed\xab\xee\xdb\x03");
     lab.write("a b.tar.xz", b"\xfd7zXZ\0\0");
     lab.write("run", "#!/bin/sh\nexec bin/app\n");
@@ -55,6 +55,47 @@ fn a_file_that_is_not_read_is_named_with_what_helps() {
             run(&lab, &[command, file]).refused(&[message]).in_style();
         }
     }
+}
+
+#[test]
+fn every_command_that_audits_a_file_refuses_packages() {
+    let lab = Lab::new();
+    lab.so("app/libfoo.so", FOO, &[]);
+    lab.write("x.deb", DEB);
+    lab.write("x.rpm", b"\xed\xab\xee\xdb\x03");
+    lab.write("x.whl", b"PK\x03\x04rest");
+    lab.write("x.tar.xz", b"\xfd7zXZ\0\0");
+    for (file, kind) in [
+        ("x.deb", "a Debian package"),
+        ("x.rpm", "an RPM package"),
+        ("x.whl", "a wheel (zip archive)"),
+        ("x.tar.xz", "a tar archive (xz)"),
+    ] {
+        let commands: [&[&str]; 6] = [
+            &["diff", file, "app"],
+            &["diff", "app", file],
+            &["diff", file, file],
+            &["diff", "app", "app", "--against", file],
+            &["archive", "--self", file],
+            &["policy", "init", "p.toml", "--from", file],
+        ];
+        for command in commands {
+            let message = format!("{file}: {kind}\nhelp: unpack it: ");
+            run(&lab, command).refused(&[&message]).in_style();
+        }
+    }
+    assert!(!lab.path("p.toml").exists());
+}
+
+#[test]
+fn a_directory_of_packages_has_nothing_to_audit() {
+    let lab = Lab::new();
+    lab.write("debs/x.deb", DEB);
+    let shown = run(&lab, &["debs"]);
+    assert_eq!((shown.status, &*shown.out), (0, "no ELF files: 1 entry seen\n"));
+    run(&lab, &["debs", "--require-elf"]).refused(&["0 ELF files"]).in_style();
+    run(&lab, &["diff", "debs", "debs"]).refused(&["debs: no ELF files"]).in_style();
+    run(&lab, &["archive", "--self", "debs"]).refused(&["no static archive found"]).in_style();
 }
 
 #[test]
