@@ -3,11 +3,12 @@
 
 use super::pairs::FilePairs;
 use super::sides::Side;
-use crate::catalogue::Level;
+use crate::catalogue::{Level, WAIVERS};
 use crate::finding::EvidenceKind;
 use crate::id::{FastMap, FastSet};
-use crate::report::model::ReportFinding;
-use std::collections::BTreeMap;
+use crate::report::model::{ReportFinding, RuleRun};
+use crate::rules;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The findings of two audits, compared.
@@ -18,8 +19,8 @@ pub(super) struct Audited {
     pub(super) fixed: Vec<ReportFinding>,
     /// Number of findings that both sides have.
     pub(super) unchanged: usize,
-    /// Rules that only the old side ran, and those that only the new side ran, if they have
-    /// findings.
+    /// Rules that only the old side ran: the new side may have findings of them. Then rules that
+    /// only the new side ran, if it has findings of them.
     pub(super) apart: [Vec<String>; 2],
 }
 
@@ -53,13 +54,24 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> 
     let split = |all: Vec<&ReportFinding>, ran: &FastSet<String>| {
         let (both, alone): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|finding| ran.contains(&*finding.rule));
-        let rules: std::collections::BTreeSet<String> =
+        let rules: BTreeSet<String> =
             alone.iter().map(|finding| finding.rule.to_string()).collect();
         (both.into_iter().cloned().collect::<Vec<_>>(), rules.into_iter().collect::<Vec<_>>())
     };
     let (fresh, of_new) = split(fresh, &before);
     let (fixed, of_old) = split(fixed, &now);
-    Audited { fresh, fixed, unchanged, apart: [of_old, of_new] }
+    Audited { fresh, fixed, unchanged, apart: [with_those_left(old, &now, of_old), of_new] }
+}
+
+/// Adds the rules that the old side ran and the new side, which ran `now`, did not: the new side
+/// could have new findings. Left out are rules about waivers and input, and rules of other versions
+/// of linkaudit.
+fn with_those_left(old: &Side<'_>, now: &FastSet<String>, named: Vec<String>) -> Vec<String> {
+    let of_files = |run: &&RuleRun| !run.input && run.group != WAIVERS.name;
+    let of_this_version = |run: &&RuleRun| rules::find(&run.id).is_some();
+    let ran = old.report.rules.iter().filter(of_files).filter(of_this_version);
+    let left = ran.map(|run| run.id.clone()).filter(|id| !now.contains(id));
+    left.chain(named).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn of_prefix<'a>(side: &Side<'a>) -> Vec<&'a ReportFinding> {

@@ -50,8 +50,7 @@ impl UndecidedComparison {
 }
 
 /// All questions: sides without symbols, incomplete sides, damaged files, and rules that only one
-/// side ran. `apart` has the rules that only the old side ran, then those that only the new side
-/// ran.
+/// side ran ([`Audited::apart`](super::fresh::Audited)).
 pub(super) fn questions(
     [old, new]: [&Side<'_>; 2],
     against: &[Side<'_>],

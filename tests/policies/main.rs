@@ -21,6 +21,7 @@ mod support;
 
 mod baselines;
 mod diff_names;
+mod diff_reports;
 mod diff_users;
 mod diffs;
 mod installed;
