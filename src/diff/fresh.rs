@@ -17,7 +17,7 @@ pub(super) struct Audited {
     pub(super) fresh: Vec<ReportFinding>,
     /// Findings of the old side alone.
     pub(super) fixed: Vec<ReportFinding>,
-    /// Number of findings that both sides have.
+    /// Number of findings that both sides have, waived or not in the old one.
     pub(super) unchanged: usize,
     /// Rules that only the old side ran: the new side may have findings of them. Then rules that
     /// only the new side ran, if it has findings of them.
@@ -50,6 +50,11 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> 
     for keys in keys {
         cancel(&mut fixed, &mut fresh, keys);
     }
+    let mut waived = waived_of_prefix(old);
+    // Findings that the old side waived, for instance by a baseline, were there before.
+    for keys in keys {
+        cancel(&mut waived, &mut fresh, keys);
+    }
     let unchanged = count - fresh.len();
     let split = |all: Vec<&ReportFinding>, ran: &FastSet<String>| {
         let (both, alone): (Vec<_>, Vec<_>) =
@@ -76,6 +81,11 @@ fn with_those_left(old: &Side<'_>, now: &FastSet<String>, named: Vec<String>) ->
 
 fn of_prefix<'a>(side: &Side<'a>) -> Vec<&'a ReportFinding> {
     side.report.findings.iter().filter(|finding| finding.rule != "stale-waiver").collect()
+}
+
+fn waived_of_prefix<'a>(side: &Side<'a>) -> Vec<&'a ReportFinding> {
+    let all = side.report.waived.iter().map(|waived| &waived.finding);
+    all.filter(|finding| finding.rule != "stale-waiver").collect()
 }
 
 /// The property that a finding of each side has in common with the other.

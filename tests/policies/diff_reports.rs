@@ -7,6 +7,9 @@ use crate::support;
 use serde_json::Value;
 use support::Lab;
 
+/// Rules about search paths and links are off: libraries of laboratories have no links.
+const OFF: &[&str] = &["-A", "search-path", "-A", "link-hygiene"];
+
 /// Writes the report of `prefix` to `file`.
 fn report(lab: &Lab, file: &str, prefix: &str, options: &[&str]) {
     let all = ["--isolated", "--facts", "--format", "json", prefix];
@@ -63,5 +66,40 @@ fn a_rule_that_one_side_did_not_run_is_named_if_the_new_side_may_be_worse() {
         };
         let expected: Vec<String> = subject.map(line).into_iter().collect();
         assert_eq!(words(&value, "undecided"), expected, "{case}");
+    }
+}
+
+#[test]
+fn findings_that_the_old_report_waives_are_not_new() {
+    let lab = Lab::new();
+    let library = |path: &str, name: &str| {
+        let source = format!("int {name}(void); int f_{name}(void) {{ return {name}(); }}");
+        let file = path.rsplit('/').next().expect("a file name");
+        lab.so(path, &source, &[&*format!("-Wl,-soname,{file}")]);
+    };
+    for prefix in ["p", "moved", "worse"] {
+        library(&format!("{prefix}/libone.so.1"), "lost");
+    }
+    library("worse/libtwo.so.1", "gone");
+    lab.so("mended/libone.so.1", "int f_lost(void) { return 1; }", &["-Wl,-soname,libone.so.1"]);
+    let written = lab.linkaudit(&[&["p", "--isolated", "--write-baseline", "known"], OFF].concat());
+    assert_eq!(written.status.code(), Some(1), "{written:?}");
+    let policy =
+        "schema = 1\n[[waive]]\nrule = \"undefined-symbol\"\nsymbol = \"lost\"\nreason = \"r\"\n";
+    lab.write("waive.toml", policy);
+    report(&lab, "baseline.json", "p", &[OFF, &["--baseline", "known"]].concat());
+    report(&lab, "policy.json", "p", &[OFF, &["--policy", "waive.toml"]].concat());
+    for old in ["baseline.json", "policy.json"] {
+        // The new side, and its numbers of new and common findings.
+        for (new, fresh, unchanged) in
+            [("p", 0, 1), ("moved", 0, 1), ("worse", 1, 1), ("mended", 0, 0)]
+        {
+            let (value, code) = diff(&lab, old, new, OFF);
+            let case = format!("{old} {new}: {value}");
+            assert_eq!(words(&value, "findings"), vec!["undefined-symbol"; fresh], "{case}");
+            assert_eq!(words(&value, "fixed"), [""; 0], "{case}");
+            assert_eq!(value["unchanged"].as_u64(), Some(unchanged), "{case}");
+            assert_eq!(code, Some(i32::from(fresh > 0)), "{case}");
+        }
     }
 }
