@@ -92,6 +92,9 @@ pub struct Plan {
     pub has_root: bool,
     /// `--staged` as typed: directories whose files are seen at their installed paths.
     pub stages: Vec<PathBuf>,
+    /// The options that select the audited system and its loader, as words of a shell command.
+    /// `None` if one has a value that cannot be typed.
+    pub typed_options: Option<Vec<String>>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
     pub prefix: Option<PathBuf>,
     /// `archive --self`: directories whose archives must be linkable with the files there.
@@ -174,6 +177,7 @@ impl Plan {
             closure: Arc::default(),
             has_root: false,
             stages: Vec::new(),
+            typed_options: Some(Vec::new()),
             prefix: None,
             self_dirs: Vec::new(),
             lib_paths: Vec::new(),

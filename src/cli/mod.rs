@@ -33,6 +33,7 @@ mod sandbox;
 mod scripts;
 mod sections;
 mod threads;
+mod typed;
 mod views;
 
 use crate::catalogue::Level;

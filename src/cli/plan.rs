@@ -6,7 +6,7 @@ use super::baseline::Baselines;
 use super::place::AuditedSystem;
 use super::{
     Cli, LoaderOption, SharedOptions, Switch, closure, hosts, lists, message, named, policy,
-    refused, sandbox, threads,
+    refused, sandbox, threads, typed,
 };
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
@@ -90,6 +90,15 @@ pub(super) fn prepare(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Prepa
     prepare_with(shared, paths, &[], &[])
 }
 
+fn loader_rules(option: LoaderOption) -> Option<LoaderRules> {
+    match option {
+        LoaderOption::Auto => None,
+        LoaderOption::Glibc => Some(LoaderRules::Glibc),
+        LoaderOption::Musl => Some(LoaderRules::Musl),
+        LoaderOption::Guix => Some(LoaderRules::Guix),
+    }
+}
+
 /// Like [`prepare`]. `places` are more directories to search for candidates, before those of
 /// `--lib-path`. `written` are the output files of options that only one command has. First, the
 /// files that options name are read. Then the process enters the sandbox and starts its threads.
@@ -157,15 +166,11 @@ pub(super) fn prepare_with(
         closure: Arc::new(closure.into_iter().collect()),
         has_root: shared.root.is_some(),
         stages: shared.staged.clone(),
+        typed_options: typed::options(shared),
         prefix,
         self_dirs: Vec::new(),
         lib_paths,
-        loader: match shared.loader {
-            LoaderOption::Auto => None,
-            LoaderOption::Glibc => Some(LoaderRules::Glibc),
-            LoaderOption::Musl => Some(LoaderRules::Musl),
-            LoaderOption::Guix => Some(LoaderRules::Guix),
-        },
+        loader: loader_rules(shared.loader),
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
         infer_hosts: !shared.no_inferred_hosts,

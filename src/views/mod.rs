@@ -46,19 +46,20 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The stages and paths of a run, for another command line. `PATH...` if there are none or more
-/// than three, if one cannot be typed, or with `--files-from`.
-fn typed_paths(subject: &Subject<'_>) -> String {
+/// The options and paths of a run, for another command line. `PATH...` stands for the paths if
+/// there are none or more than three, if one cannot be typed, or with `--files-from`.
+fn typed_input(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
-    let Plan { paths, stages, listed, .. } = subject.plan;
-    let typeable = |path: &PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
-    let stages = stages.iter().map(|dir| Some(format!("--staged {}", typeable(dir)?)));
+    let Plan { paths, stages, typed_options, listed, .. } = subject.plan;
     // Without a PATH, a whole stage is audited.
-    let is_whole =
-        !subject.plan.stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
-    let paths = paths.iter().filter(|_| !is_whole).map(typeable);
-    match stages.chain(paths).collect::<Option<Vec<String>>>() {
-        Some(typed) if (1..=3).contains(&typed.len()) && listed.is_empty() => typed.join(" "),
-        _ => "PATH...".to_owned(),
+    let is_whole = !stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
+    let paths: Vec<&PathBuf> = paths.iter().filter(|_| !is_whole).collect();
+    let is_short = paths.len() <= 3 && (is_whole || !paths.is_empty()) && listed.is_empty();
+    let typeable = |path: &&PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
+    let paths = paths.iter().map(typeable).collect::<Option<Vec<String>>>();
+    let paths = paths.filter(|_| is_short).unwrap_or_else(|| vec!["PATH...".to_owned()]);
+    match typed_options {
+        Some(options) => [&options[..], &paths].concat().join(" "),
+        None => "[OPTION]... PATH...".to_owned(),
     }
 }

@@ -13,7 +13,7 @@ use crate::resolve::FoundBy;
 use crate::rules::outcome;
 use crate::text::{show, show_path};
 use crate::views::Subject;
-use crate::views::{count, typed_paths};
+use crate::views::{count, typed_input};
 use std::io::{self, Write};
 
 /// Maximum number of levels below a heading.
@@ -331,14 +331,14 @@ fn summary(
         let text = count(open, "file or question", "files or questions");
         writeln!(out, "incomplete: {text} could not be read or decided")?;
     }
-    let paths = typed_paths(subject);
+    let input = typed_input(subject);
     match missing.first() {
         Some(edge) => {
             let name = crate::rules::typeable(audit.text(edge.name));
             let name = name.unwrap_or_else(|| "NAME".to_owned());
-            writeln!(out, "next: linkaudit why {name} {paths}")
+            writeln!(out, "next: linkaudit why {name} {input}")
         }
-        None if !bad.is_empty() || open > 0 => writeln!(out, "next: linkaudit check {paths}"),
+        None if !bad.is_empty() || open > 0 => writeln!(out, "next: linkaudit check {input}"),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use crate::report::layout::{name as glued, wrap};
 use crate::resolve::EntryPoint;
 use crate::text::{show, show_path};
 use crate::views::Subject;
-use crate::views::{count, typed_paths};
+use crate::views::{count, typed_input};
 use std::io::{self, Write};
 
 /// Upper bound for the lines of one kind without `-v`.
@@ -37,7 +37,7 @@ pub(super) fn render(
     if open > 0 {
         let text = count(open, "file or question", "files or questions");
         writeln!(page.out, "incomplete: {text} could not be read or decided")?;
-        writeln!(page.out, "next: linkaudit check {}", typed_paths(subject))?;
+        writeln!(page.out, "next: linkaudit check {}", typed_input(subject))?;
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ impl WhyPage<'_> {
             let names: Vec<String> = near.iter().map(|name| glued(name)).collect();
             self.text(&format!("similar: {}", names.join(", ")))?;
             let first = crate::text::shell(first);
-            writeln!(self.out, "next: linkaudit why {first} {}", typed_paths(subject))?;
+            writeln!(self.out, "next: linkaudit why {first} {}", typed_input(subject))?;
         }
         Ok(())
     }

@@ -74,6 +74,25 @@ fn how_each_library_was_found() {
 }
 
 #[test]
+fn the_next_command_repeats_the_options() {
+    let lab = two_programs();
+    let cases: [&[&str]; 5] = [
+        &["--root", ".", "/p"],
+        &["--staged", "p"],
+        &["--loader", "glibc", "--cpu", "baseline", "p"],
+        &["--cwd", "/usr", "--ld-library-path", "/none:/x", "--ld-preload", "/none.so", "p"],
+        &["--lib-path", "p", "--no-inferred-hosts", "p"],
+    ];
+    for typed in cases {
+        let shown = run(&lab, &[&["tree"], typed].concat()).out.replace(&at(&lab, ""), "");
+        let next = shown.lines().last().and_then(|line| line.strip_prefix("next: linkaudit "));
+        let words: Vec<&str> = next.unwrap_or_default().split(' ').collect();
+        assert!(words.ends_with(typed), "{typed:?}: {shown}");
+        assert_ne!(run(&lab, &words).status, 2, "{words:?}");
+    }
+}
+
+#[test]
 fn the_page_for_people() {
     let lab = two_programs();
     let shown = run(&lab, &["tree", "p"]);
