@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::out;
 use crate::text::show_path;
 use anyhow::{Context as _, Result};
+use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use std::path::Path;
@@ -13,34 +14,30 @@ use std::path::Path;
 pub(super) fn man(install: Option<&Path>) -> Result<Exit> {
     let program = super::shown();
     let Some(dir) = install else {
-        let page = page(&program, None)?;
+        let page = page(&program, "linkaudit")?;
         out::stdout(|w| w.write_all(&page)).context("cannot write the page to stdout")?;
         return Ok(Exit::Clean);
     };
     let section = dir.join("man1");
     let failed = |path: &Path| format!("cannot write {}", show_path(path));
     out::directories(&section).with_context(|| failed(&section))?;
-    let commands = program.get_subcommands().filter(|command| command.get_name() != "help");
-    let pages = std::iter::once((&program, None))
-        .chain(commands.map(|command| (command, Some(command.get_name()))));
-    for (command, name) in pages {
-        let file = match name {
-            None => "linkaudit.1".to_owned(),
-            Some(name) => format!("linkaudit-{name}.1"),
-        };
-        let (file, page) = (section.join(file), page(command, name)?);
+    let mut commands = vec![("linkaudit".to_owned(), &program)];
+    while let Some((name, command)) = commands.pop() {
+        let file = section.join(format!("{}.1", name.replace(' ', "-")));
+        let page = page(command, &name)?;
         out::file(&file, |w| w.write_all(&page)).with_context(|| failed(&file))?;
+        let own = command.get_subcommands().filter(|own| own.get_name() != "help");
+        commands.extend(own.map(|own| (format!("{name} {}", own.get_name()), own)));
     }
     Ok(Exit::Clean)
 }
 
-/// Renders one page. `name` is the name of the command, or `None` for the page of the program.
-fn page(command: &clap::Command, name: Option<&str>) -> Result<Vec<u8>> {
-    let mut command = command.clone().disable_help_subcommand(true);
-    if let Some(name) = name {
-        let whole = format!("linkaudit-{name}");
-        command = command.name(whole).bin_name(format!("linkaudit {name}"));
-    }
+/// Renders the page of a command. `name` is the whole name with blanks: `linkaudit policy show`.
+fn page(command: &Command, name: &str) -> Result<Vec<u8>> {
+    let command = command.clone().name(name.replace(' ', "-")).bin_name(name);
+    // `help` has no page, so that the list of commands must not name one.
+    let hide_help = |own: Command| if own.get_name() == "help" { own.hide(true) } else { own };
+    let command = command.disable_help_subcommand(true).mut_subcommands(hide_help);
     let mut page = Vec::new();
     Man::new(command).render(&mut page).context("cannot make the page")?;
     Ok(page)

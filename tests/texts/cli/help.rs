@@ -162,8 +162,8 @@ fn commands_show_their_own_options() {
 fn manual_pages_and_completions() {
     let lab = Lab::new();
     assert_eq!(run(&lab, &["man", "--install", "share/man"]).status, 0);
-    let mut pages = 0;
-    for entry in std::fs::read_dir(lab.path("share/man/man1")).expect("the pages") {
+    let (mut pages, section) = (0, lab.path("share/man/man1"));
+    for entry in std::fs::read_dir(&section).expect("the pages") {
         let page = entry.expect("a page").path();
         let made = clean("man").args(["--warnings", "-E", "UTF-8", "-l"]).arg(&page).output();
         let made = made.expect("man runs");
@@ -172,9 +172,13 @@ fn manual_pages_and_completions() {
         let text = String::from_utf8_lossy(&made.stdout).into_owned();
         let name = page.file_stem().and_then(|name| name.to_str()).expect("a name");
         assert!(text.contains("NAME") && text.contains(name), "{text}");
+        let others = text.split_whitespace().filter_map(|word| word.strip_suffix("(1)"));
+        for other in others.filter(|word| word.starts_with("linkaudit-")) {
+            assert!(section.join(format!("{other}.1")).exists(), "{name} refers to {other}");
+        }
         pages += 1;
     }
-    assert_eq!(pages, 14);
+    assert_eq!(pages, 18);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&lab, &["completions", shell]);
         assert!(script.status == 0 && script.out.contains("why"), "{shell}");
