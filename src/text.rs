@@ -243,13 +243,22 @@ pub(crate) fn nearest<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace('_', "-");
+    let letters = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let typed = plain(typed);
     let near = |name: &'a str| {
-        let score = strsim::damerau_levenshtein(&typed.to_lowercase().replace('_', "-"), name);
-        (score <= 1 + name.len() / 4).then_some((score, name))
+        let known = plain(name);
+        let score = strsim::damerau_levenshtein(&typed, &known);
+        // Of two names at the same distance, the one with swapped letters is likelier.
+        (score <= 1 + name.len() / 4).then(|| (score, letters(&typed) != letters(&known), name))
     };
     // The time grows with the product of the lengths, and a long text is not a mistyped name.
     let sane = typed.len() <= 64;
-    known.into_iter().filter(|_| sane).filter_map(near).min().map(|(_, name)| name)
+    known.into_iter().filter(|_| sane).filter_map(near).min().map(|(.., name)| name)
 }
 
 /// The second half of a message about an unknown word: the nearest of `known`, else `otherwise`.
@@ -284,6 +293,19 @@ mod tests {
         let acts = |c: char| c.is_control() || super::is_deceptive(c);
         assert_eq!(text.chars().filter(|c| acts(*c)).count(), 0);
         assert_eq!(serde_json::from_str::<String>(&text).expect("JSON"), all);
+    }
+
+    #[test]
+    fn the_nearest_name() {
+        let known = ["manylinux_2_12", "manylinux_2_28", "patchelf"];
+        for (typed, expected) in [
+            ("manylinux_2_82", Some("manylinux_2_28")),
+            ("manylinux-2-12", Some("manylinux_2_12")),
+            ("Patchlf", Some("patchelf")),
+            ("json", None),
+        ] {
+            assert_eq!(super::nearest(typed, known), expected, "{typed}");
+        }
     }
 
     #[test]

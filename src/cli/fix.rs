@@ -110,7 +110,8 @@ fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
         |pair: &&String| pair.split_once('=').is_some_and(|(n, _)| emitter(n).is_some());
     let (ours, theirs): (Vec<String>, Vec<String>) =
         shared.output.iter().cloned().partition(|pair| is_emitter(&pair));
-    let reports = sinks_of(&shared.format, &theirs, "fix", OUTPUTS)?;
+    let names: Vec<&str> = EMITTERS.iter().map(|emitter| emitter.name).collect();
+    let reports = sinks_of((&shared.format, &theirs), "fix", OUTPUTS, &names)?;
     let mut emitters = Vec::new();
     for (name, file) in ours.iter().filter_map(|pair| pair.split_once('=')) {
         emitters.extend(emitter(name).map(|emitter| (emitter, PathBuf::from(file))));
@@ -118,7 +119,6 @@ fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     let mut emitted = None;
     for name in &options.emit {
         let found = emitter(name).with_context(|| {
-            let names: Vec<&str> = EMITTERS.iter().map(|emitter| emitter.name).collect();
             let all = format!("the emitters are {}", names.join(", "));
             let right = did_you_mean(name, names.iter().copied(), &all);
             format!("unknown emitter `{name}`\nhelp: {right}")

@@ -313,12 +313,18 @@ fn all_below<'a>(
     }
 }
 
-/// The help for a missing path that resembles a command; empty for other paths.
+/// The help for a missing path that is or resembles a command; empty for other paths.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
     let names = program.get_subcommands().map(clap::Command::get_name);
-    nearest(word, names).map(|name| format!("\nhelp: did you mean `{name}`?")).unwrap_or_default()
+    match nearest(word, names) {
+        Some(name) if name == word => {
+            format!("\nhelp: put the command first: linkaudit {name} PATH...")
+        }
+        Some(name) => format!("\nhelp: did you mean `{name}`?"),
+        None => String::new(),
+    }
 }
 
 /// True if text is coloured. `on_terminal` is true if it goes to a terminal. The usual environment
@@ -357,25 +363,27 @@ pub(super) fn sinks<O: NamedFormat>(
     command: &str,
     outputs: &'static [O],
 ) -> Result<Sinks<O>> {
-    sinks_of(&shared.format, &shared.output, command, outputs)
+    sinks_of((&shared.format, &shared.output), command, outputs, &[])
 }
 
-/// The outputs for a `--format` and for pairs `NAME=FILE`, among those of `command`.
+/// The outputs for a `--format` and for pairs `NAME=FILE`, among those of `command`. An error about
+/// a pair also lists `others`, the names of other files that the command writes.
 pub(super) fn sinks_of<O: NamedFormat>(
-    format: &str,
-    pairs: &[String],
+    (format, pairs): (&str, &[String]),
     command: &str,
     outputs: &'static [O],
+    others: &[&str],
 ) -> Result<Sinks<O>> {
-    let find = |name: &str| {
+    let find = |name: &str, others: &[&str]| {
         outputs.iter().find(|output| output.name() == name).with_context(|| {
-            let names: Vec<&str> = outputs.iter().map(NamedFormat::name).collect();
+            let mut names: Vec<&str> = outputs.iter().map(NamedFormat::name).collect();
+            names.extend(others);
             let all = format!("the outputs are {}", names.join(", "));
             let right = did_you_mean(name, names.iter().copied(), &all);
             format!("unknown output `{name}` of `{command}`\nhelp: {right}")
         })
     };
-    let stdout = find(format)?;
+    let stdout = find(format, &[])?;
     let mut files = Vec::new();
     for pair in pairs {
         let Some((name, file)) = pair.split_once('=') else {
@@ -383,7 +391,7 @@ pub(super) fn sinks_of<O: NamedFormat>(
                 "--output {pair}: not of the form NAME=FILE\nhelp: write --output json=report.json"
             );
         };
-        files.push((find(name)?, PathBuf::from(file)));
+        files.push((find(name, others)?, PathBuf::from(file)));
     }
     Ok(Sinks { stdout, files })
 }

@@ -103,10 +103,11 @@ fn unknown_names() {
     run(&lab, &["fine", "--format", "nosuch"]).refused(&outputs);
     run(&lab, &["fine", "-o", "nosuch=x"]).refused(&["`nosuch`"]).refused(&outputs).in_style();
     run(&lab, &["fine", "--format", ""]).refused(&outputs).in_style();
-    let near: [(&[&str], &str); 7] = [
+    let near: [(&[&str], &str); 8] = [
         (&["fine", "--format", "JSON"], "json"),
         (&["fine", "-o", "jsn=x"], "json"),
         (&["fix", "fine", "--emit", "cmake-dep"], "cmake-deps"),
+        (&["fix", "fine", "-o", "patchlf=x"], "patchelf"),
         (&["fine", "-A", "undefined-symbl"], "undefined-symbol"),
         (&["fine", "-D", "symbls"], "symbol"),
         (&["explain", "mising-library"], "missing-library"),
@@ -115,6 +116,8 @@ fn unknown_names() {
     for (args, name) in near {
         run(&lab, args).refused(&[&format!("did you mean `{name}`?")]).in_style();
     }
+    let first = "put the command first: linkaudit tree PATH...";
+    run(&lab, &["fine", "tree"]).refused(&["tree: no such file", first]).in_style();
     for option in ["-A", "-W", "-D", "--allow", "--warn", "--deny"] {
         let refused = run(&lab, &["fine", option, "nosuch"]);
         refused.refused(&["`nosuch`", "unknown rule or group", "linkaudit explain"]).in_style();
