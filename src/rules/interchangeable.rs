@@ -64,10 +64,11 @@ pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> 
     are_dispatch || are_unwinder || of_one_libc(query, a, b)
 }
 
-/// True if a header may have the code of both definitions, and link-time optimisation may have made
-/// it strong: an instance of a template, or a member of a class that one of the files takes from
-/// another library. In files without that optimisation, such definitions are strong in their
-/// sources: explicit specialisations, and members that are not inline.
+/// True if a header may have the code of both definitions: an instance of a template, or a member
+/// of a class that one of the files takes from another library. Such a member counts only if
+/// link-time optimisation may have made it strong; otherwise it is not inline. A strong instance
+/// counts always: libraries of one project may be built from one source with explicit
+/// specialisations (Arrow).
 fn is_inline<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -77,10 +78,11 @@ fn is_inline<'q>(
     let [(_, old), (_, new)] = both;
     let is_function = elf::SymbolType(old.kind) == elf::STT_FUNC;
     let may_stand = old.kind == new.kind && (old.size == new.size || is_function);
-    let is_of_header = may_stand && is_template(name)
-        || class(name)
-            .is_some_and(|class| both.iter().any(|(file, _)| cxx.takes(query, *file, class)));
-    is_of_header
+    let is_of_class = |class| both.iter().any(|(file, _)| cxx.takes(query, *file, class));
+    if may_stand && is_template(name) {
+        return true;
+    }
+    class(name).is_some_and(is_of_class)
         && both.iter().any(|(file, symbol)| is_weak(symbol) || !cxx.keeps_weak(query, *file))
 }
 

@@ -58,9 +58,9 @@ Some definitions replace others on purpose or without harm. These are not report
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 
-GCC's link-time optimisation (`-flto`) makes all weak C++ definitions of a library strong. If one of the two libraries
-has no weak ones, instances of templates are not reported. Neither are members of a class whose constructors or vtable
-one library takes from another.
+GCC's link-time optimisation (`-flto`) makes all weak C++ definitions of a library strong. Strong instances of
+templates are not reported, so that explicit specialisations are not seen. If one of the two libraries has no weak C++
+definitions, members of a class whose constructors or vtable one library takes from another are not reported either.
 
 Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
 most wheels are built, links a static part of libstdc++ into each object.
