@@ -320,7 +320,7 @@ fn command_meant(path: &Path) -> String {
     let names = program.get_subcommands().map(clap::Command::get_name);
     match nearest(word, names) {
         Some(name) if name == word => {
-            format!("\nhelp: put the command first: linkaudit {name} PATH...")
+            format!("\nhelp: put the command first: linkaudit {name} PATH")
         }
         Some(name) => format!("\nhelp: did you mean `{name}`?"),
         None => String::new(),

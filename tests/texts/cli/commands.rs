@@ -116,7 +116,7 @@ fn unknown_names() {
     for (args, name) in near {
         run(&lab, args).refused(&[&format!("did you mean `{name}`?")]).in_style();
     }
-    let first = "put the command first: linkaudit tree PATH...";
+    let first = "put the command first: linkaudit tree PATH";
     run(&lab, &["fine", "tree"]).refused(&["tree: no such file", first]).in_style();
     for option in ["-A", "-W", "-D", "--allow", "--warn", "--deny"] {
         let refused = run(&lab, &["fine", option, "nosuch"]);
