@@ -59,8 +59,9 @@ Some definitions replace others on purpose or without harm. These are not report
   `-Bsymbolic`
 
 GCC's link-time optimisation (`-flto`) makes all weak C++ definitions of a library strong. Strong instances of
-templates are not reported, so that explicit specialisations are not seen. If one of the two libraries has no weak C++
-definitions, members of a class whose constructors or vtable one library takes from another are not reported either.
+templates are not reported, and neither are explicit specialisations, which look the same. If one of the two libraries
+has no weak C++ definitions, members of a class are not reported if one library takes its constructors or vtable from
+another.
 
 Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
 most wheels are built, links a static part of libstdc++ into each object.

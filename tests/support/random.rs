@@ -70,13 +70,8 @@ pub fn number(name: &str, default: u64) -> u64 {
     }
 }
 
-/// True if `LINKAUDIT_SWEEP=all`, as in `.ci/run`: tests take all files of this machine and the
-/// larger of their numbers. `cargo test` alone is to end in a few minutes.
+/// True if `LINKAUDIT_SWEEP=all`, as in `.ci/run`: tests take all files of this machine, not a
+/// sample.
 pub fn is_sweep() -> bool {
     std::env::var_os("LINKAUDIT_SWEEP").is_some_and(|value| value == "all")
-}
-
-/// A number from the environment. By default `few`, and `many` in a sweep.
-pub fn few_or(name: &str, few: u64, many: u64) -> u64 {
-    number(name, if is_sweep() { many } else { few })
 }
