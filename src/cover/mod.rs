@@ -105,7 +105,7 @@ pub struct CoverageQuestion<'a> {
     /// `None` for a root whose exports do not count.
     pub objects: &'a [Option<&'a Object>],
     /// True for a name that is defined by a library loaded together with a root.
-    pub provided: &'a dyn Fn(&[u8]) -> bool,
+    pub provided: &'a (dyn Fn(&[u8]) -> bool + Sync),
     /// The output of the link, which decides the linker-defined symbols.
     pub output: LinkOutput,
     /// `--gc-sections`: sections that nothing refers to are dropped.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
-use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
+use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId, NameId};
 use crate::order::Arrange as _;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -300,6 +300,15 @@ impl<'a> References<'a> {
     }
 }
 
+/// What is known about a name that members refer to.
+#[derive(Clone, Copy)]
+enum Place {
+    Unknown,
+    Defined,
+    /// The index of an undefined name.
+    Undefined(usize),
+}
+
 /// The referrers of each name in `undefined`: options, roots and needed members. Sorted by name.
 pub(super) fn referrers(
     question: &CoverageQuestion<'_>,
@@ -307,12 +316,10 @@ pub(super) fn referrers(
     needed: impl Iterator<Item = MemberId>,
     undefined: &FastSet<&[u8]>,
 ) -> Vec<UndefinedName> {
-    let mut by: BTreeMap<&[u8], Vec<ReferredBy>> = BTreeMap::new();
-    let mut names: Vec<&&[u8]> = undefined.iter().collect();
+    let mut names: Vec<&[u8]> = undefined.iter().copied().collect();
     names.sort_unstable();
-    for name in names {
-        by.insert(name, Vec::new());
-    }
+    let places: FastMap<&[u8], usize> = names.iter().enumerate().map(|(at, n)| (*n, at)).collect();
+    let mut by: Vec<Vec<ReferredBy>> = vec![Vec::new(); names.len()];
     let expressions = references.link.into_iter().flat_map(Link::expressions);
     let asked = question.symbols.iter().map(|name| references.meant(name)).chain(expressions);
     let asked = asked.map(|name| (name, ReferredBy::Asked));
@@ -324,23 +331,36 @@ pub(super) fn referrers(
     let of_shared = references.link.into_iter().flat_map(|link| &link.shared_references);
     let of_shared = of_shared.map(|(name, at)| (&**name, ReferredBy::Root(*at)));
     for (name, who) in asked.chain(of_roots).chain(of_shared) {
-        if let Some(list) = by.get_mut(name) {
-            list.push(who);
+        if let Some(at) = places.get(name) {
+            by[*at].push(who);
         }
     }
-    if !by.is_empty() {
+    if !names.is_empty() {
+        let library = question.library;
+        // Members repeat the same names: each is looked up once.
+        let mut known = vec![Place::Unknown; library.names()];
         for member in needed {
-            for (name, symbol) in question.library.symbols(member) {
-                let name = question.library.text(name);
-                if references.count(symbol.kind, name)
-                    && let Some(list) = by.get_mut(references.meant(name))
+            for (id, symbol) in library.symbols(member) {
+                if !matches!(symbol.kind, SymbolKind::Undefined | SymbolKind::WeakUndefined) {
+                    continue;
+                }
+                let name = library.text(id);
+                let place = &mut known[id.index()];
+                if matches!(place, Place::Unknown) {
+                    let found = places.get(references.meant(name));
+                    *place = found.map_or(Place::Defined, |at| Place::Undefined(*at));
+                }
+                if let Place::Undefined(at) = *place
+                    && references.count(symbol.kind, name)
                 {
-                    list.push(ReferredBy::Member(member));
+                    by[at].push(ReferredBy::Member(member));
                 }
             }
         }
     }
-    by.into_iter()
+    names
+        .into_iter()
+        .zip(by)
         .map(|(symbol, mut by)| {
             by.dedup();
             UndefinedName { symbol: symbol.into(), by }

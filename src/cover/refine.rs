@@ -9,17 +9,14 @@ use super::read_order::read_order;
 use super::{Coverage, CoverageQuestion, Linker, LinkerDefined, ReferredBy};
 use crate::format::archive::{self, LinkFacts};
 use crate::id::{FastMap, FastSet, MemberId};
+use crate::parallel;
 use object::elf;
 
 /// Members whose facts [`refine`] needs: those that refer to undefined names. Two cases need all
 /// needed members: `--gc-sections` with an undefined name, and an undefined name that the linker
 /// defines only because of a section.
 pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<MemberId> {
-    let decides = |name: &[u8]| {
-        !matches!(question.linker_defines(name), LinkerDefined::No | LinkerDefined::Always)
-    };
-    let is_all = question.gc_sections && !coverage.undefined.is_empty();
-    if is_all || coverage.undefined.iter().any(|undefined| decides(&undefined.symbol)) {
+    if decides_by_sections(question, coverage) {
         return coverage.order.clone();
     }
     let by = coverage.undefined.iter().flat_map(|undefined| &undefined.by);
@@ -34,6 +31,15 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     out
 }
 
+/// True if the sections of all objects decide which names stay undefined.
+fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
+    let decides = |name: &[u8]| {
+        !matches!(question.linker_defines(name), LinkerDefined::No | LinkerDefined::Always)
+    };
+    let mut names = coverage.undefined.iter().map(|undefined| &*undefined.symbol);
+    if question.gc_sections { names.next().is_some() } else { names.any(decides) }
+}
+
 /// Needed members without facts that may have a COMDAT group of an object in `facts`, and that the
 /// linker reads before that object: their copy is kept. Only groups with a reference to an
 /// undefined name count.
@@ -44,20 +50,24 @@ pub fn rivals(
 ) -> Vec<MemberId> {
     let library = question.library;
     let places = read_order(question, coverage);
-    let (mut names, mut end) = (FastSet::default(), 0);
-    for (at, by) in places.iter().enumerate() {
-        let of = facts.of(*by).map(LinkFacts::group_names).unwrap_or_default();
-        end = if of.is_empty() { end } else { at };
-        names.extend(of.into_iter().map(|name| library.hash(name)));
-    }
+    let hashes = parallel::map(&places, |by| -> Vec<u64> {
+        let names = facts.of(*by).map(LinkFacts::group_names).unwrap_or_default();
+        names.into_iter().map(|name| library.hash(name)).collect()
+    });
+    let end = hashes.iter().rposition(|of| !of.is_empty()).unwrap_or(0);
+    let hashes: FastSet<u64> = hashes.into_iter().flatten().collect();
     let members = places[..end].iter().filter_map(|by| by.member());
-    let unread = members.filter(|member| !facts.members.contains_key(member));
-    let mut out: Vec<MemberId> = unread
-        .filter(|member| library.hashes(*member).iter().any(|hash| names.contains(hash)))
-        .collect();
-    out.sort_unstable();
-    out.dedup();
-    out
+    let mut unread: Vec<MemberId> =
+        members.filter(|member| !facts.members.contains_key(member)).collect();
+    unread.sort_unstable();
+    unread.dedup();
+    let is_rival = |member: &MemberId| library.hashes(*member).iter().any(|h| hashes.contains(h));
+    let found = parallel::map(&unread, is_rival);
+    unread
+        .into_iter()
+        .zip(found)
+        .filter_map(|(member, is_rival)| is_rival.then_some(member))
+        .collect()
 }
 
 /// True if relocations of sections that are not loaded count.
@@ -69,30 +79,59 @@ pub fn counts_every_section(question: &CoverageQuestion<'_>) -> bool {
 /// linker defines.
 pub fn refine(question: &CoverageQuestion<'_>, coverage: &mut Coverage, facts: &ObjectFacts) {
     let places = read_order(question, coverage);
-    let owners = owners(&places, facts);
     let undefined = coverage.undefined.iter().map(|undefined| undefined.symbol.clone()).collect();
-    let live = Live { question, facts, owners, undefined: &undefined, kept: None };
+    let owners = owners(&places, facts, decides_by_sections(question, coverage));
+    let live = Live { question, facts, owners: &owners, undefined: &undefined, kept: None };
     let is_discarded = |by: ReferredBy, section: usize| {
         facts.of(by).is_some_and(|of| live.is_discarded(by, of, section))
     };
     let kept =
         question.gc_sections.then(|| KeptSections::find(question, (facts, &places), &is_discarded));
-    let live = Live { kept, owners: live.owners.clone(), ..live };
+    let live = Live { kept, ..live };
+    let mut referrers: Vec<ReferredBy> =
+        coverage.undefined.iter().flat_map(|undefined| &undefined.by).copied().collect();
+    referrers.sort_unstable();
+    referrers.dedup();
+    let references = parallel::map(&referrers, |by| live.references(*by));
+    let references: FastMap<ReferredBy, CountedNames<'_>> = referrers
+        .into_iter()
+        .zip(references)
+        .filter_map(|(by, names)| Some((by, names?)))
+        .collect();
+    let counts = |by: &ReferredBy, name: &[u8]| {
+        references.get(by).is_none_or(|names| names.get(name).is_none_or(|counts| *counts))
+    };
     coverage.undefined.retain_mut(|undefined| {
         if live.is_linker_defined(&undefined.symbol, &places) {
             return false;
         }
-        undefined.by.retain(|by| live.refers(*by, &undefined.symbol));
+        undefined.by.retain(|by| counts(by, &undefined.symbol));
         !undefined.by.is_empty()
     });
 }
 
-/// For each COMDAT group, the first of `places` that has it: its copy is kept.
-fn owners<'f>(places: &[ReferredBy], facts: &'f ObjectFacts) -> FastMap<&'f [u8], ReferredBy> {
+/// The undefined names of one object. The value is true if a relocation in the output refers to the
+/// name.
+type CountedNames<'f> = FastMap<&'f [u8], bool>;
+
+/// For each COMDAT group, the first of `places` that has it: its copy is kept. Unless `every` is
+/// set, only groups with a relocation that was read.
+fn owners<'f>(
+    places: &[ReferredBy],
+    facts: &'f ObjectFacts,
+    every: bool,
+) -> FastMap<&'f [u8], ReferredBy> {
+    let objects = || places.iter().filter_map(|by| facts.of(*by));
+    let wanted: FastSet<&[u8]> =
+        if every { FastSet::default() } else { objects().flat_map(LinkFacts::referring).collect() };
+    let found = parallel::map(places, |by| -> Vec<&'f [u8]> {
+        let all = facts.of(*by).into_iter().flat_map(LinkFacts::signatures);
+        all.filter(|signature| every || wanted.contains(signature)).collect()
+    });
     let mut out = FastMap::default();
-    for by in places {
-        for group in facts.of(*by).into_iter().flat_map(|facts| &facts.groups) {
-            out.entry(&**group).or_insert(*by);
+    for (by, signatures) in places.iter().zip(found) {
+        for signature in signatures {
+            out.entry(signature).or_insert(*by);
         }
     }
     out
@@ -101,7 +140,7 @@ fn owners<'f>(places: &[ReferredBy], facts: &'f ObjectFacts) -> FastMap<&'f [u8]
 struct Live<'a> {
     question: &'a CoverageQuestion<'a>,
     facts: &'a ObjectFacts,
-    owners: FastMap<&'a [u8], ReferredBy>,
+    owners: &'a FastMap<&'a [u8], ReferredBy>,
     /// The undefined names before any is removed.
     undefined: &'a FastSet<Box<[u8]>>,
     /// The sections that `--gc-sections` keeps; `None` without that option.
@@ -118,21 +157,28 @@ impl Live<'_> {
         self.kept.as_ref().is_some_and(|kept| !kept.has(by, section))
     }
 
-    /// True if a relocation of a kept section refers to `name`, or if that is unknown.
-    fn refers(&self, by: ReferredBy, name: &[u8]) -> bool {
-        let Some(facts) = self.facts.of(by) else { return true };
+    /// The undefined names of an object, each with whether a relocation of a kept section refers to
+    /// it; `None` if the object could not be read.
+    fn references(&self, by: ReferredBy) -> Option<CountedNames<'_>> {
+        let facts = self.facts.of(by)?;
         let every_section = counts_every_section(self.question);
-        let is_it = |global: &archive::Global| facts.name(global) == name;
-        let Some(symbol) = facts.globals.iter().position(is_it) else { return true };
-        facts.relocations.iter().enumerate().any(|(at, relocation)| {
+        let names = facts.globals.iter().map(|global| facts.name(global));
+        let mut out: CountedNames<'_> =
+            names.filter(|name| self.undefined.contains(*name)).map(|name| (name, false)).collect();
+        for (at, relocation) in facts.relocations.iter().enumerate() {
+            let global = relocation.global.and_then(|global| facts.globals.get(global));
+            let Some(known) = global.and_then(|global| out.get_mut(facts.name(global))) else {
+                continue;
+            };
             let section = relocation.section;
-            relocation.global == Some(symbol)
-                && !self.is_marker(relocation.kind)
-                && !self.is_relaxed(facts, at)
-                && (facts.is_loaded(section) || every_section && facts.is_kept(section))
-                && !self.is_discarded(by, facts, section)
-                && !self.is_dropped(by, section)
-        })
+            *known = *known
+                || !self.is_marker(relocation.kind)
+                    && !self.is_relaxed(facts, at)
+                    && (facts.is_loaded(section) || every_section && facts.is_kept(section))
+                    && !self.is_discarded(by, facts, section)
+                    && !self.is_dropped(by, section);
+        }
+        Some(out)
     }
 
     /// True for a relocation of type NONE, which changes nothing. GNU ld reports its symbol.

@@ -3,7 +3,7 @@
 
 use super::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{
-    self, External, LinkFacts, LinkFactsReader, Member, MemberKind, Members, Options, Ranges,
+    self, External, LinkFacts, LinkFactsReader, LinkScratch, Member, MemberKind, Members, Options,
     RelocationFilter, Scratch,
 };
 use crate::format::{Defect, Table};
@@ -30,7 +30,7 @@ thread_local! {
     /// Buffers that a worker reuses across archives.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
     /// Buffers for the parts of members that a linker needs.
-    static RANGES: RefCell<Ranges> = RefCell::default();
+    static LINK_SCRATCH: RefCell<LinkScratch> = RefCell::default();
 }
 
 /// The source of members, and the parts to read.
@@ -118,7 +118,7 @@ impl<'a> LinkFile<'a> {
     /// The facts of the file itself, a relocatable object; `None` if they cannot be read.
     pub fn object(&self, wanted: RelocationFilter<'_>) -> Option<LinkFacts> {
         let read = |reader: &mut LinkFactsReader<'_>| reader.object(&self.handle).ok().flatten();
-        RANGES.with_borrow_mut(|ranges| read(&mut LinkFactsReader { wanted, ranges }))
+        LINK_SCRATCH.with_borrow_mut(|scratch| read(&mut LinkFactsReader { wanted, scratch }))
     }
 
     /// The facts of a member of the archive; `None` if they cannot be read, or if the member is not
@@ -135,8 +135,8 @@ impl<'a> LinkFile<'a> {
         }
         let anywhere = [PathBuf::from("/")];
         let open = |name: &[u8]| external(self.tree, &anywhere, &self.facts.path, name);
-        RANGES.with_borrow_mut(|ranges| {
-            let mut reader = LinkFactsReader { wanted, ranges };
+        LINK_SCRATCH.with_borrow_mut(|scratch| {
+            let mut reader = LinkFactsReader { wanted, scratch };
             reader.member(&self.handle, member.offset, members.thin, &open).ok().flatten()
         })
     }

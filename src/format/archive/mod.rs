@@ -12,6 +12,7 @@ mod gcc_lto;
 mod header;
 mod index;
 mod link_facts;
+mod link_reader;
 mod members;
 mod places;
 mod ranges;
@@ -20,12 +21,10 @@ mod symbols;
 
 pub use find::{DefiningMember, RequestedNames, definitions, matching, names};
 pub use index::ArchiveSymbolIndex;
-pub use link_facts::{
-    Global, LinkFacts, LinkFactsReader, ObjectRelocation, ObjectSection, RelocationFilter,
-};
+pub use link_facts::{Global, LinkFacts, ObjectRelocation, ObjectSection, RelocationFilter};
+pub use link_reader::{LinkFactsReader, LinkScratch};
 pub use members::{Member, MemberDefect, MemberKind, MemberSymbol, Members, NAMELESS, SymbolKind};
 pub use places::places;
-pub use ranges::Ranges;
 pub use read::{External, Options, Scratch, members, object};
 
 use super::{Defect, Table};

@@ -48,7 +48,7 @@ impl Ranges {
 
     /// Reads more parts of the object at `base` of `file`, and the bytes between parts that lie
     /// close together.
-    pub(super) fn read(
+    pub(super) fn load(
         &mut self,
         file: &Handle,
         base: u64,
@@ -88,7 +88,7 @@ impl Ranges {
     /// if the byte at `start` was not read.
     fn get(&self, start: u64, end: u64) -> Option<&[u8]> {
         let before = self.parts.partition_point(|(part, _)| part.start <= start);
-        // Parts of separate calls of `read` may overlap.
+        // Parts of separate calls of `load` may overlap.
         let mut parts = self.parts.get(..before)?.iter().rev();
         let whole = parts.clone().find(|(part, _)| part.end >= end);
         let (part, at) = whole.or_else(|| parts.next())?;

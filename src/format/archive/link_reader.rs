@@ -1,0 +1,381 @@
+//! Reads the [`LinkFacts`] of one relocatable object. Only few members are read in this way, and of
+//! these only the sections that hold such facts. `facts::members` is the caller.
+
+use super::header::{self, MemberHeader};
+use super::link_facts::{
+    Global, LinkFacts, NAMELESS, ObjectRelocation, ObjectSection, RelocationFilter,
+};
+use super::ranges::Ranges;
+use super::read::External;
+use crate::format::ReadError;
+use crate::id::FastSet;
+use crate::tree::Handle;
+use object::read::ReadRef as _;
+use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
+use object::{Endianness, U32, archive, elf};
+use std::ops::Range;
+
+/// Upper bound, in bytes, for an object; the largest of LLVM has 40 megabytes.
+const MOST: u64 = 1 << 29;
+/// Minimum size of a relocation, in bytes. It limits the number of relocations, because a hostile
+/// file may list the same relocations in many section headers.
+const FEWEST_BYTES: u64 = 8;
+/// Sizes in bytes of a member header, and of a 64-bit ELF header.
+const HEADER: usize = size_of::<archive::Header>();
+const HEAD: usize = 64;
+
+/// Prefixes of section names. Linkers keep these sections even if nothing refers to them (`KEEP` in
+/// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
+const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
+
+/// Options for reading members, and reused memory.
+pub struct LinkFactsReader<'r> {
+    /// The relocations that are read.
+    pub wanted: RelocationFilter<'r>,
+    /// Reused memory.
+    pub scratch: &'r mut LinkScratch,
+}
+
+/// Memory that is reused for all objects that one thread reads.
+#[derive(Default)]
+pub struct LinkScratch {
+    ranges: Ranges,
+    facts: LinkFacts,
+}
+
+impl LinkFactsReader<'_> {
+    /// The facts of the member of `file` whose header is at `offset`; `open` opens the file of a
+    /// thin archive's member. `None` if the member cannot be read or is not a relocatable object.
+    pub fn member(
+        &mut self,
+        file: &Handle,
+        offset: u64,
+        thin: bool,
+        open: &dyn Fn(&[u8]) -> External,
+    ) -> Result<Option<LinkFacts>, ReadError> {
+        let mut head = [0; HEADER + HEAD];
+        let read = file.read_at(&mut head, offset)?;
+        let Some(entry) = MemberHeader::parse(&head[..read], offset) else { return Ok(None) };
+        if !thin {
+            let before = entry.bsd_name().unwrap_or(0).min(entry.size);
+            let place = (entry.data + before, entry.size - before);
+            return match head[..read].get(HEADER..).filter(|_| before == 0) {
+                Some(head) => self.begin(file, place, head),
+                None => self.part(file, place),
+            };
+        }
+        let names = header::long_names(file)?;
+        let External::File(outside) = open(names.name(&entry)) else { return Ok(None) };
+        let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
+        if position == 0 {
+            return self.object(&outside);
+        }
+        let Some(inner) = MemberHeader::read(&outside, position)? else { return Ok(None) };
+        let before = inner.bsd_name().unwrap_or(0).min(inner.size);
+        self.part(&outside, (inner.data + before, inner.size - before))
+    }
+
+    /// The facts of the relocatable object in `file`.
+    pub fn object(&mut self, file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
+        self.part(file, (0, file.stat().len))
+    }
+
+    /// The facts of the object at `place` (offset and size) in `file`.
+    fn part(&mut self, file: &Handle, place: (u64, u64)) -> Result<Option<LinkFacts>, ReadError> {
+        let mut head = [0; HEAD];
+        let read = file.read_at(&mut head, place.0)?;
+        self.begin(file, place, &head[..read])
+    }
+
+    /// The facts of the object at `place` of `file`, which begins with `head`. `None` if it is too
+    /// large or not a relocatable object.
+    fn begin(
+        &mut self,
+        file: &Handle,
+        place: (u64, u64),
+        head: &[u8],
+    ) -> Result<Option<LinkFacts>, ReadError> {
+        if place.1 > MOST {
+            return Ok(None);
+        }
+        self.scratch.ranges.begin(file, place, head);
+        let is_64 = self.scratch.ranges.read_bytes_at(4, 1) == Ok(&[elf::ELFCLASS64.0]);
+        if is_64 {
+            self.parts::<elf::FileHeader64<Endianness>>(file, place.0)
+        } else {
+            self.parts::<elf::FileHeader32<Endianness>>(file, place.0)
+        }
+    }
+
+    /// Reads the table of sections, then the sections with facts.
+    fn parts<H: FileHeader<Endian = Endianness>>(
+        &mut self,
+        file: &Handle,
+        base: u64,
+    ) -> Result<Option<LinkFacts>, ReadError> {
+        let Some((all, is_whole)) = table::<H>(&self.scratch.ranges) else { return Ok(None) };
+        self.scratch.ranges.load(file, base, vec![all])?;
+        if !is_whole {
+            let Some((all, true)) = table::<H>(&self.scratch.ranges) else { return Ok(None) };
+            self.scratch.ranges.load(file, base, vec![all])?;
+        }
+        let Some(sections) = sections::<H>(&self.scratch.ranges, self.wanted) else {
+            return Ok(None);
+        };
+        self.scratch.ranges.load(file, base, sections)?;
+        let LinkScratch { ranges, facts } = &mut *self.scratch;
+        facts.clear();
+        let is_read = parse::<H>(ranges, self.wanted, facts).is_some();
+        Ok(is_read.then(|| match self.wanted {
+            RelocationFilter::All => std::mem::take(facts),
+            RelocationFilter::Names(..) | RelocationFilter::Loaded(_) => facts.compact(),
+        }))
+    }
+}
+
+/// The byte range of the section headers, and true. If only the first section header has their
+/// number and is not read yet, the range of that header, and false. `None` if the object is not
+/// relocatable.
+fn table<H: FileHeader<Endian = Endianness>>(data: &Ranges) -> Option<(Range<u64>, bool)> {
+    let header = H::parse(data).ok()?;
+    let e = header.endian().ok()?;
+    if header.e_type(e) != elf::ET_REL {
+        return None;
+    }
+    let start: u64 = header.e_shoff(e).into();
+    let each = size_of::<H::SectionHeader>() as u64;
+    let count = match header.e_shnum(e) {
+        0 if start == 0 || data.read_bytes_at(start, each).is_err() => None,
+        0 => Some(u64::from(header.shnum(e, data).ok()?)),
+        count => Some(u64::from(count)),
+    };
+    let size = count.unwrap_or(1).checked_mul(each)?;
+    Some((start..start.checked_add(size)?, count.is_some()))
+}
+
+/// The byte ranges of the sections with facts.
+fn sections<H: FileHeader<Endian = Endianness>>(
+    data: &Ranges,
+    wanted: RelocationFilter<'_>,
+) -> Option<Vec<Range<u64>>> {
+    let header = H::parse(data).ok()?;
+    let e = header.endian().ok()?;
+    let all = header.section_headers(e, data).ok()?;
+    let of = |section: &H::SectionHeader| {
+        let is_wanted = match section.sh_type(e) {
+            elf::SHT_SYMTAB | elf::SHT_STRTAB | elf::SHT_SYMTAB_SHNDX | elf::SHT_GROUP => true,
+            elf::SHT_REL | elf::SHT_RELA => {
+                let target = all.get(section.sh_info(e) as usize);
+                target.is_some_and(|target| wanted.section(target.sh_flags(e).0))
+            }
+            _ => false,
+        };
+        let (start, size) = section.file_range(e).filter(|_| is_wanted)?;
+        Some(start..start.saturating_add(size))
+    };
+    Some(all.iter().filter_map(of).collect())
+}
+
+/// Reads all facts into `out`, which is empty.
+fn parse<H: FileHeader<Endian = Endianness>>(
+    data: &Ranges,
+    wanted: RelocationFilter<'_>,
+    out: &mut LinkFacts,
+) -> Option<()> {
+    let header = H::parse(data).ok()?;
+    let e = header.endian().ok()?;
+    let sections = header.sections(e, data).ok()?;
+    let symbols = sections.symbols(e, data, elf::SHT_SYMTAB).ok()?;
+    for section in sections.iter() {
+        let name = sections.section_name(e, section).unwrap_or_default();
+        out.sections.push(ObjectSection {
+            name: is_identifier(name).then(|| name.into()),
+            flags: section.sh_flags(e).0,
+            kind: section.sh_type(e).0,
+            group: None,
+            unit: None,
+            ordered_by: (section.sh_flags(e).0 & elf::SHF_LINK_ORDER.0 != 0)
+                .then_some(section.sh_link(e) as usize),
+            is_unwind_table: name == b".eh_frame",
+            is_debug: name.starts_with(b".debug") || name.starts_with(b".stab"),
+            is_named: KEPT.iter().any(|begin| name.starts_with(begin))
+                || [&b".init"[..], b".fini", b".jcr"].contains(&name),
+            is_jcr: name == b".jcr",
+        });
+    }
+    let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
+    for (index, symbol) in symbols.enumerate().skip(first) {
+        let section = symbols.symbol_section(e, symbol, index).ok()?;
+        let is_strong = symbol.st_bind() != elf::STB_WEAK;
+        let is_restricted = symbol.st_visibility() != elf::STV_DEFAULT;
+        if wanted.versions() && !symbol.is_undefined(e) {
+            let name = symbols.symbol_name(e, symbol).unwrap_or_default();
+            out.versions.extend(version(name).map(Box::<[u8]>::from));
+        }
+        let is_special = is_restricted || symbol.st_type() == elf::STT_TLS;
+        let name = if wanted.symbol(symbol.is_undefined(e), is_strong, is_special) {
+            let name = plain(symbols.symbol_name(e, symbol).ok()?);
+            if wanted.name(name) { out.keep(name)? } else { NAMELESS }
+        } else {
+            NAMELESS
+        };
+        out.globals.push(Global {
+            name,
+            section: section.map_or(0, |section| section.0),
+            bind: symbol.st_bind().0,
+            kind: symbol.st_type().0,
+            visibility: symbol.st_visibility().0,
+            absolute: symbol.st_shndx(e) == elf::SHN_ABS,
+            common: symbol.st_shndx(e) == elf::SHN_COMMON,
+        });
+    }
+    groups::<H>(&sections, &symbols, (e, data), out)?;
+    let mips64 = header.is_mips64el(e);
+    let machine = (header.e_machine(e), mips64);
+    relocations::<H>(&sections, &symbols, (e, data, first), (machine, wanted), out)?;
+    for at in unnamed(out, wanted) {
+        let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok()?;
+        out.globals[at].name = out.keep(plain(symbols.symbol_name(e, symbol).ok()?))?;
+    }
+    Some(())
+}
+
+/// The nameless symbols whose names matter because of a relocation: its symbol, the data of a
+/// thread-local call, and the definitions in its COMDAT group if only some names are wanted.
+fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
+    let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
+    let of_calls = facts.tls_calls.values().flatten().copied();
+    let referring = match wanted {
+        RelocationFilter::Names(..) => facts.referring_groups(),
+        RelocationFilter::All | RelocationFilter::Loaded(_) => FastSet::default(),
+    };
+    let is_of_group = |global: &Global| {
+        facts.group_index(global.section).is_some_and(|group| referring.contains(&group))
+    };
+    let of_groups = facts.globals.iter().enumerate();
+    let of_groups = of_groups.filter(|(_, global)| !referring.is_empty() && is_of_group(global));
+    let all = of_relocations.chain(of_calls).chain(of_groups.map(|(at, _)| at));
+    let is_nameless = |at: &usize| facts.globals.get(*at).is_some_and(Global::is_nameless);
+    all.filter(is_nameless).collect()
+}
+
+/// A name without its default version.
+fn plain(name: &[u8]) -> &[u8] {
+    let Some(at) = memchr::memchr(b'@', name) else { return name };
+    memchr::memmem::find(&name[at..], b"@@").map_or(name, |found| &name[..at + found])
+}
+
+/// The version in the name of a definition.
+fn version(name: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memchr(b'@', name)?;
+    let version = &name[at + 1..];
+    Some(version.strip_prefix(b"@").unwrap_or(version)).filter(|version| !version.is_empty())
+}
+
+fn groups<'d, H: FileHeader<Endian = Endianness>>(
+    sections: &SectionTable<'d, H, &'d Ranges>,
+    symbols: &SymbolTable<'d, H, &'d Ranges>,
+    (e, data): (Endianness, &'d Ranges),
+    out: &mut LinkFacts,
+) -> Option<()> {
+    for (index, section) in sections.iter().enumerate() {
+        let Some((flag, members)) = section.group(e, data).ok()? else { continue };
+        for member in members {
+            let member: &U32<Endianness> = member;
+            if let Some(section) = out.sections.get_mut(member.get(e) as usize) {
+                section.unit = Some(index);
+            }
+        }
+        if flag.0 & elf::GRP_COMDAT.0 == 0 {
+            continue;
+        }
+        let signature = symbols.symbol(object::SymbolIndex(section.sh_info(e) as usize)).ok()?;
+        let signature = symbols.symbol_name(e, signature).ok()?;
+        let group = out.groups.len();
+        let signature = out.keep(signature)?;
+        out.groups.push(signature);
+        for member in members {
+            let member: &U32<Endianness> = member;
+            if let Some(section) = out.sections.get_mut(member.get(e) as usize) {
+                section.group = Some(group);
+            }
+        }
+    }
+    Some(())
+}
+
+fn relocations<'d, H: FileHeader<Endian = Endianness>>(
+    sections: &SectionTable<'d, H, &'d Ranges>,
+    symbols: &SymbolTable<'d, H, &'d Ranges>,
+    (e, data, first): (Endianness, &'d Ranges, usize),
+    ((machine, mips64), wanted): ((elf::Machine, bool), RelocationFilter<'_>),
+    out: &mut LinkFacts,
+) -> Option<()> {
+    let most = data.len().ok()? / FEWEST_BYTES;
+    for section in sections.iter() {
+        let target = section.sh_info(e) as usize;
+        let flags = out.sections.get(target).map_or(0, |section| section.flags);
+        if !wanted.section(flags) {
+            continue;
+        }
+        let mut last = (0, 0);
+        let mut add = |kind: u32, symbol: usize| {
+            let (before, data) = std::mem::replace(&mut last, (kind, symbol));
+            let global = symbol.checked_sub(first).filter(|_| symbol > 0);
+            let named = global.and_then(|global| out.globals.get(global));
+            let is_named = named.is_some_and(|global| !global.is_nameless());
+            if !wanted.relocation((flags, kind), symbol >= first, is_named) {
+                return true;
+            }
+            let of = symbols.symbol(object::SymbolIndex(symbol)).ok();
+            let absolute =
+                symbol == 0 || of.is_some_and(|symbol| symbol.st_shndx(e) == elf::SHN_ABS);
+            let local = of.filter(|_| global.is_none()).and_then(|of| {
+                symbols.symbol_section(e, of, object::SymbolIndex(symbol)).ok().flatten()
+            });
+            let to = local.map_or(0, |section| section.0);
+            if is_before_tls_call(machine, before) {
+                out.tls_calls.insert(out.relocations.len(), data.checked_sub(first));
+            }
+            out.relocations.push(ObjectRelocation {
+                section: target,
+                kind,
+                global,
+                absolute,
+                target: to,
+            });
+            out.relocations.len() as u64 <= most
+        };
+        if let Some((list, _)) = section.rela(e, data).ok()? {
+            for one in list {
+                if !add(one.r_type(e, mips64).0, one.r_sym(e, mips64) as usize) {
+                    return None;
+                }
+            }
+        } else if let Some((list, _)) = section.rel(e, data).ok()? {
+            for one in list {
+                if !add(one.r_type(e).0, one.r_sym(e) as usize) {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+/// True for a relocation type of general- or local-dynamic thread-local storage after which the
+/// next relocation calls the function that finds the data, such as `__tls_get_addr`.
+fn is_before_tls_call(machine: elf::Machine, kind: u32) -> bool {
+    let kinds = match machine {
+        elf::EM_X86_64 => [elf::R_X86_64_TLSGD, elf::R_X86_64_TLSLD],
+        elf::EM_386 => [elf::R_386_TLS_GD, elf::R_386_TLS_LDM],
+        elf::EM_PPC64 => [elf::R_PPC64_TLSGD, elf::R_PPC64_TLSLD],
+        _ => return false,
+    };
+    kinds.contains(&elf::RelocationType(kind))
+}
+
+fn is_identifier(text: &[u8]) -> bool {
+    let first = text.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    first && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
