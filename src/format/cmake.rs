@@ -1,10 +1,9 @@
 //! CMake's syntax (cmake-language(7), section Syntax). Splits a text into commands and their
-//! arguments, each with its bytes and its line. Nothing is evaluated: references, escapes and
-//! generator expressions stay as written. `deps_list` and the crate module `cmake` are the main
-//! callers.
+//! arguments, each with its byte range and its line. Nothing is evaluated: references, escapes and
+//! generator expressions stay as written.
 //!
-//! It accepts more than CMake where that does not change the arguments: two commands on one line,
-//! and arguments that touch each other.
+//! The lexer accepts two forms that CMake rejects, because the arguments are clear: two commands on
+//! one line, and two arguments without a space between them.
 
 use std::ops::Range;
 
@@ -46,17 +45,17 @@ pub struct Argument {
 /// The notation of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// `word`, also with quoted parts, which are CMake's legacy syntax.
+    /// `word`. In CMake's legacy syntax, parts may be quoted: `a"b c"`.
     Unquoted,
     /// `"words"`.
     Quoted,
-    /// `[==[words]==]`, which evaluates nothing.
+    /// `[==[words]==]`. CMake evaluates nothing inside.
     Bracket,
     /// `(` or `)` inside of a command.
     Parenthesis,
 }
 
-/// The commands of a text, in order. The first error ends them.
+/// The commands of a text, in order. The iterator ends after the first error.
 pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<CommandInvocation, SyntaxError>> {
     let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut lexer = Lexer { text, at, line: 1, counted: 0 };
@@ -74,7 +73,7 @@ pub fn commands(text: &[u8]) -> impl Iterator<Item = Result<CommandInvocation, S
 struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
-    /// The line of the offset `counted`, so that each line end is counted once.
+    /// The line of the offset `counted`, from which the next count continues.
     line: u32,
     counted: usize,
 }
@@ -88,7 +87,7 @@ impl Lexer<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The line of an offset, which must not be less than in the call before.
+    /// The line of the offset `at`, which must not be less than in the previous call.
     fn line(&mut self, at: usize) -> u32 {
         let part = self.text.get(self.counted..at).unwrap_or_default();
         let ends = memchr::memchr_iter(b'\n', part).count();
@@ -124,8 +123,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Skips `[==[…]==]` and returns the range inside; an error if it has no end, `None` if none
-    /// begins at the current position.
+    /// Skips `[==[…]==]` at the current position, and returns the range inside. `None` if no
+    /// bracket begins there; an error if the bracket has no end.
     fn bracket(&mut self) -> Option<Result<Range<usize>, ()>> {
         let rest = self.rest().strip_prefix(b"[")?;
         let equals = rest.iter().take_while(|b| **b == b'=').count();
@@ -157,7 +156,7 @@ impl Lexer<'_> {
         let line = self.line(begin);
         let (mut arguments, mut depth) = (Vec::new(), 1_usize);
         loop {
-            // A command without an end is reported at its own line, not at the last one.
+            // If the command has no end, the error names its first line.
             self.space()?;
             if self.peek().is_none() {
                 return Err(SyntaxError { line, reason: "a command has no closing parenthesis" });
@@ -230,13 +229,12 @@ impl Lexer<'_> {
                 _ => self.at += 1,
             }
         }
-        // A backslash at the end leads beyond the text. The argument is not empty: `space` has
-        // skipped blanks and comments.
+        // A backslash at the end of the text moves `at` beyond it.
         self.at = self.at.clamp(begin, self.text.len());
         Some(())
     }
 
-    /// Skips `$(NAME)`, which CMake passes on to make. False if none begins at the current
+    /// Skips `$(NAME)`, which CMake passes on to make. False if there is none at the current
     /// position.
     fn make_reference(&mut self) -> bool {
         let Some(rest) = self.rest().strip_prefix(b"$(") else { return false };

@@ -1,9 +1,8 @@
 //! Specs files of GCC. [`parse`] splits a file into specs as `read_specs` in `gcc/gcc.cc` does. It
-//! finds the unconditional words of each spec: no option of the compiler enables or disables them.
-//! `audit::package_text` calls it.
+//! keeps the words outside of conditions (`%{…}`), which GCC uses whatever its options are.
 //!
-//! Substitutions (`%…`) are not evaluated. A word with a substitution is left out, unless the only
-//! one is a `%s` at its end.
+//! Substitutions (`%…`) are not evaluated. A word with a substitution is left out. The exception is
+//! a word whose only substitution is a `%s` at its end.
 
 /// A word of a spec outside of all conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +31,14 @@ pub struct Specs<'a> {
     pub specs: Vec<Spec<'a>>,
     /// Files that `%include <…>` names. GCC stops if one of them is missing.
     pub includes: Vec<SpecsWord<'a>>,
-    /// True if GCC stops at a line: nothing after it is read.
+    /// True if GCC stops with an error at a line. The lines after it are not read.
     pub is_broken: bool,
 }
 
-/// Parses a file. `is_main` is true for the file that GCC reads without `-specs`. GCC accepts no
-/// directives in it.
+/// Parses a file. `is_main` is true for the specs file that GCC reads by default, without `-specs`.
+/// GCC accepts no directives, such as `%include`, in that file.
 pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
-    // GCC reads the file as a C string.
+    // GCC reads the file as a C string, which ends at a NUL.
     let text = &text[..find(text, 0, b"\0")];
     let mut out = Specs::default();
     let mut lines = Lines { text, at: 0, line: 1 };
@@ -72,7 +71,7 @@ pub fn parse(text: &[u8], is_main: bool) -> Specs<'_> {
         let end = end_of_spec(text, start);
         if let Some(name) = name.strip_prefix(b"*") {
             let body = &text[start..end];
-            // `set_spec` adds a text that begins with a plus and a blank.
+            // If the text begins with `+` and a blank, `set_spec` appends it to the existing spec.
             let is_added =
                 body.first() == Some(&b'+') && body.get(1).is_some_and(u8::is_ascii_whitespace);
             let words = words(text, start + usize::from(is_added), end, &mut lines);
@@ -90,7 +89,7 @@ fn include(line: &[u8]) -> Option<&[u8]> {
     rest.strip_prefix(b"<")?.strip_suffix(b">")
 }
 
-/// The offset of the first of `bytes` at or after `at`, or the end.
+/// The offset of the first of `bytes` at or after `at`, or the length of the text.
 fn find(text: &[u8], at: usize, bytes: &[u8]) -> usize {
     text[at..].iter().position(|b| bytes.contains(b)).map_or(text.len(), |found| at + found)
 }
@@ -140,7 +139,7 @@ fn words<'a>(
     let mut out = Vec::new();
     let (mut at, mut braces, mut calls) = (start, 0_u32, 0_u32);
     let mut word: Option<usize> = None;
-    // True if the word has a part of a condition, of a call or of a continued line.
+    // True if a part of the word is in a condition, in a call or on a continued line.
     let mut is_tainted = false;
     while at <= end {
         let byte = if at < end { text[at] } else { b'\n' };
@@ -155,8 +154,8 @@ fn words<'a>(
                     out.push(SpecsWord { line, text: plain });
                 }
             }
-            // Blanks inside of a condition or call do not end the word around it, nor does a
-            // continued line.
+            // A word continues after a blank inside of a condition or call, and after a continued
+            // line.
             is_tainted &= braces > 0 || calls > 0;
             is_tainted |= byte == b'\n' && text[start..at].ends_with(b"\\");
             at = if is_comment { find(&text[..end], at, b"\n") } else { at + 1 };

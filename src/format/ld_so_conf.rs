@@ -1,6 +1,5 @@
 //! Lines of `ld.so.conf` and of the files that it includes, as `parse_conf` in glibc's
-//! `elf/ldconfig.c` reads them. `stage/conf.rs` follows the lines as ldconfig does, and
-//! `package_text` reads each file alone.
+//! `elf/ldconfig.c` reads them. This module does not open included files.
 
 /// The content of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,10 +10,10 @@ pub enum Line<'a> {
     Include(Vec<&'a [u8]>),
 }
 
-/// Reads one line. `None` for a line without content or with slashes only, and for `hwcap`, which
-/// newer releases ignore.
+/// Reads one line. `None` for an empty line, a comment, a line of slashes, and a `hwcap` line,
+/// which newer releases of ldconfig ignore.
 pub fn read(line: &[u8]) -> Option<Line<'_>> {
-    // A NUL ends the C string, and `#` ends a line anywhere.
+    // ldconfig reads the line as a C string, which ends at a NUL. A comment may begin anywhere.
     let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();
     let line = line.trim_ascii();
     if let Some(patterns) = line.strip_prefix(b"include").filter(|rest| starts_blank(rest)) {

@@ -1,8 +1,7 @@
 //! File formats: this directory parses the files that are audited.
 //!
-//! Each format turns one file into facts. It checks every size, count and offset against the file
-//! before use. A damaged file causes a [`Defect`], not an error of the run. `facts::collect` reads
-//! most files; stages of the audit read the others.
+//! Each format has a parser that turns the bytes of one file into facts. The parser checks every
+//! size, count and offset before use. A damaged file yields a [`Defect`], and the run continues.
 
 pub mod archive;
 pub mod cmake;
@@ -19,15 +18,15 @@ pub mod script;
 use crate::sniff::Classes;
 use crate::tree::Handle;
 
-/// The classes of files to read, and the facts to read beyond those that resolving and binding
-/// always need.
+/// The file classes to read, and the optional facts to read from each file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Classes of files to read; all other files are only counted.
     pub classes: Classes,
     /// True to keep the dynamic tables of every object, even of a large program without DT_SONAME.
     pub tables: bool,
-    /// True to keep no dynamic tables, because a later step reads those that it needs.
+    /// True to drop the dynamic tables after parsing. A later step reads the tables that it needs
+    /// from the file again.
     pub lean: bool,
     /// True to read the symbol index of each archive whose members are read.
     pub index: bool,
@@ -117,8 +116,8 @@ pub struct Defect {
     pub offset: u64,
     /// The defect, as the end of a sentence.
     pub what: &'static str,
-    /// The file offset at which the table should end, if its only defect is that the file ends
-    /// earlier.
+    /// The file offset at which the table should end. `None` unless the only defect is that the
+    /// file ends earlier.
     pub end: Option<u64>,
     /// True if `offset` is an address in memory that maps to no offset in the file.
     pub is_address: bool,
@@ -130,7 +129,7 @@ impl Defect {
         Self { table, offset, what, end: None, is_address: false }
     }
 
-    /// The defect that `table` is at an `address` for which no PT_LOAD has bytes in the file.
+    /// The defect of a `table` whose `address` is in no PT_LOAD with bytes in the file.
     pub fn unmapped(table: Table, address: u64) -> Self {
         let what = "lies in no PT_LOAD";
         Self { is_address: true, ..Self::new(table, address, what) }
@@ -142,7 +141,7 @@ impl Defect {
         format!("{} {at} {:#x}", self.table.name(), self.offset)
     }
 
-    /// A defect of the bytes from `offset` to `end`: the file ends before `end`.
+    /// The defect of a `table` from `offset` to `end`, in a file that ends before `end`.
     pub fn cut(table: Table, offset: u64, end: u64, what: &'static str) -> Self {
         Self { end: Some(end), ..Self::new(table, offset, what) }
     }
@@ -163,7 +162,7 @@ pub(crate) fn read_range(file: &Handle, offset: u64, len: u64) -> Result<Vec<u8>
     Ok(file.read_new(in_memory(present)?, offset)?)
 }
 
-/// A number of bytes to read, as a size in memory. An error if this machine cannot address so many.
+/// Converts a number of bytes to `usize`. An error if this machine cannot address so many bytes.
 pub(crate) fn in_memory(len: u64) -> Result<usize, ReadError> {
     let large = |_| std::io::Error::from(std::io::ErrorKind::FileTooLarge);
     Ok(usize::try_from(len).map_err(large)?)

@@ -14,8 +14,8 @@ pub const MOST: u64 = 1 << 20;
 /// Upper bound, in bytes, for a variable's value after its references are replaced
 /// (`PKGCONF_BUFSIZE`).
 const MOST_VALUE: usize = 65_535;
-/// Upper bound, in bytes, for all values of one file: a chain of references could double them at
-/// each step.
+/// Upper bound, in bytes, for all values of one file together. Each variable may refer twice to the
+/// previous one, which doubles the size at every step.
 const MOST_VALUES: usize = 8 << 20;
 
 /// One package file.
@@ -112,7 +112,7 @@ pub enum FlagKind {
     Include(Vec<u8>),
     /// `-L`: a directory.
     LibDir(Vec<u8>),
-    /// `-l`: a library by its name, or by its file name after a colon.
+    /// `-lNAME`, or `-l:FILE` with the file name of a library.
     Lib(Vec<u8>),
     /// An absolute path.
     File(Vec<u8>),
@@ -240,9 +240,9 @@ impl Reader {
         flags(words).into_iter().map(|kind| Flag { kind, line }).collect()
     }
 
-    /// `value` with each `${NAME}` replaced by the value that the variable has so far, or by
-    /// nothing if it has none. If the result or the sum of all results is too long, the result is
-    /// empty, and a defect is reported.
+    /// `value` with each `${NAME}` replaced by the present value of the variable, or removed if no
+    /// earlier line sets the variable. A result that exceeds [`MOST_VALUE`], or with the earlier
+    /// ones [`MOST_VALUES`], becomes empty, and a defect is reported.
     fn expand(&mut self, value: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(value.len());
         let mut rest = value;
@@ -364,7 +364,8 @@ fn flags(words: Vec<Vec<u8>>) -> Vec<FlagKind> {
     out
 }
 
-/// The order of two versions: runs of digits as numbers, runs of letters as text, `~` before all.
+/// Compares two versions as RPM does. Runs of digits are numbers and runs of letters are text. `~`
+/// sorts before everything, even before the end of a version.
 pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
     if a.eq_ignore_ascii_case(b) {
         return Ordering::Equal;
@@ -400,7 +401,7 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
         };
         let (left, right) = (run(&mut one), run(&mut two));
         if right.is_empty() {
-            // A number is newer than letters.
+            // A run of digits sorts after a run of letters.
             return if is_number { Ordering::Greater } else { Ordering::Less };
         }
         let order = if is_number {

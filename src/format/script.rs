@@ -1,6 +1,7 @@
-//! Linker scripts in place of a library or an archive: the files that they name, and the symbols
-//! that they request or define. The commands are INPUT, GROUP, AS_NEEDED, EXTERN, ENTRY, PROVIDE and
-//! assignments (`ld/ldgram.y`). All others are skipped. `cli::scripts` is the caller.
+//! Linker scripts that are installed as a library or archive, such as `libc.so`: the files that
+//! they name, and the symbols that they request or define. The commands are INPUT, GROUP,
+//! AS_NEEDED, EXTERN, ENTRY, PROVIDE and assignments (`ld/ldgram.y`). All other commands are
+//! skipped.
 
 use crate::format::elf::Target;
 use object::elf;
@@ -86,7 +87,7 @@ const FORMATS: &[OutputFormat] = &[
 ];
 
 impl OutputFormat {
-    /// True if objects for `target` can be in such a file.
+    /// True if objects for `target` have this format.
     pub fn fits(&self, target: Target) -> bool {
         (self.is_64, self.big, self.machine.0) == (target.is_64, target.big, target.machine)
     }
@@ -122,7 +123,7 @@ enum Token<'t> {
 }
 
 impl<'t> Token<'t> {
-    /// The text of a part of an expression, and the quotes around it.
+    /// The quote around the token, or the empty string, and the text of the token.
     fn text(&self) -> (&'static [u8], &'t [u8]) {
         match self {
             Self::Open => (b"", b"("),
@@ -137,8 +138,8 @@ impl<'t> Token<'t> {
     }
 }
 
-/// The inputs and commands of a script, in their order. `None` if the text is not a valid script, or
-/// has no command in parentheses that is known.
+/// The inputs and commands of a script, in their order. `None` if the text is not a valid script,
+/// or has none of the supported commands in parentheses.
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();

@@ -10,8 +10,8 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// Reads the archive with the `ar` crate, and compares the result with that of the first reader.
 pub fn compare(file: &Handle) -> SecondReading {
-    // The crate allocates what headers claim, so it only gets archives whose claims fit into the
-    // file.
+    // The `ar` crate allocates as many bytes as a header states. So it gets only archives whose
+    // stated sizes fit into the file.
     let Ok(Some(members)) = archive::names(file) else {
         return SecondReading::GaveUp("the second reader does not take it");
     };
@@ -47,7 +47,7 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<SecondReading> {
     Some(SecondReading::Read(out))
 }
 
-/// A file for the crate to read.
+/// A file with a position, for the `ar` crate to read.
 struct Cursor<'h> {
     file: &'h Handle,
     at: u64,

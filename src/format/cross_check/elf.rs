@@ -22,7 +22,8 @@ pub fn compare(file: &Handle, object: &Object) -> SecondReading {
         if let Ok(elf) = Elf::parse(&bytes) {
             return SecondReading::Read(differences(object, &elf));
         }
-        // Loaders ignore section headers, but goblin stops at damaged ones.
+        // goblin fails on damaged section headers, which loaders ignore. The second attempt has
+        // none.
         forget_sections(&mut bytes, object.header.is_64);
         match Elf::parse(&bytes) {
             Ok(elf) => SecondReading::Read(differences(object, &elf)),
@@ -131,7 +132,7 @@ fn versions<'e>(object: &Object, elf: &'e Elf<'_>) -> Option<FastMap<u16, &'e st
         return None;
     }
     let mut out = FastMap::default();
-    // Chains may be circular, and their counts may be wrong.
+    // The links between records may form a cycle, and record counts may be wrong.
     let most = u16::MAX;
     let mut left = most;
     for need in elf.verneed.iter().flat_map(VerneedSection::iter).take(most.into()) {

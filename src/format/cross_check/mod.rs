@@ -1,8 +1,6 @@
 //! The second readers of `--cross-check`: goblin reads an ELF file again, and the `ar` crate an
 //! archive. Their results are compared with those of the first reader. The rule `readers-disagree`
 //! reports the differences.
-//!
-//! This is off the main path: `facts::collect` calls it, and only with that option.
 
 mod archive;
 mod elf;
@@ -48,13 +46,14 @@ thread_local! {
     static READING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True while a second reader runs on this thread. A panic is then a result like any other, and the
-/// program's panic hook ignores it.
+/// True while a second reader runs on this thread. The program's panic hook then prints nothing,
+/// because `guard` catches the panic.
 pub fn is_reading() -> bool {
     READING.get()
 }
 
-/// Runs a second reader. A panic counts as giving up, because damaged input is known to cause one.
+/// Runs a second reader. Damaged input can make it panic; the result is then
+/// [`SecondReading::GaveUp`].
 fn guard(read: impl FnOnce() -> SecondReading) -> SecondReading {
     READING.set(true);
     let second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));

@@ -1,11 +1,9 @@
 //! Lists of archives in CMake: `set(NAME …)`, `list(APPEND NAME …)`, `target_link_libraries(…)` and
 //! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
-//! them. `position` decides where a new name goes, and `write` inserts and drops names. All other
-//! bytes stay in their order.
+//! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
-//! Nothing is evaluated. References (`${NAME}`) and generator expressions are values that are kept;
-//! they name no archive. A flag such as `-pthread` counts as a name that no archive has. `fix` uses
-//! the names and the new text, and the rule `deps-list-drift` uses the names.
+//! Nothing is evaluated. A reference (`${NAME}`) or a generator expression stays as written and
+//! names no archive. A flag such as `-pthread` is read as a name, but no archive has that name.
 
 mod position;
 mod scan;
@@ -73,7 +71,7 @@ pub struct Set {
     pub name: Vec<u8>,
     /// The names of archives in it, in the file's order.
     pub entries: Vec<ListedArchive>,
-    /// The reason why it cannot be used.
+    /// The reason why the set cannot be used, if there is one.
     pub trouble: Option<ListError>,
     /// The line on which it begins, from 1.
     pub line: u32,
@@ -81,13 +79,13 @@ pub struct Set {
     pub origin: SetCommand,
     /// The blocks around it, the outermost first.
     pub blocks: Vec<Block>,
-    /// Values with references to variables, except `${NAME}` if the file has a set `NAME`. The
-    /// archives in them are unknown.
+    /// Values that refer to variables, so their archives are unknown. `${NAME}` is left out if the
+    /// file has a set `NAME`.
     pub unknown: Vec<ListError>,
     /// All values, in the file's order.
     items: Vec<SetValue>,
-    /// The byte range for values: from the end of the name or keyword before them to `)` or the
-    /// next keyword.
+    /// The byte range that may hold values. It begins after the name or keyword, and ends at `)` or
+    /// at the next keyword.
     body: Range<usize>,
     /// Its index among all sets of the file.
     number: usize,
@@ -100,7 +98,7 @@ pub struct ListedArchive {
     pub name: Vec<u8>,
     /// The line, from 1.
     pub line: u32,
-    /// True if an archive of this name is a candidate, according to [`DepsList::identify`].
+    /// True if the name is one of the archives passed to [`DepsList::identify`].
     pub is_known: bool,
     /// The spelling of the name.
     spelling: Spelling,
@@ -111,11 +109,12 @@ pub struct ListedArchive {
 /// One value of a set.
 #[derive(Clone, Debug)]
 struct SetValue {
-    /// All its bytes. If it is a whole argument, its quotes are included.
+    /// Its byte range, with the quotes of a quoted argument.
     span: Range<usize>,
     /// True if it is part of an argument such as `"a;b"`.
     is_inner: bool,
-    /// True if no value may be inserted after it, for example inside of `--whole-archive`.
+    /// True if a value that is inserted after it would get another meaning, for example after
+    /// `--whole-archive` or `-L`.
     is_closed: bool,
 }
 
@@ -146,8 +145,8 @@ impl DepsList {
         self.sets.retain(keep);
     }
 
-    /// Marks the entries that name one of these archives (bare names), in any spelling. An entry
-    /// that spells the name differently gets the archive's bare name.
+    /// Marks the entries that name one of `archives` (bare names) in any spelling, and sets their
+    /// names to the archive's bare name.
     pub fn identify(&mut self, archives: &BTreeSet<&[u8]>) {
         spelling::identify(&mut self.sets, archives);
     }
@@ -159,7 +158,7 @@ impl Set {
         self.blocks.iter().any(|block| block.is_condition)
     }
 
-    /// Number of its entries that name candidates.
+    /// Number of entries that [`DepsList::identify`] marked.
     pub fn known(&self) -> usize {
         self.entries.iter().filter(|entry| entry.is_known).count()
     }
@@ -169,20 +168,22 @@ impl Set {
         self.entries.iter().any(|entry| entry.name == name)
     }
 
-    /// True if its command replaces the values of `other`, if it runs later.
+    /// True if its command, when it runs after that of `other`, replaces the values of `other`.
     pub fn replaces(&self, other: &Self) -> bool {
         self.origin == SetCommand::Set && self.name == other.name
     }
 
-    /// True if its values are in effect wherever those of `other` are.
+    /// True if every `if()` arm around this set also surrounds `other`. Wherever CMake runs the
+    /// command of `other`, it then also runs the command of this set.
     pub fn covers(&self, other: &Self) -> bool {
         let conditions = self.blocks.iter().filter(|block| block.is_condition);
         conditions.into_iter().all(|block| other.blocks.contains(block))
     }
 }
 
-/// True if an archive's name can be in a list as it is. CMake would change, split or evaluate other
-/// characters (cmake-language(7), unquoted arguments), and it gives some words a meaning.
+/// True if an archive's name can be written into a list without quotes. CMake may change, split or
+/// evaluate other characters (cmake-language(7), unquoted arguments). Some words, such as `debug`,
+/// are keywords.
 pub fn can_list(name: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.+-".contains(b);
     let is_word = scan::is_keyword(name) || scan::is_qualifier(name);

@@ -1,5 +1,6 @@
-//! Decides where a new name goes in a set. A sorted set stays sorted, unless its link order counts
-//! more. In other sets, the link order and the most similar name decide. `write` calls it.
+//! Decides where a new name goes in a set. A sorted set stays sorted, unless that would break a
+//! link order which the linker relies on. In other sets, the link order and the most similar name
+//! decide.
 
 use super::{ListedArchive, Set};
 use crate::order;
@@ -23,8 +24,7 @@ impl LinkOrder {
     }
 }
 
-/// The place of a new name: before or after an entry of the set. The number is the index of the
-/// entry.
+/// Where a new name goes: before or after the entry of the set that has this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Position {
     Before(usize),
@@ -49,7 +49,8 @@ fn upper(a: &[u8], b: &[u8]) -> Ordering {
     fold(a).cmp(&fold(b))
 }
 
-/// Compares only letters, digits and bytes beyond ASCII, in lower case, as most locales do first.
+/// Compares only letters, digits and bytes beyond ASCII, in lower case. Most locales do so before
+/// they compare punctuation.
 fn without_marks(a: &[u8], b: &[u8]) -> Ordering {
     let letters = |text: &[u8]| -> Vec<u8> {
         let all = text.iter().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
@@ -84,8 +85,8 @@ fn collation(set: &Set) -> Option<Collation> {
 }
 
 impl Set {
-    /// True if the order of the names may be a link order. False if a variable has at least `FEW`
-    /// names and these are sorted.
+    /// True if the names may be in link order. False for a variable whose names are sorted and at
+    /// least `FEW`.
     pub fn may_be_link_order(&self) -> bool {
         self.origin == super::SetCommand::Link
             || self.entries.len() < FEW
@@ -94,7 +95,8 @@ impl Set {
 }
 
 /// A position for each new name. New names with the same position come in their final order.
-/// `divided` is true for an entry if a comment or an empty line follows it before the next entry.
+/// `divided` tells if a comment or an empty line separates the entry with that index from the next
+/// one.
 pub(super) fn positions<'n>(
     set: &Set,
     add: &BTreeSet<&'n [u8]>,
@@ -136,13 +138,13 @@ fn slot(position: Position) -> usize {
     }
 }
 
-/// The slots that the link order allows for a new name, from `least` to `most`. If `most` is below
-/// `least`, only `least`.
+/// The slots that the link order allows for a new name, from `least` to `most`. If its constraints
+/// conflict (`most` is below `least`), only `least` is allowed.
 #[derive(Clone, Copy)]
 struct Slots {
     least: usize,
     most: usize,
-    /// True if an entry or another new name bounds the slots.
+    /// True if the link order restricts the slots.
     is_bounded: bool,
 }
 
@@ -220,9 +222,8 @@ impl Placer<'_> {
         out
     }
 
-    /// Pairs of new names of which the first refers to the second. With `in_circle`, only pairs of
-    /// names that refer to each other; else only pairs whose second name does not refer to the
-    /// first.
+    /// Pairs of new names in which the first refers to the second. `in_circle` selects the pairs in
+    /// which the second also refers to the first; otherwise the other pairs.
     fn pairs<'n>(&self, add: &BTreeSet<&'n [u8]>, in_circle: bool) -> Vec<(&'n [u8], &'n [u8])> {
         let mut out = Vec::new();
         for to in add {
@@ -284,9 +285,10 @@ impl Placer<'_> {
         out
     }
 
-    /// A position within the slots, next to the entry with the longest common prefix: before the
-    /// entry if it sorts after the name, else after it. If no entry has a common prefix, the new
-    /// name goes directly after its last referrer, or without referrers into the last slot.
+    /// A position within `range`, next to the entry with the longest common prefix. The name goes
+    /// before an entry that sorts after it, and after any other. If no entry has a common prefix,
+    /// the name goes directly after its last referrer. Without referrers, it goes into the last
+    /// slot of `range`.
     fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
         let entries = self.entries();
         let all = Slots { least: 0, most: entries.len(), is_bounded: false };
@@ -315,7 +317,8 @@ impl Placer<'_> {
                 if is_behind {
                     Position::After(at)
                 } else if range.is_bounded {
-                    // All names of one slot get the same position, so that they keep their order.
+                    // Names in one slot need equal positions: otherwise `write` would not keep
+                    // their order.
                     at_slot(at)
                 } else {
                     Position::Before(at)

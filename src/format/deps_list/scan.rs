@@ -1,5 +1,4 @@
-//! Finds the commands that list archives, their values, and the blocks around them. `super` is the
-//! only caller.
+//! Finds the commands that list archives, their values, and the blocks around them.
 
 use super::spelling::Spelling;
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
@@ -30,7 +29,7 @@ pub(super) fn is_qualifier(word: &[u8]) -> bool {
     matches!(word, b"debug" | b"optimized" | b"general")
 }
 
-/// True for options of linkers that take the next value.
+/// True for linker options whose value is the next argument, such as `-L dir`.
 fn takes_value(option: &[u8]) -> bool {
     let options: [&[u8]; 10] = [
         b"-framework",
@@ -56,7 +55,7 @@ struct WholeArchive {
 }
 
 impl WholeArchive {
-    /// Reads a value that may be an option of the linker, also after `-Wl,` or `LINKER:`.
+    /// Updates the state if `value` is a linker option, also after `-Wl,` or `LINKER:`.
     fn read(&mut self, value: &[u8]) {
         let prefixes: [&[u8]; 2] = [b"-Wl,", b"LINKER:"];
         let options = prefixes.into_iter().find_map(|prefix| value.strip_prefix(prefix));
@@ -129,7 +128,7 @@ const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block
 
 impl Blocks {
     /// Updates the blocks for a command that opens a block, begins its next arm, or closes it. An
-    /// error if an arm or an end has no open block of its kind.
+    /// error if `else()`, `elseif()` or an end command has no matching open block.
     fn enter(&mut self, command: &[u8], line: u32) -> Result<(), ListError> {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });
@@ -298,7 +297,7 @@ impl Scan<'_> {
             if (is_qualifier(self.word(value)) || takes_value(self.bytes(&value.inside)))
                 && let Some(next) = values.get(at)
             {
-                // `-Xlinker` passes any option to the linker.
+                // The value of `-Xlinker` may be `--whole-archive`.
                 whole.read(self.bytes(&next.inside));
                 let span = value.span.start..next.span.end;
                 set.items.push(SetValue { span, is_inner: false, is_closed: whole.is_on });
@@ -336,7 +335,7 @@ impl Scan<'_> {
                 b'\\' => at += 1,
                 b'[' => depth += 1,
                 b']' => depth -= 1,
-                // A bracket without its partner hides every `;` after it.
+                // CMake does not split at `;` between brackets, or after one that is not closed.
                 b';' if depth == 0 => {
                     parts.push(begin..at);
                     begin = at + 1;
@@ -371,8 +370,8 @@ impl Scan<'_> {
     }
 }
 
-/// Number of generator expressions that are open after `text`, if `depth` of them were open before
-/// it.
+/// The nesting depth of generator expressions (`$<…>`) at the end of `text`. `depth` is that at its
+/// start.
 fn open_expressions(mut depth: usize, text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(b) = text.get(at) {

@@ -6,7 +6,8 @@ use super::Set;
 use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The conversion of an archive's bare name to the word in a list.
+/// How a list writes an archive. The bare name `z` may be written as `z`, `-lz`, `dir/libz.a` or
+/// `NS::z`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spelling {
     /// The text before the name: `-l`, `dir/lib`, `NS::`.
@@ -24,8 +25,8 @@ impl Spelling {
         Self { prefix: prefix.to_vec(), suffix: suffix.to_vec(), ..Self::default() }
     }
 
-    /// The bare name in a word, and the spelling of the word, as far as the word alone reveals
-    /// them. `None` if the word cannot name an archive.
+    /// Splits a word into a bare name and a spelling. [`identify`] corrects both once the archives
+    /// are known. `None` if the word cannot name an archive.
     pub(super) fn read(word: &[u8]) -> Option<(&[u8], Self)> {
         if let Some(name) = word.strip_prefix(b"-l:lib").and_then(|rest| rest.strip_suffix(b".a")) {
             return is_plain(name).then(|| (name, Self::new(b"-l:lib", b".a")));
@@ -33,7 +34,7 @@ impl Spelling {
         if let Some(name) = word.strip_prefix(b"-l") {
             return is_plain(name).then(|| (name, Self::new(b"-l", b"")));
         }
-        // CMake gives the rest to the linker, or to its shell.
+        // These prefixes begin options of the linker.
         if word.starts_with(b"LINKER:") || word.starts_with(b"SHELL:") {
             return None;
         }
@@ -55,7 +56,7 @@ impl Spelling {
         is_plain(word).then(|| (word, Self::default()))
     }
 
-    /// The word for an archive; `None` if this spelling cannot write it.
+    /// The word for the archive with the bare name `name`. `None` if this spelling cannot write it.
     pub fn write(&self, name: &[u8]) -> Option<Vec<u8>> {
         let rest = name.strip_prefix(&*self.cut).filter(|rest| !rest.is_empty())?;
         let rest = if self.is_lower { rest.to_ascii_lowercase() } else { rest.to_vec() };
@@ -63,7 +64,7 @@ impl Spelling {
     }
 }
 
-/// True if CMake takes the name literally, and it has no slash or comma.
+/// True for a name without slashes, commas, and characters that CMake interprets.
 fn is_plain(name: &[u8]) -> bool {
     let odd = |b: &u8| b"$\\;@\"()[]#<>/,".contains(b) || b.is_ascii_whitespace() || *b == 0;
     !name.is_empty() && !name.iter().any(odd)
@@ -93,9 +94,13 @@ pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
     }
 }
 
-/// The archive that `NS::name` names (`NSname`, `NS_name` or `NS-name`, also with `NS` in lower
-/// case), or the one that `libname` names. Returns its name, the part of the name that the word
-/// omits, and the text of the word before the rest of the name.
+/// Finds the archive of a word whose name is not that of an archive:
+///
+/// - `NS::name` stands for `NSname`, `NS_name` or `NS-name`, also with `NS` in lower case.
+/// - `libname` stands for `name`.
+///
+/// Returns the archive's bare name, the prefix of that name which the word omits (`NS_`), and the
+/// prefix of the word (`NS::` or `lib`).
 fn variant(
     name: &[u8],
     spelling: &Spelling,
@@ -120,8 +125,8 @@ fn variant(
 const ASKED: usize = 8;
 
 /// Finds the prefix that the names of a set omit, as LLVM's components do (`Core` or `core` for
-/// `LLVMCore`). With the prefix, at least half of the set must name archives. Otherwise the set
-/// does not change.
+/// `LLVMCore`). The set changes only if at least half of its names are those of archives once the
+/// prefix is added.
 fn components(set: &mut Set, archives: &BTreeSet<&[u8]>, folded: &BTreeMap<Vec<u8>, &[u8]>) {
     let bare = |spelling: &Spelling| *spelling == Spelling::default();
     let mut cuts: BTreeMap<&[u8], usize> = BTreeMap::new();

@@ -27,7 +27,7 @@ struct Edit {
 }
 
 impl DepsList {
-    /// The text of the file after `changes`. Each change has the index of its set.
+    /// The text of the file after `changes`. The number is the index of the set that changes.
     pub fn regenerated(&self, changes: &[(usize, SetChange)]) -> Vec<u8> {
         let mut edits: Vec<Edit> = Vec::new();
         let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
@@ -49,7 +49,8 @@ impl DepsList {
             if !change.add.is_empty() {
                 Writer::new(&self.text, set).insert(&change, &mut edits);
             }
-            // The insertion moves the dropped names: they are found again by their exact bytes.
+            // The insertion shifts the offsets of dropped names, so `dropped` finds the names by
+            // their exact bytes.
             let of = |entry: &ListedArchive| self.text[set.items[entry.item].span.clone()].to_vec();
             let drop = set.entries.iter().filter(|entry| change.drop.contains(&entry.name));
             let drop: BTreeSet<Vec<u8>> = order::set(drop.map(of));
@@ -61,8 +62,8 @@ impl DepsList {
         if gone.is_empty() { text } else { dropped(text, &gone) }
     }
 
-    /// The word for a new name in a set. `None` without such a set, or if its spellings cannot
-    /// write the name.
+    /// The text that an insertion of `name` into the set with index `set` would add. `None` if
+    /// there is no such set, or if none of its spellings can write the name.
     pub fn spelled(&self, set: usize, name: &[u8]) -> Option<Vec<u8>> {
         SetSpellings::new(self.sets.get(set)?).word(name)
     }
@@ -87,8 +88,8 @@ impl<'s> SetSpellings<'s> {
         Self { models, counts }
     }
 
-    /// The word for a name, in the spelling of the most similar name. `None` if no spelling can
-    /// write it.
+    /// The text for `name`, in the spelling of the entry with the longest common prefix. `None` if
+    /// no spelling can write the name.
     fn word(&self, name: &[u8]) -> Option<Vec<u8>> {
         match self.counts.first_key_value() {
             None => return Some(name.to_vec()),
@@ -102,7 +103,7 @@ impl<'s> SetSpellings<'s> {
     }
 }
 
-/// The text after all edits, which may come in any order. Edits at one offset keep their order.
+/// Applies `edits`, which need not be sorted. Edits at one offset keep their order.
 fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     edits.arrange_by_key(|edit| edit.at);
     let mut out =
@@ -117,8 +118,8 @@ fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// The text without dropped values. `gone` has the number of each set, and the exact bytes of the
-/// values that it drops.
+/// Removes values from the text. For each set number, `gone` has the exact bytes of the values to
+/// remove.
 fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
     let Ok(list) = DepsList::parse(text) else { return Vec::new() };
     let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -165,14 +166,15 @@ impl<'t> Writer<'t> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// The line of a value, without its final `\n`. A value may extend over several lines.
+    /// The line or lines of a value, without the final `\n`.
     fn line(&self, span: &Range<usize>) -> Range<usize> {
         let begin = memchr::memrchr(b'\n', self.part(0..span.start)).map_or(0, |end| end + 1);
         let rest = memchr::memchr(b'\n', self.part(span.end..self.text.len()));
         begin..rest.map_or(self.text.len(), |len| span.end + len)
     }
 
-    /// The line end of a line. For the last line of the file, the line end that the file uses.
+    /// The line ending of `line`: `\r\n` or `\n`. For the last line of the file: `\r\n` if the file
+    /// has one anywhere.
     fn eol(&self, line: &Range<usize>) -> &'static [u8] {
         let crlf = if line.end < self.text.len() {
             self.part(line.clone()).ends_with(b"\r")
@@ -206,8 +208,8 @@ impl<'t> Writer<'t> {
         line.iter().copied().take_while(|b| matches!(b, b' ' | b'\t')).collect()
     }
 
-    /// The indentation of the first value that begins a line, from item `at` on, else before it.
-    /// Without one, the indentation of the command and two spaces.
+    /// The indentation of a value that begins a line: the first from item `at` on, or else the last
+    /// before it. If no value begins a line: the indentation of the command and two spaces.
     fn indent(&self, at: usize) -> Vec<u8> {
         let items = &self.set.items;
         let near = items[at..].iter().chain(items[..at].iter().rev());
@@ -218,7 +220,7 @@ impl<'t> Writer<'t> {
         [self.blanks(&command), b"  ".to_vec()].concat()
     }
 
-    /// True if a comment or an empty line is between an entry and the next one.
+    /// True if a comment or an empty line separates an entry from the next one.
     fn divided(&self, entry: usize) -> bool {
         let item = |entry: &ListedArchive| &self.set.items[entry.item].span;
         let entries = &self.set.entries;
@@ -343,8 +345,8 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// The bytes to remove for a value. If the value is alone on its line, this is the whole line.
-    /// Otherwise it is the value with the blanks or one `;` beside it, and with a comment after it.
+    /// The byte range to remove for a value: the whole line if the value is alone on it. Otherwise
+    /// the value, the blanks or one `;` beside it, and a comment after it.
     fn extent(&self, at: usize, words: &BTreeSet<Vec<u8>>) -> Range<usize> {
         let item = &self.set.items[at];
         let span = item.span.clone();

@@ -1,5 +1,5 @@
-//! Conditions of `#if`, which are true, false or unknown. `&&` and `||` may have a known value
-//! although one operand is unknown.
+//! Conditions of `#if`, which are true, false or unknown. `&&` and `||` may have a value although
+//! one operand is unknown: `0 && X` is false.
 
 use super::macros::{Macro, Macros, Truth, name, number};
 
@@ -28,11 +28,12 @@ pub(super) fn evaluate(text: &[u8], macros: &Macros) -> Truth {
         Parser { rest: text, macros, depth: 0, has_unsigned: false, has_negative: false };
     let value = parser.binary(1)?;
     parser.blanks();
-    // An unsigned operand makes a negative one a large number.
+    // Beside an unsigned operand, C converts a negative one to a large number. This evaluation is
+    // signed, so the value is unknown.
     if parser.has_unsigned && parser.has_negative {
         return None;
     }
-    // More text, such as `?`, would change the value.
+    // Text that is not parsed, such as `? 0 : 1`, would change the value.
     if parser.rest.is_empty() { value.map(|value| value != 0) } else { None }
 }
 
@@ -52,7 +53,7 @@ struct Parser<'a> {
     rest: &'a [u8],
     macros: &'a Macros,
     depth: u32,
-    /// True once a literal has the suffix of unsigned numbers.
+    /// True after a literal with the suffix `u` or `U`.
     has_unsigned: bool,
     /// True once a value is negative.
     has_negative: bool,
@@ -80,7 +81,7 @@ const OPERATORS: [(&[u8], u8); 18] = [
     (b"%", 10),
 ];
 
-/// The outer `Option` of results is `None` if the text cannot be parsed.
+/// A method returns `None` if the text cannot be parsed, and `Some(None)` if the value is unknown.
 impl Parser<'_> {
     fn blanks(&mut self) {
         self.rest = self.rest.trim_ascii_start();

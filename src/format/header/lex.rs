@@ -1,8 +1,8 @@
 //! The directives of a header. Comments, strings and joined lines are recognised as in a compiler
 //! (`libcpp/lex.cc` of GCC: `_cpp_lex_direct`, `lex_string`, `lex_raw_string`).
 
-/// Upper bound, in bytes, for the rest of a line. If a condition is longer, the includes of the
-/// file are unknown.
+/// Upper bound, in bytes, for the text after the keyword of a directive. If a condition is longer,
+/// the includes of the file are unknown.
 const MOST_TEXT: usize = 16 << 10;
 
 /// One line that begins with `#`.
@@ -63,8 +63,8 @@ impl<'a> Directives<'a> {
         self.at = to;
     }
 
-    /// Length of a backslash with a line end at this position, which join two lines. 0 if there is
-    /// none.
+    /// Length, in bytes, of a line continuation at this position: a backslash and a line end. 0 if
+    /// there is none.
     fn joint(&self) -> usize {
         match (self.peek(0), self.peek(1), self.peek(2)) {
             (b'\\', b'\n', _) => 2,
@@ -108,15 +108,15 @@ impl<'a> Directives<'a> {
         &before[before.len() - before.iter().rev().take_while(is_word).count()..]
     }
 
-    /// Skips a string or character literal, or a digit separator, at this position. Unless it is a
-    /// raw string, a literal ends with the line at the latest.
+    /// Skips a string or character literal, or a digit separator, at this position. A literal ends
+    /// with the line at the latest; only a raw string may continue.
     fn quoted(&mut self, quote: u8) {
         let word = self.word_before();
         if quote == b'"' && [&b"R"[..], b"LR", b"uR", b"UR", b"u8R"].contains(&word) {
             return self.raw_string();
         }
         if quote == b'\'' && word.first().is_some_and(u8::is_ascii_digit) {
-            // A digit separator.
+            // A digit separator, as in `1'000`.
             self.at += 1;
             return;
         }

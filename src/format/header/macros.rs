@@ -36,7 +36,7 @@ const DEFINED: [&[u8]; 11] = [
 /// Macros that GCC and clang define as 1 for Linux on every machine.
 const ONE: [&[u8]; 6] =
     [b"__linux__", b"__linux", b"__unix__", b"__unix", b"__gnu_linux__", b"__ELF__"];
-/// Macros of other systems and compilers, and of programs that read headers for other purposes.
+/// Macros of other systems and compilers, and of other programs that read headers, such as SWIG.
 const UNDEFINED: [&[u8]; 34] = [
     b"_WIN32",
     b"_WIN64",
@@ -108,7 +108,7 @@ impl Macros {
             Some(true) if !is_define => Macro::Undefined,
             Some(true) => {
                 let body = rest[name.len()..].trim_ascii();
-                // The evaluation treats the numbers of macros as signed.
+                // `condition` computes with signed numbers, so an unsigned value counts as unknown.
                 let signed =
                     Some(body).filter(|body| !body.ends_with(b"u") && !body.contains(&b'U'));
                 signed.and_then(number).map_or(Macro::Defined, Macro::Number)

@@ -1,9 +1,9 @@
 //! Headers of C and C++: the files that they include on every path through their conditions. A
 //! header is read alone, so macros of other headers and of the user's command line are unknown.
-//! Includes that depend on them are left out. `package_text` searches for the files.
+//! Includes that depend on unknown macros are left out.
 //!
-//! [`named`] is fast and lists too many files: it ignores comments and conditions. It selects the
-//! few headers for which [`certain`] evaluates comments, strings and conditions.
+//! [`named`] is fast and may list too many files, because it ignores comments and conditions. It
+//! selects the few headers that [`certain`] reads exactly.
 
 mod condition;
 mod lex;
@@ -32,7 +32,7 @@ pub struct Include {
 /// The names in all lines that look like an `#include`. The flag is true for names in quotes.
 pub fn named(text: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     memchr::memchr_iter(b'#', text).filter_map(move |at| {
-        // A directive is the first on its line.
+        // Only blanks may precede a directive on its line.
         let mut before = text[..at].iter().rev().skip_while(|b| matches!(**b, b' ' | b'\t'));
         if before.next().is_some_and(|b| *b != b'\n') {
             return None;
@@ -76,7 +76,7 @@ struct ConditionalGroup {
 enum Guard {
     #[default]
     None,
-    /// `#ifndef NAME` or `#if !defined(NAME)` was the last directive, except for `#pragma`.
+    /// The last directive, apart from `#pragma`, was `#ifndef NAME` or `#if !defined(NAME)`.
     Asked(Vec<u8>),
     /// The file defined the name; the includes from this index on are inside the guard.
     Open(usize),
@@ -147,8 +147,9 @@ impl Reader {
                     self.guard = Guard::Open(self.out.len());
                 }
             }
-            // A directive follows the guard. If a user defines the name, only the text after the
-            // guard is compiled.
+            // A directive follows the guard. If the command line defines the guard's name, the
+            // compiler skips the guarded includes and compiles the rest. So these includes are not
+            // certain.
             Guard::Closed(inside) => drop(self.out.drain(inside)),
             guard @ (Guard::Open(_) | Guard::None) => self.guard = guard,
         }
@@ -166,8 +167,7 @@ impl Reader {
         }
     }
 
-    /// Handles an `#if`. `guarded` is the name that its condition requires to be undefined, if
-    /// there is one.
+    /// Handles an `#if`. `guarded` is NAME in `#ifndef NAME` and `#if !defined(NAME)`.
     fn open(&mut self, condition: Truth, guarded: Option<&[u8]>) -> Option<()> {
         let outer = self.active();
         let is_first = self.groups.is_empty() && condition.is_none();
