@@ -85,8 +85,8 @@ fn collation(set: &Set) -> Option<Collation> {
 }
 
 impl Set {
-    /// True if the names may be in link order. False for a variable whose names are sorted and at
-    /// least `FEW`.
+    /// True if the names may be in link order. False for a variable with `FEW` or more names that
+    /// are sorted.
     pub fn may_be_link_order(&self) -> bool {
         self.origin == super::SetCommand::Link
             || self.entries.len() < FEW

@@ -1,5 +1,5 @@
 //! The hash table of an object: its kind, its validation, and the walk through one of its chains.
-//! `find` decides if a symbol on a chain counts.
+//! `find` decides if a symbol on a chain fits a reference.
 
 use super::hash_table::{Bloom, Filter, HashTable, Width};
 use super::pieces::Piece;
@@ -18,8 +18,8 @@ impl Tables {
         if self.is_64 { 24 } else { 16 }
     }
 
-    /// Index of the first symbol that the GNU hash table lists. If that table is absent or empty,
-    /// and on MIPS, it is the number of symbols.
+    /// Index of the first symbol that the GNU hash table lists. The number of all symbols if that
+    /// table is absent or empty, and on MIPS.
     pub fn unhashed_end(&self) -> SymbolIndex {
         let end = match &self.hash {
             HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
@@ -51,7 +51,8 @@ impl Tables {
         (high == 0).then_some(low)
     }
 
-    /// The symbol that a word of the GNU chains belongs to. On MIPS, a table translates its index.
+    /// The index of the symbol that the chain word of index `symbol` belongs to. Both indices are
+    /// equal, except on MIPS: a table there maps one to the other.
     fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
         match translation {
             None => Some(symbol),
@@ -156,16 +157,17 @@ impl Tables {
         })
     }
 
-    /// The number of symbols, and the defect of buckets, chains or filter. On MIPS, the number is
-    /// DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol; the number is
-    /// `None` if no symbol is hashed or that chain has no end.
+    /// The number of symbols, and the defect of buckets, chains or filter, if any. On MIPS, the
+    /// number is DT_MIPS_SYMTABNO. On other machines, the last chain ends at the last symbol. The
+    /// number is `None` if no symbol is hashed, or if the last chain has no end.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
         };
         let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
         let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
-        // An empty bucket holds 0, which wraps to the highest number and is never the lowest.
+        // An empty bucket contains 0. Less 1, it wraps to the highest number, so it is never the
+        // lowest.
         let bounds = words.iter().fold((u32::MAX, 0), |(lowest, last), word| {
             let word = order(*word);
             (word.wrapping_sub(1).min(lowest), word.max(last))
@@ -225,7 +227,8 @@ impl Tables {
                 if *known == mark {
                     return Some("has a chain that runs in a circle");
                 }
-                // The rest is the chain of another bucket, which was already followed to its end.
+                // The rest belongs to the chain of an earlier bucket, which was followed to its
+                // end.
                 if *known != 0 {
                     break;
                 }
@@ -279,8 +282,8 @@ impl Tables {
     }
 
     /// Calls `visit` with the hash word of every symbol that a lookup can reach: the GNU hash of
-    /// its name without the lowest bit. A GNU table holds these words; for a SysV table they are
-    /// computed.
+    /// its name without the lowest bit. A GNU table contains these words. For a SysV table, they
+    /// are computed.
     pub fn each_word(&self, mut visit: impl FnMut(u32)) {
         match &self.hash {
             HashTable::None => {}

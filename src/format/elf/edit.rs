@@ -1,6 +1,5 @@
-//! A changed copy of an object, as a new link or patchelf would write it: with other references,
-//! needs or search paths. To verify fixes, the modules of `fix` resolve and bind such copies. No
-//! file is written.
+//! Copies of an object, in memory, with changed references, needs or search paths, as a new link or
+//! patchelf would write them. `fix` resolves and binds such copies to verify fixes.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
@@ -174,7 +173,7 @@ impl Tables {
     /// because no lookup has to find an undefined symbol.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
-        // Bytes after the end of the table are not symbols.
+        // The range of the table may extend beyond its last symbol.
         let end = (self.count as usize)
             .checked_mul(self.symbol_size())?
             .checked_add(self.symbols.start)?;

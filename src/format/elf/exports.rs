@@ -1,6 +1,6 @@
-//! The definitions that an object exports. Facts and rules list them, or look one up as the loader
-//! does for a reference without a version. [`Object::satisfies_link`] looks a name up as a linker
-//! does. The lookups of `bind`, with versions, are in `find`.
+//! The definitions that an object exports: all of them, or one by its name. [`Object::defines`]
+//! looks a name up as the loader does for a reference without a version. [`Object::satisfies_link`]
+//! looks a name up as a linker does. Lookups with versions are in `find`.
 
 use super::find::SymbolQuery;
 use super::hash_table::HashTable;
@@ -25,7 +25,7 @@ impl Object {
     }
 }
 
-/// The bit of a version index that marks a version that is not the default.
+/// The bit of a version index that marks a version other than the default.
 const HIDDEN_VERSION: u16 = 0x8000;
 
 impl Object {
@@ -66,8 +66,8 @@ fn strip_at(version: &[u8]) -> &[u8] {
 
 impl Tables {
     /// True if the loader can bind other objects to a strong definition of `name`. A definition
-    /// with a version that is not the default does not count, because it causes no conflict in a
-    /// link.
+    /// with a version other than the default does not count, because a link may define the name
+    /// again without a conflict.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
         self.exports_as(name, elf::STB_GLOBAL)
     }
@@ -99,8 +99,8 @@ impl Tables {
     }
 
     /// The symbols of [`Self::exports`] that may have one of `names`, in the order of the symbol
-    /// table. A GNU hash table selects them, so that few names are read. Without one, these are all
-    /// exports.
+    /// table. The GNU hash table selects the symbols by hash, so few names are read. For an object
+    /// without such a table, the result is all exports.
     pub fn exports_of<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Vec<Symbol<'_>> {
         let mut found: Vec<SymbolIndex> = self.unhashed_indices().collect();
         for hash in names.map(hash::gnu).filter(|hash| self.bloom().may_hold(*hash)) {

@@ -1,7 +1,6 @@
 //! The lookup of one name in one object, as in glibc (`elf/dl-lookup.c`, `do_lookup_x` and
-//! `check_match`). On one hash chain, the lookup selects the symbol that fits a reference and its
-//! version. `bind::lookup` uses it, and so does `exports` for lookups without a version. `chains`
-//! walks the chains.
+//! `check_match`). `chains` walks one hash chain, and this module selects the symbol on it that
+//! fits the reference and its version.
 
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -52,7 +51,7 @@ pub struct FoundSymbol {
     pub undefined: bool,
     /// st_size
     pub size: u64,
-    /// True if the reference has a version and the loader knows no versions of the object.
+    /// True if the reference has a version, but the loader has no table of versions for the object.
     pub versionless: bool,
 }
 
@@ -86,8 +85,8 @@ struct Walk {
 
 impl Object {
     /// Looks up a name that the object's filter accepts, as `do_lookup_x` does for one link map.
-    /// `limit` is the highest version index that the loader knows for the object. It is below
-    /// [`super::Versions::highest_index`] if needed files are missing.
+    /// `limit` is the highest version index in the loader's table for the object. If needed files
+    /// are missing, it is below [`super::Versions::highest_index`].
     #[inline]
     pub fn find(&self, query: &SymbolQuery<'_>, limit: u16) -> Option<FoundSymbol> {
         self.find_from(query, limit, None)

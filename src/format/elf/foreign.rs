@@ -1,7 +1,8 @@
 //! Foreign files: objects of other operating systems, code for kernels, devices and accelerators,
-//! core files, debug companions, and code for machines without known loader rules. They are counted
-//! by kind and not audited. The kind follows from the header, the program headers, the notes in the
-//! file's first bytes, PT_INTERP, the needs and their versions, or for two kinds from the path.
+//! core files, separate debug data, and code for machines without known loader rules. They are
+//! counted by kind and not audited. The kind follows from the header, the program headers, the
+//! notes in the file's first bytes, PT_INTERP, the needs and their versions, or for two kinds from
+//! the path.
 //!
 //! `read` classifies each object, and `facts` adds the two kinds that a path decides.
 
@@ -42,7 +43,7 @@ pub enum Foreign {
     Gpu,
     /// A core file.
     Core,
-    /// The debug companion of another file.
+    /// The debug data of another file.
     Debug,
     /// An object of a machine for which no loader rules are known.
     Machine,
@@ -349,8 +350,8 @@ fn needs(object: &Object, name: &[u8]) -> bool {
     object.needs.iter().any(|need| object.str(need.name) == name)
 }
 
-/// True for an object linked against bionic. musl's `libc.so` has no versions, and its other
-/// libraries are empty archives.
+/// True for an object linked against bionic, the libc of Android. musl's libc is also named
+/// `libc.so`, but it has no versions, and there is no shared `libm.so` of musl.
 fn needs_bionic(object: &Object) -> bool {
     const LIBC: &[u8] = b"libc.so";
     if !needs(object, LIBC) {
@@ -363,8 +364,8 @@ fn needs_bionic(object: &Object) -> bool {
     versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
 }
 
-/// True if no loader rules are known for the machine. EM_NONE does not count: such a header was
-/// overwritten with zeros.
+/// True if no loader rules are known for the machine. EM_NONE means that the header was overwritten
+/// with zeros, so it does not count.
 fn is_of_unknown_machine(object: &Object) -> bool {
     let header = &object.header;
     header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()

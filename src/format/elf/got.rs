@@ -35,7 +35,7 @@ pub(super) fn is_unmarked(other: u8) -> bool {
 }
 
 /// Finds the global entries and their symbols. `None` if the object has no global entries, if a
-/// number does not fit, or if a defect is reported.
+/// number overflows, or after a defect.
 pub(super) fn place(
     segments: &Segments,
     header: &Header,
@@ -55,7 +55,7 @@ pub(super) fn place(
     Some(Got { entries, symbols, first, count })
 }
 
-/// Calls `take` in order for every symbol that the loader looks up to fill the table.
+/// Calls `take`, in the order of the table, for every symbol that the loader looks up to fill it.
 pub(super) fn each(
     file: &Handle,
     header: &Header,

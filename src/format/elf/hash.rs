@@ -15,7 +15,8 @@ const POWERS: [u32; STEP + 1] = {
 };
 
 /// The function of DT_GNU_HASH (`elf/dl-new-hash.h`): h = h * 33 + c, starting at 5381. This code
-/// takes eight bytes per step. Byte by byte, each product would wait for the previous one.
+/// processes eight bytes in each step, because byte by byte each product would wait for the
+/// previous one.
 pub fn gnu(name: &[u8]) -> u32 {
     let (steps, rest) = name.as_chunks::<STEP>();
     let h = steps.iter().fold(5381_u32, |h, step| {

@@ -43,8 +43,8 @@ impl Width {
     }
 }
 
-/// The Bloom filter of a GNU hash table, or a substitute in an object without one. A scope holds
-/// one for each of its objects. Three of four lookups in an object end at its filter.
+/// The Bloom filter of a GNU hash table, or a substitute for an object without such a table. Three
+/// of four lookups in an object end at its filter.
 #[derive(Clone, Copy, Debug)]
 pub enum Bloom<'t> {
     /// No lookup finds a symbol.
@@ -73,8 +73,8 @@ impl Filter<'_> {
         self.words.get(index * N..(index + 1) * N)?.try_into().ok()
     }
 
-    /// The shifted hash, which gives the second bit to test. Processors shift 32-bit words by the
-    /// lowest five bits of `shift`.
+    /// The shifted hash, which gives the second bit to test. Like a shift instruction, it uses only
+    /// the lowest five bits of `shift`.
     fn second(self, hash: u32) -> u32 {
         hash.wrapping_shr(self.shift)
     }

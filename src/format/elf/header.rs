@@ -1,5 +1,4 @@
 //! The ELF header, and glibc's checks of it before it maps a file (`elf/dl-load.c`, `open_verify`).
-//! Segments and tables are checked elsewhere.
 
 use super::machine::{self, IdentRules};
 use super::target::Target;
@@ -10,7 +9,7 @@ use object::{Endianness, elf};
 pub struct Ident {
     /// e_ident, e_type and e_machine; zero beyond the end of a shorter file.
     pub bytes: [u8; 20],
-    /// Number of bytes that the loader's first read gets, at most 64.
+    /// Number of bytes that the loader can read for the header, at most 64.
     pub seen: u8,
 }
 
@@ -182,7 +181,7 @@ impl Header {
         }
     }
 
-    /// The target of the loaders that can take this object.
+    /// The target of the loaders that may accept this object.
     pub fn target(&self) -> Target {
         Target {
             is_64: self.is_64,

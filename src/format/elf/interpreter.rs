@@ -1,9 +1,9 @@
 //! The strings of a loader binary of glibc: its search directories, the paths of its cache and its
 //! preload list, the value of `$LIB` and its release. From musl's loader, only the release is used.
 //!
-//! These strings are compiled in (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h` LD_SO_CACHE,
-//! `elf/dl-dst.h` DL_DST_LIB), so Nix, Guix, sysroots and biarch installs need no table of
-//! distributions. `facts::collect` reads an interpreter; `resolve::loader` uses the result.
+//! The build of glibc compiles these strings in (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h`
+//! LD_SO_CACHE, `elf/dl-dst.h` DL_DST_LIB). Because the audit reads them, it needs no table of
+//! distributions for Nix, Guix, sysroots and biarch installs.
 
 use super::{GlibcVersion, MuslVersion};
 use crate::format::{ReadError, read_range};
@@ -69,8 +69,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
                 out.preload.get_or_insert_with(|| text.to_vec());
             }
         }
-        // dl-load.c compares token names in the order ORIGIN, PLATFORM, LIB. The next string of the
-        // same pool is the value of $LIB.
+        // dl-load.c compares token names in the order ORIGIN, PLATFORM, LIB. In the binary, the
+        // value of $LIB follows the string `LIB`.
         if after_lib && out.lib.is_none() && text.starts_with(b"lib") && text.is_ascii() {
             out.lib = Some(text.to_vec());
         }
@@ -93,8 +93,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     out
 }
 
-/// Keeps the longer of two runs of directories. A loader may hold its array twice, and a short run
-/// may be other bytes that look like a path.
+/// Keeps the longer of two runs of directories. A loader may contain its list of directories twice.
+/// A short run may be other bytes that look like a path.
 fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     let run = std::mem::take(run);
     if run.len() > best.len() {
@@ -102,8 +102,8 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory at the end of `text`; `None` if there is none. If it is the `first` one of
-/// a run, other bytes may precede it: code, or a big-endian length.
+/// The search directory at the end of `text`; `None` if there is none. If it may be the first of a
+/// run (`first`), other bytes may precede it: code, or a big-endian length.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;
@@ -118,9 +118,10 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     is_dir.then_some(dir)
 }
 
-/// The value of `$LIB` if none follows the token. `dir` is the loader's first search directory. The
-/// value is the longest string of the loader that starts with `lib` and is the end of `dir`. If
-/// there is none, it is the last part of `dir`, as glibc's Makefile derives it from slibdir.
+/// The value of `$LIB` if none follows the string `LIB` in the binary. `dir` is the loader's first
+/// search directory. The value is the longest string of the loader that starts with `lib` and is
+/// the end of `dir`. If there is none, it is the last part of `dir`, as glibc's Makefile derives it
+/// from slibdir.
 fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
     let dir = dir.strip_suffix(b"/").unwrap_or(dir);
     let is_end = |text: &&[u8]| {

@@ -1,4 +1,4 @@
-//! The start of many lookups in one GNU hash table at once. A lookup waits for memory four or five
+//! Begins many lookups in one GNU hash table together. A lookup waits for memory four or five
 //! times, and each address depends on the previous read. This module does each step for all names
 //! before the next step, so that the processor overlaps the waits.
 //! [`Object::find_from`](super::Object::find_from) continues from the result, in the same chain.

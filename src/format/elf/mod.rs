@@ -1,9 +1,9 @@
 //! ELF files as the dynamic loader sees them: the header, the program headers and the tables to
-//! which PT_DYNAMIC leads. Only `sections` (large images) and `symtab` (for `fix`) read section
-//! headers: a file runs without them, and they may be wrong. Relocatable objects, cores and files
-//! without PT_DYNAMIC are recognised, but not read further.
+//! which PT_DYNAMIC leads. Loaders ignore section headers, which may be absent or wrong. Only
+//! `sections` (large images) and `symtab` (for `fix`) read them. Relocatable objects, core files
+//! and files without PT_DYNAMIC are recognised, but not read further.
 //!
-//! `read` makes an [`Object`]; `facts::collect` calls it.
+//! [`read()`] makes an [`Object`].
 
 mod chains;
 mod dlopen_note;
@@ -58,14 +58,14 @@ pub struct Object {
     pub header: Header,
     /// The role of the object for a loader.
     pub role: Role,
-    /// The kind of foreign file, or `None` if the object is not foreign. [`Foreign::at`] also
-    /// checks its path.
+    /// The kind of foreign file, such as an object of FreeBSD. `None` for all other objects.
+    /// [`Foreign::at`] also considers the path.
     pub foreign: Option<Foreign>,
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
     /// `_dl_map_object_from_fd`).
     pub refused: Option<&'static str>,
-    /// The loader's message if the segments alone make it refuse the object, even as an entry
-    /// point.
+    /// The loader's message if it refuses the object because of its segments. The loader checks
+    /// them for entry points too.
     pub unmappable: Option<&'static str>,
     /// Its program headers, if a loader can use them.
     pub segments: Box<[Segment]>,
@@ -75,7 +75,7 @@ pub struct Object {
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
     pub needs: Box<[DynamicNeed]>,
-    /// Number of needs that were counted but not read.
+    /// Number of further needs, which were counted but not read.
     pub needs_left_out: usize,
     /// DT_SONAME; the last of repeated tags counts, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
@@ -98,7 +98,7 @@ pub struct Object {
     pub relr: bool,
     /// The number of functions in DT_INIT_ARRAY or in DT_FINI_ARRAY, whichever is larger.
     pub constructors: u32,
-    /// True if it is linked as a program, so that its data may be the target of copy relocations.
+    /// True if it is linked as a program. Its data may then be the target of copy relocations.
     pub may_copy: bool,
     /// True if it refers to a function that opens plugins, such as dlopen.
     pub opens_plugins: bool,
@@ -112,8 +112,8 @@ pub struct Object {
     pub tables: Option<Tables>,
     /// Positions of the relocation tables, which are read on demand.
     pub relocations: relocs::RelocationTables,
-    /// The libraries that its notes declare for dlopen. `None` if such notes are not read or
-    /// declare none.
+    /// The libraries that its notes declare for dlopen. `None` if the notes are not read or declare
+    /// no libraries.
     pub dlopen_notes: Option<Box<DlopenNotes>>,
     /// The defects of the file.
     pub defects: Vec<Defect>,
@@ -139,7 +139,7 @@ pub enum Role {
     Relocatable,
     /// ET_CORE.
     Core,
-    /// PT_DYNAMIC without file content: the debug companion of another file.
+    /// A file with the debug data of another file. Its PT_DYNAMIC has no content in the file.
     Debug,
     /// Code for a GPU or another machine that no loader maps.
     Device,
@@ -189,7 +189,7 @@ pub struct Reference {
 struct NameLen(u16);
 
 impl NameLen {
-    /// Means that the name ends at its NUL. Hardly any name has so many bytes.
+    /// Marks a name of 65,535 bytes or more. Its end is found by its NUL.
     const OF_STRING: u16 = u16::MAX;
 
     fn of(name: &[u8]) -> Self {
@@ -204,21 +204,21 @@ pub enum RefKind {
     Strong,
     /// Undefined and weak: it may stay unbound.
     Weak,
-    /// An undefined function with a value, which is its address in a program that is not
-    /// position-independent.
+    /// An undefined function with a value. In a program that is not position-independent, the value
+    /// is the address of a PLT slot, which stands for the function in all objects.
     Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
         /// st_size, which is compared with that of the library's definition.
         size: CopySize,
-        /// STB_WEAK: a library may lack it.
+        /// STB_WEAK: the libraries need not define it.
         weak: bool,
     },
-    /// Defined, but a lookup through the object's own hash table does not find it.
+    /// Defined in the object, but a lookup in the object's hash table does not find it.
     Unhashed,
 }
 
-/// The size of a program's data, in 56 bits: as many as an address space needs.
+/// The size of a program's data in bytes, stored in 56 bits. No address space is larger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopySize([u8; 7]);
 
@@ -271,7 +271,7 @@ impl Object {
         }
     }
 
-    /// A file without a valid header.
+    /// The object for a file without a valid header.
     fn broken(head: &[u8], defect: Defect) -> Self {
         let mut object = Self::empty(Header {
             ident: Ident::new(head),
@@ -346,17 +346,17 @@ impl Object {
         }
     }
 
-    /// True if the object has functions, besides those of GCC's start files, that run when it is
-    /// loaded or unloaded. The start files add one function of each kind. A reference to
-    /// `_ITM_registerTMCloneTable` shows that they are linked (`crtstuff.c`).
+    /// True if the object has functions that run when it is loaded or unloaded, apart from those of
+    /// GCC's start files. The start files add one function of each kind. A reference to
+    /// `_ITM_registerTMCloneTable` shows that the start files are linked (`crtstuff.c`).
     pub fn has_constructors(&self) -> bool {
         let names = || self.references.iter().map(|reference| self.reference_name(reference));
         let has_start_file = || names().any(|name| name == b"_ITM_registerTMCloneTable");
         self.constructors > 1 || self.constructors == 1 && !has_start_file()
     }
 
-    /// True if a link may take it as a shared library. libc.so.6 and others have PT_INTERP, as
-    /// programs do; a soname tells them apart.
+    /// True if a linker accepts it as a shared library. Some libraries (`libc.so.6`) have
+    /// PT_INTERP, as programs do. A soname marks them as libraries.
     pub fn is_library(&self) -> bool {
         let is_named = self.header.kind == object::elf::ET_DYN.0 && self.soname().is_some();
         self.role == Role::Shared || self.role == Role::Program && is_named
@@ -372,8 +372,8 @@ impl Object {
 #[derive(Default)]
 struct TextBuilder {
     text: Vec<u8>,
-    /// Upper bound of the collected bytes. Names may share bytes of a string table, and a hostile
-    /// file may make all its names share one long string.
+    /// Upper bound of the collected bytes. In a hostile file, all names may share one long string
+    /// of the string table, which would be copied for each name.
     most: usize,
     /// True if a string was dropped.
     overrun: bool,

@@ -1,5 +1,5 @@
-//! The positions of the dynamic tables in a file, and the covering reads that bring them into one
-//! buffer: one read for most files, two if a tool such as patchelf has moved a table.
+//! Finds the dynamic tables in a file and reads them into one buffer. Most files need one read. A
+//! file in which a tool such as patchelf has moved a table needs two.
 
 use super::dynamic::Dynamic;
 use super::segments::Segments;
@@ -104,9 +104,9 @@ pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Def
 /// Reads the pieces into one buffer and records the position of each there. Pieces in `head`, the
 /// file's first bytes, are not read again: six of ten libraries and programs have all tables there.
 ///
-/// Without `scratch`, the buffer has exactly the needed size. Otherwise it is the memory of
-/// `scratch`, so that the next file is read into the same pages. A buffer too large for `scratch`
-/// goes back to the allocator, which reuses it for other large libraries.
+/// `scratch` is a buffer to reuse, whose pages the thread has touched before, and its maximum size
+/// in bytes. If `scratch` is `None` or too small, the result is a new buffer of exactly the needed
+/// size.
 pub(super) fn read_pieces(
     (file, head): (&Handle, &[u8]),
     scratch: Option<(&mut Vec<u8>, usize)>,
@@ -138,8 +138,8 @@ pub(super) fn read_pieces(
             }
             (None, true) => file.read_at(&mut buffer[base..base + len], run.offset)?,
             (None, false) => {
-                // If later runs follow, this read may fill their room too, which is cheaper than
-                // clearing that room first.
+                // This read may also fill the room of later runs, which overwrite it. Clearing the
+                // room first would cost more.
                 file.read_on(&mut buffer, run.offset)?;
                 buffer.truncate(base + len);
                 buffer.len() - base
@@ -160,11 +160,11 @@ pub(super) fn read_pieces(
     Ok(buffer)
 }
 
-/// A buffer of at least `len` bytes with arbitrary content. Later reads overwrite the bytes of an
-/// earlier file, or nothing reads these bytes.
+/// A buffer of at least `len` bytes, which may still contain bytes of an earlier file. The caller
+/// must use only bytes that it has overwritten.
 fn with_len(mut buffer: Vec<u8>, len: usize, room: usize) -> Vec<u8> {
     if buffer.len() < len {
-        // Reserves the largest size at once: unused pages are never touched.
+        // Reserves `room` bytes at once. Pages that stay unused take no memory.
         buffer.reserve_exact(room.saturating_sub(buffer.len()));
         buffer.resize(len, 0);
     }

@@ -1,7 +1,7 @@
-//! Reads one ELF file. The header and program headers come from its first bytes, then the dynamic
-//! section, then all dynamic tables in one covering `pread`. That read is omitted if the first
-//! bytes hold the tables, and doubled if a tool such as patchelf has moved a table. Finally the
-//! relevant parts are copied.
+//! Reads one ELF file. The reader gets the headers from the first bytes, then the dynamic section,
+//! then all dynamic tables with one `pread`. No `pread` is needed if the first bytes contain the
+//! tables. Two are needed if a tool such as patchelf has moved a table. Finally the relevant parts
+//! are copied.
 
 use super::dlopen_note::{self, DlopenNotes};
 use super::dynamic::Dynamic;
@@ -27,15 +27,16 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// The strings of an object may take four times the size of its string table, and this number of
-/// bytes more.
+/// The copied strings of an object may have this number of bytes more than four times its string
+/// table.
 const ROOM: usize = 64 << 10;
 
-/// Initial room for strings in each thread, in bytes. A buffer that grows moves to fresh pages.
+/// Initial capacity of each thread's buffer for strings, in bytes. A buffer that grows later moves
+/// to pages that the thread has not touched yet.
 const ROOM_AT_ONCE: usize = 1 << 20;
 
-/// Size in bytes up to which the tables of a program are kept, because reading them again would
-/// cost more. Below `/usr`, 1,136 of 1,233 programs have smaller tables.
+/// Size in bytes up to which the tables of a program are kept. Reading such small tables again
+/// would cost more than the memory. Below `/usr`, 1,136 of 1,233 programs have smaller tables.
 const SMALL: u64 = 16 << 10;
 
 /// Number of exports above which a program's relocations are read to find its copied data.
@@ -54,12 +55,12 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     object.role = early_role(&header);
     if object.role != Role::Shared {
         let (start, end) = header.sections;
-        // A linker finds everything through the section headers.
+        // Linkers find the content of a relocatable object only through its section headers.
         if object.role == Role::Relocatable && end > file.stat().len {
             let what = "end beyond the end of the file";
             object.defects.push(Defect::cut(Table::SectionHeaders, start, end, what));
         }
-        // Values from ET_LOOS on have a meaning on other systems and machines.
+        // The gABI reserves e_type values from ET_LOOS on for systems and machines.
         if object.role == Role::Broken && header.kind < elf::ET_LOOS {
             let what = "has a type that no loader and no linker takes";
             object.defects.push(Defect::new(Table::ElfHeader, 16, what));
@@ -111,9 +112,9 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     })
 }
 
-/// If a part of the dynamic section or of a table lies beyond the end of the file, drops the
-/// defects that probably follow from that. The first `known` defects stay, and so do all defects
-/// about the parts beyond the end.
+/// If the file ends inside the dynamic section or a table, keeps only two kinds of defects: the
+/// first `known` ones, and those about the missing parts. The others probably follow from the
+/// missing parts.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {
@@ -157,15 +158,14 @@ pub(super) struct ObjectReader<'a> {
     pub(super) oversized: Option<SymbolIndex>,
     /// The first symbol whose name is outside the string table.
     pub(super) nameless: Option<SymbolIndex>,
-    /// The first reference with a version index beyond all versions: the loader reads past its
-    /// table.
+    /// The first reference whose version index is higher than that of every version. The loader
+    /// reads past its table of versions there.
     pub(super) versionless: Option<SymbolIndex>,
     /// True if a reference is to a function that opens plugins.
     pub(super) opens_plugins: bool,
 }
 
-/// Buffers that one thread reuses for all files, because only the first touch of a page is
-/// expensive.
+/// Buffers that one thread reuses for all files, because the first access to a page is expensive.
 #[derive(Default)]
 pub(super) struct Scratch {
     text: Vec<u8>,
@@ -224,8 +224,8 @@ impl ObjectReader<'_> {
         Ok(())
     }
 
-    /// Takes over the defects of PT_LOAD headers. Not called for a debug companion, which copies
-    /// the headers of its original file.
+    /// Moves the defects of PT_LOAD headers to `object`. Not called for a file of separate debug
+    /// data, because its program headers describe the original file.
     fn take_load_defects(&mut self, object: &mut Object) {
         object.defects.append(&mut self.segments.defects);
         if !self.segments.has_loads() {
@@ -288,7 +288,8 @@ impl ObjectReader<'_> {
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
         pieces::shorten(&mut pieces, self.file.stat().len, &mut object.defects);
-        // Large programs hold half of all table bytes, and lookups rarely find definitions in them.
+        // Large programs contain half of all table bytes, and lookups rarely find a definition in a
+        // program.
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let is_small = pieces.iter().map(|piece| piece.len).sum::<u64>() <= SMALL;
         let keep = self.reading.tables || !self.reading.lean && (shared || is_small);
@@ -337,7 +338,8 @@ impl ObjectReader<'_> {
             && (object.header.kind == elf::ET_EXEC.0
                 || dynamic.has_flag_1(elf::DF_1_PIE)
                 || object.soname.is_none());
-        // If a program exports many symbols, few of its data symbols are copies from libraries.
+        // If a program exports many symbols, few of its data symbols are copied from libraries. The
+        // copy relocations tell which.
         let much = object.may_copy && tables.hashed_indices().len() > FEW_EXPORTS;
         let copied = if much { relocs::copied(self.file, object)? } else { None };
         object.references = self.take_references(object, &tables, copied.as_ref());
@@ -402,8 +404,8 @@ impl ObjectReader<'_> {
         if let (Some(name), Some((start, size)), Some(_)) =
             (outside, self.segments.dynamic, dynamic.strtab)
         {
-            // Positions of entries are not stored, because every valid file would pay for the
-            // memory.
+            // This reads the section again for the position of the entry. Storing all positions
+            // would cost memory in every valid file.
             let bytes = slice_or_read(self.file, self.head, start, size)?;
             let at = start + Dynamic::place_of_name(&object.header, &bytes, name);
             let what = "holds a name that lies outside the string table";

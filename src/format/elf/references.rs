@@ -1,5 +1,6 @@
 //! The symbols of an object that the loader may have to bind: collected and hashed while the tables
-//! are in the cache. The relocations that use them are read later, and only if they matter.
+//! are in the processor's cache. `relocs` reads the relocations that use these symbols later, if at
+//! all.
 
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -15,7 +16,7 @@ use object::{Endianness, elf};
 const AT_ONCE: usize = 1 << 15;
 
 /// True for an entry that is almost certainly an undefined symbol. If the number of symbols is
-/// unknown, other data may follow them.
+/// unknown, the last entries may be other data.
 fn is_surely_undefined(symbol: &Symbol<'_>) -> bool {
     let is_global = matches!(elf::SymbolBind(symbol.bind), elf::STB_GLOBAL | elf::STB_WEAK);
     let is_blank = symbol.section == elf::SHN_UNDEF.0 && (symbol.value, symbol.size) == (0, 0);
@@ -53,7 +54,7 @@ impl ObjectReader<'_> {
         let names = tables.strings.source(&tables.bytes);
         let is_lost = |at: u32| names.len() > 0 && names.at(at as usize).is_none();
         for (index, raw) in tables.indices().zip(tables.entries::<H>().iter().skip(1)) {
-            // Nearly all symbols from a GNU table's base on are plain definitions.
+            // Fast path: nearly all symbols that a GNU hash table lists are ordinary definitions.
             if index >= unhashed_end && is_plain_definition::<H>(raw, || may_copy(index)) {
                 if raw.st_name(e) as usize >= names.len() && tables.is_counted && names.len() > 0 {
                     self.nameless.get_or_insert(index);

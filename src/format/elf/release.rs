@@ -1,5 +1,5 @@
-//! Releases of C libraries: those of loaders and libcs that were found, and those at which loader
-//! rules changed.
+//! Releases of glibc and musl, as loaders and libcs state them. The rules of the loader depend on
+//! them.
 
 use std::fmt;
 

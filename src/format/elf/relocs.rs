@@ -44,8 +44,8 @@ impl TablePosition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
 
-/// Upper bound of the symbol indices that fit. A symbol table with so many entries has at least 16
-/// GiB.
+/// Exclusive upper bound of the symbol indices that fit into 30 bits. A symbol table with so many
+/// entries has at least 16 GiB.
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 impl Relocation {
@@ -76,8 +76,8 @@ impl Relocation {
     }
 }
 
-/// Bytes that are read at a time: a multiple of every entry size, small enough for a core's cache
-/// and for pages that were touched before.
+/// Bytes of a table that are read at a time: a multiple of every entry size. The buffer fits into a
+/// core's cache, and the allocator can return the same pages for each read.
 const CHUNK: u64 = 24 * 12 * 224;
 
 /// All relocations of one object that look up symbols, in the order of a loader that binds
@@ -144,7 +144,8 @@ fn read_at(
             let what = "have a size that is no multiple of an entry's";
             out.defects.push(Defect::new(Table::Relocations, place.offset, what));
         }
-        // Relative entries look up no symbol, and a library may have a million.
+        // Relative entries look up no symbol, so they are skipped. A library may have a million of
+        // them.
         let mut at = place.relative_size(entry).min(size);
         while at < size {
             let want = CHUNK.min(size - at);
@@ -167,9 +168,12 @@ fn read_at(
     Ok(out)
 }
 
-/// DT_RELA and DT_JMPREL as one table, so that one `pread` can read both. `None` unless both have
-/// addends, DT_JMPREL starts where DT_RELA ends, and both consist of whole entries inside the file.
-/// `None` also if DT_RELACOUNT exceeds DT_RELA.
+/// DT_RELA and DT_JMPREL as one table, which one `pread` can read. `None` unless all of this holds:
+///
+/// - Both tables have addends.
+/// - DT_JMPREL starts where DT_RELA ends.
+/// - Both consist of whole entries inside the file.
+/// - DT_RELACOUNT does not exceed the entries of DT_RELA.
 fn rela_with_plt(
     file: &Handle,
     object: &Object,

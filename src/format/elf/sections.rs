@@ -1,5 +1,5 @@
-//! Sections of an object with a large image. The rule `image-span` names those that fill the image.
-//! Loaders ignore sections, so this module does not read those of a smaller object.
+//! Sections of an object with a large image. The rule `image-span` names the sections that take the
+//! most room. Loaders ignore sections, so other objects are audited without them.
 
 use super::{Header, Object, Role, header::endian};
 use crate::format::{c_string, read_range};
@@ -7,8 +7,8 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, elf};
 
-/// Size of an image in bytes from which its sections are read: three quarters of the reach of a
-/// signed 32-bit displacement.
+/// Image size in bytes from which the sections are read: 1.5 GiB, which is three quarters of the
+/// reach of a signed 32-bit displacement.
 pub const LARGE: u64 = 3 << 29;
 
 /// Upper bounds for the section headers and their names, in bytes.

@@ -39,7 +39,7 @@ pub(super) struct Segments {
     pub(super) all: Vec<Segment>,
     /// PT_DYNAMIC: offset and size in the file, in bytes.
     pub(super) dynamic: Option<(u64, u64)>,
-    /// True if a PT_DYNAMIC has no file content, as in a debug companion.
+    /// True if a PT_DYNAMIC has no content in the file, as in a file of separate debug data.
     pub(super) hollow_dynamic: bool,
     /// PT_INTERP: offset and size in the file, in bytes.
     pub(super) interp: Option<(u64, u64)>,
@@ -90,7 +90,7 @@ impl Segments {
                     let filesz = range.1.min(u64::MAX - range.0);
                     out.loads.push(LoadSegment { vaddr, offset: range.0, filesz });
                 }
-                // The last of several counts; one without content is skipped (dl-load.c).
+                // The loader uses the last PT_DYNAMIC with content (dl-load.c).
                 elf::PT_DYNAMIC if range.1 == 0 => out.hollow_dynamic = true,
                 elf::PT_DYNAMIC => out.dynamic = Some(range),
                 elf::PT_INTERP => out.interp = Some(range),
@@ -105,7 +105,7 @@ impl Segments {
     }
 
     /// Reports a PT_LOAD that is larger in the file than in memory, or ends beyond the end of the
-    /// file. The loader fails at it, or the process crashes on access.
+    /// file. The loader fails at such a PT_LOAD, or the process crashes on access to it.
     fn check_extent(&mut self, (offset, filesz): (u64, u64), memsz: u64, file_len: u64) {
         let table = Table::ProgramHeaders;
         let end = offset.saturating_add(filesz);

@@ -1,10 +1,9 @@
 //! The dynamic string table of an object. Usually it is in one buffer with the other tables. A
-//! large one stays in the file, and lookups read only the pages that they need. In a large program
-//! these pages have the names of undefined symbols, in a large library the names that other objects
+//! large string table stays in the file, and lookups read only the pages that they need. These
+//! pages contain the names of undefined symbols of the object, and the names that other objects
 //! refer to.
 //!
-//! This module knows nothing of symbols: `read` makes the string table, and `tables` reads names
-//! from it. A table that stays in the file is read through a handle that is held open.
+//! The file of such a table stays open.
 
 use super::pieces::Piece;
 use crate::format::{Defect, Table, c_string};
@@ -41,7 +40,7 @@ pub(super) struct LateStrings {
     /// empty if that end is too far away, or if it could not be read.
     pages: Box<[OnceLock<Box<[u8]>>]>,
     whole: OnceLock<Vec<u8>>,
-    /// The read error, or the change of the file, seen while a page was read.
+    /// Set if reading a page failed, or if the file had changed by then.
     defect: OnceLock<Defect>,
 }
 
@@ -119,7 +118,7 @@ impl LateStrings {
         let at = pieces.iter().position(|piece| piece.table == Table::Strings)?;
         let Piece { offset, len: stated, .. } = pieces[at];
         let present = stated.min(file.stat().len.saturating_sub(offset));
-        // If the size exceeds memory, reading the piece reports the error.
+        // A table whose size exceeds memory stays in `pieces`, and `read_pieces` reports the error.
         let len = usize::try_from(present).ok().filter(|_| present >= LARGE)?;
         let file = file.hold()?;
         pieces.remove(at);

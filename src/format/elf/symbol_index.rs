@@ -2,8 +2,7 @@
 
 /// The index of an entry in an object's dynamic symbol table, as in relocations and hash tables.
 ///
-/// Indices of references and hash values have 32 bits too. With its own type, a symbol index cannot
-/// be confused with them.
+/// The type prevents confusion with indices of references and hash values, which have 32 bits too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SymbolIndex(u32);
 

@@ -1,7 +1,7 @@
 //! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`). It also
-//! has local symbols. Loaders ignore it, and `strip` removes it. Only `fix` reads it: with
-//! `--minimal` to find the definitions that are part of the file, and always to find names that new
-//! members would define twice.
+//! has local symbols. Loaders ignore it, and `strip` removes it. Only `fix` reads it, to find names
+//! that new archive members would define twice. `fix --minimal` also finds the definitions that are
+//! part of the file.
 
 use super::{Header, header::endian};
 use crate::format::{ReadError, c_string, read_range};
@@ -15,8 +15,7 @@ const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
 /// Calls `visit` for every symbol that the file defines, except sections and files, with its name
-/// and its binding. Returns false if the file has no symbol table, or none
-/// that can be used.
+/// and its binding. Returns false if the file has no symbol table that can be used.
 pub fn each_defined(
     file: &Handle,
     visit: impl FnMut(&[u8], elf::SymbolBind),

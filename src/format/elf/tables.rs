@@ -2,8 +2,8 @@
 //! in one buffer that is searched in place. Large string tables stay in the file.
 //!
 //! Every extent is validated once, when the tables are made, and slices check every access again.
-//! The tables are not a list of exports: names are compared only after an equal hash, as
-//! `elf/dl-lookup.c` does. `find` looks up one name, and [`Tables::symbols`] lists all symbols.
+//! As in `elf/dl-lookup.c`, a lookup compares names only if their hashes are equal. `find` looks up
+//! one name, and [`Tables::symbols`] lists all symbols.
 
 use super::SymbolIndex;
 use super::got::is_unmarked;
@@ -30,12 +30,12 @@ pub struct Tables {
     pub(super) hash: HashTable,
     /// True if DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
-    /// DT_MIPS_SYMTABNO, on MIPS only. There, an undefined entry with a value counts as a
-    /// definition only with `STO_MIPS_PLT`.
+    /// DT_MIPS_SYMTABNO, on MIPS only. An undefined entry of a MIPS object counts as a definition
+    /// only if it has a value and `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
     /// Number of symbols, from the hash table or from the start of the next table.
     pub(super) count: u32,
-    /// True if `count` comes from the hash table; otherwise the last entries may not be symbols.
+    /// True if `count` comes from the hash table. Otherwise the last entries may be other data.
     pub(super) is_counted: bool,
     /// Names of undefined symbols that an edit adds after those of the file.
     pub(super) added: Vec<Box<[u8]>>,
@@ -124,7 +124,7 @@ pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
 }
 
 /// True for a definition with a value and an allowed type, unless it is data and `may_copy` returns
-/// true. This quick check ignores the byte order: a value is nonzero in both orders or in none.
+/// true. The check ignores the byte order, because a nonzero value is nonzero in both orders.
 pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
     symbol: &H::Sym,
     may_copy: impl FnOnce() -> bool,

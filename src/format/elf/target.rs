@@ -1,6 +1,6 @@
-//! The target of a loader and of the objects that it can take.
+//! The target of a loader and of the objects that it accepts.
 
-/// The properties by which a loader takes an object: class, byte order, machine and e_flags.
+/// The header fields by which a loader accepts or rejects an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
     /// ELFCLASS64

@@ -1,5 +1,5 @@
-//! Needed and defined versions (DT_VERNEED, DT_VERDEF), and the table, indexed by version index,
-//! that the loader builds from them (`elf/dl-version.c`, `l_versions`).
+//! Needed and defined versions (DT_VERNEED, DT_VERDEF). The loader builds a table from them,
+//! indexed by version index (`elf/dl-version.c`, `l_versions`).
 
 use super::header::Header;
 use super::header::endian;
@@ -57,7 +57,8 @@ pub struct Versions {
     pub has_verdef: bool,
     /// True if DT_VERSYM is present.
     pub has_versym: bool,
-    /// The versions by index. Equal to the loader's `l_versions` if every needed file is found.
+    /// The versions by index. The loader's `l_versions` has the same entries if every needed file
+    /// is found.
     pub by_index: Box<[VersionEntry]>,
     /// The last index of `by_index`, or 0.
     pub(super) highest: u16,
@@ -97,8 +98,9 @@ impl Versions {
         self.by_index.get(usize::from(index)).filter(|entry| entry.hash != 0)
     }
 
-    /// Builds `by_index`: first from needed versions, then from defined ones, which replace needed
-    /// ones with the same index. The base name is left out.
+    /// Builds `by_index`: first from needed versions, then from defined versions, which replace
+    /// needed versions of the same index. The base version, which is the name of the file, is left
+    /// out.
     pub(super) fn index(&mut self) {
         let needs = || self.needs.iter().flat_map(|file| &*file.versions);
         let highest = needs()

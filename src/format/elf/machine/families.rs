@@ -1,5 +1,5 @@
-//! The rows of each family of machines, which `table` uses directly or with changes. Their values
-//! are from glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions` and `configure.ac`
+//! The rows of each family of machines. `table` uses them directly or with changes. The values are
+//! from glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions` and `configure.ac`
 //! (`LIBC_SLIBDIR_RTLDDIR`) of each machine.
 
 use super::kinds;
@@ -13,8 +13,8 @@ const IDENT_MIPS: IdentRules = IdentRules { osabi: None, below: (6, 6) };
 const IDENT_ARM: IdentRules =
     IdentRules { osabi: Some(elf::ELFOSABI_ARM_AEABI), below: IdentRules::PLAIN.below };
 
-/// A 32-bit little-endian machine with the directories `/lib/` and `/usr/lib/`. Most 32-bit rows
-/// differ little from it.
+/// Defaults for other rows: a 32-bit little-endian machine with the directories `/lib/` and
+/// `/usr/lib/`.
 const BASE: Machine = Machine {
     name: "",
     numbers: &[],
@@ -190,7 +190,8 @@ pub(super) const S390X: Machine = Machine {
     ..BASE64
 };
 
-/// The loader does not check if a processor lacks the upper register halves (EF_S390_HIGH_GPRS).
+/// EF_S390_HIGH_GPRS, for objects that use the upper register halves, does not matter: the loader
+/// does not check it.
 pub(super) const S390: Machine = Machine {
     name: "s390",
     numbers: S390X.numbers,
@@ -259,7 +260,7 @@ pub(super) const MIPS64EL_N8: Machine = Machine {
     ..MIPS64EL
 };
 
-/// Also accepts V8+ objects (EM_SPARC32PLUS). They need a V9 processor.
+/// The loader also accepts V8+ objects (EM_SPARC32PLUS), which need a V9 processor.
 pub(super) const SPARC: Machine = Machine {
     name: "sparc",
     numbers: &[elf::EM_SPARC.0, elf::EM_SPARC32PLUS.0],
@@ -290,7 +291,7 @@ pub(super) const LOONGARCH64: Machine = Machine {
     name: "loongarch64",
     numbers: &[elf::EM_LOONGARCH.0],
     kinds: &kinds::LOONGARCH,
-    // ldconfig of glibc 2.36 wrote the plain flags.
+    // ldconfig of glibc 2.36 wrote 0x0003, which names no machine.
     cache_flags: &[0x1203, 0x0003],
     loaders: &["/lib64/ld-linux-loongarch-lp64d.so.1"],
     platform: Some("loongarch"),

@@ -165,7 +165,7 @@ pub(super) static PPC64_V2: Kinds = Kinds {
     ..NONE
 };
 
-/// ELFv1 has function descriptors, and so no canonical addresses of PLT slots.
+/// ELFv1 has function descriptors. So no PLT slot has the canonical address of a function.
 pub(super) static PPC64_V1: Kinds =
     Kinds { plt: &[], rest: LookupClass::Plt { slot: false }, ..PPC64_V2 };
 
@@ -196,7 +196,7 @@ pub(super) static MIPS64: Kinds = Kinds {
     ..MIPS
 };
 
-/// The R_SPARC_SIZE types use st_size of the object's own symbol.
+/// The R_SPARC_SIZE types use st_size of the symbol in the same object, so nothing is looked up.
 pub(super) static SPARC: Kinds = Kinds {
     nothing: &[
         one(elf::R_SPARC_NONE),

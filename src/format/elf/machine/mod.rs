@@ -1,6 +1,6 @@
-//! The differences between machines: the objects that a loader takes, the effect of relocation
-//! types, the cache entries of a loader, and its usual paths. `table` has one row for each machine
-//! and ABI, made of `families`; `kinds` has the relocation types of each row.
+//! The differences between machines: the objects that a loader accepts, the effect of relocation
+//! types, the flags in ld.so.cache, and the usual paths of loaders. `table` has one row for each
+//! machine and ABI, and `families` defines most rows. `kinds` has the relocation types of each row.
 
 mod families;
 mod kinds;
@@ -94,7 +94,7 @@ impl Flags {
     }
 }
 
-/// The loader's reaction to an object for its machine with e_flags of another row.
+/// The loader's reaction to an object for the same e_machine with the e_flags of another row.
 #[derive(Clone, Copy)]
 enum Guard {
     /// The loader skips objects of other rows (`elf_machine_matches_host`).
@@ -133,8 +133,8 @@ enum Info {
 }
 
 impl Machine {
-    /// The effect of a relocation type. A type that no table lists is a lookup, because loaders
-    /// look the symbol up before they stop at such a type.
+    /// The effect of a relocation type. A type that `kinds` does not list is a lookup, because
+    /// loaders look the symbol up before they reject the type.
     pub fn effect(&self, kind: u32) -> Effect {
         self.kinds.effect(kind)
     }
@@ -159,8 +159,8 @@ impl Machine {
         }
     }
 
-    /// `elf_machine_matches_host`: false for an object that the loader skips. The loader may also
-    /// stop at an object ([`Self::valid_flags`]).
+    /// `elf_machine_matches_host`: false for an object that the loader skips. [`Self::valid_flags`]
+    /// is false for an object at which the loader stops.
     pub(super) fn takes(&self, machine: u16, flags: u32) -> bool {
         let same_abi = match self.guard {
             Guard::Pass => self.flags.hold(flags),
@@ -184,7 +184,7 @@ impl Machine {
         }
     }
 
-    /// `target` with the e_flags that represent all objects of this row.
+    /// `target` with the usual e_flags of this row, so that all targets of the row are equal.
     pub fn canonical(&self, target: Target) -> Target {
         Target { flags: self.flags.values.first().copied().unwrap_or(0), ..target }
     }

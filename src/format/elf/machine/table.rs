@@ -9,7 +9,7 @@ use super::families::{
 use super::{Flags, Machine, kinds};
 use object::elf;
 
-/// The search begins at the first row, so the most frequent machines come first.
+/// The most frequent machines come first, because a search begins at the first row.
 pub(super) static MACHINES: &[Machine] = &[
     X86_64,
     I386,
