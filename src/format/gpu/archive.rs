@@ -1,6 +1,6 @@
-//! Device code in members of static archives, as `clang -fgpu-rdc` and static libraries of ROCm
-//! have it. One [`DeviceCode`] describes all members; each container and each defect in it names
-//! its member.
+//! Device code in members of static archives, such as those that `clang -fgpu-rdc` writes and the
+//! static libraries of ROCm. One [`DeviceCode`] describes all members; each container and each
+//! defect in it names its member.
 
 use super::bytes::Bytes;
 use super::{Container, Depth, DeviceCode, DeviceDefect, MOST_CONTAINERS};

@@ -1,7 +1,7 @@
 //! Clang's offload bundles: plain ones (`__CLANG_OFFLOAD_BUNDLE__`) and compressed ones (`CCOB`,
-//! versions 1 to 3), as `clang/lib/Driver/OffloadBundler.cpp` of LLVM reads them. The length of a
-//! plain bundle is stored nowhere: it is the end of its last entry, as for HIP's runtime
-//! (`clr`, `getFatbinSize`).
+//! versions 1 to 3), as `clang/lib/Driver/OffloadBundler.cpp` of LLVM reads them. A plain bundle
+//! does not state its length. It ends with its last entry, as HIP's runtime assumes (`clr`,
+//! `getFatbinSize`).
 
 use super::bytes::{Bytes, u16_at};
 use super::code_object::{self, CodeObject};
@@ -13,7 +13,7 @@ use super::{
 use super::{deep, inflate};
 use crate::format::ReadError;
 
-/// Number of bytes of a bundle that are first read for its table: enough for about fifty targets.
+/// Number of bytes that the first read of a bundle's table gets: enough for about fifty targets.
 const TABLE: usize = 4096;
 
 /// The plain bundle at `offset` of the file. `bytes` ends where the next bundle may begin.
@@ -193,6 +193,6 @@ fn entries_of(
     Ok(())
 }
 
-/// If the inflated bytes end inside the table, four times as many are inflated, unless more than
-/// this number were already requested.
+/// If the inflated bytes end inside the table, four times as many are inflated. This stops after a
+/// request for more bytes than this number.
 const MOST_TABLE: usize = 4 << 20;

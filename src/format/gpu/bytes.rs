@@ -1,5 +1,4 @@
-//! Bounded reads of little-endian data, from a part of a file or from memory. The other modules of
-//! this directory use them.
+//! Bounded reads of little-endian data, from a part of a file or from memory.
 
 use crate::format::ReadError;
 use crate::tree::Handle;

@@ -1,6 +1,6 @@
-//! AMDGPU code objects: ELF files for a GPU. The header has the target; notes repeat it and list
-//! the kernels (LLVM's AMDGPUUsage, "ELF Code Object" and "Code Object Metadata"). NVIDIA's cubins
-//! are not read here.
+//! AMDGPU code objects: ELF files for a GPU. The ELF header states the target. Notes repeat the
+//! target and list the kernels (LLVM's AMDGPUUsage, "ELF Code Object" and "Code Object Metadata").
+//! NVIDIA's cubins are not read.
 
 use super::bytes::{Bytes, u16_at, u32_at, u64_at};
 use super::msgpack::{MsgpackReader, MsgpackValue};
@@ -43,8 +43,8 @@ pub struct Metadata {
     pub version: (u64, u64),
     /// Names of the kernels, in the order of the metadata.
     pub kernels: Vec<Vec<u8>>,
-    /// Number of names of kernels, symbols and arguments that are not strings: an assembler read
-    /// `Y` or `N` as true or false.
+    /// Number of names of kernels, symbols and arguments that are not strings. An assembler may
+    /// store a name such as `Y` or `N` as a boolean.
     pub bad_names: usize,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
         metadata: None,
         defect: None,
     };
-    // Version 2 has the processor in a note.
+    // In version 2, the processor is in a note, not in `e_flags`.
     if abi == 0 {
         return Some(code);
     }
@@ -102,8 +102,8 @@ pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     Some(code)
 }
 
-/// The setting in the lowest two bits, since version 4: unsupported, any, off, on. `None` for the
-/// first two.
+/// A setting for XNACK or SRAM ECC, in the lowest two bits since version 4: 0 unsupported, 1 any, 2
+/// off, 3 on. `None` for 0 and 1.
 fn setting(bits: u32) -> Option<bool> {
     match bits & 3 {
         2 => Some(false),

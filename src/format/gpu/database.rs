@@ -1,5 +1,5 @@
 //! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). A file
-//! is refused under the conditions of `lockBtree` in `btree.c`, and if its last page is cut short.
+//! is rejected under the conditions of `lockBtree` in `btree.c`, or if its last page is cut short.
 
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
@@ -13,12 +13,12 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 pub struct DatabaseHeader {
     /// Size of a page in bytes; 0 for an empty file, which is an empty database.
     pub page_size: u32,
-    /// Number of pages: the number in the header, or, if SQLite ignores it, the size of the file in
-    /// pages.
+    /// Number of pages, as stated by the header. If SQLite ignores that number, it follows from the
+    /// size of the file.
     pub pages: u64,
 }
 
-/// Reads the header of a database. The inner error is the reason why the file is refused, as the
+/// Reads the header of a database. The inner error is the reason why the file is rejected, as the
 /// end of a sentence.
 pub fn read(file: &Handle) -> Result<Result<DatabaseHeader, &'static str>, ReadError> {
     let head = read_range(file, 0, HEADER as u64)?;
@@ -27,7 +27,8 @@ pub fn read(file: &Handle) -> Result<Result<DatabaseHeader, &'static str>, ReadE
 
 /// Like [`read`]. `head` has the first bytes of a file of `len` bytes.
 pub fn parse(head: &[u8], len: u64) -> Result<DatabaseHeader, &'static str> {
-    // SQLite itself writes one byte to a new file on some systems (`unixFileSize` in `os_unix.c`).
+    // An empty file is an empty database. On some systems, SQLite writes one byte to it
+    // (`unixFileSize` in `os_unix.c`).
     if len <= 1 {
         return Ok(DatabaseHeader::default());
     }
@@ -41,8 +42,8 @@ pub fn parse(head: &[u8], len: u64) -> Result<DatabaseHeader, &'static str> {
         1 => 65_536,
         size => size,
     };
-    // The fractions of the payload are fixed. A page has at least 480 bytes besides the reserved
-    // ones.
+    // The payload fractions must be 64, 32 and 32. A page must have 480 bytes besides its reserved
+    // bytes.
     let is_valid = page_size.is_power_of_two()
         && page_size >= 512
         && head[21..24] == [64, 32, 32]
@@ -52,11 +53,11 @@ pub fn parse(head: &[u8], len: u64) -> Result<DatabaseHeader, &'static str> {
         return Err("has an invalid header");
     }
     let stated = u32::from_be_bytes([head[28], head[29], head[30], head[31]]);
-    // The number counts only if the last writer knew this field.
+    // SQLite ignores the number of pages if the last writer did not know this field.
     let counts = stated != 0 && head[24..28] == head[92..96];
     let pages = if counts { u64::from(stated) } else { len.div_ceil(u64::from(page_size)) };
-    // SQLite reads a file that ends inside its last page, with zeros for the missing bytes. No
-    // writer leaves such a file.
+    // SQLite accepts a file that ends inside its last page, and reads zeros for the missing bytes.
+    // But no writer leaves such a file.
     if counts && len < pages * u64::from(page_size) {
         return Err("has fewer bytes than the pages in its header");
     }

@@ -21,7 +21,7 @@ const MOST_TABLE: usize = 4 << 20;
 const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
 /// The memory, in bytes, for all bundles that are inflated at the same time. A thread waits until
-/// enough is free, so that more threads do not need more memory.
+/// enough of it is free. So more threads do not need more memory.
 static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {
@@ -49,7 +49,7 @@ impl Drop for Taken {
     }
 }
 
-/// The state of a bundle while its bytes arrive.
+/// The state of a check. The inflated bytes of the bundle arrive in chunks.
 struct Arriving {
     hash: Md5,
     seen: u64,
@@ -113,7 +113,7 @@ pub(super) fn check(
         Some(_) if sum != Some(header.hash) => {
             faults.push(DeviceDefect::new(offset, "has another sum than its header states"));
         }
-        // Version 1 does not state its size.
+        // A header of version 1 does not state the size of the bundle.
         Some(taken) if header.total.is_none() => container.size = header.len + taken,
         Some(_) => {}
     }

@@ -1,8 +1,8 @@
 //! Device code in programs and libraries: the wrappers in `.hipFatBinSegment` and
 //! `.nvFatBinSegment`, whose pointers lead to bundles and fat binaries, and sections with offload
-//! binaries. HIP's and CUDA's runtimes get the wrapper and follow its pointer, so this module also
-//! follows the pointer. Section names only show where to look. Relocatable objects have no
-//! addresses: their sections are read without wrappers.
+//! binaries. The runtimes of HIP and CUDA get the address of the wrapper and follow its pointer.
+//! This module does the same, and finds wrappers by section names. Relocatable objects have no
+//! addresses, so their sections are read without wrappers.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::{DeviceCode, DeviceDefect, kpack, nv};
@@ -40,14 +40,14 @@ pub(super) struct Extent {
 /// The positions of device code in a host object.
 #[derive(Default)]
 pub(super) struct DeviceCodePlaces {
-    /// Data that wrappers point to, each up to the end of its segment.
+    /// The data that wrappers point to. Each extent ends with its segment.
     pub(super) pointed: Vec<Extent>,
-    /// Sections with bundles. In an object without wrappers, these bundles are read. In others, the
-    /// sections are searched for bundles that are not in `pointed`.
+    /// Sections with bundles. They are read if the object has no wrappers. Otherwise they are only
+    /// searched for bundles to which no wrapper points.
     pub(super) hip_sections: Vec<Extent>,
     pub(super) nv_sections: Vec<Extent>,
     pub(super) offloading: Vec<Extent>,
-    /// Sections that are the entries of a bundle, with their ids.
+    /// Sections that are entries of a bundle, each with the id of the entry.
     pub(super) bundled: Vec<(Vec<u8>, Extent)>,
 }
 
@@ -128,8 +128,8 @@ fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<HostSection>, ReadError
     if shoff == 0 || first.len() < 64 {
         return Ok(Vec::new());
     }
-    // Numbers that do not fit are in the first section header (System V gABI, "Extended section
-    // header").
+    // Numbers that do not fit into the ELF header are in the first section header (System V gABI,
+    // "Extended section header").
     if count == 0 {
         count = u64_at(&first, 32).unwrap_or(0);
     }
@@ -194,8 +194,8 @@ impl<'a> Elf<'a> {
         Ok(Self { bytes, machine, is_relocatable, loads, dynamic })
     }
 
-    /// The part of the file from `addr` to the end of its segment. `None` if no PT_LOAD has `addr`
-    /// in the file.
+    /// The part of the file from the address `addr` to the end of its segment. `None` if no PT_LOAD
+    /// has `addr` in the file.
     fn place(&self, addr: u64) -> Option<Extent> {
         self.loads.iter().find_map(|load| {
             let into = addr.checked_sub(load.vaddr).filter(|into| *into < load.size)?;
@@ -293,9 +293,9 @@ impl<'a> Elf<'a> {
         self.bytes.part(place.offset, place.size)
     }
 
-    /// The values that relocations of DT_RELA store at `slots`: relative ones, and those against a
-    /// symbol that the object defines, such as an exported `__hip_fatbin`. With DT_RELR, the value
-    /// is already in the file.
+    /// The values that relocations of DT_RELA store at `slots`. These are relative relocations, and
+    /// those against a symbol that the object defines, such as an exported `__hip_fatbin`. The
+    /// relocations of DT_RELR are not read, because their values are already in the file.
     fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
         let mut out = Vec::new();
         let Some(dynamic) = self.dynamic else { return Ok(out) };

@@ -1,5 +1,5 @@
 //! Streams of compressed bundles: zlib (RFC 1950) and zstd (RFC 8878). Inflation stops beyond the
-//! size that the bundle states, so that a small file cannot inflate without end.
+//! size that the bundle states. Otherwise a small file could inflate without end.
 
 use super::Compression;
 use super::bytes::Bytes;
@@ -25,9 +25,9 @@ pub(super) fn most(method: Compression, len: u64) -> u64 {
 }
 
 /// The first `want` inflated bytes. The result is shorter if the stream ends earlier or is damaged,
-/// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if damage
-/// leaves no inflated byte. A zstd stream also gives `None` if its frame header is damaged, or a
-/// block of the first batch is damaged or cut short.
+/// or if the first [`MOST_BLOCKS`] blocks of a zstd stream inflate to fewer bytes. `None` if
+/// nothing can be inflated. For a zstd stream, also `None` if its frame header or one of the blocks
+/// that are read first is damaged or cut short.
 pub(super) fn head(
     bytes: Bytes<'_>,
     method: Compression,
@@ -42,8 +42,8 @@ pub(super) fn head(
     Ok(stream)
 }
 
-/// [`head`] of a zstd stream. A block may inflate to any size up to [`BLOCK`], so the number of
-/// blocks is doubled until they inflate to enough.
+/// [`head`] of a zstd stream. A block inflates to an unknown size of at most [`BLOCK`] bytes. So
+/// the number of blocks is doubled until they inflate to `want` bytes.
 fn zstd_head(bytes: Bytes<'_>, want: usize) -> Result<Option<Vec<u8>>, ReadError> {
     let blocks = u32::try_from(want.div_ceil(BLOCK)).unwrap_or(MOST_BLOCKS);
     let (mut blocks, mut head) = (blocks.min(MOST_BLOCKS), None);
@@ -104,14 +104,16 @@ fn read_up_to(stream: impl Read, want: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// A complete zstd frame with the first `blocks` blocks of the frame in `bytes`, and true if that
-/// frame has no more blocks. The decoder holds back as many bytes as the window has, often 8 MiB,
-/// but none at the end of a frame. `None` if a header is damaged or a block is cut short.
+/// Makes a complete zstd frame of the first `blocks` blocks of the frame in `bytes`. Inside a
+/// frame, the decoder holds back as many bytes as the window has, often 8 MiB; at the end of a
+/// frame, it returns all. The flag is true if the frame in `bytes` has no more blocks. `None` if a
+/// header is damaged or a block is cut short.
 fn first_blocks(bytes: Bytes<'_>, blocks: u32) -> Result<Option<(Vec<u8>, bool)>, ReadError> {
     let header = bytes.read(0, 18)?;
     let Some(length) = frame_header(&header) else { return Ok(None) };
-    // Single segment, four bytes of content size, no checksum: the window is as large as the stated
-    // content, here as if all blocks had the largest size.
+    // The header of a frame with a single segment, four bytes of content size, and no checksum. The
+    // window of such a frame has the content size. The size is filled in below, as if every block
+    // had the largest size.
     let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
     let (mut at, mut last, mut room) = (length as u64, None, 0_u32);
     let mut is_whole = false;
@@ -146,7 +148,8 @@ fn first_blocks(bytes: Bytes<'_>, blocks: u32) -> Result<Option<(Vec<u8>, bool)>
     Ok(Some((out, is_whole)))
 }
 
-/// The length of a zstd frame header; `None` if the bytes are not one, or if it names a dictionary.
+/// The length in bytes of the zstd frame header at the start of `bytes`. `None` for other bytes,
+/// and for a frame that needs a dictionary.
 fn frame_header(bytes: &[u8]) -> Option<usize> {
     let descriptor = *bytes.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?.first()?;
     let is_single = descriptor >> 5 & 1 == 1;

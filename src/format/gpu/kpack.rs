@@ -1,7 +1,7 @@
-//! kpack: device code in separate files, usually one for each GPU
-//! (`multi_arch_packaging_with_kpack.md` of ROCm's rocm-kpack). A wrapper with the magic number
-//! `HIPK` points to a MessagePack map with the paths of these files. A kpack file has a table of
-//! contents at its end. Its code objects are listed, not read.
+//! kpack files, which hold the device code of programs and libraries, usually one file for each GPU
+//! (`multi_arch_packaging_with_kpack.md` of ROCm's rocm-kpack). A wrapper in the program, with the
+//! magic number `HIPK`, points to a MessagePack map with the paths of these files. A kpack file has
+//! a table of contents at its end. This module lists its code objects without reading them.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::msgpack::{MsgpackReader, MsgpackValue};
@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 
 /// The magic number of a kpack file.
 pub(super) const MAGIC: &[u8; 4] = b"KPAK";
-/// Upper bounds: bytes of a reference, bytes of a table of contents, and number of entries.
+/// Upper bounds: bytes of a map with paths, bytes of a table of contents, and number of entries.
 const MOST_REFERENCE: usize = 64 << 10;
 const MOST_TABLE: u64 = 64 << 20;
 const MOST_ENTRIES: usize = 100_000;
 
-/// The paths in the reference at the start of `bytes`. Empty if the reference is damaged or has no
+/// The paths in the MessagePack map at the start of `bytes`. Empty if the map is damaged or has no
 /// paths.
 pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError> {
     let raw = bytes.read(0, MOST_REFERENCE)?;

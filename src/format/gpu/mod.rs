@@ -2,8 +2,8 @@
 //! that hold bundles. Formats are recognised by their content, not by names: one directory may have
 //! `.co` files that are ELF, plain bundles and compressed bundles.
 //!
-//! [`read`] lists the device code of a file. The function reads tables and headers, and `Depth`
-//! selects further reads. The GPU stage (`audit::gpu`) decides which files it reads.
+//! [`read`] lists the device code of a file. The function reads tables and headers, and [`Depth`]
+//! selects further reads.
 
 mod archive;
 mod bundle;
@@ -36,8 +36,8 @@ use std::sync::Arc;
 pub struct Depth {
     /// True to read the notes of code objects that are not compressed.
     pub notes: bool,
-    /// The compressed bundles that are inflated whole and checked have at most this many bytes
-    /// together, by their stated sizes. If `None`, only their tables of entries are read.
+    /// Upper bound, in bytes, for the compressed bundles that are inflated whole and checked, by
+    /// the sum of their stated sizes. If `None`, only their tables of entries are read.
     pub inflate: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub struct Depth {
 pub struct DeviceCode {
     /// Its containers, in the order of their offsets.
     pub containers: Vec<Container>,
-    /// Number of wrappers, which register the containers at run time.
+    /// Number of wrappers. A program registers a container with the runtime by its wrapper.
     pub wrappers: usize,
     /// Number of these wrappers that refer to kpack files.
     pub kpack: usize,
@@ -65,8 +65,9 @@ pub struct DeviceCode {
 }
 
 impl DeviceCode {
-    /// The sum of the inflated sizes that the headers of compressed bundles state. Bundles that are
-    /// never inflated whole do not count: their stated size is too large or impossible.
+    /// The sum of the inflated sizes that the headers of compressed bundles state. Bundles with a
+    /// stated size that is too large or impossible do not count, because they are never inflated
+    /// whole.
     pub fn stated_sizes(&self) -> u64 {
         let size = |one: &Container| {
             let most = inflate::most(one.compression?, one.size).min(deep::MOST);
@@ -174,8 +175,8 @@ pub struct ContainerEntry {
     /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in
     /// NVIDIA's fat binaries, the target itself for a separate code object.
     pub id: Vec<u8>,
-    /// Its offset in the container, in bytes. In a compressed container, the offset after
-    /// inflation; in a kpack file, always 0.
+    /// Its offset in the container, in bytes. In a compressed container, the offset counts inflated
+    /// bytes. In a kpack file, it is 0.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
@@ -243,14 +244,14 @@ pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
 }
 
-/// Like [`is_container`], by the first 20 bytes alone. The magic text of a plain bundle is longer:
-/// only its first 20 bytes are checked.
+/// Like [`is_container`], by the first 20 bytes alone. The magic text of a plain bundle has 24
+/// bytes, of which only the first 20 are checked.
 pub fn may_be_container(head: &[u8; 20]) -> bool {
     is_container(head) || table::PLAIN.starts_with(head)
 }
 
-/// The strings that a MessagePack index has as values of `key`: names of other files. `None` if the
-/// index is damaged.
+/// The strings that are values of `key` in a MessagePack index, at any depth. `None` if the index
+/// is damaged.
 pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
     msgpack::values_of(index, key)
 }
@@ -353,8 +354,8 @@ fn unregistered(
     Ok(())
 }
 
-/// Reads containers that follow each other, with only zeros between them. Magic numbers are never
-/// searched for, because payloads may hold them.
+/// Reads containers that follow each other, with only zeros between them. Magic numbers are not
+/// searched for, because code objects may contain the same bytes.
 fn concatenated(
     bytes: Bytes<'_>,
     part: Extent,

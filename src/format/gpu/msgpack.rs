@@ -1,5 +1,5 @@
-//! Reads MessagePack (the specification at msgpack.org) without building values: code objects and
-//! Tensile's indexes have maps of millions of entries, of which few are needed.
+//! Reads MessagePack (specification: msgpack.org) value by value. Code objects and Tensile's
+//! indexes have maps of millions of entries, of which the audit needs few.
 
 /// Upper bound for the depth of nested maps and lists.
 const DEEPEST: usize = 32;
@@ -106,8 +106,8 @@ impl<'b> MsgpackReader<'b> {
         Some(())
     }
 
-    /// Reads a map. Calls `visit` with the reader and each key that is a string. The reader is at
-    /// the value of the key, which `visit` must read. Pairs with other keys are skipped.
+    /// Reads a map. Calls `visit` for each key that is a string; `visit` must read the value of the
+    /// key from the reader. Pairs with other keys are skipped.
     pub(super) fn map(
         &mut self,
         mut visit: impl FnMut(&mut Self, &'b [u8]) -> Option<()>,

@@ -97,14 +97,15 @@ fn image(
         8 => b"sycl",
         _ => b"unknown",
     };
-    // Ids of bundles have this form. Their environment is empty for AMD GPUs.
+    // The id gets the form of ids in bundles. There, a triple without an environment ends with a
+    // hyphen.
     let dashes = if triple.split(|byte| *byte == b'-').count() < 4 { &b"--"[..] } else { b"-" };
     let id = [producer, b"-", &triple, dashes, &arch].concat();
     let code = code_object::read(bytes.part(offset, size), notes)?;
     Ok(Some(ContainerEntry { id, offset, size, code }))
 }
 
-/// The string at `offset`, without its NUL. Empty if there is none.
+/// The string at `offset`, without its NUL. Empty if no string is there.
 fn text(bytes: Bytes<'_>, offset: u64) -> Result<Vec<u8>, ReadError> {
     let raw = bytes.read(offset, LONGEST)?;
     Ok(c_string(&raw, 0).unwrap_or_default().to_vec())

@@ -53,9 +53,9 @@ pub(super) fn table_len(entries: &[ContainerEntry]) -> u64 {
     32 + 24 * entries.len() as u64 + ids
 }
 
-/// The defect of an entry for an AMD GPU, by its position, its size and its first bytes. `table` is
-/// the length of the bundle's header and table, in bytes. LLVM refuses a bundle with an entry at
-/// offset 0. `None` without a defect, and for other targets.
+/// The defect of an entry for an AMD GPU, by its position, its size and its first bytes (`head`).
+/// `table` is the length of the bundle's header and table, in bytes. `None` without a defect, and
+/// for other targets.
 pub(super) fn content_fault(
     entry: &ContainerEntry,
     table: u64,
@@ -65,6 +65,7 @@ pub(super) fn content_fault(
     if entry.size == 0 {
         return Some("is empty");
     }
+    // LLVM rejects a bundle with an entry at offset 0.
     if entry.offset < table {
         return Some("begins inside the table of entries");
     }

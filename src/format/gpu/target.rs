@@ -1,5 +1,5 @@
 //! Target ids of AMD GPUs: a processor with its settings for XNACK and SRAM ECC (LLVM's
-//! AMDGPUUsage, "Target ID"), and the processors by their number in `e_flags`.
+//! AMDGPUUsage, "Target ID"). Also the table of processors by their number in `e_flags`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -48,8 +48,8 @@ impl TargetId {
         Some(target)
     }
 
-    /// The target that a person names, in letters of any case. Also accepts the form that rocminfo
-    /// prints (`amdgcn-amd-amdhsa--gfx90a:xnack-`), and the id of a bundle entry.
+    /// Parses a target that a user typed, in letters of any case. Also accepts the form that
+    /// rocminfo prints (`amdgcn-amd-amdhsa--gfx90a:xnack-`), and the id of a bundle entry.
     pub fn named(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let name = match text.split_once("--") {
@@ -88,7 +88,7 @@ fn is_processor(name: &str) -> bool {
 }
 
 impl Ord for TargetId {
-    /// Roughly by the age of the processors: gfx90a comes before gfx1030.
+    /// Sorts roughly by the age of the processors: gfx90a comes before gfx1030.
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |id: &Self| (id.processor.len(), id.sramecc, id.xnack);
         let (own, others) = (key(self), key(other));
