@@ -1,5 +1,5 @@
-//! The trait of all file systems. Paths are those of the audited system; each tree decides where it
-//! stores the bytes.
+//! The trait of all file systems. Paths are those of the audited system. Each tree decides where it
+//! gets the bytes from.
 
 use super::file::Handle;
 use super::kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
@@ -42,7 +42,8 @@ pub trait Tree: Sync {
     /// error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, DirEntryKind)) -> Result<(), Errno>;
 
-    /// Like [`Tree::list`], but visits all entries, even if `list` shows only some of them.
+    /// Like [`Tree::list`], but visits all entries. A tree with stages may leave out entries of the
+    /// sysroot in `list`.
     fn list_all(
         &self,
         path: &Path,
@@ -52,7 +53,8 @@ pub trait Tree: Sync {
     }
 
     /// The package of the file at `path`, if the tree was mounted as a package; `path` must contain
-    /// no links. Store items need no such package: their path identifies them.
+    /// no links. The items of a store such as Nix are known by their paths, so no tree is mounted
+    /// for them.
     fn package(&self, _path: &Path) -> Option<Arc<PackageId>> {
         None
     }
@@ -63,7 +65,7 @@ pub trait Tree: Sync {
         Ok(None)
     }
 
-    /// Like [`Tree::list`], for entries of stages only. A directory of the sysroot counts if a
+    /// Like [`Tree::list`], for entries of stages only. A directory of the sysroot is listed if a
     /// stage also has it.
     fn list_staged(
         &self,
@@ -132,8 +134,9 @@ pub trait Tree: Sync {
     }
 }
 
-/// True for an error that describes the entry at a path, or says that none exists. Other errors,
-/// such as EIO, do not decide this. EACCES says only that this process may not see the entry.
+/// True for an error that tells the state of a path: no entry exists (ENOENT), or the entry has the
+/// wrong kind (ENOTDIR). After other errors, such as EIO, the state is unknown. EACCES tells only
+/// that this process may not see the entry.
 pub(crate) fn is_answer(errno: Errno) -> bool {
     matches!(
         errno,

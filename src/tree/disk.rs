@@ -1,5 +1,4 @@
-//! The machine's file system, or a sysroot in it. Every module that reads audited files gets it as
-//! a [`Tree`]; the walk is in `walk.rs`.
+//! The machine's file system, or a sysroot in it, as a [`Tree`].
 
 use super::contract::{Opened, Tree, errno};
 use super::far::{Anchor, PATH_MAX};
@@ -84,7 +83,8 @@ impl DiskTree {
         }
     }
 
-    /// Opens a file that a listing or `node` reported as regular, or that a link leads to.
+    /// Opens a file without a check of its kind. A listing or `node` has reported it as regular, or
+    /// a link leads to it.
     fn open_met(&self, path: &Path) -> Result<File, Errno> {
         Ok(File::from(match &self.root {
             None => {
@@ -106,7 +106,8 @@ impl DiskTree {
         Handle::new(Arc::new(DiskFile { file, budget: Arc::clone(&self.budget) }), stat)
     }
 
-    /// The opened file. Its kind is checked again.
+    /// The entry of a descriptor that was just opened. Its kind is checked again, because another
+    /// file may have replaced the first one.
     fn opened(&self, file: OwnedFd) -> Result<Opened, Errno> {
         let file = File::from(file);
         let stat = rustix::fs::fstat(&file)?;
@@ -197,8 +198,8 @@ impl Tree for DiskTree {
         }
         match path.canonicalize() {
             Ok(real) => Ok(real),
-            // Beyond PATH_MAX no call resolves links; such a path comes from a walk and contains
-            // none.
+            // No system call resolves links in a path beyond PATH_MAX. Such a path comes from a
+            // walk, which returns paths without links in their directories.
             Err(_) if path.as_os_str().len() >= PATH_MAX => Ok(path.to_path_buf()),
             Err(error) => Err(errno(&error)),
         }
@@ -259,7 +260,8 @@ impl Tree for DiskTree {
                 let dir = real.and_then(|real| root.open_real(&real, OFlags::PATH));
                 dir.is_ok_and(|dir| process::is_of_kernel(rustix::fs::fstatfs(&dir)))
             }
-            // A path that is too long for the call is deep in an ordinary file system.
+            // `statfs` fails for a path beyond PATH_MAX. Such a path is deep in an ordinary file
+            // system, not in one of the kernel.
             None => process::is_of_kernel(rustix::fs::statfs(path)),
         }
     }

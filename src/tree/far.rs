@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Longest path that one system call takes, with its NUL (`linux/limits.h`).
 pub(super) const PATH_MAX: usize = 4096;
 
-/// The last directory that was opened in steps, with its path. In a deep tree the next path is
-/// close to it.
+/// The last directory that was opened in steps, with its path. In a deep tree, the next path
+/// usually goes through the same directory.
 #[derive(Default)]
 pub(super) struct Anchor(Mutex<Option<(Vec<u8>, Arc<OwnedFd>)>>);
 

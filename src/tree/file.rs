@@ -1,8 +1,8 @@
 //! Open files: reads at offsets, the identity at the time of opening, and the limit on files that
 //! stay open.
 //!
-//! A [`Handle`] has neither path nor format. Trees create handles (a descriptor on disk, or bytes
-//! in memory); the readers in `format/` use them.
+//! Trees create a [`Handle`] from a descriptor or from bytes in memory. The parsers in `format/`
+//! read from it.
 
 use super::kind::Stat;
 use rustix::io::Errno;
@@ -74,8 +74,8 @@ impl Handle {
         self.file.stat().map_or(true, |now| content(now) != content(self.stat))
     }
 
-    /// True if size or times differ from those at opening, or cannot be read: the bytes read may
-    /// mix two versions of the file.
+    /// True if size or times differ from those at opening, or cannot be read. The bytes that were
+    /// read may then mix two versions of the file.
     pub fn changed(&self) -> bool {
         self.file.stat() != Ok(self.stat)
     }
@@ -96,8 +96,8 @@ impl Deref for KeptOpen {
     }
 }
 
-/// Limits for the files that one tree holds open: this number, and the process's descriptor limit
-/// divided by `SHARE_HELD`. The smaller limit applies.
+/// A tree holds at most this number of files open, and at most the process's descriptor limit
+/// divided by `SHARE_HELD`.
 const MOST_HELD: usize = 32;
 const SHARE_HELD: u64 = 8;
 

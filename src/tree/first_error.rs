@@ -1,5 +1,6 @@
-//! A tree that records its first inconclusive error: one, such as EIO, after which it is unknown if
-//! the entry exists. Code that reads many paths, such as `stage`, then need not return every error.
+//! A tree that records the first error, such as EIO, after which it is unknown if an entry exists.
+//! Code that reads many paths, such as `stage`, can ignore errors and look at the record once at
+//! the end.
 
 use super::contract::{Opened, Tree, is_answer};
 use super::file::Handle;

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Links that the kernel follows in one path before it fails with ELOOP.
 const MOST_LINKS: usize = 40;
 
-/// A tree that looks up one entry at a time. In the paths that it gets, no directory is a link.
+/// The look-ups of one entry that [`follow`] needs. In each `path`, no directory is a link.
 pub(super) trait Lookup {
     /// The target of the link at `path`; `None` if the entry is not a link.
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno>;
@@ -68,8 +68,8 @@ impl Reached {
                 todo.extend(parts(&target));
                 continue;
             }
-            // Looking up a name in a file fails. `.` and `..` are not looked up, so they need this
-            // check.
+            // The kernel rejects `file/.` and `file/..` with ENOTDIR. Other names are looked up in
+            // the file, which fails.
             let stays = todo.last().is_some_and(|next| next == "." || next == "..");
             if stays && !tree.is_directory(&here)? {
                 return Err(Errno::NOTDIR);
@@ -80,8 +80,8 @@ impl Reached {
     }
 }
 
-/// The components of a path, last first. A leading `.` in the list stands for a trailing slash: the
-/// path must be a directory.
+/// The components of a path, last first. If the path ends with a slash, it must be a directory, and
+/// the list begins with `.`.
 fn parts(path: &Path) -> Vec<OsString> {
     let bytes = path.as_os_str().as_bytes();
     let names = bytes.split(|b| *b == b'/').filter(|name| !name.is_empty() && *name != b".");
@@ -105,7 +105,7 @@ pub(super) fn follow(
     Ok(Reached::top().go(tree, path, links)?.real)
 }
 
-/// A cache of resolved directories: all paths in one directory use the same entry.
+/// A cache of resolved directories. All paths in one directory use the same entry of the cache.
 #[derive(Default)]
 pub(super) struct Ways {
     known: Mutex<FastMap<PathBuf, Result<Reached, Errno>>>,
@@ -131,7 +131,7 @@ impl Ways {
         let known = self.lock().get(dir).cloned();
         let reached = known.unwrap_or_else(|| {
             let reached = Reached::top().go(tree, dir, FollowedLinks::All);
-            // Other errors, such as EIO, may not occur again when the next path is followed.
+            // Other errors, such as EIO, may be temporary, so they are not cached.
             let lasts = |errno| is_answer(errno) || errno == Errno::ACCESS;
             if reached.as_ref().map_or_else(|errno| lasts(*errno), |_| true) {
                 self.lock().insert(dir.to_path_buf(), reached.clone());
@@ -141,7 +141,7 @@ impl Ways {
         Ok(reached?.go(tree, Path::new(OsStr::from_bytes(name)), links)?.real)
     }
 
-    /// A panicking thread leaves only correct entries in the map.
+    /// After a panic in another thread, the map still has only complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Result<Reached, Errno>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,6 +1,7 @@
 //! A tree that shows only a part of another: the prefixes of a run, and files that options name. In
-//! an audit of stages, it does not show files of the sysroot. Under a policy with a whitelist, the
-//! audit opens only files of this part, so that the result is the same on every machine.
+//! an audit of stages, the tree does not show files of the sysroot. Under a policy with a
+//! whitelist, the audit opens only files of this tree. The result is then the same on every
+//! machine.
 
 use super::{DirEntryKind, EntryType, Errno, FileOrigin, Opened, Stat, Tree};
 use crate::package::{PackageId, Prefixes};

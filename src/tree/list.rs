@@ -23,7 +23,7 @@ pub(super) struct Lister<'t> {
     walked: Vec<PathBuf>,
     /// Given directories, with links resolved.
     given: Vec<PathBuf>,
-    /// True while the lister lists the targets of links.
+    /// True after the given directories, while the targets of links are listed.
     is_linked: bool,
     keeps_met: bool,
 }
@@ -56,8 +56,8 @@ impl<'t> Lister<'t> {
                     return false;
                 }
             };
-            // The target of a link upwards, such as one to `/`, would add far more than the user
-            // gave.
+            // A link to a directory above, such as `/`, would add far more files than the user
+            // asked for.
             let is_above = self.given.iter().any(|given| given.starts_with(&real));
             let new = !is_above && !self.walked.iter().any(|dir| real.starts_with(dir));
             if new {
@@ -77,7 +77,8 @@ impl<'t> Lister<'t> {
     ) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), hand_over };
         for (at, GivenPath { path, kind, .. }) in given.iter().enumerate() {
-            // An enclosing given directory lists these entries.
+            // If a given directory is below another given one, the outer directory lists its
+            // entries.
             if *kind == Ok(EntryType::Directory) && !is_below(path, at, given) {
                 self.list_directory(path, &mut batch, out);
             }
@@ -91,8 +92,8 @@ impl<'t> Lister<'t> {
             walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
         };
         let mut todo = vec![top.to_path_buf()];
-        // A file system of the kernel, such as procfs, is listed only if the given directory is in
-        // it. One that is mounted below, or that a link leads to, is skipped.
+        // A file system of the kernel, such as procfs, is listed only if a given directory is in
+        // it. It is skipped if it is mounted below, or if a link leads to it.
         let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
             if !all && self.tree.is_of_kernel(&dir) {
@@ -118,8 +119,8 @@ impl<'t> Lister<'t> {
         }
     }
 
-    /// The parts of a linked directory that are walked under other names, as paths relative to it.
-    /// Such parts exist if the link leads upwards.
+    /// The directories below the linked directory `top` that are walked under other names, as paths
+    /// relative to `top`.
     fn walked_below(&self, top: &Path) -> FastSet<&Path> {
         let Some(real) = self.is_linked.then(|| self.tree.real_path(top).ok()).flatten() else {
             return FastSet::default();

@@ -46,8 +46,8 @@ impl MemTree {
         Self::default()
     }
 
-    /// An empty tree on the given device. Two trees in one audit need different devices: a file is
-    /// identified by its device and inode.
+    /// An empty tree on the given device. Two trees in one audit need different devices, because
+    /// device and inode identify a file.
     pub fn on_device(device: u64) -> Self {
         let top = (MemoryEntry::Directory(BTreeSet::new()), 1);
         let entries = BTreeMap::from([(PathBuf::from("/"), top)]);

@@ -1,6 +1,6 @@
 //! Reading: the only folder that opens, lists or probes audited files.
 //!
-//! A [`Tree`] is a file system as the audit sees it. The audit treats all of these alike:
+//! A [`Tree`] is a file system as the audit sees it. These are the implementations:
 //!
 //! - [`DiskTree`]: the machine's own, or a sysroot on it
 //! - [`OverlayTree`]: one tree laid over another
@@ -10,7 +10,7 @@
 //!
 //! A tree resolves paths as `open` in the loader would. It recognises special files before opening
 //! them, lists directories, and returns [`Handle`]s for bounded reads at offsets. It caches no
-//! content and holds no facts. `facts::collect` reads from it, and `walk` lists the given paths.
+//! content of files.
 
 mod contract;
 mod disk;

@@ -3,12 +3,12 @@
 //!
 //! An entry of the upper tree hides the lower entry of the same path; directories merge. Links of
 //! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
-//! leaves it. If the lower tree has a link to a directory where the upper one has a directory, the
-//! link stays. The entries of the upper directory then move to the link's target, as dpkg unpacks
-//! them. With [`OverlayTree::keeping_directories`], a directory of the lower tree also stays where
-//! the upper one has a link, as with dpkg.
+//! leaves it. A path may be a link to a directory in the lower tree and a directory in the upper
+//! tree. Then the link stays, and the entries of the upper directory move to the link's target, as
+//! dpkg unpacks them. With [`OverlayTree::keeping_directories`], a directory of the lower tree
+//! stays if the upper tree has a link at its path. dpkg does this too.
 //!
-//! `stage` lays the overlays of a run. Tests compare an overlay with the same files merged on disk.
+//! Tests compare an overlay with the same files merged on disk.
 
 use super::contract::{Opened, Tree};
 use super::file::Handle;
@@ -42,7 +42,7 @@ pub struct OverlayTree {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {errno}", path.display())]
 pub struct MountError {
-    /// Its path in the upper tree or in the merged tree.
+    /// The path in the upper tree or in the merged tree.
     pub path: PathBuf,
     /// The error.
     pub errno: Errno,
@@ -97,7 +97,8 @@ impl Staged {
 
 /// The directories that make up a directory of the merged tree.
 struct Merged {
-    /// Directories of the upper tree; the one of the same path, if any, is first.
+    /// Directories of the upper tree. If one has the same path as the merged directory, it is
+    /// first.
     upper: Vec<PathBuf>,
     /// True if the lower tree has a directory of the same path that the upper tree does not hide.
     lower: bool,
@@ -117,7 +118,7 @@ enum Layer {
 }
 
 impl OverlayTree {
-    /// Lays `upper` over `lower`. The two must not share file identities.
+    /// Lays `upper` over `lower`. No pair of device and inode may occur in both trees.
     pub fn new(upper: Box<dyn Tree>, lower: Box<dyn Tree>) -> Result<Self, MountError> {
         let (moved, ways, merged) = (Moved::default(), Ways::default(), Mutex::default());
         let (cwd, origin) = (PathBuf::from("/"), FileOrigin::Stage);
@@ -181,8 +182,8 @@ impl OverlayTree {
     }
 
     /// Records where the upper directory `top` and the directories below it are in the merged tree.
-    /// Descends only where the lower tree has a directory or a link to one. `dangling` receives the
-    /// directories whose path is any other link in the lower tree.
+    /// Descends only into paths that are directories, or links to directories, in the lower tree.
+    /// `dangling` receives the upper directories whose path is any other link in the lower tree.
     fn find_moved(&mut self, top: Staged, dangling: &mut Vec<Staged>) -> Result<(), MountError> {
         let mut todo = vec![top];
         while let Some(Staged { path, place }) = todo.pop() {
@@ -322,7 +323,7 @@ impl OverlayTree {
         Ok(Merged { upper, lower })
     }
 
-    /// A panicking thread leaves only correct entries in the map.
+    /// After a panic in another thread, the map still has only complete entries.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Arc<Merged>>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -459,9 +460,9 @@ impl Tree for OverlayTree {
     fn is_of_process(&self, path: &Path) -> bool {
         match present(self.find(path, FollowedLinks::All)) {
             Ok(Some(found)) => self.tree(found.layer).is_of_process(&found.path),
-            // A path that differs in each process may not exist in this one.
+            // A path such as `/proc/self/fd/9` may be absent in this process.
             Ok(None) => self.lower.is_of_process(path),
-            // Opening the path meets the error again, and reports it.
+            // The error is reported when the path is opened.
             Err(_) => false,
         }
     }
@@ -489,7 +490,7 @@ impl Tree for OverlayTree {
         let mut entries = BTreeMap::new();
         if self.origin == FileOrigin::Stage {
             entries = self.upper_entries(&dir, &merged)?;
-            // Directories of the lower tree that lead to moved entries.
+            // Also directories of the lower tree on the way to moved entries.
             let below = self.moved.at.keys().filter_map(|place| place.strip_prefix(&dir).ok());
             let names = below.filter_map(|below| below.iter().next());
             entries.extend(

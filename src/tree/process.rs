@@ -1,6 +1,6 @@
-//! Paths that lead to a different file in each process: `/proc/self`, `/dev/fd` and the like. The
-//! loader would find another file at such a path than linkaudit. This module also recognises the
-//! kernel's virtual file systems. [`super::DiskTree`] uses it.
+//! Paths that lead to a different file in each process: `/proc/self`, `/dev/fd` and the like. At
+//! such a path, the loader would find another file than linkaudit does. This module also recognises
+//! the kernel's virtual file systems.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatFs};
 use rustix::io::Errno;
@@ -57,20 +57,20 @@ pub(super) fn is_named(path: &Path) -> bool {
     }
 }
 
-/// True if `path` passes through a magic link of procfs, or ends in procfs. The kernel follows the
-/// links, so that none is missed.
+/// True if `path` passes through a magic link of procfs, or ends in procfs. The kernel resolves the
+/// path, so no link is missed.
 pub(super) fn is_reached(dir: BorrowedFd<'_>, path: &Path, resolve: ResolveFlags) -> bool {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let open = |resolve| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve);
     match open(resolve | ResolveFlags::NO_MAGICLINKS) {
         Ok(file) => rustix::fs::fstatfs(&file).is_ok_and(|stat| is_one_of(&[PROC], &stat)),
-        // A loop of links gives the same error, with or without magic links.
+        // ELOOP means a magic link or a loop of links. A loop fails without NO_MAGICLINKS too.
         Err(Errno::LOOP) => !matches!(open(resolve), Err(Errno::LOOP)),
         Err(_) => false,
     }
 }
 
-/// True for virtual file systems, whose files are not stored.
+/// True for a virtual file system of the kernel, such as procfs or sysfs.
 pub(super) fn is_of_kernel(stat: Result<StatFs, Errno>) -> bool {
     stat.is_ok_and(|stat| is_one_of(&KERNEL, &stat))
 }

@@ -1,8 +1,8 @@
-//! A sysroot: paths that start with `/` are taken inside one directory. Links are followed
-//! component by component and never leave it.
+//! A sysroot: a directory that serves as `/`. Links are followed component by component, and none
+//! leads out of the directory.
 //!
-//! This module resolves a path; `disk` then opens the result without following links, so that a
-//! link that was inserted meanwhile is not followed. A [`RootDirectory`] holds one descriptor.
+//! This module resolves a path, and `disk` opens the result without following links. If another
+//! process inserts a link in between, the link is not followed.
 
 use super::follow::{FollowedLinks, Lookup, Ways};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
@@ -18,8 +18,8 @@ const MERGED: [&str; 6] = ["lib", "lib32", "lib64", "libx32", "bin", "sbin"];
 /// A directory that serves as `/`.
 pub(super) struct RootDirectory {
     fd: OwnedFd,
-    /// True if it has `usr/lib` and no `lib`: packages of a merged system, unpacked without the
-    /// links.
+    /// True if it has `usr/lib` and no `lib`. The sysroot then has packages of a merged system, but
+    /// not the links `/lib` and `/bin`.
     merged: bool,
     ways: Ways,
 }
@@ -42,18 +42,18 @@ impl RootDirectory {
         self.fd.as_fd()
     }
 
-    /// `path` with links resolved: an absolute path inside.
+    /// `path` with links resolved, as an absolute path in the sysroot.
     pub(super) fn resolve(&self, path: &Path, links: FollowedLinks) -> Result<PathBuf, Errno> {
         self.ways.follow(self, path, links)
     }
 
-    /// Opens a path inside, which must contain no links. A link that was inserted meanwhile is not
-    /// followed. Without openat2, this holds only for the last component.
+    /// Opens a path in the sysroot, which must contain no links. A link that another process has
+    /// inserted is not followed. Without openat2, only the last component is protected.
     pub(super) fn open_real(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match rustix::fs::openat2(&self.fd, below(real), flags, Mode::empty(), resolve) {
-            // Linux before 5.6, or a system call filter that does not know openat2.
+            // Linux before 5.6, or a system call filter that rejects openat2.
             Err(Errno::NOSYS | Errno::PERM) => {
                 rustix::fs::openat(&self.fd, below(real), flags, Mode::empty())
             }

@@ -2,9 +2,9 @@
 //! every regular file, and passes the relevant ones, still open, to a reader. Workers run in
 //! parallel.
 //!
-//! The walk classifies and counts entries, and knows no format beyond [`Classes`]. `consume` makes
-//! the facts on the worker that opened the file, so that no open descriptor waits. The result is
-//! sorted by path and does not depend on timing. `audit` calls it.
+//! The walk classifies and counts entries, and knows no format beyond [`Classes`]. `consume` runs
+//! on the worker that opened the file, so no open file waits in a queue. The result is sorted by
+//! path and does not depend on timing.
 
 use super::contract::{Tree, errno, is_answer};
 use super::file::Handle;
@@ -66,7 +66,8 @@ pub fn walk<T: Send, C: Fn(WalkedFile<'_>) -> T + Sync>(
         || Worker { tree, visit, claimed: &claimed, seen, head: [0; HEAD], out: Walked::default() };
     let (mut round, mut parts) = look(given, &worker);
     let mut lister = Lister::new(tree, &round, visit.keeps_met);
-    // Workers may find links to directories outside the given ones; the next round walks these.
+    // Workers may find links to directories outside of the given ones. The next round walks these
+    // directories.
     loop {
         if round.iter().any(|given| given.kind == Ok(EntryType::Directory)) {
             parts.extend(list(&lister, &round, threads, &worker));
@@ -89,7 +90,7 @@ pub fn walk<T: Send, C: Fn(WalkedFile<'_>) -> T + Sync>(
     out.entries
         .sort_unstable_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     out.entries.dedup_by(|b, a| {
-        // `Path` treats two spellings of a name as equal, but each is started under its own
+        // `Path` treats `a//b` and `a/b` as equal, but a program may be started under either
         // spelling.
         let same = a.path.as_os_str() == b.path.as_os_str();
         if same && a.item.is_none() && b.item.is_some() {
@@ -132,8 +133,8 @@ fn look<'a, T: Send, C: Fn(WalkedFile<'_>) -> T + Sync + 'a>(
         let given: Vec<GivenPath> = paths.map(|(path, first)| worker.given(path, *first)).collect();
         (given, worker.out)
     };
-    // File sizes differ by factors of thousands, so the work is split for idle threads to take
-    // over.
+    // File sizes differ by factors of thousands. Each chunk is a task of its own, so an idle thread
+    // can take it over.
     let chunks = paths.par_chunks(SHARE).zip(first.par_chunks(SHARE)).with_max_len(1);
     let (given, parts): (Vec<_>, Vec<_>) = chunks.map(look).unzip();
     (given.into_iter().flatten().collect(), parts)
@@ -164,7 +165,7 @@ fn list<'a, T: Send, C: Fn(WalkedFile<'_>) -> T + Sync + 'a>(
             lister.list(round, &mut |jobs| alone.batch(jobs), &mut listed);
             return vec![Ok(alone.out)];
         }
-        // This fails once all workers have panicked; joining them raises the panic.
+        // Sending fails once all workers have panicked. The join below raises their panic.
         let hand_over = &mut |jobs| sender.send(jobs).unwrap_or_default();
         lister.list(round, hand_over, &mut listed);
         drop(sender);
@@ -190,7 +191,8 @@ struct Worker<'a, C, T> {
 impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
     fn run(mut self, jobs: &Mutex<Receiver<Vec<Job>>>) -> Walked<T> {
         loop {
-            // Joining a worker that panicked raises its panic.
+            // If another worker panicked while it held the lock, the join of that worker raises the
+            // panic.
             let batch = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(batch) = batch else { return self.out };
             self.batch(batch);
@@ -243,7 +245,8 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
         if is_link {
             self.out.totals.links += 1;
             match self.tree.kind(&path) {
-                // A link that leads elsewhere in each process is not relevant.
+                // A link such as one to `/proc/self/exe` leads to another file in each process, so
+                // it is not relevant.
                 Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(EntryType::File) => {}
                 Ok(EntryType::Directory) => return self.out.linked.push(path),
@@ -252,7 +255,7 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
                 {
                     return self.out.dangling.push(path);
                 }
-                // The target of the link is unknown.
+                // After an error such as EIO, the target of the link is unknown.
                 Err(errno) if !is_answer(errno) => {
                     return self.out.problem(&path, describe(errno));
                 }
@@ -289,7 +292,8 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
         self.out.texts.push(WalkedText { path: path.to_path_buf(), class, is_link });
     }
 
-    /// Passes a relevant file to `consume`, unless another name of the same inode came first.
+    /// Passes a relevant file to `consume`, unless the file was read under another name of the same
+    /// inode.
     fn take(&mut self, mut entry: WalkedName<T>, class: Class, handle: &Handle, n: Option<usize>) {
         entry.stat = handle.stat();
         let inode = (entry.stat.dev, entry.stat.ino);

@@ -23,7 +23,7 @@ pub struct WalkedName<T> {
     pub listed: bool,
     /// Identity of the file.
     pub stat: Stat,
-    /// The result of `consume`; `None` if another name of the same inode came first.
+    /// The result of `consume`. `None` if the file was read under another name of the same inode.
     pub item: Option<T>,
 }
 
@@ -66,8 +66,8 @@ impl ListedNames {
         self.0.extend(other.0);
     }
 
-    /// Removes from `names` each name that no listed directory contains. A collision of hashes may
-    /// keep such a name.
+    /// Removes from `names` each name that no listed directory contains. If two hashes collide,
+    /// such a name may stay.
     pub fn narrow(&self, names: &mut FastSet<OsString>) {
         let wanted: FastSet<u32> = names.iter().map(|name| Self::hash(name)).collect();
         let met: FastSet<u32> =
@@ -98,9 +98,11 @@ pub struct WalkTotals {
     pub links: usize,
     /// FIFOs, sockets and devices.
     pub special: usize,
-    /// Files that were only partly readable; set once facts are known.
+    /// Files of which only a part could be read. The walk does not set this number, because it
+    /// needs facts.
     pub partial: usize,
-    /// ELF files of other systems, by kind; set once facts are known.
+    /// ELF files of other systems, by kind. The walk does not set these numbers, because they need
+    /// facts.
     pub foreign: BTreeMap<&'static str, usize>,
     /// Entries that were not read, by reason.
     pub skipped: BTreeMap<String, usize>,
@@ -171,13 +173,13 @@ pub struct Walked<T> {
     pub totals: WalkTotals,
     /// Files of enabled text classes.
     pub texts: Vec<WalkedText>,
-    /// Names of files and links, of any class, that the plan selects.
+    /// Names of files and links, of any class, that [`super::walk::Visit::is_named`] selects.
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,
     /// Links with the name of a library whose targets do not exist, or that lead back to themselves.
     pub dangling: Vec<PathBuf>,
-    /// Names in listed directories, if requested.
+    /// Names in listed directories, if [`super::walk::Visit::keeps_met`] is true.
     pub met: ListedNames,
 }
 
