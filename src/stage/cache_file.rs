@@ -31,7 +31,7 @@ pub(super) struct NewCacheEntry {
     pub(super) hwcap: Hwcap,
 }
 
-/// The order of entries in a cache; equal entries keep the order of their directories.
+/// The order of entries in a cache. Entries that compare equal keep the order of their directories.
 fn order(a: &NewCacheEntry, b: &NewCacheEntry) -> Ordering {
     let named = |hwcap: &Hwcap| match hwcap {
         Hwcap::Named(name, _) => (0, Some(name.clone()), 0),
@@ -138,7 +138,7 @@ impl Writer {
         self.bytes.extend_from_slice(&raw);
     }
 
-    /// An offset or count. It cannot overflow in practice: a 4 GiB cache would need too many files.
+    /// An offset or count. No real cache reaches 4 GiB, so 32 bits are enough.
     fn number(&mut self, value: usize) {
         self.u32(u32::try_from(value).unwrap_or(u32::MAX));
     }

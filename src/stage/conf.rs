@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Maximum number of configuration files that are read.
 const MOST_FILES: usize = 1_000;
 
-/// The existing directories that ldconfig reads in `tree`. `loader` supplies the built-in ones,
+/// The existing directories that ldconfig reads in `tree`. The built-in ones come from `loader`,
 /// because ldconfig and the loader are built with the same directories.
 pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
@@ -28,8 +28,9 @@ pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf>
     add(tree, Path::new(CONF), &mut read, &mut dirs);
     for dir in &loader.system_dirs {
         let dir = dir.strip_suffix(b"/").unwrap_or(dir);
-        // Debian's ldconfig reads the loader's directories; other builds also read those of other
-        // ABIs beside them (`add_system_dir` in the machines' `dl-cache.h`).
+        // Debian's ldconfig reads the loader's directories. Other builds also read those of other
+        // ABIs, such as `/usr/lib` beside `/usr/lib64` (`add_system_dir` in the machines'
+        // `dl-cache.h`).
         let ends: &[&[u8]] = if loader.debian { &[b""] } else { &[b"", b"64", b"x32"] };
         let base = if loader.debian { dir } else { without_abi(dir) };
         let ends = ends.iter().filter(|end| end.is_empty() || base.ends_with(b"/lib"));
@@ -56,7 +57,8 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
 
 /// Adds the directories of one configuration file and of those that it includes.
 fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec<PathBuf>) {
-    // Reading a file again would add no directory: ldconfig reads each directory once.
+    // A file is read once: a second time would add no directory, because ldconfig reads each
+    // directory once.
     if read.len() == MOST_FILES || !read.insert(path.to_path_buf()) {
         return;
     }

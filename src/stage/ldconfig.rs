@@ -1,7 +1,8 @@
 //! The cache and the links that ldconfig will make after an installation. ldconfig reads all
-//! configured directories. This module reads only new ones, and those in which the installation
-//! changes libraries. Other directories keep their present entries, unless they no longer exist or
-//! the installation removes them from the configuration.
+//! configured directories. This module reads only new directories, and those in which the
+//! installation changes libraries. Other directories keep their present cache entries. The
+//! exceptions are directories that no longer exist, or that the installation removes from the
+//! configuration.
 
 use super::cache_file::{Hwcap, NewCacheEntry, bytes};
 use super::{conf, scan};
@@ -33,7 +34,7 @@ pub(super) struct Made {
 }
 
 /// The result of ldconfig in `after`. `None` if the system `before` the installation has no glibc
-/// loader or no usable cache: then it is unknown if ldconfig runs. `changed` are the paths that the
+/// loader or no usable cache. It is then unknown if ldconfig runs. `changed` are the paths that the
 /// installation adds or removes.
 pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf>) -> Option<Made> {
     let (of, loader) = loader(before)?;
@@ -57,7 +58,7 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
     for dir in conf::directories(after, &loader) {
         run.directory(&dir, &known, &touched);
     }
-    // Directories that are only in the present cache were arguments of an ldconfig call.
+    // A directory that is only in the present cache was an argument of an ldconfig call.
     // Directories that the installation removes from the configuration are not read again.
     let lost = known.iter().filter_map(|dir| after.real_path(dir).ok());
     let done: FastSet<PathBuf> = lost.chain(run.seen.iter().cloned()).collect();
@@ -124,7 +125,7 @@ impl PresentEntries {
         out
     }
 
-    /// The directories that are not in `done` and are not glibc-hwcaps directories.
+    /// The directories outside of `done`, except for glibc-hwcaps directories.
     fn rest(&self, done: &FastSet<PathBuf>) -> Vec<PathBuf> {
         let is_rest =
             |(dir, place): &&(PathBuf, PathBuf)| !done.contains(place) && hwcaps_of(dir).is_none();
@@ -151,7 +152,7 @@ fn hwcaps_of(dir: &Path) -> Option<&OsStr> {
 
 struct LdconfigRun<'a> {
     after: &'a dyn Tree,
-    /// The machine family that is accepted.
+    /// The machine family of the libraries that ldconfig accepts.
     of: u16,
     kept: PresentEntries,
     /// Real paths of the directories read so far.
@@ -171,7 +172,7 @@ impl LdconfigRun<'_> {
         self.take(dir, &real, stays(&real));
         let mut hwcaps = Vec::new();
         let above = real.join("glibc-hwcaps");
-        // Most directories have no such subdirectory.
+        // The error is ignored, because most directories have no such subdirectory.
         let _ = self.after.list(&above, &mut |name, _| {
             if !name.as_bytes().starts_with(b".") && !name.as_bytes().contains(&b':') {
                 hwcaps.push(name.to_owned());

@@ -1,7 +1,6 @@
-//! Staging directories: the system as it will be after their files are installed. The stages are
-//! laid over the sysroot, replaced files are removed, and the links and the cache that ldconfig
-//! will make are added. `cli::place` calls [`lay`] before the audit; all other modules see one
-//! [`Tree`].
+//! Staging directories: the system as it will be after their files are installed. [`lay`] makes one
+//! [`Tree`] of the sysroot without its replaced files, the stages over it, and the links and the
+//! cache that ldconfig will make.
 
 mod cache_file;
 mod conf;
@@ -51,7 +50,7 @@ pub enum StageError {
         /// The second stage as typed.
         second: PathBuf,
     },
-    /// An entry of the sysroot cannot be read, and the merged tree depends on it.
+    /// An entry of the sysroot that the merged tree depends on cannot be read.
     #[error("cannot read {} of the system below the stages: {errno}", show_path(path))]
     Sysroot {
         /// The path in the sysroot.
@@ -71,8 +70,8 @@ pub enum StageError {
     },
 }
 
-/// The system after the installation. A directory lists only the entries of stages, unless it is
-/// one of `whole` or below one of them.
+/// The system after the installation. [`Tree::list`] returns only entries of stages, except for the
+/// directories in `whole` and those below them.
 pub struct StagedTree {
     merged: Box<dyn Tree>,
     whole: Vec<PathBuf>,
@@ -198,7 +197,7 @@ fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
 }
 
 /// The replaced files, with links resolved in their directories but not in the last component.
-/// Replaced directories stay: an empty one does not affect any loader.
+/// Replaced directories stay, because an empty directory does not affect a loader.
 fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
     let mut out = FastSet::default();
     for path in replaced {
@@ -212,7 +211,7 @@ fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
     out
 }
 
-/// The system with the links and the cache that ldconfig makes.
+/// Lays the links and the cache that ldconfig makes over the system.
 fn with(
     merged: Box<dyn Tree>,
     made: &ldconfig::Made,
@@ -279,7 +278,8 @@ impl Tree for StagedTree {
         self.merged.origin(path)
     }
 
-    /// Skips links of a stage to entries of the sysroot: the stages do not contain those entries.
+    /// Skips links of a stage to entries of the sysroot, because the audit is about entries of
+    /// stages.
     fn list_staged(
         &self,
         path: &Path,

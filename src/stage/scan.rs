@@ -24,7 +24,7 @@ pub(super) struct Library {
     /// The flags of its cache entry.
     pub(super) flags: i32,
     /// True for a link named like the soname, or like the linker's name `libfoo.so`. ldconfig makes
-    /// no other link for it.
+    /// no link for such an entry.
     is_link: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
                     || compare(known.name.as_bytes(), library.name.as_bytes()) == Ordering::Less;
                 let wins = if known.is_link == library.is_link { newer() } else { known.is_link };
                 if wins {
-                    // The flags of the first one stay.
+                    // The flags of the first library with this soname stay.
                     (known.name, known.is_link) = (library.name, library.is_link);
                 }
             }
@@ -105,7 +105,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Op
     }
     let flags = machine::of(target)?.cache_flags.first().copied()?;
     let soname = object.soname().unwrap_or(name.as_bytes());
-    // A link counts as a file unless its name is the soname or the linker's name of the library.
+    // A link with another name than the soname or the linker's name is treated as a file.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
     Some(Library { soname, name: name.to_owned(), flags, is_link })
@@ -116,7 +116,8 @@ fn is_linker_name(name: &[u8], soname: &[u8]) -> bool {
     name.ends_with(b".so") && soname.starts_with(name)
 }
 
-/// The link that ldconfig makes for a library in the directory at `dir`, if that changes anything.
+/// The link that ldconfig makes for a library in the directory at `dir`, with its target. `None` if
+/// the link exists, or if ldconfig makes none.
 pub(super) fn link(tree: &dyn Tree, dir: &Path, library: &Library) -> Option<(PathBuf, PathBuf)> {
     if library.is_link {
         return None;
