@@ -34,7 +34,7 @@ pub struct CommandInvocation {
 pub struct Argument {
     /// The byte range of all of it, quotes and brackets included.
     pub span: Range<usize>,
-    /// The byte range between its quotes or brackets; the same as `span` if it has none.
+    /// The byte range between its quotes or brackets. Equal to `span` for other arguments.
     pub inside: Range<usize>,
     /// The line on which it begins, from 1.
     pub line: u32,

@@ -1,7 +1,10 @@
-//! Package files of pkg-config (`*.pc`), as pkgconf 1.8 reads them: variables and keywords in the
-//! order of the file (`libpkgconf/parser.c`, `pkg.c`), references (`tuple.c`), words
-//! (`argvsplit.c`), lists of requirements (`dependency.c`) and the order of versions
-//! (`pkgconf_compare_version`).
+//! Package files of pkg-config (`*.pc`), as `libpkgconf` of pkgconf 1.8 reads them:
+//!
+//! - variables and keywords, in the order of the file (`parser.c`, `pkg.c`)
+//! - references to variables (`tuple.c`)
+//! - words of flags (`argvsplit.c`)
+//! - lists of requirements (`dependency.c`)
+//! - the order of versions (`pkgconf_compare_version`)
 //!
 //! This module reads one file. `package_text` follows requirements and checks other files.
 

@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The path of the cache, unless the loader has another one.
+/// The path of the cache if the loader binary names none.
 const CACHE: &[u8] = b"/etc/ld.so.cache";
 
 /// Largest cache that is read, in bytes.

@@ -134,9 +134,8 @@ pub trait Tree: Sync {
     }
 }
 
-/// True for an error that tells the state of a path: no entry exists (ENOENT), or the entry has the
-/// wrong kind (ENOTDIR). After other errors, such as EIO, the state is unknown. EACCES tells only
-/// that this process may not see the entry.
+/// True for an error that tells the state of a path, such as ENOENT or ENOTDIR. After other errors,
+/// such as EIO, the state is unknown. EACCES tells only that this process may not see the entry.
 pub(crate) fn is_answer(errno: Errno) -> bool {
     matches!(
         errno,

@@ -68,7 +68,7 @@ impl Handle {
     }
 
     /// True if the content was modified since the file was opened, or if this cannot be decided. A
-    /// new name, owner or mode does not count.
+    /// new name, owner or mode is not a modification.
     pub fn rewritten(&self) -> bool {
         let content = |stat: Stat| (stat.len, stat.mtime);
         self.file.stat().map_or(true, |now| content(now) != content(self.stat))

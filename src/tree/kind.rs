@@ -3,7 +3,7 @@
 /// The identity of a file and of its version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
-    /// Device number; together with `ino` the identity that glibc and musl compare.
+    /// Device number. glibc and musl identify a file by its device and inode.
     pub dev: u64,
     /// Inode number.
     pub ino: u64,

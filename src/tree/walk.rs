@@ -28,7 +28,7 @@ pub use super::walked::{
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.
 pub const HEAD: usize = 4096;
 
-/// A file of an enabled class that is not a text class.
+/// A file whose class is enabled and is not a text class.
 pub struct WalkedFile<'a> {
     /// Its class, by first bytes and name.
     pub class: Class,
@@ -148,7 +148,7 @@ fn list<'a, T: Send, C: Fn(WalkedFile<'_>) -> T + Sync + 'a>(
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
 ) -> Vec<Walked<T>> {
     let (sender, receiver) = sync_channel::<Vec<Job>>(threads * 4);
-    // The workers own the receiver: if all of them panic, the lister's send fails.
+    // Only the workers own the receiver. So the lister's send fails if all of them panic.
     let receiver = Arc::new(Mutex::new(receiver));
     let mut listed = Walked::default();
     let parts = std::thread::scope(|scope| {

@@ -1,5 +1,4 @@
-//! The result of a walk: names of relevant files, unreadable paths, and counts. `walk` and its
-//! lister fill it; `audit` and `facts::collect` read it.
+//! The result of a walk: names of relevant files, unreadable paths, and counts.
 
 use super::kind::{EntryType, Special, Stat};
 use crate::id::FastSet;
@@ -128,7 +127,7 @@ impl WalkTotals {
         }
     }
 
-    /// Counts a regular file, with or without a reader for its class.
+    /// Counts a regular file by its class.
     pub(super) fn count(&mut self, class: Class) {
         match class {
             Class::Elf => self.elf += 1,

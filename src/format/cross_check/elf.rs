@@ -114,8 +114,8 @@ fn describe(name: &[u8], version: Option<&[u8]>, bind: u8, undefined: bool) -> V
 }
 
 /// goblin's names of versions by index, without the base version. A definition replaces a needed
-/// version with the same index. `None` if the versions cannot be compared, for example because the
-/// section headers lead to other tables than the dynamic section does.
+/// version with the same index. `None` if the versions cannot be compared, for example if section
+/// headers and dynamic section name different tables.
 fn versions<'e>(object: &Object, elf: &'e Elf<'_>) -> Option<FastMap<u16, &'e str>> {
     let tables = [
         (section_header::SHT_GNU_VERSYM, dynamic::DT_VERSYM),

@@ -190,7 +190,7 @@ pub fn can_list(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(plain) && !is_word
 }
 
-/// The bare name in the name of an archive's file, `libNAME.a`; `None` for other file names.
+/// NAME in the file name `libNAME.a`. `None` for other file names.
 pub fn bare_name(file_name: &[u8]) -> Option<&[u8]> {
     file_name.strip_prefix(b"lib")?.strip_suffix(b".a").filter(|name| !name.is_empty())
 }

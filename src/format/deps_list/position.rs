@@ -254,8 +254,8 @@ impl Placer<'_> {
         }
         let mut slots: BTreeMap<&[u8], usize> = BTreeMap::new();
         let mut out: Vec<(&[u8], Position)> = Vec::with_capacity(add.len());
-        // Takes a name that no other new name must precede. If all names wait for each other, takes
-        // the first.
+        // The next name is one that no waiting name must precede. If all names wait for each other,
+        // the first is next.
         while let Some(name) = waiting
             .iter()
             .find(|(_, others)| others.is_empty())

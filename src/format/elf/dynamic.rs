@@ -1,4 +1,4 @@
-//! The dynamic section as `elf/get-dynamic-info.h` reads it: the last of repeated tags counts,
+//! The dynamic section as `elf/get-dynamic-info.h` reads it: the last of repeated tags is used,
 //! needs keep their order, and DT_NULL ends the section.
 
 use super::NeedKind;

@@ -18,7 +18,7 @@ pub struct SymbolQuery<'q> {
     pub hash: u32,
     /// The version that the reference requires, if any.
     pub version: Option<WantedVersion<'q>>,
-    /// True if undefined entries with a value do not count (`ELF_RTYPE_CLASS_PLT`).
+    /// True to skip undefined entries with a value (`ELF_RTYPE_CLASS_PLT`).
     pub plt: bool,
     /// True for glibc 2.42 and later: a definition without a version satisfies a versioned
     /// reference only if the object has no definition with that version.
@@ -78,8 +78,8 @@ struct Walk {
     versions: u32,
     /// The first of these definitions.
     versioned: Option<FoundSymbol>,
-    /// The first definition without a matching version. glibc 2.42 takes it only if the walk finds
-    /// no exact match.
+    /// The first definition without a matching version. glibc 2.42 uses this definition only if the
+    /// walk finds no exact match.
     fallback: Option<FoundSymbol>,
 }
 

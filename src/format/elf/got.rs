@@ -28,7 +28,7 @@ pub(super) struct Got {
     pub(super) count: u32,
 }
 
-/// True if an undefined symbol with this st_other does not count as a definition
+/// True if the loader does not use an undefined symbol with this st_other as a definition
 /// (`elf_machine_sym_no_match`).
 pub(super) fn is_unmarked(other: u8) -> bool {
     other & MARKED == 0

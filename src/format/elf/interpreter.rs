@@ -120,8 +120,8 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
 
 /// The value of `$LIB` if none follows the string `LIB` in the binary. `dir` is the loader's first
 /// search directory. The value is the longest string of the loader that starts with `lib` and is
-/// the end of `dir`. If there is none, it is the last part of `dir`, as glibc's Makefile derives it
-/// from slibdir.
+/// the end of `dir`. If no string matches, the value is the last part of `dir`, as glibc's Makefile
+/// derives it from slibdir.
 fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
     let dir = dir.strip_suffix(b"/").unwrap_or(dir);
     let is_end = |text: &&[u8]| {

@@ -77,7 +77,7 @@ pub struct Object {
     pub needs: Box<[DynamicNeed]>,
     /// Number of further needs, which were counted but not read.
     pub needs_left_out: usize,
-    /// DT_SONAME; the last of repeated tags counts, as in `elf/get-dynamic-info.h`.
+    /// DT_SONAME. If the tag is repeated, the last one is used, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
     /// DT_RPATH as written, even if DT_RUNPATH makes the loader ignore it.
     pub rpath: Option<Str>,

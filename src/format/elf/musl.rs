@@ -12,7 +12,7 @@ const HIDDEN: u16 = 0x8000;
 
 impl Object {
     /// The definition of `name` that musl finds in this object. With `need_def`, an undefined entry
-    /// with a value does not count.
+    /// with a value is not a definition.
     pub fn find_musl(&self, name: &[u8], need_def: bool) -> Option<FoundSymbol> {
         let tables = self.tables.as_ref()?;
         let gnu = hash::gnu(name);

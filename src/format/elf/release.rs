@@ -1,5 +1,5 @@
-//! Releases of glibc and musl, as loaders and libcs state them. The rules of the loader depend on
-//! them.
+//! Releases of glibc and musl, as loaders and libcs state them. The rules of a loader depend on its
+//! release.
 
 use std::fmt;
 

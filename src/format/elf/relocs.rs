@@ -1,6 +1,6 @@
-//! Relocation tables. They are read only if it matters which relocations look up a symbol: for
-//! unbound references, for objects of which all bindings are requested, and for the copied data of
-//! programs with many exports. `bind::relocation_pass` visits them in the order of the loader.
+//! Relocation tables. They are read only on demand: for unbound references, for objects whose
+//! bindings are all requested, and for the copied data of programs with many exports.
+//! `bind::relocation_pass` visits them in the order of the loader.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
@@ -32,8 +32,8 @@ pub(super) struct TablePosition {
 }
 
 impl TablePosition {
-    /// Size of the relative entries in bytes, if one entry has `entry` bytes. A wrong count may
-    /// make it larger than the table.
+    /// Size of the relative entries in bytes, if one entry has `entry` bytes. If the file states a
+    /// wrong count, the result may exceed the size of the table.
     fn relative_size(self, entry: u64) -> u64 {
         self.relative.saturating_mul(entry)
     }

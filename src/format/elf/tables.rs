@@ -68,8 +68,8 @@ pub struct Symbol<'t> {
 }
 
 impl Symbol<'_> {
-    /// True for an undefined function with a value, its canonical address in a program that is not
-    /// position-independent.
+    /// True for an undefined function with a value. In a program that is not position-independent,
+    /// the value is the canonical address of the function.
     pub fn is_canonical(&self) -> bool {
         self.section == elf::SHN_UNDEF.0
             && self.value != 0
@@ -195,8 +195,8 @@ impl Tables {
         raw.map(|raw| self.describe::<H>(index, raw)).or_else(|| self.added(index))
     }
 
-    /// True if the loader looks up the symbol at `index` in a scope, and a definition of any object
-    /// may win: the symbol is not local, and its visibility is the default.
+    /// True if a definition in another object may preempt the symbol at `index`: the symbol is not
+    /// local, and it has default visibility.
     pub fn is_preemptible(&self, index: SymbolIndex) -> bool {
         if self.is_64 {
             self.is_preemptible_as::<elf::FileHeader64<Endianness>>(index)

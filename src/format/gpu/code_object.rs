@@ -70,7 +70,7 @@ pub(super) fn read(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, 
     Ok(Some(code))
 }
 
-/// The properties that an ELF header states. `None` unless it is the header of a code object.
+/// The properties that an ELF header states. `None` for the header of another file.
 pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
     let is_elf = header.starts_with(&elf::ELFMAG) && header.get(4..6) == Some(&[2, 1]);
     if !is_elf || u16_at(header, 18)? != elf::EM_AMDGPU.0 {

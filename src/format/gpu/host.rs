@@ -1,8 +1,8 @@
-//! Device code in programs and libraries: the wrappers in `.hipFatBinSegment` and
-//! `.nvFatBinSegment`, whose pointers lead to bundles and fat binaries, and sections with offload
-//! binaries. The runtimes of HIP and CUDA get the address of the wrapper and follow its pointer.
-//! This module does the same, and finds wrappers by section names. Relocatable objects have no
-//! addresses, so their sections are read without wrappers.
+//! Device code in programs and libraries. Wrappers in `.hipFatBinSegment` and `.nvFatBinSegment`
+//! point to bundles and fat binaries. Other sections contain offload binaries. The runtimes of HIP
+//! and CUDA get the address of the wrapper and follow its pointer. This module does the same, and
+//! finds wrappers by section names. Relocatable objects have no addresses, so their sections are
+//! read without wrappers.
 
 use super::bytes::{Bytes, u32_at, u64_at};
 use super::{DeviceCode, DeviceDefect, kpack, nv};

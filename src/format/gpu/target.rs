@@ -69,8 +69,8 @@ impl TargetId {
         self.processor.ends_with("-generic")
     }
 
-    /// True if code for `self` runs on a device with the settings of `device`: a setting that both
-    /// have must be equal (ROCR, `Isa::IsCompatible`).
+    /// True if code for `self` runs on a device with the settings of `device`. A setting that code
+    /// and device state must be equal (ROCR, `Isa::IsCompatible`).
     pub fn settings_fit(&self, device: &Self) -> bool {
         let fits = |code: Option<bool>, device: Option<bool>| {
             code.is_none() || device.is_none() || code == device

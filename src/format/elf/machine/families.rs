@@ -94,7 +94,7 @@ pub(super) const ARMHF: Machine = Machine {
     guard: Guard::StopAt(SOFT),
     ident: IDENT_ARM,
     kinds: &kinds::ARM,
-    // The loader also takes entries of ld.so.cache without a float ABI.
+    // The loader also accepts entries of ld.so.cache without a float ABI.
     cache_flags: &[0x0003, 0x0903],
     loaders: &["/lib/ld-linux-armhf.so.3"],
     oldest: "GLIBC_2.4",

@@ -21,7 +21,7 @@ pub(super) struct Kinds {
     /// Types of the class `rest` that the loader knows. It stops at other types of this class
     /// (`elf/dl-reloc.c`, `_dl_reloc_bad_type`). `None` if no complete list is known.
     known: Option<&'static [Span]>,
-    /// The class of all types that no field lists.
+    /// The class of all other types.
     rest: LookupClass,
 }
 

@@ -13,10 +13,10 @@ use object::elf;
 /// The way in which a relocation looks up its symbol (`elf_machine_type_class`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupClass {
-    /// Any definition counts, and also an undefined entry whose value is the canonical address of a
-    /// PLT slot.
+    /// Any definition matches. An undefined entry matches if its value is the canonical address of
+    /// a PLT slot.
     Plain,
-    /// `ELF_RTYPE_CLASS_PLT`: an undefined entry does not count.
+    /// `ELF_RTYPE_CLASS_PLT`: an undefined entry does not match.
     Plt {
         /// True for a jump slot. The loader binds it at the first call, unless it binds the whole
         /// object at load.
@@ -54,8 +54,9 @@ pub struct Machine {
     info: Info,
     /// True if a word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
     pub(super) wide_hash: bool,
-    /// True for MIPS. The loader also looks up the symbols of the global offset table, undefined
-    /// entries count only if marked, and DT_MIPS_XHASH replaces DT_GNU_HASH.
+    /// True for MIPS. Its loader also looks up the symbols of the global offset table. It uses an
+    /// undefined entry as a definition only with `STO_MIPS_PLT`. DT_MIPS_XHASH replaces
+    /// DT_GNU_HASH.
     pub(super) is_mips: bool,
     /// The smallest page size of a kernel for this machine, in bytes.
     pub(super) page: u64,
