@@ -261,7 +261,7 @@ impl Tree for DiskTree {
                 dir.is_ok_and(|dir| process::is_of_kernel(rustix::fs::fstatfs(&dir)))
             }
             // `statfs` fails for a path beyond PATH_MAX. Such a path is deep in an ordinary file
-            // system, not in one of the kernel.
+            // system.
             None => process::is_of_kernel(rustix::fs::statfs(path)),
         }
     }

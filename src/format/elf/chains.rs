@@ -51,8 +51,8 @@ impl Tables {
         (high == 0).then_some(low)
     }
 
-    /// The index of the symbol that the chain word of index `symbol` belongs to. Both indices are
-    /// equal, except on MIPS: a table there maps one to the other.
+    /// Translates the index of a chain word to the index of its symbol. Only objects for MIPS have
+    /// a table for this (`translation`). In others, both indices are equal.
     fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
         match translation {
             None => Some(symbol),
@@ -166,7 +166,7 @@ impl Tables {
         };
         let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
         let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
-        // An empty bucket contains 0. Less 1, it wraps to the highest number, so it is never the
+        // An empty bucket contains 0. Minus 1, it wraps to the highest number. So it is never the
         // lowest.
         let bounds = words.iter().fold((u32::MAX, 0), |(lowest, last), word| {
             let word = order(*word);

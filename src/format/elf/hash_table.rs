@@ -73,8 +73,8 @@ impl Filter<'_> {
         self.words.get(index * N..(index + 1) * N)?.try_into().ok()
     }
 
-    /// The shifted hash, which gives the second bit to test. Like a shift instruction, it uses only
-    /// the lowest five bits of `shift`.
+    /// The hash shifted right by `shift`, which selects the second bit to test. Only the lowest
+    /// five bits of `shift` count, as in a shift instruction.
     fn second(self, hash: u32) -> u32 {
         hash.wrapping_shr(self.shift)
     }

@@ -1,9 +1,9 @@
 //! The strings of a loader binary of glibc: its search directories, the paths of its cache and its
 //! preload list, the value of `$LIB` and its release. From musl's loader, only the release is used.
 //!
-//! The build of glibc compiles these strings in (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h`
-//! LD_SO_CACHE, `elf/dl-dst.h` DL_DST_LIB). Because the audit reads them, it needs no table of
-//! distributions for Nix, Guix, sysroots and biarch installs.
+//! These strings are compiled into the loader (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h`
+//! LD_SO_CACHE, `elf/dl-dst.h` DL_DST_LIB). Because the audit reads them from there, it needs no
+//! table of distributions for Nix, Guix, sysroots and biarch installs.
 
 use super::{GlibcVersion, MuslVersion};
 use crate::format::{ReadError, read_range};

@@ -104,9 +104,9 @@ pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Def
 /// Reads the pieces into one buffer and records the position of each there. Pieces in `head`, the
 /// file's first bytes, are not read again: six of ten libraries and programs have all tables there.
 ///
-/// `scratch` is a buffer to reuse, whose pages the thread has touched before, and its maximum size
-/// in bytes. If `scratch` is `None` or too small, the result is a new buffer of exactly the needed
-/// size.
+/// `scratch` is a buffer to reuse, with its maximum size in bytes. Reusing its pages is cheaper
+/// than touching new ones. If `scratch` is `None` or too small, the result is a new buffer of
+/// exactly the needed size.
 pub(super) fn read_pieces(
     (file, head): (&Handle, &[u8]),
     scratch: Option<(&mut Vec<u8>, usize)>,

@@ -158,8 +158,8 @@ pub(super) struct ObjectReader<'a> {
     pub(super) oversized: Option<SymbolIndex>,
     /// The first symbol whose name is outside the string table.
     pub(super) nameless: Option<SymbolIndex>,
-    /// The first reference whose version index is higher than that of every version. The loader
-    /// reads past its table of versions there.
+    /// The first reference whose version index is higher than that of every version. For such an
+    /// index, the loader reads past the end of its table of versions.
     pub(super) versionless: Option<SymbolIndex>,
     /// True if a reference is to a function that opens plugins.
     pub(super) opens_plugins: bool,
