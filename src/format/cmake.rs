@@ -32,7 +32,7 @@ pub struct CommandInvocation {
 /// One argument, or a parenthesis between the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// The byte range of all of it, quotes and brackets included.
+    /// The byte range of the whole argument, with its quotes or brackets.
     pub span: Range<usize>,
     /// The byte range between its quotes or brackets. Equal to `span` for other arguments.
     pub inside: Range<usize>,

@@ -143,7 +143,8 @@ impl<'t> Token<'t> {
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
-    // The depth of parentheses, the depth at which the list of inputs began, and its kind.
+    // The depth of parentheses. Of the present list of inputs: the depth at its start, and true for
+    // GROUP.
     let (mut depth, mut list, mut is_group) = (0_usize, None, false);
     let mut known = false;
     let mut before: Option<&[u8]> = None;

@@ -78,8 +78,8 @@ pub struct StagedTree {
 }
 
 impl StagedTree {
-    /// This tree, but the directories in `dirs`, and those below them, also list the sysroot's
-    /// entries.
+    /// This tree, with entries of the sysroot also listed in `dirs` and in the directories below
+    /// them.
     #[must_use]
     pub fn listing(mut self, dirs: Vec<PathBuf>) -> Self {
         let real = dirs.iter().filter_map(|dir| self.merged.real_path(dir).ok());

@@ -1,4 +1,4 @@
-//! Reading: the only folder that opens, lists or probes audited files.
+//! The only folder that opens, lists or probes audited files.
 //!
 //! A [`Tree`] is a file system as the audit sees it. These are the implementations:
 //!

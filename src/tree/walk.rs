@@ -218,7 +218,7 @@ impl<T, C: Fn(WalkedFile<'_>) -> T> Worker<'_, C, T> {
         GivenPath { path: path.to_path_buf(), kind, is_link }
     }
 
-    /// Reads a given file. It is probably relevant, so its head is read at once.
+    /// Reads a given file. The file is probably relevant, so [`HEAD`] bytes are read at once.
     fn file(&mut self, path: &Path, given_link: bool) {
         if (self.visit.is_named)(path) {
             self.out.named.push(path.to_path_buf());

@@ -6,7 +6,7 @@ use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
 use crate::id::{FastMap, FastSet};
 use std::ops::Range;
 
-/// True for keywords of the commands, which are not values.
+/// True for keywords such as `CACHE` and `PRIVATE`, which are not values.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
     matches!(word, b"PARENT_SCOPE" | b"CACHE") || is_scope(word)
 }

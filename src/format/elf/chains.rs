@@ -202,8 +202,8 @@ impl Tables {
         }
     }
 
-    /// True if the symbol table has a definition for other objects. Only entries up to the first
-    /// invalid one are checked, because the table may end there.
+    /// True if the symbol table has a definition to which other objects can bind. Only entries up
+    /// to the first invalid one are checked, because the table may end there.
     fn defines_something(&self) -> bool {
         let is_symbol = |symbol: &Symbol<'_>| !symbol.name.is_empty() && symbol.kind <= 10;
         let symbols = self.indices().map_while(|index| self.symbol(index));

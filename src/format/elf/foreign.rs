@@ -54,14 +54,14 @@ struct ForeignKind {
     foreign: Foreign,
     /// The key under which reports count such files.
     name: &'static str,
-    /// The words for such a file, such as `a kernel module`. Those for an operating system, such as
-    /// `an Android`, precede a noun.
+    /// The words for such a file in messages: `a kernel module`. For an operating system, the words
+    /// precede a noun: `an Android`.
     what: &'static str,
     /// EI_OSABI of its objects.
     osabi: Option<elf::OsAbi>,
-    /// The owner of a type 1 note that all its programs have.
+    /// The owner of a note of type 1 that is in all its programs.
     note: &'static [u8],
-    /// The operating system in the GNU ABI note, its first word.
+    /// The first word of its GNU ABI notes, which is the operating system.
     gnu: Option<u32>,
     /// Prefixes of the paths of its loaders. PT_INTERP begins with one of them.
     interps: &'static [&'static str],
@@ -215,8 +215,8 @@ impl Foreign {
         self.kind().name
     }
 
-    /// The words for such a file, such as `a kernel module`. Those for an operating system, such as
-    /// `an Android`, precede a noun.
+    /// The words for such a file in messages: `a kernel module`. For an operating system, the words
+    /// precede a noun: `an Android`.
     pub fn what(self) -> &'static str {
         self.kind().what
     }

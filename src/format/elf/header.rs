@@ -110,7 +110,7 @@ impl Ident {
         }
     }
 
-    /// The loader's message about an e_ident of the right class, by the first check that fails.
+    /// The loader's message at the first check that an e_ident of the right class fails.
     fn fault(ident: &[u8; 20], target: Target, rules: IdentRules) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {

@@ -94,7 +94,7 @@ impl Parser<'_> {
         rest.is_some()
     }
 
-    /// Parses an operand, and the operators of at least this precedence after it.
+    /// Parses an operand, and the operators after it whose precedence is at least `least`.
     fn binary(&mut self, least: u8) -> Option<ConditionValue> {
         let mut left = self.unary()?;
         loop {

@@ -13,7 +13,7 @@ pub(super) struct Directive<'a> {
     pub(super) keyword: &'a [u8],
     /// The rest of the line without comments; at most [`MOST_TEXT`] bytes. Empty for an include.
     pub(super) rest: Vec<u8>,
-    /// The file that it includes, with true for a name in quotes.
+    /// The name in an include, and true for a name in quotes.
     pub(super) header: Option<(&'a [u8], bool)>,
     is_cut: bool,
 }

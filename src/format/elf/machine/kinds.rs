@@ -210,7 +210,8 @@ pub(super) static SPARC: Kinds = Kinds {
     ..NONE
 };
 
-/// Thread-local types have the plain class, and the loader looks up the symbol of an R_LARCH_NONE.
+/// Relocation types for thread-local symbols have the class `Plain`. The loader looks up the symbol
+/// of an R_LARCH_NONE.
 pub(super) static LOONGARCH: Kinds = Kinds {
     nothing: &[one(elf::R_LARCH_RELATIVE), one(elf::R_LARCH_IRELATIVE)],
     slots: &[elf::R_LARCH_JUMP_SLOT],

@@ -140,7 +140,8 @@ impl Machine {
         self.kinds.effect(kind)
     }
 
-    /// True for relocation types that the loader knows, and for all types if its list is unknown.
+    /// True for relocation types that the loader knows. If no complete list is known, true for all
+    /// types.
     pub fn knows(&self, kind: u32) -> bool {
         self.kinds.is_known(kind)
     }
