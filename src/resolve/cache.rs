@@ -27,7 +27,7 @@ pub struct Cache {
     format: Format,
     /// Strings of the glibc-hwcaps extension, as offsets into the file.
     hwcaps: Vec<u32>,
-    /// Offset of the extension, if it cannot be read.
+    /// Offset of an extension that cannot be read.
     lost_extension: Option<usize>,
 }
 
@@ -47,8 +47,8 @@ pub struct CacheQuery<'a> {
     pub active: &'a [&'static str],
     /// x86 ISA level minus one, as cache entries store it.
     pub isa_level: u32,
-    /// Bits of the old hwcap scheme that an entry may have; `None` if the loader ignores such
-    /// entries (since glibc 2.40).
+    /// Legacy hwcap bits that an entry may have. `None` for glibc 2.40 and later, which ignore
+    /// entries with such bits.
     pub legacy: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ pub struct CacheEntry<'a> {
     pub key: &'a [u8],
     /// The path.
     pub value: &'a [u8],
-    /// The hwcap field: 0, bits of the old scheme, or an index into the glibc-hwcaps extension.
+    /// The hwcap field: 0, legacy hwcap bits, or an index into the glibc-hwcaps extension.
     pub hwcap: u64,
 }
 
@@ -95,7 +95,7 @@ impl Cache {
         if count.checked_mul(NEW_ENTRY)? > self.bytes.len() {
             return None;
         }
-        // The byte order: 2 is little-endian, 3 big-endian. Old files lack the field and have 0.
+        // The byte order: 2 is little-endian, 3 big-endian. Old ldconfigs leave 0 there.
         let order = self.bytes.get(base + 28)? & 3;
         if order != 0 && order != if self.big { 3 } else { 2 } {
             return None;
@@ -111,8 +111,8 @@ impl Cache {
         Some(())
     }
 
-    /// The glibc-hwcaps section, empty if the extension has none; `None` if it cannot be read
-    /// whole.
+    /// Offsets of the strings in the glibc-hwcaps section; empty without such a section. `None` if
+    /// the extension has a wrong magic or is truncated.
     fn read_hwcaps(&self, at: usize) -> Option<Vec<u32>> {
         if self.u32(at)? != EXTENSION_MAGIC {
             return None;
@@ -207,7 +207,7 @@ impl Cache {
         ))
     }
 
-    /// The path that the cache has for `name`, and true if it comes from a hwcaps entry.
+    /// The cached path for `name`. True if the entry is for a hwcaps subdirectory.
     pub fn lookup(&self, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.
@@ -222,7 +222,7 @@ impl Cache {
         None
     }
 
-    /// The entry that the loader takes among those with the same key around `hit`.
+    /// Chooses among the adjacent entries with the key of `hit`, as the loader does.
     fn choose(&self, hit: usize, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let same = |i: usize| self.entry(i).is_some_and(|e| compare(name, e.key).is_eq());
         let mut first = hit;
@@ -237,9 +237,9 @@ impl Cache {
                 continue;
             }
             if entry.hwcap == 0 {
-                // hwcaps entries come before plain ones. The first plain entry with the loader's
-                // own flags wins. Without one, the last plain entry with flags that old ldconfigs
-                // wrote wins.
+                // Entries with a hwcap win over all others. Of the others, the first with
+                // `flags[0]` wins. If there is none, the last one with another accepted value wins
+                // (old ldconfigs wrote these values).
                 if let Some((path, _)) = best {
                     return Some((path, true));
                 }
@@ -307,7 +307,7 @@ pub fn compare(mut a: &[u8], mut b: &[u8]) -> Ordering {
     }
 }
 
-/// Parses a run of digits. The sum wraps, as in the loader.
+/// Parses a run of digits. Overflow wraps, as in the loader.
 fn number(text: &mut &[u8]) -> i32 {
     let mut value = 0_i32;
     while let Some(c) = text.first().filter(|c| c.is_ascii_digit()) {

@@ -1,5 +1,5 @@
-//! A candidate for an entry point: a file, the way it is started (by a name, or by a host program
-//! with dlopen), and its resolution. `entry_points` holds the candidates and decides which become
+//! A candidate for an entry point: a file, how it is started (by its path, or by a host program
+//! with dlopen), and its closure. `entry_points` holds the candidates and decides which become
 //! entry points.
 
 use super::hosts::HostProgram;
@@ -27,7 +27,8 @@ pub struct Round<'r> {
 }
 
 impl Round<'_> {
-    /// The closure of an entry point, opened by `host` if given, or the missing facts.
+    /// Resolves an entry point. If `host` is given, that program opens it with dlopen. `Err` has
+    /// the missing facts.
     pub(super) fn closure(
         &mut self,
         root: EntryPoint,
@@ -43,7 +44,7 @@ pub(super) struct EntryPointCandidate {
     pub(super) start: Start,
     /// Index of its host program, if it is resolved as a plugin.
     pub(super) host: Option<usize>,
-    /// The chosen loader, and the name by which it starts the file.
+    /// The chosen loader, and the path of the file that it gets.
     pub(super) chosen: Option<(LoaderId, StrId)>,
     /// The suspended link map, if a fact was missing.
     before: Option<Suspended>,
@@ -172,7 +173,7 @@ fn choose(round: &mut Round<'_>, file: FileId, path: &[u8]) -> Result<LoaderChoi
         _ => Vec::new(),
     };
     let Resolver { loaders, strings, .. } = &mut **resolver;
-    // All unknown directories are requested at once: one at a time would take one round each.
+    // Request all directories at once: one at a time would take one round each.
     let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
     let unknown: Vec<Need> = texts.filter_map(|dir| store.is_directory(dir).err()).collect();
     if !unknown.is_empty() {

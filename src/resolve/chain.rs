@@ -1,13 +1,13 @@
 //! Chains of needs. A chain leads from the program to a module, and each object in it loaded the
-//! next. Only the ends of a long chain are shown. They are found without a walk through the middle:
-//! for findings at all modules of one chain, such walks would take quadratic time.
+//! next. Only the ends of a long chain are shown. They are found without a walk through the middle.
+//! If every module of a long chain has a finding, such walks would take quadratic time.
 
 use super::{LinkMap, ROOT};
 use crate::id::{Id as _, ModuleId};
 use std::sync::OnceLock;
 
-/// Maximum number of hops shown of a chain; a longer chain loses its middle. A thousand findings,
-/// each with a chain of a thousand libraries, would list a million hops.
+/// Maximum number of hops shown for a chain. The middle of a longer chain is omitted: a thousand
+/// findings, each with a chain of a thousand libraries, would list a million hops.
 const MOST: usize = 40;
 
 /// A chain of needs, the program first.

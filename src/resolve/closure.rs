@@ -3,9 +3,9 @@
 //! libraries come directly after the entry point (`elf/rtld.c`). The objects of a host program come
 //! before its plugin (`elf/dl-open.c`).
 //!
-//! A build that lacks a fact is suspended: it returns its state, and the next round resumes at the
-//! same need. The build also requests facts that the walk will probably need later. No result
-//! depends on that guess.
+//! If a fact is missing, the build returns its state, and the next round resumes at the same need.
+//! The build also requests facts that the walk will probably need later. This guess changes only
+//! the number of rounds.
 
 use super::chain::Depths;
 use super::mapping::{FileToMap, LinkMapBuilder, Mapped, RequestedNeed};
@@ -29,7 +29,8 @@ const MOST_ASKED: usize = 512;
 pub(super) enum Built {
     /// The link map, and buffers for the next build.
     Links(Box<LinkMap>, Box<LinkMapState>),
-    /// Facts are missing. `None` if the walk had not begun, so that no state is worth keeping.
+    /// Facts are missing. `None` if the walk has not begun: the next round then starts from
+    /// scratch.
     Suspended(Option<Box<LinkMapState>>),
 }
 
@@ -114,8 +115,9 @@ impl LinkMapBuilder<'_> {
         self.state.append(root);
     }
 
-    /// The loader is mapped from the start. Needs find it by the PT_INTERP text, its path and its
-    /// DT_SONAME. `place_loader` decides whether it is listed.
+    /// Adds the loader, which the kernel maps before the program runs. A need finds it by the
+    /// PT_INTERP text, its path or its DT_SONAME. `place_loader` decides whether the link map lists
+    /// it.
     fn add_loader(&mut self) {
         let (path, file) = (self.search.loader.path, self.search.loader.file);
         let interp = self.state.names(ROOT).and_then(|names| names.interp);
@@ -207,7 +209,7 @@ impl LinkMapBuilder<'_> {
                     self.state.append(module);
                     continue;
                 }
-                // `do_preload` drops the error number.
+                // `do_preload` drops the error number from the message.
                 Mapped::Fatal(Fatal { text, .. }) => {
                     text.strip_suffix(": Error 21").unwrap_or(text)
                 }
@@ -218,10 +220,9 @@ impl LinkMapBuilder<'_> {
     }
 }
 
-/// Plugins: the host program's objects keep their positions. The loader opens the plugin by its
-/// path and resolves its needs as usual; an object loaded before satisfies a need without a search.
-/// The audit assumes RTLD_NOW, RTLD_LOCAL, and no earlier dlopen except of the libraries of
-/// `HostProgram::after`.
+/// Plugins. Objects of the host program keep their positions, and satisfy needs without a search.
+/// The loader opens the plugin by its path. The audit assumes RTLD_NOW and RTLD_LOCAL, and that the
+/// host program has opened only the libraries of `HostProgram::after` before.
 impl LinkMapBuilder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
@@ -229,8 +230,8 @@ impl LinkMapBuilder<'_> {
     }
 
     /// `_dl_map_object` for the plugin itself. The name is a path, so no search is made. `ROOT`
-    /// stands for the unknown caller of dlopen: only errors name it, and a new module gets no
-    /// requester.
+    /// stands for the unknown caller of dlopen and appears only in error messages. A new module
+    /// gets no requester.
     fn open(&mut self) -> Option<Fatal> {
         let EntryPoint { file, path, .. } = self.state.root;
         let before = self.state.modules.len();

@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub struct Closures {
     /// Closures of entry points, ordered by the entry points' paths.
     pub roots: IdVec<RootId, Closure>,
-    /// Closures of libraries, each resolved as if it were an entry point. Binding reuses their
-    /// results.
+    /// The closure of each library that is no entry point, resolved as if it were one. A library is
+    /// bound once in this closure, and the result is reused under every entry point.
     pub lone: FastMap<FileId, Closure>,
     /// Files without a loader, and the reason.
     pub no_loader: Vec<(FileId, NoLoader)>,
@@ -51,12 +51,13 @@ impl Closures {
 pub struct Resolving {
     /// Definite entry points: given files and programs.
     sure: Vec<EntryPointCandidate>,
-    /// Shared objects below a given directory: entry points if no other object loads them. Objects
-    /// that no need names come first; both parts are in byte order of the path.
+    /// Shared objects below a given directory. One becomes an entry point if no other entry point
+    /// loads it. Objects that no DT_NEEDED names come first. Both parts are in byte order of the
+    /// path.
     perhaps: Vec<EntryPointCandidate>,
-    /// Number of objects in `perhaps` that no need names. Entry points load most of the named
-    /// objects, so a named object is resolved only if no known entry point loads it. A cycle of
-    /// hundreds of libraries then takes one closure.
+    /// Number of objects in `perhaps` that no DT_NEEDED names. The objects after them are resolved
+    /// one at a time, each only if no entry point loads it yet. A cycle of hundreds of libraries
+    /// then takes one closure.
     unnamed: usize,
     /// For the file of each entry point chosen from `perhaps`: its index in that list.
     roots: FastMap<FileId, usize>,
@@ -86,8 +87,8 @@ enum Pass {
     Rest(usize),
     /// The pass in which host programs open the objects that no other object needs.
     Plugins,
-    /// Last pass, at this index, for objects that a plugin loaded while it was an entry point, but
-    /// does not load under its host program.
+    /// Last pass, at this index. It is for objects that a plugin loaded while it was an entry
+    /// point, but does not load under its host program.
     Last(usize),
 }
 
@@ -169,7 +170,7 @@ impl Resolving {
     /// resolved.
     pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         round.resolver.new_round();
-        // Facts first: a link map started too early is suspended at once.
+        // Request facts first: a link map that lacks one is suspended at once.
         let mut needs = self.choose_loaders(round);
         needs.extend(self.look_ahead(round));
         if !needs.is_empty() {
@@ -195,7 +196,7 @@ impl Resolving {
         let first = self.sure.iter().all(|candidate| candidate.chosen.is_none());
         for candidate in self.sure.iter_mut().filter(|candidate| candidate.outcome.is_none()) {
             choose_loader(round, candidate, &mut self.bad_interps, &mut needs);
-            // Nearly all others wait for the same facts as the first.
+            // Nearly all other candidates lack the same facts as the first.
             if first && !needs.is_empty() {
                 break;
             }
@@ -205,7 +206,8 @@ impl Resolving {
 
     fn pass_on(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         let mut needs = Vec::new();
-        // Nearly all others wait for the same facts as the first: the loader and its directories.
+        // Nearly all other candidates lack the same facts as the first: the loader and its
+        // directories.
         let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
             resolve(round, candidate, &mut self.bad_interps, &mut needs);
@@ -281,7 +283,7 @@ impl Resolving {
         needs
     }
 
-    /// Resolves the plugins; all host programs are resolved by now.
+    /// Resolves the plugins, if the closures of all hosts are resolved.
     fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         self.find_host_closures(round, needs);
         if self.host_closures.len() < self.hosts.list.len() {
@@ -294,7 +296,7 @@ impl Resolving {
     }
 
     /// Finds the closures of the hosts in the order of `hosts.list`. A program that has opened a
-    /// library is another host, listed after the same program without that library.
+    /// library is a host of its own. It is listed after the same program without that library.
     fn find_host_closures(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         while let Some(host) = self.hosts.list.get(self.host_closures.len()) {
             let closure = match &host.after {
@@ -435,9 +437,9 @@ fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<F
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// No more closures are added to `lone` once they have this many modules and needs in total. Along
-/// a chain of libraries, that number grows quadratically. An object without a closure in `lone` is
-/// bound again under each entry point.
+/// Maximum number of modules and needs in all closures of `lone`. In a chain of libraries, their
+/// number grows quadratically. An object without a closure in `lone` is bound again under each
+/// entry point.
 const MOST_LONE: usize = 500_000;
 
 /// Adds closures of libraries that are not entry points, except those with a missing fact.

@@ -11,12 +11,12 @@ pub enum FoundBy {
     Root,
     /// It is a plugin, and its host program opened it with dlopen.
     Dlopen,
-    /// An object loaded before answers to the name.
+    /// An already loaded object has the name.
     Loaded,
     /// The name has a slash, and the loader opens it as a path.
     Path,
-    /// DT_RPATH of the module with this index. Under musl also its DT_RUNPATH, if another module
-    /// has the need: a module inherits both from its requesters.
+    /// DT_RPATH of the module with this index. Under musl, a module inherits DT_RPATH and
+    /// DT_RUNPATH from its requesters. An inherited DT_RUNPATH counts as DT_RPATH here.
     Rpath(ModuleId),
     /// A directory of LD_LIBRARY_PATH.
     LdLibraryPath,
@@ -28,18 +28,18 @@ pub enum FoundBy {
     Default,
     /// LD_PRELOAD or ld.so.preload names it.
     Preload,
-    /// Part of the loader itself: a name that musl's libc answers to.
+    /// A name that musl's loader satisfies without a file (`libm.so`, `libpthread.so`).
     Builtin,
-    /// Not found, or not searched for, because the target system is assumed to provide it.
+    /// Assumed to be on the target system. Nothing was found here, or no search was made.
     Provided,
     /// Not found.
     Missing,
 }
 
 impl FoundBy {
-    /// True if a library in LD_LIBRARY_PATH can change the result: the loader searches it no later
-    /// than the step that found the library. glibc searches DT_RPATH before it (`elf/dl-load.c`,
-    /// `_dl_map_new_object`), musl after it (`ldso/dynlink.c`, `load_library`).
+    /// True if a library in a directory of LD_LIBRARY_PATH could replace the one found. glibc
+    /// searches DT_RPATH before LD_LIBRARY_PATH (`elf/dl-load.c`, `_dl_map_new_object`), musl after
+    /// it (`ldso/dynlink.c`, `load_library`).
     pub fn yields_to_ld_library_path(self, is_musl: bool) -> bool {
         match self {
             Self::LdLibraryPath | Self::Runpath | Self::Cache | Self::Default | Self::Missing => {

@@ -1,7 +1,7 @@
 //! Programs that open the libraries of a list with RTLD_GLOBAL, one after another, before their
 //! plugins. Mozilla's programs read `dependentlibs.list` in their own directory
-//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The libraries need each other and have no search
-//! path.
+//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The listed libraries have no search path: a library
+//! finds those that it needs because they are loaded already.
 
 use super::hosts::{HostProgram, HostPrograms, is_program, library_at};
 use super::start::Start;
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
-    /// Adds the programs of `[[host]] list`: programs that are beside such a list and contain its
-    /// name. Their plugins are the listed libraries, those of `loads`, and the shared objects below
-    /// the directory that have no other host.
+    /// Adds the programs of `[[host]]` entries with a `list`. They are in the directory of the list
+    /// file and contain its name. Their plugins are the listed libraries, those of `loads`, and the
+    /// shared objects below the directory that have no other host.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,

@@ -18,20 +18,21 @@ use std::iter::repeat;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of directories searched for a library, from the plugin's own upwards.
+/// Maximum number of directories searched for a library, from the directory of the plugin upwards.
 const MOST_ABOVE: usize = 8;
 
 /// A shared object that could be a plugin, with its location under each of its names.
 type PluginCandidate = (FileId, Vec<Located>);
 
-/// A program that loads plugins, or a library that stands for every program that loads it first.
+/// A program that loads plugins, or a library that stands for all programs that load it before the
+/// plugins.
 #[derive(Clone, Debug)]
 pub struct HostProgram {
     /// The program or library.
     pub file: FileId,
     /// The name it is started by.
     pub path: Vec<u8>,
-    /// Its index in `Plan::hosts`, if it comes from there.
+    /// Its index in `Plan::hosts`, if `--host` names it.
     option: Option<usize>,
     /// Set if the program has opened a library with RTLD_GLOBAL: the index in `HostPrograms::list`
     /// of the host without that library, and the library.
@@ -309,7 +310,7 @@ fn needs_loaded(plan: &Plan, object: &Object) -> bool {
     plan.policy.hosts.iter().any(|entry| needed_of(object, &entry.loads).next().is_some())
 }
 
-/// Those of `paths` whose file name is a needed name of the object.
+/// The `paths` whose file name is a DT_NEEDED of the object.
 fn needed_of<'a>(object: &'a Object, paths: &'a [String]) -> impl Iterator<Item = &'a str> {
     let is_needed = |path: &&str| {
         let name = last_part(path.as_bytes());

@@ -17,7 +17,7 @@ pub(super) fn active(machine: MachineRow, cpu: &Cpu, release: GlibcVersion) -> V
         return Vec::new();
     }
     let first = if is_x86(machine) {
-        // x86-64-v4 comes first; level 1 activates none.
+        // `machine.hwcaps` begins with x86-64-v4. Level 1 has no subdirectory.
         let levels = usize::from(cpu.x86_level).saturating_sub(1);
         Some(machine.hwcaps.len().saturating_sub(levels))
     } else {
@@ -32,7 +32,8 @@ fn is_x86(machine: MachineRow) -> bool {
 }
 
 /// `$PLATFORM`, which is also a part of legacy subdirectories. `None` where the kernel's value
-/// depends on the processor (`v7l`, `power9`, `z15`): an entry with the token is then dropped.
+/// depends on the processor (`v7l`, `power9`, `z15`). A search path entry with `$PLATFORM` is then
+/// dropped.
 pub(super) fn platform(machine: MachineRow, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }

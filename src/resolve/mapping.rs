@@ -24,7 +24,7 @@ pub(super) struct LinkMapBuilder<'a> {
     pub(super) state: Box<LinkMapState>,
     pub(super) search: Search<'a>,
     pub(super) names: &'a mut NameTable,
-    /// Cached [`Requester`] of objects without a search path of their own.
+    /// Cached [`Requester`] of objects without RPATH, RUNPATH and DF_1_NODEFLIB.
     pub(super) plain: Option<Arc<Requester>>,
     /// True if the last search skipped a file of another ELF class.
     pub(super) other_class: bool,
@@ -86,9 +86,9 @@ impl LinkMapBuilder<'_> {
         (!text.is_empty()).then(|| strings.id(&text))
     }
 
-    /// `$ORIGIN` of a module. For a program that the kernel starts, and since glibc 2.42 under ldd
-    /// too, it is the directory of the real path; for any other module, of the path that it was
-    /// opened by.
+    /// `$ORIGIN` of a module. For a program that the kernel starts, it is the directory of the real
+    /// path (since glibc 2.42 under ldd too). For any other module, it is the directory of the path
+    /// that was opened.
     fn origin(&mut self, module: ModuleId) -> StrId {
         if let Some(origin) = self.state.working[module].origin {
             return origin;
@@ -203,7 +203,7 @@ impl LinkMapBuilder<'_> {
         Some(answer.found)
     }
 
-    /// The requester for the needs of a module; `None` if a fact is missing.
+    /// The [`Requester`] for the needs of a module; `None` if a fact is missing.
     fn requester(&mut self, module: ModuleId) -> Option<Arc<Requester>> {
         if let Some(known) = &self.state.working[module].requester {
             return Some(Arc::clone(known));
@@ -276,8 +276,8 @@ impl LinkMapBuilder<'_> {
         Some((module, Arc::clone(list)))
     }
 
-    /// Under Guix's loader, the cache of the entry point's store item; an error if it has not been
-    /// read.
+    /// For Guix's loader: the ld.so.cache in the store item of the program. `Err` if it has not
+    /// been read.
     fn package_cache(&mut self) -> Result<Option<Arc<Cache>>, ()> {
         const STORE: &[u8] = b"/gnu/store/";
         let Search { store, loader, strings, cache, needs, .. } = &mut self.search;

@@ -3,8 +3,8 @@
 //! The files of this folder cite their sources.
 //!
 //! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
-//! returns the missing ones as a list of [`Need`](crate::facts::Need); `audit` reads them and runs
-//! it again.
+//! returns a list of [`Need`](crate::facts::Need) for the missing ones. `audit` reads them and runs
+//! the stage again.
 
 pub mod cache;
 pub mod candidate;
@@ -47,7 +47,7 @@ use std::sync::Arc;
 pub struct EntryPoint {
     /// The file.
     pub file: FileId,
-    /// The name it is started by; `$ORIGIN` and messages derive from it.
+    /// The path by which it is started or opened. `$ORIGIN` and messages derive from it.
     pub path: StrId,
     /// The loader whose rules apply.
     pub loader: LoaderId,
@@ -69,9 +69,10 @@ pub struct Module {
     pub file: Option<FileId>,
     /// The name it was first requested by; the program's is empty.
     pub name: StrId,
-    /// The path it was opened by. The program does not answer to it: `elf/rtld.c` removes its name.
+    /// The path it was opened by. A need does not find the program by this path, because glibc
+    /// removes it (`elf/rtld.c`).
     pub path: StrId,
-    /// Further names that it answers to, besides `name` and `path`.
+    /// Further names by which needs find it.
     pub aliases: Vec<StrId>,
     /// The module whose need loaded it first; `None` for the program, the loader, a plugin under
     /// glibc and a preloaded library under musl.
@@ -124,7 +125,7 @@ pub struct Edge {
     pub kind: NeedKind,
     /// The module that satisfies it, or a stub.
     pub to: ModuleId,
-    /// How this need was satisfied: `Loaded` if a module loaded before answers to the name.
+    /// How this need was satisfied: `Loaded` if an already loaded module has the name.
     pub how: FoundBy,
 }
 
@@ -293,8 +294,8 @@ impl LinkMap {
 }
 
 impl Closure {
-    /// The closure of `root` with links that were built for it, or for another entry point with the
-    /// same links.
+    /// The closure of `root`. The link map was built for `root`, or for an entry point with equal
+    /// needs.
     fn new(root: EntryPoint, links: Arc<LinkMap>) -> Self {
         let main = match &links.base {
             Some(base) => base.main.clone(),
@@ -398,7 +399,7 @@ impl Closure {
         self.links.chain(module)
     }
 
-    /// The chain of needs from the program to a module; a long one loses its middle.
+    /// The chain of needs from the program to a module. The middle of a long chain is omitted.
     pub fn ends_of_chain(&self, module: ModuleId) -> Chain {
         self.links.ends_of_chain(module)
     }

@@ -22,8 +22,7 @@ pub(super) struct NeedName {
 
 /// The data that a link map needs of one object.
 pub(super) struct ObjectNames {
-    /// Entry points with the same signature and the same loader have the same links. `None` if the
-    /// object has a search path, a token or DF_1_NODEFLIB.
+    /// `None` if the object has a search path, a token or DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
     pub(super) needs: Box<[NeedName]>,
     pub(super) interp: Option<StrId>,

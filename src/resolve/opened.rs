@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 impl Closure {
     /// The closure of the process after the host program has opened this entry point; `None` if the
-    /// loader stops, or if there is no host program. A missing library stays a stub, as in the
-    /// closure of a program, so that it is reported once.
+    /// loader stops, or if there is no host program. A missing library stays a stub and is thus
+    /// reported once.
     pub(super) fn after_opening(&self) -> Option<Self> {
         let host = self.host()?;
         if self.fatal().is_some() {

@@ -11,7 +11,8 @@ use std::sync::{Arc, OnceLock};
 /// subdirectories.
 const LONG: usize = 128;
 
-/// A list of search directories and, once known, the existing ones to try.
+/// A list of search directories. After [`DirLists::prepare`], it also has the existing directories
+/// to try.
 pub(super) struct DirList {
     /// Unique among the lists of one fact store.
     pub(super) id: u64,
@@ -30,7 +31,7 @@ pub(super) struct Probe {
     pub(super) by_cpu: bool,
     /// True for a subdirectory.
     pub(super) subdir: bool,
-    /// True if it depends on the current directory.
+    /// True if the path starts at the current directory.
     pub(super) relative: bool,
 }
 
@@ -117,8 +118,8 @@ impl DirLists {
 
 impl Ask<'_> {
     /// One element of a path list: expands its tokens and reduces trailing slashes to one. An empty
-    /// element is the current directory; an element that expands to nothing, or has a token without
-    /// a value, is dropped.
+    /// element is the current directory. `None` if the element expands to nothing, or has a token
+    /// without a value: such an element is dropped.
     fn element(&mut self, element: &[u8], origin: &[u8]) -> Option<StrId> {
         if element.is_empty() {
             return Some(self.strings.id(b""));
@@ -174,7 +175,7 @@ impl Ask<'_> {
         known.then(|| probes.into())
     }
 
-    /// True if a directory exists; `None` if that is not known yet, and has been requested.
+    /// True if a directory exists; `None` if it was not looked up yet and has been requested.
     fn exists(&mut self, dir: &[u8]) -> Option<bool> {
         match self.store.is_directory(dir) {
             Ok(is) => Some(is),

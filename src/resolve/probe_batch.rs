@@ -1,14 +1,14 @@
-//! Long lists of directories. Their paths are requested in batches. Only failures in the first
-//! batch are remembered path by path: thousands of needs times thousands of directories are
-//! millions of paths, all of which may fail. `search` and musl's search use this module.
+//! Long lists of directories. Their paths are requested in batches. Failures are cached by path
+//! only in the first batch: thousands of needs in thousands of directories are millions of paths,
+//! and all may fail. `search` and musl's search use this module.
 
 use crate::facts::ProbeBatch;
 use crate::id::StrId;
 
-/// Size of the first batch in paths. Its results are remembered path by path. Ordinary lists are
+/// Number of paths in the first batch. Each result is cached by its path. Ordinary lists are
 /// shorter.
 pub(super) const FIRST: usize = 256;
-/// Size of each later batch in paths.
+/// Number of paths in each later batch.
 const FURTHER: usize = 512;
 
 /// Progress of the search for one name in a list that is longer than [`FIRST`].
@@ -27,7 +27,7 @@ pub(super) fn end_of(at: usize) -> usize {
     if at < FIRST { FIRST } else { FIRST + ((at - FIRST) / FURTHER + 1) * FURTHER }
 }
 
-/// The batch of the probe at `at`; `None` for the first batch, which is remembered path by path.
+/// The batch of the probe at `at`; `None` for the first batch, which is cached by path.
 pub(super) fn batch(list: u64, name: StrId, at: usize) -> Option<ProbeBatch> {
     (at >= FIRST).then(|| ProbeBatch { list, name, end: end_of(at) })
 }

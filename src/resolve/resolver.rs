@@ -21,8 +21,7 @@ use crate::policy::Arch;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// The key of links that entry points share: the loader, and the signature of the entry point's
-/// object.
+/// The key of a shared link map: the loader, and the signature of the entry point's object.
 type ShareKey = (LoaderId, SignatureId);
 
 /// Estimated number of strings per file: its paths, and its name in needs.
@@ -43,7 +42,7 @@ pub struct Resolver {
     pub loaders: Loaders,
     names: NameTable,
     searches: SearchCache,
-    /// Links that entry points with the same loader and signature share.
+    /// Link maps that entry points with the same loader and signature share.
     shared: FastMap<ShareKey, Arc<LinkMap>>,
     /// Keys whose missing facts were requested in this round.
     waiting: FastSet<ShareKey>,
@@ -85,8 +84,8 @@ impl Resolver {
     }
 
     /// The closure of `root`, or the missing facts. If there is a `host`, it opens `root` as a
-    /// plugin. The list of missing facts is empty if an entry point with the same links has
-    /// requested them in this round. A suspended build stays in `before` until the next round.
+    /// plugin. The list of missing facts is empty if an entry point with the same key has requested
+    /// them in this round. A suspended build stays in `before` until the next round.
     pub(super) fn closure(
         &mut self,
         store: &dyn FactStore,
@@ -137,7 +136,7 @@ impl Resolver {
         }
     }
 
-    /// The key of the entry point's links, if other entry points may share them.
+    /// The key of the entry point's link map, if other entry points may share the map.
     fn share_key(
         &mut self,
         store: &dyn FactStore,
@@ -154,7 +153,8 @@ impl Resolver {
     fn share(&mut self, root: EntryPoint, key: Option<ShareKey>, mut links: LinkMap) -> Closure {
         links.note_found();
         let links = Arc::new(links);
-        // With a library missing, the versions that the loader knows depend on the entry point.
+        // If a library is missing, version limits depend on the entry point, so the map is not
+        // shared.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {
             self.shared.insert(key, Arc::clone(&links));
         }
@@ -198,10 +198,9 @@ impl Resolver {
         self.waiting.clear();
     }
 
-    /// Searches for the needs of those `files` that have no search path, under each glibc loader
-    /// without package caches, and returns the missing facts. Does nothing if LD_LIBRARY_PATH is
-    /// set. Entry points will need most of these facts, and few rounds then read them all. No
-    /// result depends on the look-ahead.
+    /// Searches ahead for the needs of those `files` that have no search path, under each glibc
+    /// loader, and returns the missing facts. Entry points will need most of these facts, and fewer
+    /// rounds then read them. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,
@@ -231,9 +230,8 @@ impl Resolver {
         needs
     }
 
-    /// The first [`MOST_AHEAD`] names that objects for `target` without a search path need. Names
-    /// with tokens are left out, and so are names that the policy provides, unless it is a
-    /// whitelist.
+    /// The first [`MOST_AHEAD`] needs of objects for `target` without a search path. Names with
+    /// tokens are skipped. Without a whitelist, names that the policy provides are skipped too.
     fn plain_needs(
         &mut self,
         store: &dyn FactStore,
@@ -294,8 +292,8 @@ impl Resolver {
         for module in modules {
             builder.push(module);
         }
-        // Tokens of a path are those of the object that calls dlopen. If a value is not known, the
-        // audit cannot tell that the library is missing.
+        // Tokens of a path are those of the object that calls dlopen. If a token has no value, the
+        // library is assumed to open.
         let text = builder.search.strings.text(name);
         let has_token = text.contains(&b'/') && text.contains(&b'$');
         let Some(name) = builder.expand_need(name, has_token, from) else {
@@ -310,7 +308,8 @@ impl Resolver {
         }
     }
 
-    /// For each of `edges`, the paths that the loader tries, as evidence. All facts must be known.
+    /// For each of `edges`, the paths that the loader tries, as evidence. All facts must be read
+    /// before.
     pub fn tried(
         &mut self,
         store: &dyn FactStore,

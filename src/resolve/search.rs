@@ -38,7 +38,8 @@ enum MemoisedSearch {
 pub(super) struct SearchCache {
     pub(super) lists: DirLists,
     contexts: FastMap<SearchContext, ContextId>,
-    /// A DT_RPATH step is stored as the index of its list in the requester's lists.
+    /// Memoised searches. `FoundBy::Rpath` holds the index of a list in `Requester::rpaths` instead
+    /// of a module.
     searches: FastMap<(ContextId, StrId), MemoisedSearch>,
     /// Progress of searches in long lists, by (list, name).
     pub(super) passed: FastMap<(u64, StrId), Passed>,
@@ -72,7 +73,7 @@ impl SearchCache {
     }
 }
 
-/// The inputs and the memory of the searches for one entry point.
+/// The inputs and the cache of the searches for one entry point.
 pub(super) struct Search<'a> {
     /// The facts.
     pub(super) store: &'a dyn FactStore,
@@ -92,7 +93,7 @@ pub(super) struct Search<'a> {
 enum ListEnd {
     Found(SearchOutcome),
     NextStep,
-    /// A fact is missing; it is in `needs`.
+    /// A fact is missing and has been requested.
     Unknown,
 }
 
@@ -234,7 +235,7 @@ impl Steps<'_, '_> {
         Some(self.only(place, self.name, FoundBy::Path).unwrap_or(SearchOutcome::Nothing))
     }
 
-    /// The loader's reaction to the only path of a step; `None` if the search continues.
+    /// The result of a step that tries one path; `None` if the search continues.
     fn only(&mut self, place: PathState, path: StrId, how: FoundBy) -> Option<SearchOutcome> {
         let outcome = self.judge(place);
         self.tell(how, outcome, false, (path, None));
@@ -388,7 +389,7 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// The path that ld.so.cache has for the name, and true if it comes from a hwcaps entry.
+    /// The path in ld.so.cache for the name. True if its entry is for a hwcaps subdirectory.
     fn cached(&mut self) -> Option<(StrId, bool)> {
         let Search { loader, strings, plan, .. } = &mut *self.search;
         let cache = if loader.package_cache {
@@ -400,7 +401,7 @@ impl Steps<'_, '_> {
         Some((strings.id(path), by_cpu))
     }
 
-    /// Adds the outcome of a path, or of a directory and a name, to the trace, if there is one.
+    /// Adds an outcome to the trace, if there is one. `path` is a path, or a directory and a name.
     fn tell(
         &mut self,
         how: FoundBy,
@@ -536,7 +537,7 @@ mod tests {
         let dirs = ["/a/", "/b/"].map(|dir| Need::Directory(dir.into()));
         assert_eq!(find(&store, true), (None, dirs.to_vec()));
         assert_eq!(find(&store, false), (None, Vec::new()));
-        // Then the paths in them.
+        // The next round requests the paths in them.
         store.dirs.extend([(&b"/a/"[..], true), (b"/b/", true)]);
         let paths = vec![b"/a/libx.so".to_vec(), b"/b/libx.so".to_vec()];
         let first = Need::First { paths, target: Some(loader.target), batch: None };

@@ -48,7 +48,7 @@ pub(super) struct SearchFlags {
     pub(super) other_class: bool,
 }
 
-/// The properties of the requesting object that its searches depend on.
+/// The properties of an object that determine how its needs are searched for.
 #[derive(Clone, Default)]
 pub(super) struct Requester {
     /// DT_RPATH lists in search order: the object's own, its requester's and so on, each with its

@@ -1,6 +1,6 @@
 //! The state of a link map under construction: modules, their names, and the position of the walk.
-//! `LinkMapState` owns all of this, so that a build is suspended by moving it. It reads no facts;
-//! `mapping` and `closure` fill it.
+//! `LinkMapState` owns its data, so that a suspended build can be moved. `mapping` and `closure`
+//! fill it.
 
 use super::names::ObjectNames;
 use super::paths::DirList;
@@ -40,9 +40,9 @@ pub(super) struct LinkMapState {
     pub(super) preload_failures: Vec<PreloadFailure>,
     /// True once a filter has moved objects: list order and load order then differ.
     pub(super) moved: bool,
-    /// Filtees of the entry point. They precede it in the loader's list, and every walk of that
-    /// list starts at the entry point. No later need finds them, and the loader does not check
-    /// their versions.
+    /// Filtees of the entry point. They precede the entry point in the loader's list, but every
+    /// walk of that list starts at the entry point. No later need therefore finds them, and the
+    /// loader does not check their versions.
     pub(super) hidden: Vec<ModuleId>,
     pub(super) by_cpu: bool,
     pub(super) by_cwd: bool,
@@ -69,16 +69,15 @@ pub(super) struct Working {
 pub(super) struct Inherited {
     /// The module's own list.
     pub(super) own: Option<Arc<DirList>>,
-    /// The nearest module above this one, a requester or the host program, whose list differs from
-    /// `own`.
+    /// The nearest requester (or the host program) whose list differs from `own`.
     pub(super) next: Option<ModuleId>,
 }
 
-/// Capacity below which a map is always kept, however few entries are in use.
+/// A map up to this capacity is always kept.
 const ROOM: usize = 4096;
 
 /// Empties a map. Clearing takes time proportional to the capacity, so a large map with few entries
-/// is dropped. Otherwise many small link maps after a large one would pay for it.
+/// is dropped.
 fn clear<K, V>(map: &mut FastMap<K, V>) {
     if map.capacity() > ROOM && map.len() < map.capacity() / 16 {
         *map = FastMap::default();
@@ -99,7 +98,8 @@ pub(super) struct Queued {
 pub(super) struct WalkPosition {
     /// Index in the queue at which the walk continues.
     pub(super) at: usize,
-    /// Index of the visited entry; it moves when a filter's target is inserted before it.
+    /// Index of the visited entry in the queue. It grows when a filtee is inserted before that
+    /// entry.
     here: usize,
     /// The visited module and the index of its next need.
     pub(super) visiting: Option<(ModuleId, usize)>,
@@ -237,14 +237,14 @@ impl LinkMapState {
         }
     }
 
-    /// Puts a filter's target before the filter in scope and list, unless the target is there
-    /// already (`_dl_map_object_deps`). If the loader would loop, returns that error.
+    /// Puts a filter's target before the filter in scope and list, unless the target already
+    /// precedes it (`_dl_map_object_deps`). If the loader would loop, returns that error.
     pub(super) fn insert_before(&mut self, target: ModuleId, filter: ModuleId) -> Option<Fatal> {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
             Some(place) if place <= here => return None,
-            // The target was visited already: the filter is its own target, directly or not. The
-            // loader moves each before the other until its stack overflows.
+            // The target was visited already: the filter is a filter of itself, directly or through
+            // others. The loader moves each before the other until its stack overflows.
             Some(place) if self.queue[place].done => return Some(self.endless(target, filter)),
             Some(place) => {
                 self.queue.remove(place);
@@ -289,8 +289,8 @@ impl LinkMapState {
         queued.filter(|module| !self.modules[*module].is_stub()).collect()
     }
 
-    /// Puts the loader into the list: after its predecessor in the scope, if an object needs it.
-    /// Since glibc 2.41 it is always listed, after the last found object.
+    /// Puts the loader into the list. If an object needs the loader, it comes after its predecessor
+    /// in the scope. Otherwise, glibc 2.41 and later list it after the last found object.
     pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: GlibcVersion) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
@@ -351,8 +351,8 @@ impl LinkMapState {
         }
     }
 
-    /// Removes the host program's modules from the list; returns the further names by which needs
-    /// of the plugin matched them.
+    /// Removes the host program's modules from the list. Returns the names that needs of the plugin
+    /// added to these modules.
     pub(super) fn leave_to(&mut self, host: &Closure) -> Vec<(ModuleId, StrId)> {
         let first = host.module_count();
         let mut renamed = Vec::new();

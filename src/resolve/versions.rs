@@ -1,5 +1,5 @@
 //! The check of needed versions at load (`elf/dl-version.c`). For each version that an object needs
-//! of a file, the object that answers to the file's name must define it.
+//! of a file, the loaded object with the file's name must define the version.
 
 use super::{Closure, FoundBy, LOADER, LinkMap, ROOT};
 use crate::facts::FactStore;
@@ -33,7 +33,7 @@ pub struct VersionIssue {
 /// The error at which the loader stops during the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// An object needs versions of a file, and no object answers to the file's name (`assert
+    /// An object needs versions of a file, and no loaded object has the file's name (`assert
     /// (needed != NULL)`).
     NoSuchName(ModuleId, StrId),
     /// An object has DT_RELR and does not need the version GLIBC_ABI_DT_RELR of libc.
@@ -54,8 +54,8 @@ const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// The marker: the version that an object with DT_RELR must need.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
-/// Objects in the order in which the loader checks them: the program, then its list. With dlopen,
-/// the new objects in the plugin's scope (`elf/dl-open.c`).
+/// Objects in the order in which the loader checks them: the program, then its list. dlopen checks
+/// only the new objects in the plugin's scope (`elf/dl-open.c`).
 fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
     let hosted = closure.host().is_some();
     let (root, list) = if hosted { (None, closure.scope()) } else { (Some(ROOT), closure.list()) };
@@ -69,7 +69,7 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
 #[derive(Default)]
 pub struct VersionMemo {
     /// For each index in the names of [`NeededFiles`]: the last provider that was found to define
-    /// all needed versions. It does so under every entry point, so it is checked once.
+    /// all needed versions. The result holds under every entry point, so the pair is checked once.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
@@ -140,7 +140,7 @@ impl Stamped {
     }
 }
 
-/// The first object that answers to each name, as [`find_needed`] would find it.
+/// The first object with each name, as [`find_needed`] would find it.
 struct Answering<'m>(&'m mut Stamped);
 
 impl<'m> Answering<'m> {
@@ -148,7 +148,7 @@ impl<'m> Answering<'m> {
         map.clear();
         for index in std::iter::once(ROOT).chain(links.whole_list()).chain([LOADER]) {
             let module = links.module(index);
-            // The entry point does not answer to its path.
+            // A need does not find the entry point by its path.
             let path = Some(module.path).filter(|_| module.how != FoundBy::Root);
             let renamed = links.renamed.iter().filter(|(other, _)| *other == index);
             let aliases = module.aliases.iter().chain(renamed.map(|(_, name)| name));
@@ -164,8 +164,8 @@ impl<'m> Answering<'m> {
     }
 }
 
-/// The first object, found or missing, that answers to `name` (`find_needed`). A soname counts only
-/// if an earlier need matched it.
+/// The first object, found or missing, that has the name `name` (`find_needed`). A soname counts
+/// only if an earlier need matched it.
 fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
     let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
@@ -174,8 +174,8 @@ fn find_needed(links: &LinkMap, name: StrId) -> Option<ModuleId> {
         .or_else(|| Some(LOADER).filter(answers))
 }
 
-/// The second half of `find_needed`: the entry point's own search scope (`l_searchlist`), which
-/// holds filtees that the list lacks. Other objects have no such scope.
+/// The second half of `find_needed`: the entry point's own search scope (`l_searchlist`), which has
+/// filtees that are not in the list. Other objects have no such scope.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))

@@ -1,5 +1,5 @@
-//! Loaders that are made without a binary: under a whitelist, because the files of this machine say
-//! nothing about the target system; else for objects for which the system has no loader. Only
+//! Loaders without a binary, for two cases. With a whitelist, the files of this machine say nothing
+//! about the target system. In the other case, the system has no loader for an object. Only
 //! [`super::Loaders`] uses this module.
 
 use super::rules::{Family, Loader};
@@ -15,8 +15,8 @@ use crate::text::last_part;
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library that an object was linked for: PT_INTERP decides; without it the needs, then the
-/// policy's platforms.
+/// The C library that an object was linked for. PT_INTERP decides. Without PT_INTERP, the needs
+/// decide, then the platforms of the policy.
 pub(super) fn libc(plan: &Plan, object: &Object, needs_musl: bool) -> Libc {
     let interp = object.interp().unwrap_or_default();
     let base = last_part(interp);

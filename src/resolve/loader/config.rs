@@ -1,6 +1,6 @@
-//! The configuration files of a loader, ld.so.cache and ld.so.preload, and their defects. Like the
-//! loader, the audit continues without a file that it cannot use. `read` calls this module. Link
-//! maps call it for Guix's loader, which reads a cache of the program's package.
+//! The configuration files of a loader, ld.so.cache and ld.so.preload, and their defects. A file
+//! that cannot be used is ignored, as by the loader. Link maps call this module too: Guix's loader
+//! reads a cache in the package of the program.
 
 use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;

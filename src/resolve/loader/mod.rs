@@ -64,11 +64,10 @@ impl Loaders {
         &self.list[id]
     }
 
-    /// The loader of `object`. `run_path` holds the directories of the object's own RPATH or
-    /// RUNPATH. Under a whitelist, an object without a loader in its prefix gets the loader of its
-    /// platform. Without a whitelist, an object for which the system has no loader gets an assumed
-    /// one, which resolves the needs that depend on the object alone. `ldd` runs the loader, so
-    /// none is assumed for it.
+    /// Chooses the loader of `object`. `run_path` has the directories of the object's RPATH or
+    /// RUNPATH. An assumed loader replaces one that is absent. With a whitelist, it is the loader
+    /// of the policy's platform. Without a whitelist, it searches only LD_LIBRARY_PATH and the
+    /// search paths of objects. `ldd` runs a real loader, so none is assumed for it.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -97,7 +96,7 @@ impl Loaders {
         }
     }
 
-    /// The loader of the object's platform, made without a binary.
+    /// A loader without a binary, for the object's platform.
     fn assumed(
         &mut self,
         plan: &Plan,

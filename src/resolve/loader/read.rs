@@ -132,8 +132,9 @@ fn musl(
 /// A glibc release, and whether it has Debian's patches.
 type LibcRelease = (GlibcVersion, bool);
 
-/// Release and vendor of a loader whose binary lacks them (before 2.33). They come from the strings
-/// of the libc in its directories, or from the highest version that libc defines.
+/// For a loader whose binary does not state its release (before 2.33): the release, and whether it
+/// has Debian's patches. Both come from the strings of the libc in the loader's directories. If
+/// these lack the release, it is the highest version that the libc defines.
 fn release_of_libc(
     store: &dyn FactStore,
     dirs: &[Vec<u8>],

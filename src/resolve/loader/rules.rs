@@ -1,5 +1,5 @@
 //! The rules of one loader: its directories, cache, preload list and release. `read` gets them from
-//! its binary and its configuration files; searches and bindings follow them.
+//! the loader's binary and configuration files. Searches and bindings follow them.
 
 use super::config::ConfigDefect;
 use crate::facts::{FactStore, Need, PathState};
@@ -52,9 +52,9 @@ pub struct Loader {
     pub preload: Vec<StrId>,
     /// True for Guix's loader, which uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
-    /// True if the system has no such loader. Its default directories and its cache are then
-    /// unknown: needs are searched for only along LD_LIBRARY_PATH and the search paths of the
-    /// objects, and a need that is not found there counts as provided.
+    /// True if the system has no such loader. Its default directories and cache are then unknown.
+    /// Needs are searched for only in LD_LIBRARY_PATH and the search paths of objects. A need that
+    /// is not found there counts as provided.
     pub is_absent: bool,
     /// Defects in its configuration files.
     pub config_faults: Vec<ConfigDefect>,

@@ -24,8 +24,8 @@ enum DirSearchResult {
 }
 
 impl MuslLoad<'_> {
-    /// The first directory entry with this name that opens, in the order of the search. A name with
-    /// a slash is opened as a path.
+    /// The first path to this name that opens, in search order. A name with a slash is opened as a
+    /// path.
     pub(super) fn find(
         &mut self,
         name: StrId,

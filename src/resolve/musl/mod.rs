@@ -54,7 +54,7 @@ enum Loaded {
     Module(ModuleId, FoundBy),
     /// Not loaded: the file that was opened, if any, and the text of the error number.
     Failed(Option<FileId>, &'static str),
-    /// A fact is missing; it is in `needs`.
+    /// A fact is missing and has been requested.
     Unknown,
 }
 
@@ -200,7 +200,7 @@ impl<'a> MuslLoad<'a> {
         complete
     }
 
-    /// `load_library`. If the system has no such loader, a library that was not found counts as
+    /// `load_library`. If the system has no musl loader, a library that was not found counts as
     /// provided.
     fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
         match self.load_library(name, requester) {
@@ -217,7 +217,7 @@ impl<'a> MuslLoad<'a> {
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");
         }
-        // Without the binary of libc, the platform is assumed to provide it.
+        // Without the binary of libc, the name is treated like any other.
         let is_own = builtin(text).is_some() || name == self.modules[LOADER.index()].path;
         if is_own && self.search.loader.file.is_some() {
             if !self.chain.contains(&LOADER) {
