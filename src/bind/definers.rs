@@ -1,7 +1,7 @@
-//! An index of the definitions in a wide scope. Without it, each lookup asks the filters of all
-//! objects in turn, which takes quadratic time. With it, a lookup asks only the objects that
-//! contain the hash of the name. `lookup` builds the index when its lookups have cost as much as
-//! the index would.
+//! An index of the definitions in a wide scope. Without the index, each lookup asks the Bloom
+//! filters of all objects in turn, which takes quadratic time. With it, a lookup asks only the
+//! objects whose hash table contains the hash of the name. `lookup` builds the index once its
+//! lookups have cost as much as the index would.
 
 use crate::format::elf::tables::Tables;
 

@@ -1,9 +1,9 @@
-//! Binds one entry point: checks versions, looks up the references that standalone bindings leave
-//! open, then relocates the modules and notes the loader's messages.
+//! Binds one entry point: checks versions, looks up the references that objects leave undefined in
+//! their own closures, then relocates the modules and collects the loader's messages.
 //!
-//! Unless all bindings are requested, a module is skipped if its own closure resolves every
-//! reference and all files of that closure are in the scope of the entry point. `audit` binds all
-//! entry points in parallel.
+//! A module is skipped if its own closure resolves every reference and all files of that closure
+//! are in the scope of the entry point. If all bindings are requested, every module is relocated.
+//! `audit` binds all entry points in parallel.
 
 use super::lookup::Scope;
 use super::relocation_pass::RelocationPass;
@@ -25,7 +25,7 @@ pub struct BindingInput<'a> {
     pub strings: &'a Strings,
     /// The files whose versions objects need.
     pub needed: &'a NeededFiles,
-    /// Standalone bindings by file.
+    /// By file: the references that it leaves undefined in its own closure.
     pub own: &'a OwnBindings,
     /// Ids ([`Closure::links_id`]) of link maps that several entry points share. In each, only the
     /// entry point can have unresolved references.
@@ -96,7 +96,7 @@ pub fn bind(
     if open.is_empty() && !shared.bindings {
         return Ok(out);
     }
-    // A copy relocation skips the program. Any other reference may bind to the program.
+    // A lookup for a copy relocation skips the program. All others need the program's symbol table.
     let with_root =
         shared.bindings || open.values().any(|open| !matches!(open, UnboundReferences::Copies(_)));
     let scope = Scope::new(closure, shared.view, with_root)?;
@@ -191,7 +191,7 @@ pub fn is_quiet(
         && others().filter(|(module, _)| *module != LOADER).all(is_settled)
 }
 
-/// The references of a module that need a lookup relocation by relocation.
+/// The references of a module whose relocations are visited one by one.
 enum UnboundReferences {
     /// References to these symbols.
     Symbols(FastSet<SymbolIndex>),

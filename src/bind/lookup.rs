@@ -11,7 +11,7 @@ use crate::resolve::{Closure, ROOT};
 use object::elf;
 use std::cell::{Cell, OnceCell};
 
-/// A scope with fewer objects has no index: for such a scope, it is faster to ask every filter.
+/// Minimum number of objects for an index. In a smaller scope, it is faster to ask every filter.
 const WIDE: usize = 1000;
 
 /// The objects of one entry point in search order.
@@ -20,8 +20,8 @@ pub struct Scope<'v> {
     entries: Vec<ScopeObject<'v>>,
     /// Upper bound on the number of filters asked so far: each lookup counts all objects.
     questions: Cell<usize>,
-    /// Number of symbols in all objects. Building an index costs about as much as this many
-    /// questions.
+    /// Number of symbols in all objects. Building an index costs about as much as asking this many
+    /// filters.
     symbols: OnceCell<usize>,
     definers: OnceCell<Option<Definers>>,
     /// The entries that may define an indexed name, by its hash; see [`Scope::defining`].
@@ -74,7 +74,7 @@ pub struct Route {
 }
 
 impl ScopeObject<'_> {
-    /// `first`, if given, is the first symbol with the hash.
+    /// `first`: the first symbol with the hash, if it was looked up before.
     fn ask(
         &self,
         query: &SymbolQuery<'_>,
@@ -89,7 +89,7 @@ impl ScopeObject<'_> {
     }
 }
 
-/// A hidden or local definition does not count: the search continues after its object.
+/// False for a hidden or local definition: the search continues after its object.
 fn can_win(candidate: &FoundSymbol) -> bool {
     !binds_local(candidate.visibility) && is_global(candidate.bind)
 }
@@ -129,8 +129,8 @@ impl<'v> Scope<'v> {
     }
 
     /// Adds an index of some names: `hashes` returns the GNU hashes of the indexed names that a
-    /// module defines, without their lowest bit. Other names are looked up in all objects. [`ROOT`]
-    /// is searched for every name.
+    /// module defines, without their lowest bit. Other names are looked up in all objects. The
+    /// program ([`ROOT`]) is searched for every name.
     #[must_use]
     pub fn defining<'h>(mut self, hashes: impl Fn(ModuleId) -> &'h [u32]) -> Self {
         for (position, entry) in self.entries.iter().enumerate() {
@@ -150,12 +150,12 @@ impl<'v> Scope<'v> {
         self
     }
 
-    /// The entries that may define a name with this GNU hash, if they are known.
+    /// The entries that may define a name with this GNU hash, if the name is indexed.
     fn known(&self, hash: u32) -> Option<&[usize]> {
         self.known.get(&(hash & !1)).map(Vec::as_slice)
     }
 
-    /// The index of a wide scope, once the questions so far and `more` lookups cost as much as the
+    /// The index of a wide scope, once the lookups so far and `more` of them cost as much as the
     /// index.
     fn definers(&self, more: usize) -> Option<&Definers> {
         let objects = self.entries.len();
@@ -174,7 +174,7 @@ impl<'v> Scope<'v> {
         self.definers.get_or_init(|| Definers::new(tables())).as_ref()
     }
 
-    /// The answer of the first object that defines the name.
+    /// The definition in the first object that has one.
     fn first_of(
         &self,
         definers: &Definers,
@@ -299,8 +299,8 @@ fn is_global(bind: u8) -> bool {
     matches!(elf::SymbolBind(bind), elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
 }
 
-/// The version that a reference of `object` with this version index requires, if the loader knows
-/// it.
+/// The version that a reference of `object` with this version index requires; `None` if the loader
+/// does not know that version.
 pub fn wanted(object: &Object, index: u16, limit: u16) -> Option<WantedVersion<'_>> {
     let entry = object.versions.entry(index).filter(|_| index <= limit)?;
     Some(WantedVersion { hash: entry.hash, name: object.str(entry.name), hidden: entry.hidden })

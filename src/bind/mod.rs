@@ -28,7 +28,7 @@ pub struct RootBinding {
     /// Messages from the relocation of each module, in relocation order. Modules without messages
     /// are omitted.
     pub reports: Vec<(ModuleId, Vec<RelocationMessage>)>,
-    /// Modules with more messages than [`MOST_REPORTS`], and the number beyond it.
+    /// Modules with more messages than [`MOST_REPORTS`], and the number of further messages.
     pub left_out: Vec<(ModuleId, usize)>,
     /// The module during whose relocation the loader crashes or fails an assertion.
     pub abort: Option<(ModuleId, Abort)>,
@@ -37,13 +37,13 @@ pub struct RootBinding {
     /// STB_GNU_UNIQUE definitions that lookups reached, if bindings are requested; empty for a
     /// plugin. They also apply to plugins of this program.
     pub unique: Unique,
-    /// Names and modules of the functions with which the loader of a running program allocates, if
-    /// bindings are requested.
+    /// The functions with which the loader of a running program allocates memory (`malloc`): their
+    /// names and modules. Empty if bindings are not requested.
     pub allocator: Vec<(&'static str, ModuleId)>,
 }
 
-/// Maximum number of messages about one module that are kept under one entry point; the rest is
-/// counted. Each message may become a finding of several kilobytes.
+/// Maximum number of messages that are kept about one module under one entry point. Further ones
+/// are counted. Each message may become a finding of several kilobytes.
 pub const MOST_REPORTS: usize = 100_000;
 
 /// One problem that the loader reports while it relocates a module.
@@ -79,8 +79,8 @@ pub enum RelocationMessage {
 /// Ways in which the loader itself crashes or fails an assertion while it relocates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// The loader follows a null pointer: the object has version indices, but it names no versions,
-    /// or every file from which it needs a version is missing (up to glibc 2.43).
+    /// The loader follows a null pointer (up to glibc 2.43). The object has version indices, but it
+    /// names no versions, or every file from which it needs a version is missing.
     NoVersionTable,
     /// An assertion fails: the provider of a versioned reference has lost its versions (up to
     /// 2.40).
@@ -98,15 +98,16 @@ pub struct Binding {
     pub provider: ModuleId,
 }
 
-/// Unique definitions by name: the first that a lookup reaches applies to the whole process.
+/// STB_GNU_UNIQUE definitions by name. The first that a lookup reaches applies to the whole
+/// process.
 pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 
-/// Standalone bindings, by file.
+/// By file: the references that it leaves undefined in its own closure.
 #[derive(Debug, Default)]
 pub struct OwnBindings(Vec<Option<standalone::OpenReferences>>);
 
 impl OwnBindings {
-    /// Stores the bindings of `file`.
+    /// Stores the references of `file`.
     pub fn insert(&mut self, file: FileId, own: standalone::OpenReferences) {
         if file.index() >= self.0.len() {
             self.0.resize_with((file.index() + 1).next_power_of_two(), || None);
@@ -114,7 +115,7 @@ impl OwnBindings {
         self.0[file.index()] = Some(own);
     }
 
-    /// The bindings of `file`.
+    /// The undefined references of `file`.
     pub fn get(&self, file: FileId) -> Option<&standalone::OpenReferences> {
         self.0.get(file.index())?.as_ref()
     }

@@ -179,8 +179,8 @@ impl<'v> RelocationPass<'_, 'v> {
             winner = self.unique(asked.name, winner, copy, module);
         }
         if asked.protected && winner.module != module {
-            // Another object's definition never replaces a protected one. The address that a
-            // program fixes for a function does, if no other object defines the function
+            // A definition in another object never replaces a protected one. The program's
+            // canonical PLT entry does, if no other object defines the function
             // (`_dl_lookup_symbol_x`).
             query.plt = true;
             let defined = self.scope.lookup(&query, route);
@@ -191,8 +191,8 @@ impl<'v> RelocationPass<'_, 'v> {
         Ok(Some(winner))
     }
 
-    /// True if an assertion of the loader fails in `check_match`: a provider without versions
-    /// answers to the name of the file against which the version was linked.
+    /// True if an assertion of the loader fails in `check_match`: the provider has no versions, but
+    /// has the name of the file against which the version was linked.
     fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;

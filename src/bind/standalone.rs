@@ -1,6 +1,6 @@
-//! The references that may cause a message when an object is bound in the scope of its own closure:
-//! above all undefined ones. The answer is reused under every entry point whose scope contains all
-//! of that closure, because a larger scope cannot unbind a symbol.
+//! Binds an object in the scope of its own closure, and lists the references that may cause a
+//! message: above all undefined ones. The result is reused under every entry point whose scope
+//! contains the whole closure, because a larger scope only adds definitions.
 
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
@@ -28,11 +28,11 @@ pub struct OpenReferences {
 /// `Object::references`; `None` for an undefined one.
 pub type Providers = Box<[Option<FileId>]>;
 
-/// The first glibc release that does not assert that the provider of a versioned reference has
+/// The first glibc release without the assertion that the provider of a versioned reference has
 /// versions.
 const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 
-/// Rules that decide a lookup besides the scope.
+/// Lookup rules that depend on the release of glibc.
 #[derive(Clone, Copy)]
 pub struct LookupRules {
     /// glibc's release.

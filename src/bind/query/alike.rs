@@ -64,12 +64,13 @@ pub fn is_replaceable(name: &[u8]) -> bool {
     REPLACEABLE.contains(&name) || is_operator() || name.starts_with(b"cblas_")
 }
 
-/// True if these definitions of a name are interchangeable. The compiler emits inline functions,
-/// templates, class data and their variables in each object that uses them (Itanium C++ ABI 5.2).
-/// They are weak or unique, but link-time optimisation makes some of them strong. One definition of
-/// C++ may be strong: a library has the functions that others use from its headers alone, or that
-/// an older release had in its headers. All must have the same type, and the same size unless they
-/// are C++ functions: each object optimises its own copy.
+/// True if these definitions of a name are interchangeable. All must have the same type. They must
+/// have the same size too, unless they are C++ functions: each object optimises its own copy.
+///
+/// Compilers emit inline functions, templates, class data and their variables in each object that
+/// uses them (Itanium C++ ABI 5.2). These definitions are weak or unique, but link-time
+/// optimisation makes some of them strong. One C++ definition may be strong: a library may export a
+/// function that other objects take from its headers.
 pub fn are_alike<'s>(symbols: &(impl Iterator<Item = &'s Symbol<'s>> + Clone)) -> bool {
     let Some(first) = symbols.clone().next() else { return true };
     let is_cxx = symbols.clone().all(|symbol| symbol.name.starts_with(b"_Z"));

@@ -1,12 +1,14 @@
-//! Names that two libraries of one scope define, where it matters which definition a reference
-//! gets. Most names with several definitions are inline functions and templates, for which any
-//! definition will do; few are left. [`Contested::find`] finds these names and the libraries that
-//! define or use them, from the hash tables and references of libraries. [`Contested::take`] reads
-//! the relocations of these libraries only. `answer` binds these relocations, under the entry
-//! points that load two definitions. Entry points with the same `decisive` part share one answer.
+//! Contested names: two libraries of one scope define them, and the definitions are not
+//! interchangeable. Most names with several definitions are inline functions and templates, which
+//! are interchangeable.
 //!
-//! The program's own references are skipped: its scope is its own closure, so each gets the same
-//! definition as in the program's standalone binding.
+//! [`Contested::find`] finds these names and the libraries that define or use them, from the hash
+//! tables and references of libraries. [`Contested::take`] reads the relocations of these libraries
+//! only. `answer` binds these relocations under the entry points that load two definitions. Entry
+//! points with the same [`Decisive`] key share one answer.
+//!
+//! References of the program itself are skipped. Its scope is its own closure, so they bind as in
+//! the program's standalone binding.
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
 use super::decisive::Decisive;
@@ -50,7 +52,8 @@ pub struct Contested {
     by_word: FastMap<HashWord, ContestedName>,
     /// By name: its GNU hash without the lowest bit.
     hashes: Vec<u32>,
-    /// By file: names of its versions. Linkers make symbols for them, which are not definitions.
+    /// By file: contested names for which the linker made a symbol because the file defines a
+    /// version of that name. Such a symbol is not a definition.
     versions: FastMap<FileId, Vec<ContestedName>>,
 }
 
@@ -77,7 +80,8 @@ struct InTable<'a> {
     named_after_version: Vec<HashWord>,
 }
 
-/// The definitions of `shared` in the hash table of a library. `filter` holds the same words.
+/// The definitions in the hash table of a library whose word is in `shared`. `filter` holds the
+/// same words.
 fn shared_definitions<'a>(
     view: View<'a>,
     file: FileId,
@@ -289,7 +293,8 @@ impl Contested {
         Ok(duplicates(closure, (&scope, &sources), release >= EXACT_FIRST, &bindings))
     }
 
-    /// The modules that define the names of `here` for a program to which libraries bind.
+    /// The modules to which the program binds the names of `here`. Empty if no library binds to the
+    /// program.
     fn sources(
         &self,
         view: View<'_>,
@@ -309,7 +314,7 @@ impl Contested {
         Ok(super::sources(&of_program))
     }
 
-    /// The part of an entry point that decides the answer.
+    /// The properties of an entry point that determine its answer.
     pub(super) fn decisive(
         &self,
         source: QueryInput<'_>,

@@ -8,7 +8,7 @@ use super::DuplicateName;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::ROOT;
 
-/// The properties of an entry point that decide the answer about it. Equal ones give equal answers.
+/// The properties of an entry point that determine its answer.
 #[derive(Debug, Default)]
 pub(super) struct Decisive {
     /// Loader, host program, files, version limits and orders. Entry points with equal keys have
@@ -18,11 +18,11 @@ pub(super) struct Decisive {
     modules: Vec<ModuleId>,
 }
 
-/// In a key: marks a module that is relocated and that [`Decisive::add`] did not add.
+/// In a key: marks a relocated module that [`Decisive::add`] did not add.
 const NO_PLACE: u64 = 1 << 32;
 
 impl Decisive {
-    /// A part without modules; `loader` is the number of the loader.
+    /// A key without modules; `loader` is the number of the loader.
     pub(super) fn new(loader: usize) -> Self {
         Self { key: vec![loader as u64], modules: Vec::new() }
     }

@@ -2,13 +2,17 @@
 //! libraries that each object binds to. Under glibc's rules, neither binds every reference.
 //!
 //! Both give the same answers as `relocation_pass`, which binds every relocation
-//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). To find names
-//! that several objects of one scope define, both compare the words of their hash tables (`words`,
-//! `together`). [`contested`] answers the first query. For the second, `names` finds the shared
-//! names, and `standalone` starts from the binding of each object in its own closure. Under each
-//! entry point, `scope` repeats the lookup only where another object can change that binding; equal
-//! references are looked up once (`question`). `audit` runs [`QueryAnswers::find_duplicates`] and
-//! [`QueryAnswers::find_bound`], and reads the missing facts.
+//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both compare
+//! the words of hash tables to find names that several objects of one scope define (`words`,
+//! `together`).
+//!
+//! - [`contested`] answers the first query.
+//! - For the second query, `names` finds such names, and `standalone` binds each object in its own
+//!   closure. Under each entry point, `scope` repeats a lookup only if another object can change
+//!   the binding. Equal references are looked up once (`question`).
+//!
+//! `audit` runs [`QueryAnswers::find_duplicates`] and [`QueryAnswers::find_bound`], and reads the
+//! missing facts.
 
 pub mod alike;
 pub mod contested;
@@ -93,8 +97,8 @@ fn is_glibc(source: QueryInput<'_>, closure: &Closure) -> bool {
 #[derive(Debug, Default)]
 pub struct QueryAnswers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
-    /// The parts that decide answers to the first query, and the answers, kept while other entry
-    /// points lack facts.
+    /// Keys and answers of the first query that are complete, kept while other entry points lack
+    /// facts.
     decisive_so_far: Vec<Option<Decisive>>,
     duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
@@ -146,9 +150,9 @@ impl Definition {
     }
 }
 
-/// By symbol of the program: the other module to which its relocations bind. A relocation of a
-/// defined symbol binds to another module only if it is a copy relocation, and one of an undefined
-/// symbol with a value only if it is the slot of a canonical PLT entry.
+/// By symbol of the program: the other module to which a relocation binds it. For a symbol that the
+/// program defines, this is a copy relocation. For an undefined symbol with a value, it is the slot
+/// of a canonical PLT entry.
 type Sources = FastMap<SymbolIndex, ModuleId>;
 
 fn sources(bindings: &[Binding]) -> Sources {

@@ -1,6 +1,6 @@
-//! Finds the names that several objects of one scope define. It compares the 32-bit words of their
-//! hash tables and reads no text. If two names share a word, the later lookup distinguishes them;
-//! such a collision costs only time.
+//! Finds the names that several objects of one scope define. It compares only the 32-bit words of
+//! their hash tables. Two names that share a word cost only time, because the later lookup compares
+//! the text.
 
 use super::together::Together;
 use super::words::{self, Defined, HashWord, WordSet, grouped, hashed};
@@ -55,7 +55,8 @@ impl WordSets {
     }
 }
 
-/// A word whose references may have another binding than the standalone one under some entry point.
+/// A word whose references may bind differently under some entry point than in the closure of their
+/// own object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct VaryingName(u32);
 
@@ -122,9 +123,9 @@ pub(super) struct VaryingNames {
     by_word: FastMap<HashWord, VaryingName>,
     /// The names in each file's hash table, by file.
     defined: Vec<InFile>,
-    /// By name: the files whose hash table has it and that other objects load, ascending.
+    /// By name: files that other objects load and whose hash table has the name, ascending.
     libraries: Vec<Box<[FileId]>>,
-    /// By name: the files whose hash table has it and that no other object loads, ascending.
+    /// By name: files that no object loads and whose hash table has the name, ascending.
     entries: Vec<Box<[FileId]>>,
 }
 

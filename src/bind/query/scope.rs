@@ -1,10 +1,12 @@
 //! Finds the libraries that each object binds to under one entry point. It starts from the
-//! standalone bindings, and looks up again each question whose answer another object of the scope
-//! can change.
+//! standalone bindings (of each object in its own closure). It repeats the lookup of each reference
+//! whose binding another object of the scope can change.
 //!
-//! Standalone bindings are not used if the loader does not know all versions of an object (a
-//! library is missing), if it stops while it relocates, or if any name may be defined twice. In
-//! these cases every relocation is looked up.
+//! Every relocation is looked up in three cases:
+//!
+//! - The loader does not know all versions of an object, because a library is missing.
+//! - The loader stops during relocation.
+//! - Two modules share a file, or objects are for two machines: any name may be defined twice.
 
 use super::names::VaryingName;
 use super::present::{Present, Stamped};
@@ -113,7 +115,8 @@ pub(super) fn answer<'a>(
         return Ok(Vec::new());
     }
     let QueryWorker { present, by_name } = worker;
-    // Trace mode maps the traced object again if a library needs it by a path.
+    // Trace mode (`ldd`) maps the traced object again if a library needs it by a path. Two modules
+    // then share a file.
     let any_twice = present.enter(closure, &shared.names) || is_mixed(shared.source.view, present);
     by_name.resize(shared.names.len(), Stamped::default());
     let release = shared.source.loader(closure).release;
@@ -265,7 +268,7 @@ impl<'a> Under<'_, 'a> {
     }
 
     /// Binds a relocation to the first definition in the scope that answers its question. Returns
-    /// false if another rule decides.
+    /// false if the relocation pass must decide.
     fn ask(
         &self,
         referring: ReferringModule<'a>,

@@ -1,10 +1,10 @@
 //! Standalone bindings: [`bind`] binds each object once, in its own closure. The result lists the
-//! providers that hold under every entry point with that closure in scope. It also lists the
-//! relocations whose binding may change under such an entry point.
+//! providers that are the same under every entry point whose scope contains that closure. It also
+//! lists the relocations that may bind differently under such an entry point.
 //!
-//! If only one object of a scope defines a name, every lookup finds that definition, in any order.
-//! Only undefined references are looked up in the object's own closure. References to its own
-//! definitions matter only if another object defines the name too.
+//! If only one object of a scope defines a name, every lookup finds that definition. Therefore only
+//! undefined references are looked up in the object's own closure. A reference to a definition in
+//! the object itself matters only if another object defines the name too.
 
 use super::QueryInput;
 use super::names::{VaryingName, VaryingNames, WordSets};
@@ -125,7 +125,8 @@ fn has_version_table(object: &Object) -> bool {
     !object.versions.has_versym || object.versions.highest_index() != 0
 }
 
-/// True if the loader knows all versions of all objects. It may not if a library is missing.
+/// True if the loader knows all versions of all objects. If a library is missing, it may know
+/// fewer.
 pub(super) fn knows_all_versions(closure: &Closure) -> bool {
     closure.in_scope().all(|(module, _)| closure.module(module).version_limit == EVERY_VERSION)
 }

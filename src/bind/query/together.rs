@@ -78,8 +78,8 @@ impl Together {
         }
     }
 
-    /// True if `library` shares a scope with `file`. A scope in which `library` is [`ROOT`] may not
-    /// count.
+    /// True if `library` shares a scope with `file`. Scopes in which `library` is the program may
+    /// be missed.
     pub(super) fn knows(&self, file: FileId, library: FileId) -> bool {
         self.columns[library.index()].is_some_and(|column| {
             let word = self.bits[self.range(file)].get(column / 64);

@@ -1,6 +1,6 @@
-//! Hash words of the GNU tables: sets of words, and the files whose tables have each word. A word
-//! stands for a name without its text. If two names share a word, a later lookup distinguishes
-//! them; such a collision costs only time.
+//! Words of GNU hash tables: sets of words, and the files whose tables have each word. A word
+//! stands for a name. Two names that share a word cost only time, because a later lookup compares
+//! the text.
 
 use crate::facts::View;
 use crate::format::elf::{Object, Tables};
@@ -79,7 +79,7 @@ pub(super) fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
 pub(super) fn twice(view: View<'_>, files: &[FileId]) -> (WordSet, WordSet) {
     let tables = |file: &FileId| view.object(*file).and_then(hashed);
     let count = |(_, tables): (Salt, &Tables)| {
-        // Without a GNU table any symbol may be found.
+        // Without a GNU hash table, a lookup can find any symbol.
         let hashed = tables.hashed_indices().len();
         if hashed == 0 { tables.indices().len() } else { hashed }
     };
