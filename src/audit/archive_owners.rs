@@ -1,7 +1,7 @@
 //! Finds the packages of an archive: the Debian package that installs it, the pkg-config package
-//! that links it, and the CMake package that imports it. The last two come from package files near
-//! the archive, and only from those that name it. `fix::owners` uses it for the archives of
-//! findings and fixes, and the view `archive` for the archives that it shows.
+//! that links it, and the CMake package that imports it. The last two come from package files that
+//! are near the archive and name it. `fix::owners` uses this module for the archives of findings
+//! and fixes, and the view `archive` for the archives that it shows.
 
 use super::cmake_package_name;
 use super::owners::{Owned, Owners, contents};
@@ -82,7 +82,7 @@ impl ArchiveOwners {
         }
         asked.arrange();
         asked.dedup();
-        // Package files use the path of the link, not that of its target.
+        // If an archive is a link, package files name the link.
         let placed = |path: &PathBuf| {
             let dir = tree.real_path(path.parent()?).ok()?;
             Some(dir.join(path.file_name()?))

@@ -1,5 +1,6 @@
 //! Selects the archives and objects whose members are read, and builds the archive set. A plain
-//! audit of a large system reads few archives: to read all would cost more than all other reading.
+//! audit of a large system reads few archives: reading all would cost more than the rest of the
+//! audit.
 
 use super::binding::BoundClosures;
 use super::unlinkable;
@@ -20,9 +21,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// If the audited archives have at most this total size, in bytes, their members are read without
-/// a request. The same limit holds for the audited relocatable objects. Reading this much takes a
-/// few milliseconds.
+/// If the audited archives have at most this total size, in bytes, their members are always read.
+/// The same limit holds for the audited relocatable objects. Reading this much takes a few
+/// milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
 /// The undefined symbols of the run, the files that define them, and the prefixes.
@@ -62,8 +63,8 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
 }
 
 /// For a run that is about archives: reads the members of all archives, and the symbols of start
-/// files and of the objects given by name. Later steps look up `unbound` names in them.
-/// Verification of a fix looks up all references of each object with an undefined reference.
+/// files and of the objects given by name. The collector keeps the names that later steps look up
+/// in them: `unbound` and, to verify fixes, all references of objects with an undefined reference.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -137,8 +138,8 @@ pub(super) fn definitions(
     out
 }
 
-/// Reads the members of `wanted`. The set has all archives among them as entries, but an object
-/// only if `lazy` names it.
+/// Reads the members of `wanted`. The set has an entry for each archive among them, and for each
+/// object that `lazy` names.
 fn shelve(
     lazy: &[PathBuf],
     corpus: &mut Corpus,

@@ -1,5 +1,6 @@
-//! The loops that bind symbols: standalone, under all entry points, and for a few names that a view
-//! asks about. A step that lacks facts returns needs, and the collector reads these facts.
+//! The loops that bind symbols: of each object in its own closure, under all entry points, and for
+//! a few names that a view asks about. A step that lacks facts returns needs, and the collector
+//! reads these facts.
 
 use super::Audit;
 use super::rounds::Rounds;
@@ -39,7 +40,7 @@ pub(super) struct BoundClosures<'a> {
 /// The results of [`bind`].
 pub(super) struct Bindings {
     pub(super) entry_points: Vec<RootBinding>,
-    /// The standalone bindings of objects.
+    /// By file: the references that it leaves undefined in its own closure.
     pub(super) own: OwnBindings,
 }
 
@@ -240,9 +241,9 @@ fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     lone
 }
 
-/// Computes the standalone bindings of the objects that entry points load. An object is skipped if
-/// it has no closure of its own, if the loader rejects this closure, or if the loader is musl's.
-/// Without `Plan::reuse`, all objects are skipped.
+/// Binds each object that entry points load in its own closure. An object is skipped if it has no
+/// closure of its own, if the loader rejects this closure, or if the loader is musl's. Without
+/// `Plan::reuse`, all objects are skipped.
 fn bind_own(
     plan: &Plan,
     corpus: &mut Corpus,

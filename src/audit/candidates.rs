@@ -53,7 +53,8 @@ struct PrefixListing {
 }
 
 impl PrefixListing {
-    /// True if the listing has all files of this name. Of other names without `.so`, it has none.
+    /// True if the listing has all files of this name. A listing keeps names with `.so` and the
+    /// requested names.
     fn covers(&self, name: &OsStr) -> bool {
         is_library_name(name) || self.names.contains(name)
     }
@@ -69,8 +70,9 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library. Lists a prefix only for names
-    /// that may exist there according to the walks, and again only for new names without `.so`.
+    /// Searches the prefix of every object with a missing library. A prefix is listed only for
+    /// names that the walks may have seen there. It is listed again only for new names without
+    /// `.so`.
     pub(super) fn search(
         &mut self,
         tree: &dyn Tree,
@@ -152,7 +154,7 @@ impl Candidates {
         place.and_then(|place| self.found.get(&place)).map_or(&[], Vec::as_slice)
     }
 
-    /// True if there are such files.
+    /// True if [`Self::in_prefix`] finds a file.
     pub fn holds(
         &self,
         corpus: &Corpus,
@@ -235,7 +237,7 @@ fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
     out
 }
 
-/// True for a file name that a listing includes without a request.
+/// True for a file name that every listing keeps.
 fn is_library_name(name: &OsStr) -> bool {
     memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some()
 }

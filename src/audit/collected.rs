@@ -30,7 +30,7 @@ pub(super) fn prefixes(
     for package in packages.collect::<BTreeSet<_>>() {
         prefixes.add_dir(package.prefix.clone());
     }
-    // A given path that cannot be read belongs to its directory, like any given file.
+    // Like a given file, a given path that cannot be read belongs to its directory.
     if given.iter().any(|given| given.kind.is_err()) {
         for problem in problems {
             prefixes.add_dir_of(&problem.path);

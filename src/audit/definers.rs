@@ -37,9 +37,8 @@ pub(super) fn read(facts: &SharedFacts<'_, '_>, candidates: &Candidates) -> Vec<
 }
 
 impl DefinerSearch<'_> {
-    /// Finds and reads the candidates. Each that is not audited is resolved as an entry point,
-    /// because the libraries that it loads may define symbols that the missing library would have
-    /// brought.
+    /// Finds and reads the candidates. A candidate that is not audited is resolved as an entry
+    /// point, because the libraries that it loads may define undefined symbols too.
     pub(super) fn libraries(
         &mut self,
         facts: &SharedFacts<'_, '_>,

@@ -82,7 +82,8 @@ impl Diagnosing<'_> {
     }
 
     /// Finds and reads files in the prefix that have the name of a missing library. If
-    /// `may_explain` is set, they are candidates that may define undefined symbols.
+    /// `may_explain` is set, it also resolves them, so that undefined symbols are looked up in
+    /// them.
     fn candidates(
         &self,
         facts: &SharedFacts<'_, '_>,

@@ -23,8 +23,8 @@ impl Audit {
         Explained { tried: self.tried(plan), traces: trace(self, plan) }
     }
 
-    /// The paths that the search tried for each missing library, under the first entry point that
-    /// lacks it.
+    /// The paths that the search tried for each missing library, under the first entry point with
+    /// this defect.
     fn tried(&mut self, plan: &Plan) -> Vec<Vec<Tried>> {
         let Self { corpus, resolver, closures, diagnosis, .. } = self;
         let view = View::new(corpus);

@@ -72,7 +72,7 @@ pub(super) fn find(
 }
 
 /// The read depth of each file. The budget of inflated bytes is divided among the files in their
-/// order, by the sizes that headers state, so that the result does not depend on threads.
+/// order, by the sizes that headers state. The result then does not depend on threads.
 fn depths(
     whole: Depth,
     corpus: &Corpus,

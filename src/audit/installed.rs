@@ -1,12 +1,11 @@
-//! Finds candidates of the system for undefined symbols and missing libraries. Libraries in the
-//! directories and the cache of the loader may define such symbols, and so may programs, which load
-//! plugins. Installed packages may have a path with the name of a missing library. Rules add the
-//! candidates as evidence. They change no level, cause or fingerprint, and the corpus does not hold
-//! them.
+//! Finds files of the system that may define undefined symbols, or may be missing libraries.
+//! Symbols are looked up in libraries of the loader's directories and cache, and in programs, which
+//! may load the object as a plugin. The names of missing libraries are looked up in the file lists
+//! of installed packages. Rules report these files as evidence. The files change no level, cause or
+//! fingerprint, and are not added to the corpus.
 //!
 //! Only names without a candidate in the audited files, the prefix and `--lib-path` are looked up.
-//! If a policy has a whitelist, nothing is looked up, so that the report is the same on every
-//! machine.
+//! With a whitelist, nothing is looked up: the report is then the same on every machine.
 
 use super::binding::BoundClosures;
 use super::candidates::Candidates;
@@ -195,8 +194,8 @@ impl InstalledSearch<'_> {
             let target = object.header.target();
             let is_at_hand = || self.providers.of(&one.symbol, one.file, target).next().is_some();
             let path = || self.prefixes.locate(&self.corpus.files[one.file].path).path;
-            // If a policy claims a symbol, the symbol was lost in a link. A library of the system
-            // would add a second copy of that code to the process.
+            // If a policy lists an archive for a symbol, the link omitted this archive. A library
+            // of the system would add a second copy of its code to the process.
             if one.version.is_some() || is_at_hand() || self.plan.policy.claims(&one.symbol, path) {
                 continue;
             }
@@ -443,7 +442,7 @@ impl Chosen<'_> {
     }
 }
 
-/// A file of the system, with its own path, if it was found, and the links that lead to it.
+/// A file of the system: its own path, if that was found, and the links that lead to it.
 struct SystemFile {
     stat: Stat,
     real: Option<PathBuf>,

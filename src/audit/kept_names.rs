@@ -1,6 +1,5 @@
-//! Selects file names that a walk keeps although the files are neither ELF files nor archives:
-//! those that a policy may require. The rule compares whole paths; this filter compares the last
-//! part.
+//! Selects the file names that a walk keeps for rules: names of any files that a policy may
+//! require. The rule compares whole paths; this filter compares only the last part.
 
 use crate::policy::{Pattern, Policy};
 use std::os::unix::ffi::OsStrExt as _;

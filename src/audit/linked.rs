@@ -135,8 +135,8 @@ impl Audit {
         Ok(out)
     }
 
-    /// The objects that are loaded together with any of `files`, under the first entry point that
-    /// loads that file. `files` themselves are excluded.
+    /// The objects that are loaded together with one of `files`, under the first entry point that
+    /// loads this one. The result has none of `files`.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();

@@ -110,7 +110,7 @@ pub struct Audit {
     queries: QueryAnswers,
     /// The diagnosis: missing libraries, undefined symbols and other load errors, per object.
     pub diagnosis: Diagnosis,
-    /// Definitions of unbound names in the files read.
+    /// Definitions of undefined names in audited files and in `--lib-path`.
     pub providers: Providers,
     /// Archives whose members were read.
     pub library: ArchiveSet,
@@ -122,7 +122,7 @@ pub struct Audit {
     libraries: LibraryCandidates,
     /// Plugins whose host program is inferred.
     inferred: Inferred,
-    /// Candidates of the system for undefined symbols and missing libraries.
+    /// Files of the system that may define undefined symbols or be missing libraries.
     pub installed: Installed,
     /// Paths that could not be read.
     pub problems: Vec<UnreadablePath>,
@@ -275,7 +275,7 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
     if plan.lib_paths.is_empty() {
         return AuditInput { audited: audited(), providers: Walked::default() };
     }
-    // One side is often a single large library, which one thread reads.
+    // One of the two walks often finds a single large library, which one thread reads.
     let (providers, audited) = parallel::both(plan.threads > 1, providers, audited);
     AuditInput { audited, providers }
 }

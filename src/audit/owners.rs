@@ -65,7 +65,8 @@ impl Owners {
         }
         let mut directories = Directories { tree, real: FastMap::default() };
         let diversions = diversions(&mut directories);
-        // A package's list has the path from which its file was diverted.
+        // The list of a package has the path from which its file was diverted, so these names are
+        // read too.
         let diverted = diversions.iter().filter(|one| names.contains(name_of(&one.to)));
         let diverted: Vec<Box<[u8]>> = diverted.map(|one| name_of(&one.from).into()).collect();
         names.extend(diverted);

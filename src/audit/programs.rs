@@ -1,5 +1,6 @@
-//! Programs of the system under a stage: they may load plugins of the stage. They are read and
-//! resolved only if such plugins lack symbols or libraries. Reports have no findings about them.
+//! Programs of the system under a staging directory, which may load plugins that are staged. They
+//! are read and resolved only if such plugins have undefined symbols or missing libraries. Reports
+//! have no findings about these programs.
 
 use super::beside;
 use super::binding::BoundClosures;
@@ -37,7 +38,7 @@ pub(super) fn paths(tree: &dyn Tree) -> Vec<PathBuf> {
     out
 }
 
-/// Programs with the libraries that they load at their start.
+/// Programs with the libraries that they load at startup.
 pub(super) struct SystemPrograms {
     resolver: Resolver,
     closures: Closures,

@@ -26,7 +26,7 @@ impl Audit {
     }
 }
 
-/// Answers the queries that the plan asks for. Only tables and relocations of known files are read.
+/// Answers the queries that the plan asks for. Reads only tables and relocations, and adds no file.
 pub(super) fn answer(
     plan: &Plan,
     facts: &SharedFacts<'_, '_>,

@@ -20,7 +20,7 @@ impl Rounds {
         Self { stage }
     }
 
-    /// Repeats `ask` until it lacks no fact.
+    /// Repeats `ask` until all facts that it needs have been read.
     pub(super) fn until<T>(
         &self,
         corpus: &mut Corpus,
@@ -39,8 +39,8 @@ impl Rounds {
     ///
     /// # Panics
     ///
-    /// Panics if the round answers no need: the stage returned none, or only needs that are known
-    /// already or cannot be read. `main` then exits with status 70.
+    /// Panics if the round answers no need: the stage returned none, or only needs that were
+    /// answered before or cannot be answered. `main` then exits with status 70.
     pub(super) fn answer(
         &self,
         corpus: &mut Corpus,
@@ -60,7 +60,7 @@ impl Rounds {
     }
 }
 
-/// One round, with some of the needs that were open when it began.
+/// One round, with some of the needs that were unanswered when it began.
 pub(super) struct Round {
     stage: &'static str,
     count: usize,

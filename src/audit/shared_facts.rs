@@ -47,8 +47,8 @@ impl<'f, 't> SharedFacts<'f, 't> {
         found
     }
 
-    /// Repeats `ask` until it lacks no fact. Its needs must not be members of archives. Files are
-    /// read while the other stage goes on.
+    /// Repeats `ask` until all facts that it needs have been read. `ask` must not need members of
+    /// archives. The other stage continues while files are read.
     pub(super) fn until<T>(
         &self,
         rounds: &Rounds,

@@ -164,8 +164,8 @@ impl Audit {
     }
 
     /// The first name, in byte order, that the edits bind to another file. A name that is weak in
-    /// both files does not count: it is an inline function or a template, and any definition will
-    /// do.
+    /// both files is skipped: it is an inline function or a template, whose definitions are
+    /// interchangeable.
     pub fn rebound(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Option<Vec<u8>> {
         let roots: Vec<RootId> = self.roots_with(edits).collect();
         let plan = Plan { facts: true, ..plan.clone() };

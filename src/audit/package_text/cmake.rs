@@ -1,5 +1,6 @@
 //! Evaluates the configuration files that `find_package` can find, as a consumer's project on the
-//! audited system would. The result for a request is memoised, with what it depends on (`memo`).
+//! audited system would. The result for a request is memoised together with the answers that it
+//! depends on (`memo`).
 
 use super::memo::Memo;
 use super::{Texts, read};
@@ -159,9 +160,9 @@ struct PackageFiles<'a> {
     lists: FastMap<PathBuf, Option<Arc<Vec<Vec<u8>>>>>,
     memo: Memo,
     evaluated: usize,
-    /// The work that is left for the audited package with all that it requests.
+    /// The limit on work that is left for the audited package and all packages that it requests.
     work: Work,
-    /// The work that is left for the run.
+    /// The limit on work that is left for the run.
     left: Work,
     /// Directories of headers that targets name.
     includes: BTreeSet<PathBuf>,

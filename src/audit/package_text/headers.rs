@@ -1,7 +1,10 @@
 //! Checks the files that installed headers include. A header that the compiler would not find is
-//! reported only if its name shows that this prefix should have it, and no path of an audited file
-//! ends with its name. Unless its directory exists beside the including header, all packages that
-//! could install it must also be known.
+//! reported if all of these hold:
+//!
+//! - Its name shows that this prefix should have it.
+//! - No path of an audited file ends with its name.
+//! - All packages that could install it are known, or its directory exists beside the including
+//!   header.
 
 use super::{CMakePackage, PkgConfigFile, Texts, read};
 use crate::cmake::{EventKind, FindResult};
@@ -34,7 +37,8 @@ pub(super) struct Interfaces<'a> {
     pub(super) dirs: Vec<PathBuf>,
     pub(super) pkg_config: &'a [PkgConfigFile],
     pub(super) cmake: &'a [CMakePackage],
-    /// False if the run audits a stage: then the walk did not cover the system below it.
+    /// False if the run audits a staging directory: the walk then did not cover the system below
+    /// it.
     pub(super) sees_system: bool,
 }
 
@@ -270,7 +274,7 @@ impl<'a> World<'a> {
             Some(at) => (&name[..at], true),
             None => (&b""[..], false),
         };
-        // A directory beside the header is the package's own.
+        // A directory beside the header belongs to the package.
         let beside = dir.join(OsStr::from_bytes(above));
         let is_own =
             include.quoted && has_dir && self.tree.kind(&beside) == Ok(EntryType::Directory);
@@ -279,11 +283,13 @@ impl<'a> World<'a> {
         is_likely && !self.is_found(dir, name)
     }
 
-    /// True if the included name suggests that the prefix should have the header. If the name has a
-    /// directory, its first directory must exist in a directory that users of the header search. A
-    /// name without a directory must be in quotes. If the whole system is known, that name must
-    /// also share its first four letters with the including file or its directory. Otherwise, the
-    /// name must begin with that of the including directory, followed by `_` or `-`.
+    /// True if the included name suggests that the prefix should have the header.
+    ///
+    /// - If the name has a directory, its first directory must exist in a directory that users of
+    ///   the header search.
+    /// - A name without a directory must be in quotes. On a whole system, it must share its first
+    ///   four letters with the including file or its directory. In other prefixes, it must begin
+    ///   with the name of the including directory, followed by `_` or `-`.
     fn resembles(&self, file: &Path, include: &Include, is_whole: bool) -> bool {
         let name = plain(&include.name);
         let dir = file.parent().unwrap_or(file);

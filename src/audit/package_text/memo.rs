@@ -1,5 +1,5 @@
-//! Results of evaluated packages. A result also holds for a later equal request if the packages
-//! that enclose that request answer each question of the evaluation in the same way.
+//! Results of evaluated packages. A result is reused for an equal request if the packages around
+//! that request give the same answers to all lookups of the evaluation.
 
 use crate::cmake::{Manner, PackageOutcome, PackageScope, ScopeAnswer, ScopeLookup};
 use crate::id::FastMap;

@@ -35,8 +35,8 @@ pub struct Unmet {
     pub requirement: Requirement,
     /// A package of that name with another version.
     pub found: Option<(PathBuf, Vec<u8>)>,
-    /// True if the package file is in a store and no package of that name was found: then its
-    /// consumer may bring the required package.
+    /// True if the package file is in a store and no package of that name was found: the consumer's
+    /// own environment may have the required package.
     pub may_come: bool,
 }
 
@@ -471,8 +471,8 @@ impl PkgConfigCache<'_> {
         if dirs.iter().chain(&system).any(|dir| is_there(self, dir)) {
             return false;
         }
-        // A system that can link a program has its libraries. Elsewhere a name may come from the
-        // consumer's own search path, so only the package's own library is checked.
+        // A system that can link a program has all its libraries. On other systems, the consumer
+        // may search further directories, so only the package's own library is checked.
         let can_link = system.iter().any(|dir| self.is_file(&dir.join("libc.so")));
         let is_own = dirs.iter().any(|dir| place.own.iter().any(|own| dir.starts_with(own)));
         can_link || is_own && resembles(name, package)

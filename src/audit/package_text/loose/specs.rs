@@ -38,7 +38,7 @@ const PATHS: [&str; 12] = [
     "-rpath",
     "-rpath-link",
 ];
-/// Flags whose next word is not an input path: it is skipped.
+/// Flags whose next word is skipped, because it is not an input path.
 const OTHERS: [&str; 4] = ["-Map", "-o", "-soname", "-z"];
 
 /// A path or a library that a specs file names.
@@ -63,8 +63,8 @@ pub(super) enum SpecsNameKind {
     Library,
 }
 
-/// The paths and libraries that the specs name. A later spec replaces the earlier ones with its
-/// name, unless it is marked as an addition to them.
+/// The paths and libraries that the specs name. A later spec replaces earlier ones of its name,
+/// unless it is marked as an addition.
 pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<SpecsName<'a>> {
     let mut out = Vec::new();
     for name in USED {
