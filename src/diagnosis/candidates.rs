@@ -1,8 +1,8 @@
-//! Candidates for missing libraries. A candidate has the name of a missing library, and is an
-//! audited file, a file of `--lib-path` or a file of the prefix. Each candidate brings the
-//! libraries that it needs. If a missing library has candidates whose needs were found, it explains
-//! only symbols that they define. [`super::reference_state`] is the caller. This module opens no
-//! file: it returns missing facts as needs.
+//! Candidates for missing libraries: files with the name of a missing library that are audited, in
+//! `--lib-path` or in the prefix. A candidate counts together with the libraries that it needs. If
+//! all of these were found, the missing library explains only symbols that one of them defines.
+//! [`super::reference_state`] is the caller. This module opens no file: it returns missing facts as
+//! needs.
 
 use super::{DiagnosisInput, MissingNeed};
 use crate::facts::{Corpus, FileFacts, Need};
@@ -129,7 +129,7 @@ impl<'c> Libraries<'c> {
         self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// A candidate with the libraries that it brings; `None` if the file is not an ELF object. The
+    /// A candidate with the libraries that it loads; `None` if the file is not an ELF object. The
     /// libraries are found by name alone. If several files have a name, all count, because the
     /// loader may load any of them.
     fn candidate(&self, file: FileId, needs: &mut Vec<Need>) -> Option<Candidate> {

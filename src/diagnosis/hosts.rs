@@ -1,6 +1,6 @@
 //! References of plugins to a host program that is not audited. A `[[host]]` entry of the policy
 //! lists the plugins of the program and the names that it provides to them. A reference to one of
-//! these names is assumed and counted; any other reference stays a finding.
+//! these names is assumed to be defined, and counted. Any other reference stays a finding.
 //! [`super::reference_state`] is the caller.
 
 use super::DiagnosisInput;
@@ -116,9 +116,8 @@ impl<'a> HostFinder<'a> {
         name: &'a [u8],
     ) -> Option<usize> {
         let root = closure.root.file;
-        // Programs are not plugins. If a program is given as host, its names were looked up
-        // already. A library given as host lacks some names of its program, so the entries of the
-        // policy still apply.
+        // Programs are not plugins. If the host is a program, lookups have searched it already. If
+        // the host is a library, it lacks some names of its program, so the policy still applies.
         let by_program = closure.root.host.is_some_and(|host| self.is_program(host));
         let known = by_program || self.is_program(root);
         if self.source.hosts.is_empty() || known {

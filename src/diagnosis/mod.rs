@@ -1,6 +1,7 @@
-//! Turns the results of resolving and binding under all entry points into a list of what each
-//! object lacks. A missing library explains the references that only it could define. Programs
-//! outside the audit are assumed to define the symbols that their plugins expect from them.
+//! Turns the results of resolving and binding under all entry points into a list of missing
+//! libraries, undefined symbols and missing versions. A missing library explains the references
+//! that only it could define. Programs outside the audit are assumed to define the symbols that
+//! their plugins expect from them.
 //!
 //! This module runs between `bind` and the rules, which only put the diagnosis into words. It opens
 //! no file: definitions come from [`crate::facts::providers`].
@@ -104,7 +105,7 @@ pub struct Stopped {
     pub roots: Vec<RootId>,
 }
 
-/// The diagnosis of a run: what objects lack, and which references are assumed to be defined.
+/// The diagnosis of a run: defects, and references that are assumed to be defined.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
     /// Libraries that were not found.
@@ -177,7 +178,7 @@ pub struct MissingNeed {
     pub name: Vec<u8>,
 }
 
-/// Archives and policy entries that claim a symbol.
+/// Archives that define a symbol, and policy entries that list one.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
     /// Definitions of unbound names in audited files and in `--lib-path` files.
@@ -201,7 +202,7 @@ impl<'a> Claims<'a> {
         out.into_iter()
     }
 
-    /// True if a `[[provider]]` entry or a `covers` pattern claims `symbol`: an object in `file`
+    /// True if a `[[provider]]` entry or a `covers` pattern lists `symbol`: an object in `file`
     /// then lost it when it was linked.
     fn policy_claims(self, source: DiagnosisInput<'_>, file: FileId, symbol: &[u8]) -> bool {
         self.policy.claims(symbol, || source.prefixes.locate(&source.view.file(file).path).path)
@@ -223,7 +224,7 @@ fn stem(name: &[u8]) -> &[u8] {
     &name[..version.unwrap_or(name.len())]
 }
 
-/// All possible explanations of an undefined reference.
+/// All data that may explain an undefined reference.
 #[derive(Clone, Copy)]
 pub struct Explanations<'a> {
     /// Archives and policy entries.

@@ -1,8 +1,8 @@
 //! Decides the state of each undefined reference under each entry point: assumed to be defined by a
-//! host program, explained by a missing library, provided by the system, or undefined. The
-//! references that `[[host]]` entries provide are found first, for all entry points in parallel.
-//! The other states need candidate files, which the collector reads after that. [`super::builder`]
-//! merges equal facts.
+//! host program, explained by a missing library, provided by the system, or undefined. References
+//! that `[[host]]` entries provide are found first, for all entry points in parallel. The collector
+//! then reads candidate files, which the other states depend on. [`super::builder`] merges equal
+//! states of different entry points.
 
 use super::candidates::CandidateAnswer;
 use super::hosts::{HostFinder, Patterns};
@@ -122,7 +122,7 @@ impl Undefined {
         let with_reports = |root: &RootId| !source.bindings[root.index()].reports.is_empty();
         let roots: Vec<RootId> = source.closures.roots.ids().filter(with_reports).collect();
         let patterns = Patterns::new(source.hosts);
-        // Adjacent entry points share most facts about hosts.
+        // Adjacent entry points share most cached facts of a `HostFinder`.
         let share = roots.len() / (2 * rayon::current_num_threads()) + 1;
         let parts = roots.into_par_iter().with_min_len(share);
         let of_each = parts.map_init(
@@ -207,8 +207,8 @@ impl Undefined {
         }
     }
 
-    /// True if an entry point or its given host has missing or provided libraries, and the entry
-    /// point has an unversioned reference that no `[[host]]` entry provides.
+    /// True if some entry point has a missing or provided library in its closure or that of its
+    /// host, and an unversioned reference that no `[[host]]` entry provides.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &UndefinedReference| {
             let closure = &source.closures.roots[root];
@@ -292,9 +292,9 @@ impl Explainer<'_, '_> {
 
     /// The library that explains an unversioned reference. First comes a missing library with a
     /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
-    /// then a provided library. If an archive other than the library's static edition defines the
-    /// symbol, or a policy says that one should, the link omitted the archive: then only a
-    /// candidate explains the reference.
+    /// then a provided library. The last two do not count if an archive defines the symbol, or if
+    /// the policy lists one for it: the link then omitted this archive. The static edition of the
+    /// library itself is ignored.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {
@@ -319,7 +319,7 @@ impl Explainer<'_, '_> {
         let found = unknown.or_else(provided)?;
         let claims = self.explanations.claims;
         let path = |archive: FileId| self.source.view.file(archive).path.as_os_str().as_bytes();
-        // The archive may be the static edition of the missing library.
+        // The static edition of the library is ignored.
         let is_other = |archive: FileId| stem(path(archive)) != stem(text(&found));
         let is_claimed = claims.archives(file, target, name).any(is_other)
             || claims.policy_claims(self.source, file, name);

@@ -1,31 +1,30 @@
-//! Plugins whose host program is inferred. A shared object that no other object needs, and that
-//! lacks symbols, may be a plugin of an audited program. It may also lack libraries. From its
-//! start, the program must have everything that the object lacks, and it must be able to open
+//! Plugins whose host program is inferred. A shared object with undefined symbols that no other
+//! object needs may be a plugin of an audited program. Libraries that it needs may be missing too.
+//! At startup, the program must have all these symbols and libraries, and it must be able to open
 //! plugins. The result is an assumption: the report counts and names it, and `--no-inferred-hosts`
 //! turns it off.
 //!
 //! Each further condition keeps a real defect from being excused:
 //! - The object is outside of the default directories and has no soname such as `libfoo.so.1`.
 //!   Otherwise it is a library that other objects link with. Libtool gives plugins such sonames
-//!   too. The object may therefore have such a soname in a private directory below a default one,
-//!   unless programs link with libraries there and the directory is not named after the program.
+//!   too, so one is accepted in a private directory below a default one. If programs link with
+//!   libraries in that directory, it must be named after the program.
 //! - The program has *all* undefined symbols and missing libraries, with their versions. A missing
 //!   library that the program has not loaded stays a finding, with the symbols that belong to it.
 //! - At least one symbol comes from the program itself or from its private libraries. It may come
 //!   from any of its libraries if the plugin's directory is named after the program or the library.
 //! - Few programs fit, or a program of the plugin's own package fits. An object that lacks a
-//!   DT_NEEDED entry for a common library would fit hundreds. The package is known by a store item,
-//!   a private library, a program in a private directory above the plugin, or a directory that is
-//!   named after the program or its library. QEMU's 33 emulators, which all begin with `qemu-`,
-//!   load the modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang those in
-//!   `slang/v2/modules`.
-//! - No policy claims a symbol: otherwise the object lost the symbol when it was linked. A symbol
-//!   that an archive defines may have been lost too. It is not evidence, unless the archive is the
-//!   static edition of the library that defines the symbol. The other symbols must outnumber the
-//!   symbols that archives define, unless the program itself defines these.
+//!   DT_NEEDED entry for a common library would fit hundreds. A store item, a private library, a
+//!   private directory above the plugin, or a directory that is named after the program or its
+//!   library tells the package. QEMU's 33 emulators, which all begin with `qemu-`, load the modules
+//!   in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang those in `slang/v2/modules`.
+//! - No policy entry lists an archive for a symbol: the object then lost the symbol when it was
+//!   linked. A symbol that an archive defines may have been lost too. It is not evidence, unless
+//!   the archive is the static edition of the library that defines the symbol. Symbols that are
+//!   evidence must outnumber the others, unless the program itself defines the others.
 //!
-//! A plugin may also lack symbols that the `[[host]]` entry of its program does not provide. The
-//! provided symbols then count as evidence for a program that has the others: perl's modules use
+//! The `[[host]]` entry of a program may not list all symbols that a plugin uses. The listed
+//! symbols then count as evidence for a program that has the others: perl's modules use
 //! `pthread_getspecific` of the libpthread that perl loads.
 //!
 //! A plugin may take the rest of its symbols from other plugins of that program, and from plugins
@@ -62,7 +61,7 @@ const MOST_PROGRAMS: usize = 3;
 /// Maximum number of fitting programs that one search checks symbol by symbol.
 const MOST_LOOKED_AT: usize = 64;
 
-/// Plugins without a given host program, each with the inferred host.
+/// By plugin: the inferred host.
 #[derive(Debug, Default)]
 pub struct Inferred(FastMap<FileId, HostOfPlugin>);
 
@@ -71,13 +70,14 @@ pub struct Inferred(FastMap<FileId, HostOfPlugin>);
 pub(super) struct HostOfPlugin {
     /// The program. It may also be a shared object that the program loads before the plugin.
     pub(super) program: FileId,
-    /// True if the program has not loaded the libraries that the plugin lacks: those stay missing.
+    /// True if the program does not load the plugin's missing libraries at startup: these stay
+    /// missing.
     pub(super) keeps_missing: bool,
 }
 
 impl Inferred {
     /// Infers the host programs, or returns the missing facts. `hosts` has the closures of
-    /// programs: those of the run, or those of the system below a stage.
+    /// programs: those of the run, or those of the system below a staging directory.
     pub fn find<'a>(
         source: DiagnosisInput<'a>,
         hosts: DiagnosisInput<'a>,
@@ -91,7 +91,7 @@ impl Inferred {
         }
         let sonames: FastSet<&[u8]> = plugins.iter().flat_map(|p| &p.missing).copied().collect();
         let mut programs = Programs::new(hosts, &sonames);
-        // A program links with the files that it loads at its start.
+        // A file that a program loads at startup is a library, not a plugin.
         plugins.retain(|plugin| !programs.load_at_start(plugin.file) && plugin.may_fit(&programs));
         if plugins.is_empty() {
             return Ok(Self::default());
@@ -152,17 +152,16 @@ impl Inferred {
     }
 
     /// The inferred host of the entry point of a closure; `None` if none was inferred, or if the
-    /// closure has a given host.
+    /// closure itself has a host.
     pub(super) fn of(&self, closure: &Closure) -> Option<HostOfPlugin> {
         self.0.get(&closure.root.file).copied().filter(|_| closure.root.host.is_none())
     }
 }
 
-/// A nearby plugin that takes the place of the host of `plugin`, a plugin of a `[[host]]` entry.
-/// Nearby plugins must define all symbols that `plugin` lacks and the entry does not provide.
-/// Archives must claim fewer than half of these symbols. The result defines the first of them. The
-/// program of the entry loads all these plugins: PHP, for example, opens `mbstring.so` before
-/// `mailparse.so`.
+/// For a plugin of a `[[host]]` entry: a nearby plugin as its host. It defines the first symbol
+/// that the entry does not provide. Nearby plugins must define all such symbols, and archives fewer
+/// than half of them. The program of the entry loads all these plugins: PHP, for example, opens
+/// `mbstring.so` before `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
     if !plugin.has_profile || !plugin.missing.is_empty() {
         return None;
@@ -260,20 +259,23 @@ impl<'a> HostSearch<'a> {
         Ok(None)
     }
 
-    /// True if the plugin may be a library that other objects link with: its soname is one of a
+    /// True if the plugin may be a library that other objects link with: its soname is that of a
     /// library, and programs link with libraries in its directory.
     fn is_library(&self, plugin: &Plugin<'a>) -> bool {
         plugin.is_versioned && self.library_dirs.contains(dir(self.source, plugin.file))
     }
 
-    /// The program, or its library that opens the plugin, if the program's startup scope, plugins
-    /// of `others` or the policy provide every symbol. Symbols that the program or its private
-    /// libraries define must outnumber those that archives claim or that plugins in other
-    /// directories define. One private symbol is enough if the program itself defines all symbols
-    /// that archives claim, and no plugin in another directory is used. All libraries of the
-    /// program count as private if a directory of the plugin is named after the program, or if the
-    /// program is in a private directory above the plugin. A library after which such a directory
-    /// is named counts as private too.
+    /// The program, or its library that opens the plugin; `None` if a condition fails:
+    ///
+    /// - The program's startup scope, plugins of `others` or the policy provide every symbol.
+    /// - Symbols that the program or its private libraries define outnumber those that archives
+    ///   claim or that plugins in other directories define. One private symbol is enough if the
+    ///   program itself defines all symbols that archives claim, and no plugin in another directory
+    ///   is used.
+    ///
+    /// All libraries of the program count as private if a directory of the plugin is named after
+    /// the program, or if the program is in a private directory above the plugin. A library after
+    /// which such a directory is named counts as private too.
     fn met(
         &mut self,
         plugin: &Plugin<'a>,

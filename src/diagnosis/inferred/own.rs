@@ -57,12 +57,15 @@ impl<'a> Packages<'a> {
         out
     }
 
-    /// The programs of the plugin's own package that are in `fitting`. A program is in the package
-    /// if it is in the same store item, if it is in a private directory above the plugin, or if a
-    /// directory of the plugin is named after it. It is also in the package if it loads a library
-    /// of the package that defines one of `references`. A library is in the package if its
-    /// directory is the plugin's or above it, and not a default directory. It is also in the
-    /// package if a directory of the plugin is named after it.
+    /// The programs of the plugin's own package that are in `fitting`. Each of these is in the
+    /// package:
+    ///
+    /// - a program in the same store item;
+    /// - a program in a private directory above the plugin;
+    /// - a program after which a directory of the plugin is named;
+    /// - a program that loads a library of the package that defines one of `references`. The
+    ///   directory of such a library contains the plugin and is not a default directory, or a
+    ///   directory of the plugin is named after the library.
     pub(super) fn own(
         &self,
         source: DiagnosisInput<'_>,

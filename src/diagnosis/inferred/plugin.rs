@@ -1,4 +1,4 @@
-//! Shared objects that lack symbols and may be plugins.
+//! Shared objects with undefined symbols that may be plugins.
 
 use super::super::builder::missing_edges;
 use super::super::candidates::{CandidateAnswer, LibraryCandidates};
@@ -107,8 +107,8 @@ pub(super) fn plugins<'a>(
     source.closures.roots.entries().filter_map(plugin).collect()
 }
 
-/// Shared objects outside of the default directories that lack nothing and have no given host.
-/// Plugins near them may use their symbols.
+/// Shared objects outside of the default directories, without undefined symbols, missing libraries
+/// or a host. Plugins near them may use their symbols.
 pub(super) fn complete(
     source: DiagnosisInput<'_>,
     open: &Undefined,

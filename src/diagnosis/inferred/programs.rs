@@ -1,4 +1,4 @@
-//! Programs that can open plugins, with the symbols and libraries that each has from its start. One
+//! Programs that can open plugins, with the symbols and libraries that each has at startup. One
 //! pass over the hash words of each loaded file serves all plugins.
 
 use super::super::DiagnosisInput;
@@ -47,7 +47,7 @@ impl ProgramSet {
     }
 }
 
-/// The programs that can open plugins, with the symbols and libraries that each has from its start.
+/// The programs that can open plugins, with the symbols and libraries that each has at startup.
 pub(super) struct Programs {
     /// The entry points of the programs.
     roots: Vec<RootId>,
@@ -66,8 +66,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs that can open plugins, and which of them loaded a library by one of
-    /// `sonames`.
+    /// Finds the programs that can open plugins, and those that load a library by one of `sonames`.
     pub(super) fn new(source: DiagnosisInput<'_>, sonames: &FastSet<&[u8]>) -> Self {
         let is_program = |closure: &Closure| {
             let object = source.view.object(closure.root.file);
