@@ -76,7 +76,8 @@ fn first(
 ) -> Vec<ProbedEntry> {
     let mut out = Vec::new();
     for path in paths {
-        // musl's loader opens a path without probing its directory first.
+        // A search list of glibc was probed directory by directory before. A single path, or one
+        // that musl opens, was not.
         let is_alone = paths.len() == 1 || target.is_none();
         let found = look(tree, reading, corpus, (path, is_alone));
         let passed = match &found {
@@ -95,7 +96,7 @@ fn first(
     out
 }
 
-/// Probes one path. A file that is already known under another name is not opened again.
+/// Probes one path. A file that was read under another name is not opened again.
 fn look(
     tree: &dyn Tree,
     reading: Reading,
@@ -283,7 +284,7 @@ pub(super) fn read_device_code(
     let is_archive = matches!(facts.content, Content::Archive(_));
     let read =
         || if is_archive { gpu::read_archive(&handle, depth) } else { gpu::read(&handle, depth) };
-    // A second safeguard, as for other files: tests count a caught panic as a failure.
+    // Readers do not panic, and a test fails if one does. This is a second safeguard.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
         Ok(Ok(_)) if handle.changed() => Err("changed while it was read".to_owned()),
         Ok(Ok(code)) => Ok(code),

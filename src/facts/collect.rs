@@ -34,7 +34,8 @@ pub struct Collector<'t> {
     /// Names that later stages will look up in members of archives.
     asked: Vec<Box<[u8]>>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
-    /// The last directory and its real path: names come sorted by directory.
+    /// The last resolved directory and its real path. Names come sorted by directory, so the same
+    /// one often follows.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
     /// Directories and configuration files that a loader would read and the audit could not.
     problems: Vec<UnreadablePath>,
@@ -424,7 +425,7 @@ impl<'t> Collector<'t> {
         self.tree.real_path(path)
     }
 
-    /// True if `path` is a link, or if that is unknown and the kernel resolves the path.
+    /// True if `path` is a link. Also true if `readlink` fails and the kernel resolves the path.
     fn may_be_link(&self, path: &Path) -> bool {
         match self.tree.read_link(path) {
             Ok(_) => true,
@@ -465,7 +466,7 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The real path of a name below a given directory: a walk follows no links inside it.
+/// The real path of a name below a given directory. A walk follows no links below such a directory.
 fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
     let (dir, real) = roots.iter().find(|(dir, _)| path.starts_with(dir))?;
     Some(real.join(path.strip_prefix(dir).ok()?))

@@ -20,7 +20,7 @@ pub enum PathState {
     File(FileId),
     /// A directory.
     Directory,
-    /// An entry that the loader would open and the audit does not.
+    /// A FIFO, socket or device: the loader would open it, the audit does not.
     Special(Special),
     /// The path leads to a different file in each process.
     OfProcess,
@@ -53,8 +53,8 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Reserves room for `more` files and for an eighth more, which they may need. Otherwise
-    /// growing tables would be copied again and again.
+    /// Reserves room for `more` files, and for an eighth more that these may need. Otherwise,
+    /// tables would be copied each time that they grow.
     pub(super) fn expect(&mut self, more: usize) {
         let more = more + more / 8;
         self.files.reserve(more);
@@ -110,7 +110,7 @@ impl Corpus {
     /// True if the corpus has the answer to a need.
     pub fn answers(&self, need: &Need) -> bool {
         match need {
-            // A search may end before the last path.
+            // A search may end before the last path, so only the first path is checked.
             Need::First { paths, batch, .. } => {
                 batch.is_some_and(|batch| self.is_looked_through(&batch))
                     || paths.first().is_none_or(|path| self.place(path).is_some())

@@ -35,7 +35,8 @@ pub struct FileFacts {
     /// The file's name with links resolved; of several hard links, the first in byte order. For a
     /// link in an audited directory that leads outside of it, the link's own name.
     pub path: Arc<Path>,
-    /// `path`, or the target of the link at `path`. For a program, its directory is `$ORIGIN`.
+    /// `path`, or its target if `path` is a link. The directory of this path is `$ORIGIN` of a
+    /// program.
     pub real: Arc<Path>,
     /// The path by which the file is started: the first name that the walk found, or the path of a
     /// dependency.
@@ -54,8 +55,8 @@ pub struct FileFacts {
     pub defects: Vec<Defect>,
     /// Set if the kernel refused to read it: the text of the error.
     pub unreadable: Option<String>,
-    /// The package to which the file's tree belongs, if the file is in its prefix. Store items are
-    /// recognised by their path instead.
+    /// The package that the file's tree belongs to, if the file is in the prefix of the package.
+    /// Store items are recognised by their path instead.
     pub package: Option<Arc<PackageId>>,
     /// The layer that the file is in, if the system has stages.
     pub origin: Option<FileOrigin>,

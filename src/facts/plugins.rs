@@ -10,9 +10,9 @@ use crate::id::FileId;
 use crate::policy::HostEntry;
 use std::path::Path;
 
-/// True if the file is a plugin of `host`; `below` is its path below the prefix. Its exported names
-/// are checked only if the path does not decide. That requires the object's tables: if the object
-/// was read without them, the error is the need for them.
+/// True if the file is a plugin of `host`; `below` is its path below the prefix. Exported names are
+/// checked only if the path matches no pattern. That check reads the object's symbol tables; `Err`
+/// is the need for them.
 pub fn is_plugin(
     host: &HostEntry,
     file: FileId,

@@ -1,6 +1,5 @@
-//! Finds the audited files and the files of `--lib-path` that define unbound names. One pass over
-//! the hashes in a file's GNU hash table finds all its definitions. `collect` searches the
-//! archives.
+//! Finds the audited files and the files of `--lib-path` that define undefined names. One pass over
+//! the GNU hash table of a file finds all its definitions. `collect` searches the archives.
 
 use super::{Content, Corpus};
 use crate::format::archive::{DefiningMember, RequestedNames};

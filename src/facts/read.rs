@@ -103,7 +103,7 @@ fn guarded(
             defects: Vec::new(),
             unreadable: Some(error.to_string()),
         },
-        // A second safeguard: tests count a caught panic as a failure.
+        // Readers do not panic, and a test fails if one does. This is a second safeguard.
         Err(_) => Read {
             content: Content::Other(elf::Ident::new(&[])),
             relocations: None,

@@ -1,6 +1,5 @@
-//! The questions that the resolver asks a store of facts. A fact has three states: it was read, it
-//! is not known yet, or the system refuses it. [`View`](super::View) is the store of a run; a test
-//! provides its own.
+//! The questions that the resolver asks a store of facts. A fact was read, was not read yet, or the
+//! system refuses to give it. [`View`](super::View) is the store of a run; a test provides its own.
 
 use super::{FileFacts, Need, PathState, ProbeBatch};
 use crate::format::elf::Object;
@@ -8,8 +7,8 @@ use crate::format::elf::interpreter::Interpreter;
 use crate::id::FileId;
 use crate::tree::Errno;
 
-/// Facts by file and by path. An unknown fact is `None` or a [`Need`]; a refusal by the system is a
-/// [`PathState::Failed`] or an error number.
+/// Facts by file and by path. A fact that was not read yet is `None` or a [`Need`]. A refusal by
+/// the system is a [`PathState::Failed`] or an error number.
 pub trait FactStore {
     /// The facts of a file that was read.
     fn file(&self, file: FileId) -> &FileFacts;
