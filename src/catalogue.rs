@@ -25,7 +25,7 @@ impl Level {
     }
 }
 
-/// A group of rules, which carries their default level.
+/// A group of rules, with their default level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RuleGroup {
     /// The name on the command line.
@@ -99,8 +99,8 @@ pub const GROUPS: &[RuleGroup] = &[
     INPUT,
 ];
 
-/// The id of a built rule. Ids in policies and in reports read back are text: they may name rules
-/// that this version lacks.
+/// The id of a built rule. Policies and stored reports have ids as text, because they may name
+/// rules of other versions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RuleId(&'static str);
 

@@ -355,7 +355,7 @@ pub struct Finding {
     pub detail: Option<Vec<u8>>,
     /// When the defect takes effect.
     pub when: Option<When>,
-    /// True if it is at most a warning, even if its rule is an error.
+    /// True if its level is at most a warning, even if the level of the rule is an error.
     pub mild: bool,
     /// One sentence without demangled names.
     pub message: String,

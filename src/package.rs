@@ -39,7 +39,7 @@ pub struct PackageId {
 /// The prefixes of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
-    /// `--prefix` with links resolved. Outside of store items, no other directory is a prefix.
+    /// `--prefix` with links resolved. If set, it is the only prefix outside of stores.
     stated: Option<PathBuf>,
     /// Given directories with links resolved, longest first.
     dirs: Vec<PathBuf>,

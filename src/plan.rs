@@ -111,7 +111,7 @@ pub struct Plan {
     pub as_ldd: bool,
     /// True if every file is an entry point, as for `ldd FILE...`.
     pub every_file_is_root: bool,
-    /// True to infer host programs from the symbols and libraries that plugins lack.
+    /// True to infer host programs from the undefined symbols and missing libraries of plugins.
     pub infer_hosts: bool,
     /// True with `--facts`: the report has all exports, imports and bindings.
     pub facts: bool,
@@ -133,11 +133,11 @@ pub struct Plan {
     pub ld_preload: Vec<u8>,
     /// The current directory: empty search entries mean it, and relative ones start from it.
     pub cwd: PathBuf,
-    /// True if the directory was given, so that results which depend on it are decided.
+    /// True if the directory was given. Otherwise, results that depend on it are undecided.
     pub cwd_stated: bool,
     /// The processor that the audited files will run on.
     pub cpu: Cpu,
-    /// True if the processor was given, so that results which depend on it are decided.
+    /// True if the processor was given. Otherwise, results that depend on it are undecided.
     pub cpu_stated: bool,
     /// The merged policy.
     pub policy: Arc<Policy>,
