@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub struct Closures {
     /// Closures of entry points, ordered by the entry points' paths.
     pub roots: IdVec<RootId, Closure>,
-    /// The closure of each library that is no entry point, resolved as if it were one. A library is
-    /// bound once in this closure, and the result is reused under every entry point.
+    /// The closure of each library that is not an entry point, resolved as if it were one. A
+    /// library is bound once in this closure, and the result is reused under every entry point.
     pub lone: FastMap<FileId, Closure>,
     /// Files without a loader, and the reason.
     pub no_loader: Vec<(FileId, NoLoader)>,
