@@ -19,7 +19,7 @@ pub(crate) fn map_single<I: Sync, T: Send + Sync>(
 }
 
 /// The results of two jobs that both use the pool. If `is_parallel` is set, `beside` runs on a new
-/// thread. It must not run on a thread of the pool: that thread could begin one job while it waits
+/// thread. It does not run on a thread of the pool: that thread could begin one job while it waits
 /// in the other, and both may hold locks.
 pub(crate) fn both<A: Send, B>(
     is_parallel: bool,

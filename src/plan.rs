@@ -103,8 +103,9 @@ pub struct Plan {
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
     pub hosts: Vec<HostFile>,
-    /// The loader whose rules apply. `None` chooses the loader of each entry point: the one in
-    /// PT_INTERP, or for a library the one of the libc that it finds, else the system's.
+    /// The loader whose rules apply. `None` chooses the loader of each entry point. For a program,
+    /// this is its PT_INTERP. For a library, it is the loader of the libc that the library finds,
+    /// else the system's.
     pub loader: Option<LoaderRules>,
     /// True to resolve with the system's loader, as its `ldd` does, instead of the one in
     /// PT_INTERP.
@@ -277,7 +278,7 @@ impl Plan {
             && !self.fix.as_ref().is_some_and(|fix| links(fix));
         let reading =
             if is_lean { Reading { lean: true, ..Reading::default() } } else { self.reading() };
-        // `archive` and `fix` also take inputs that linker scripts there name.
+        // `archive` and `fix` also take inputs that linker scripts in provider directories name.
         let reads_scripts = self.members || !self.self_dirs.is_empty();
         let classes =
             if reads_scripts { reading.classes.with(Class::LinkerScript) } else { reading.classes };

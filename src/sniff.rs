@@ -1,5 +1,5 @@
-//! Classes of files, by their first bytes or by their names. The walk knows no more about formats.
-//! Only files of an enabled class are passed to a reader; the others are counted.
+//! Classes of files, by their first bytes or by their names. The walk checks nothing else of a
+//! format. Only files of an enabled class are passed to a reader; the others are counted.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

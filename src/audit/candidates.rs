@@ -1,6 +1,6 @@
 //! Finds files in a prefix, audited or not, that have the name of a missing library. It lists
-//! directories and opens no file. With these files, `missing-library` can tell a library that the
-//! loader's search misses from one that is absent, and `diagnosis` looks up symbols in them.
+//! directories and opens no file. `missing-library` uses these files to tell a library outside of
+//! the search path from an absent one. `diagnosis` looks up symbols in them.
 
 use crate::diagnosis::MissingNeed;
 use crate::facts::Corpus;
@@ -211,7 +211,7 @@ fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
 #[derive(Default)]
 struct Listed {
     entries: usize,
-    /// File names that contain `.so` or are wanted.
+    /// File names that contain `.so` or were requested.
     files: Vec<OsString>,
     /// Directories that belong to the prefix.
     dirs: Vec<PathBuf>,

@@ -30,7 +30,7 @@ pub(super) fn prefixes(
     for package in packages.collect::<BTreeSet<_>>() {
         prefixes.add_dir(package.prefix.clone());
     }
-    // Like a given file, a given path that cannot be read belongs to its directory.
+    // The directory of a given file is its prefix, also if the file cannot be read.
     if given.iter().any(|given| given.kind.is_err()) {
         for problem in problems {
             prefixes.add_dir_of(&problem.path);
@@ -39,8 +39,8 @@ pub(super) fn prefixes(
     prefixes
 }
 
-/// Corrects the counts of the walk: audited files with defects count as read in part, and files of
-/// another system count by kind, not as ELF files.
+/// Corrects the counts of the walk. Audited files with defects count as read in part. Files of
+/// another system count by kind instead of as ELF files.
 pub(super) fn count_kinds(corpus: &Corpus, totals: &mut WalkTotals) {
     for facts in corpus.files.iter().filter(|facts| facts.audited) {
         if let Some(foreign) = facts.foreign() {

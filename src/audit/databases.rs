@@ -53,7 +53,7 @@ pub(super) fn find(
         let mut names: BTreeSet<OsString> = BTreeSet::new();
         let listed = tree.list(&dir, &mut |name, node| {
             let is_file = !matches!(node, DirEntryKind::Kind(EntryType::Directory));
-            // rocFFT's directory may be that of all libraries.
+            // rocFFT's directory may be that of all libraries, so other files are skipped.
             if is_file && meaning(name.as_bytes()).is_some() {
                 keep_least(&mut names, name.to_owned(), MOST);
             }
@@ -113,7 +113,7 @@ fn has_soname(facts: &FileFacts, start: &[u8]) -> bool {
     facts.object().and_then(Object::soname).is_some_and(|soname| soname.starts_with(start))
 }
 
-/// Reads one database. `None` if it is not a regular file; the error is the reason for the report.
+/// Reads one database. `None` if it is not a regular file; `Err` is the reason, for the report.
 fn read(tree: &dyn Tree, path: &Path, name: DatabaseName) -> Result<Option<Database>, String> {
     let Opened::File(handle) = tree.open(path).map_err(describe)? else { return Ok(None) };
     let is_text = path.extension() == Some(OsStr::new("txt"));

@@ -48,8 +48,8 @@ const MOST: usize = 3;
 /// The candidates of the system.
 #[derive(Default)]
 pub struct Installed {
-    /// The files that define undefined symbols of an object, by the object. Libraries come before
-    /// programs; in each group, files with more of the symbols come first.
+    /// By object: the files that define its undefined symbols. Libraries come before programs; in
+    /// each group, files with more of the symbols come first.
     definers: FastMap<FileId, Vec<Definer>>,
     /// Files of installed packages, by the name of a missing library.
     libraries: FastMap<Box<[u8]>, Vec<InstalledLibrary>>,
@@ -102,8 +102,8 @@ impl Installed {
         defining.map(|definer| (&definer.file, definer.kind))
     }
 
-    /// Files of installed packages with the name of a missing library. They are for `target`, or no
-    /// longer exist.
+    /// Files of installed packages with the name of a missing library: libraries for `target`, and
+    /// files that no longer exist.
     pub fn libraries(
         &self,
         name: &[u8],
@@ -149,8 +149,8 @@ struct Hit {
 }
 
 impl InstalledSearch<'_> {
-    /// Runs the search. `None` if no rule wants it, if a policy has a whitelist, if every file is
-    /// an entry point, or if there is nothing to look up.
+    /// Runs the search. `None` if no rule wants it, or if there is nothing to look up. Also `None`
+    /// with a whitelist, or if every file is an entry point.
     pub(super) fn run(self) -> Option<Installed> {
         let is_asked = self.plan.rule_wants.holds(Wants::INSTALLED)
             && !self.plan.policy.is_closed()
@@ -205,8 +205,8 @@ impl InstalledSearch<'_> {
         out
     }
 
-    /// Names of missing libraries to look up. Paths, names that a file below the prefix has, and
-    /// needs of store items are skipped.
+    /// Names of missing libraries to look up. Three kinds are skipped: paths, names of files below
+    /// the prefix, and needs of store items.
     fn missing(&self) -> Vec<&[u8]> {
         let mut out: Vec<&[u8]> = Vec::new();
         for one in &self.diagnosis.missing {
@@ -350,10 +350,11 @@ impl InstalledSearch<'_> {
         (size, Some(hit))
     }
 
-    /// At most three libraries that define undefined symbols of an object, those with the most
-    /// symbols first, and at most three programs that define all of them. Files that the process
-    /// loads are skipped: the loader has searched them. For an object in a store, only files of
-    /// that store are taken; for other objects, only files outside of stores.
+    /// At most three libraries and three programs for an object. A library defines some of its
+    /// undefined symbols, and those with the most symbols come first. A program defines all of
+    /// these symbols. Files that the process loads are skipped: the loader has searched them. For
+    /// an object in a store, only files of that store are taken; for other objects, only files
+    /// outside of stores.
     fn chosen<'h>(
         &self,
         file: FileId,

@@ -1,5 +1,6 @@
-//! Facts for archive coverage: the names that a linked object leaves undefined under any entry
-//! point, the names that its libraries define, and the symbols of an unlinked object.
+//! Facts for archive coverage. For a linked object, these are the names that it leaves undefined
+//! under any entry point, and the names that its libraries define. For an unlinked object, they are
+//! its symbols.
 
 use super::Audit;
 use crate::bind::RelocationMessage;

@@ -135,8 +135,8 @@ pub struct Audit {
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library.
     pub dangling: Vec<DanglingLink>,
-    /// For a libc.so.6 and the loader that loads it: the loader in the libc's own directory, if
-    /// that is another file with other contents.
+    /// By libc.so.6 and the loader that loads it: the loader in the directory of the libc, if that
+    /// is another file with other contents.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// Libraries that the notes of objects require, and that dlopen cannot open.
     pub missing_dlopens: Vec<MissingDlopen>,
@@ -207,8 +207,8 @@ impl Audit {
         self.own_loaders.get(&(libc, loader)).copied()
     }
 
-    /// Keeps those of `names` whose hash equals that of a name in a directory that the walk listed.
-    /// For rules that declare `Wants::NAMES_MET`.
+    /// Keeps the `names` that may be in a directory that the walk listed: the walk stores only
+    /// hashes of names. For rules that declare `Wants::NAMES_MET`.
     pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
         self.met.narrow(&mut names);
         names
@@ -314,8 +314,8 @@ impl Clock {
     }
 }
 
-/// The input of the stages: the facts and prefixes of the walked files. An audit returns it, so
-/// that an audit with other entry points reads no file again.
+/// The input of the stages: the facts and prefixes of the walked files. A finished audit returns it
+/// for an audit with other entry points, which then reads no file again.
 pub struct Ground {
     corpus: Corpus,
     prefixes: Prefixes,
@@ -394,8 +394,9 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
 }
 
 impl Ground {
-    /// The part of `tree` that the audit may read after the walk, if a policy has a whitelist: the
-    /// prefixes, the `--lib-path` directories and the `--host` programs.
+    /// With a whitelist: the part of `tree` that the audit may read after the walk. It has the
+    /// prefixes, the `--lib-path` directories and the `--host` programs. `None` without a
+    /// whitelist.
     pub fn closed<'t>(&self, plan: &Plan, tree: &'t dyn Tree) -> Option<InsideTree<'t>> {
         let closed = plan.policy.is_closed().then(|| {
             let mut seen = self.prefixes.clone();

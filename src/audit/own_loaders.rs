@@ -23,8 +23,8 @@ const LIBC: &[u8] = b"libc.so.6";
 /// Upper bound, in bytes, of loaders whose contents are compared. glibc's has 0.3 MB.
 const MOST: u64 = 64 << 20;
 
-/// For each libc.so.6 and the loader that loads it: the loader in the libc's own directory, if that
-/// is another file with other contents.
+/// By libc.so.6 and the loader that loads it: the loader in the directory of the libc, if that is
+/// another file with other contents.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,

@@ -32,7 +32,7 @@ pub struct BindingInput<'a> {
     pub quiet: &'a FastSet<usize>,
     /// True if all bindings are requested.
     pub bindings: bool,
-    /// True if programs are started, false if traced as by `ldd`.
+    /// True if the loader starts programs, false if it only traces them as `ldd` does.
     pub started: bool,
     /// For a plugin: the STB_GNU_UNIQUE definitions that lookups of its host program reached.
     pub unique: Option<&'a Unique>,
@@ -166,8 +166,8 @@ pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
     program && closure.host().is_none() && closure.scope().contains(&LOADER)
 }
 
-/// True if, under each entry point with this link map, only the entry point itself can have
-/// unresolved references. All other modules find their definitions without the entry point.
+/// True if only the program of this link map can have unresolved references: all other modules find
+/// their definitions without the program.
 pub fn is_quiet(
     closure: &Closure,
     shared: BindingInput<'_>,
@@ -260,7 +260,7 @@ fn open_modules(
     Ok(out)
 }
 
-/// The standalone bindings of a module, if they hold under this entry point.
+/// The binding of a module in its own closure, if it also holds under this entry point.
 fn settled<'a>(
     closure: &Closure,
     shared: BindingInput<'a>,

@@ -3,9 +3,9 @@
 //!
 //! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object
 //! quickly in the scope of its own closure. `entry_point` combines these bindings under every entry
-//! point, and repeats a lookup only if its standalone binding may not hold. `relocation_pass`
-//! visits relocations where a reference is unbound or all bindings are requested. This module opens
-//! no file: it returns missing facts as needs.
+//! point, and repeats only the lookups whose result may differ there. `relocation_pass` visits
+//! relocations where a reference is unbound or all bindings are requested. This module opens no
+//! file: it returns missing facts as needs.
 
 mod definers;
 pub mod entry_point;

@@ -56,7 +56,7 @@ fn symbols_of(object: &Object, names: &RequestedNames) -> FastSet<SymbolIndex> {
 pub struct BindingRules<'a> {
     /// glibc's release.
     pub release: GlibcVersion,
-    /// True if programs are started, false if traced as by `ldd`.
+    /// True if the loader starts programs, false if it only traces them as `ldd` does.
     pub started: bool,
     /// The binding of the entry point in the audit, which says where the loader stops.
     pub known: &'a RootBinding,
@@ -123,7 +123,7 @@ pub fn bind(
     if needs.is_empty() { Ok(out) } else { Err(needs) }
 }
 
-/// The definition behind a binding, as an index in the provider's symbol table.
+/// The definition to which a reference is bound, as an index in the provider's symbol table.
 pub fn definition(
     closure: &Closure,
     view: View<'_>,

@@ -75,8 +75,8 @@ pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, 
     let edges = if closure.lacks_any() { closure.edges() } else { &[] };
     edges.iter().filter_map(|edge| {
         let missing = closure.module(edge.to).how == FoundBy::Missing;
-        // The loader accepts a missing auxiliary object, and a file that was opened and refused is
-        // not missing.
+        // The loader accepts a missing auxiliary object. A file that was opened and refused is not
+        // missing.
         let refused = || closure.failures().iter().any(|f| f.module == edge.to && f.file.is_some());
         let counts = missing && edge.kind != NeedKind::Auxiliary && !refused();
         Some((closure.module(edge.from).file.filter(|_| counts)?, edge))

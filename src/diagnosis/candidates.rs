@@ -105,7 +105,7 @@ impl LibraryCandidates {
     }
 }
 
-/// Shared objects by the names that a need may have for them.
+/// Shared objects by the names with which a DT_NEEDED entry may request them.
 struct Libraries<'c> {
     corpus: &'c Corpus,
     by_name: FastMap<&'c [u8], Vec<FileId>>,

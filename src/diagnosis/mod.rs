@@ -42,7 +42,7 @@ pub struct Site {
 pub struct MissingLibrary {
     /// The object that needs it.
     pub file: FileId,
-    /// The name as the object needs it.
+    /// The needed name, with tokens expanded.
     pub name: Vec<u8>,
     /// The need under the first entry point.
     pub edge: Edge,
@@ -174,14 +174,14 @@ pub struct DiagnosisInput<'a> {
 pub struct MissingNeed {
     /// The object.
     pub file: FileId,
-    /// The library's name as it was needed.
+    /// The needed name, with tokens expanded.
     pub name: Vec<u8>,
 }
 
 /// Archives that define a symbol, and policy entries that list one.
 #[derive(Clone, Copy)]
 pub struct Claims<'a> {
-    /// Definitions of unbound names in audited files and in `--lib-path` files.
+    /// Definitions of undefined names in audited files and in `--lib-path` files.
     pub providers: &'a Providers,
     /// The policy, for `[[provider]]` entries and `covers` patterns.
     pub policy: &'a Policy,

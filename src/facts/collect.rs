@@ -191,7 +191,7 @@ impl<'t> Collector<'t> {
             .collect()
     }
 
-    /// Reads the facts that `needs` name and adds them to the corpus. The order of `needs` does not
+    /// Reads the facts in `needs` and adds them to the corpus. The order of `needs` does not
     /// matter.
     pub fn answer(&mut self, corpus: &mut Corpus, needs: Vec<Need>) {
         let needs = sorted(needs);
@@ -206,11 +206,11 @@ impl<'t> Collector<'t> {
         self.add(corpus, answers);
     }
 
-    /// Reads the facts that `needs` name, except members of archives. The reads run in parallel.
+    /// Reads the facts in `needs`, except members of archives. The reads run in parallel.
     pub fn look_up(&self, corpus: &Corpus, needs: Vec<Need>) -> Answers {
         let (tree, reading) = (self.tree, self.reading);
         let needs = sorted(needs);
-        // The costs of needs differ by factors of thousands, so each need is a task of its own.
+        // The costs of needs differ by factors of thousands, so each need is a separate task.
         let facts =
             parallel::map_single(&needs, |need| answer(tree, reading, corpus, need.clone()));
         Answers { needs, facts }
@@ -301,8 +301,8 @@ impl<'t> Collector<'t> {
                 corpus.directories.insert(path.into(), is_there);
             }
             FactAnswer::Bytes(path, bytes) => {
-                // A loader continues without an absent or unreadable file, but it could read a file
-                // that failed here with one of these errors.
+                // A loader continues without an absent or unreadable file. But it could read a file
+                // that fails here with EIO or EFBIG.
                 if let Err(errno @ (Errno::IO | Errno::FBIG)) = bytes {
                     let (path, reason) = (as_path(&path), describe(errno));
                     self.problems.push(UnreadablePath { path, reason });

@@ -51,14 +51,15 @@ pub struct FileFacts {
     pub provider: bool,
     /// Its content.
     pub content: Content,
-    /// Its defects besides those of the format.
+    /// Defects other than those of the format.
     pub defects: Vec<Defect>,
     /// Set if the kernel refused to read it: the text of the error.
     pub unreadable: Option<String>,
     /// The package that the file's tree belongs to, if the file is in the prefix of the package.
     /// Store items are recognised by their path instead.
     pub package: Option<Arc<PackageId>>,
-    /// The layer that the file is in, if the system has stages.
+    /// The layer that has the file: a staging directory, or the sysroot. `None` without staging
+    /// directories.
     pub origin: Option<FileOrigin>,
 }
 

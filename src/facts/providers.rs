@@ -90,8 +90,7 @@ impl Providers {
     }
 }
 
-/// The names of `names` that a library defines, each with true if all of its definitions have
-/// versions.
+/// The `names` that a library defines. True if all definitions of the name have versions.
 pub fn defined<'t>(tables: &'t Tables, names: &RequestedNames) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: SymbolIndex| {

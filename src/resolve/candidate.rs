@@ -44,7 +44,7 @@ pub(super) struct EntryPointCandidate {
     pub(super) start: Start,
     /// Index of its host program, if it is resolved as a plugin.
     pub(super) host: Option<usize>,
-    /// The chosen loader, and the path of the file that it gets.
+    /// The chosen loader, and the path by which the loader starts the file.
     pub(super) chosen: Option<(LoaderId, StrId)>,
     /// The suspended link map, if a fact was missing.
     before: Option<Suspended>,

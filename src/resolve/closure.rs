@@ -104,8 +104,8 @@ impl LinkMapBuilder<'_> {
 
     fn add_root(&mut self) {
         let EntryPoint { file, path, .. } = self.state.root;
-        // elf/rtld.c removes the program's name: needs find the program only by the empty name and
-        // by DT_SONAME.
+        // elf/rtld.c removes the program's name. A DT_NEEDED entry matches the program only by
+        // DT_SONAME or by the empty name.
         let empty = self.search.strings.id(b"");
         let root = self.push(Module::new(Some(file), empty, path, None, FoundBy::Root));
         let soname = self.state.names(root).and_then(|names| names.soname);
@@ -115,9 +115,9 @@ impl LinkMapBuilder<'_> {
         self.state.append(root);
     }
 
-    /// Adds the loader, which the kernel maps before the program runs. A need finds it by the
-    /// PT_INTERP text, its path or its DT_SONAME. `place_loader` decides whether the link map lists
-    /// it.
+    /// Adds the loader, which the kernel maps before the program runs. A DT_NEEDED entry matches
+    /// the loader by the PT_INTERP text, its path or its DT_SONAME. `place_loader` decides whether
+    /// the loader is in the list.
     fn add_loader(&mut self) {
         let (path, file) = (self.search.loader.path, self.search.loader.file);
         let interp = self.state.names(ROOT).and_then(|names| names.interp);

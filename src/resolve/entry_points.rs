@@ -296,7 +296,7 @@ impl Resolving {
     }
 
     /// Finds the closures of the hosts in the order of `hosts.list`. A program that has opened a
-    /// library is a host of its own. It is listed after the same program without that library.
+    /// library is a separate host. It is listed after the same program without that library.
     fn find_host_closures(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         while let Some(host) = self.hosts.list.get(self.host_closures.len()) {
             let closure = match &host.after {
@@ -416,8 +416,8 @@ impl Resolving {
     }
 }
 
-/// Files that a need names, by soname or by file name. Only a hint: the search decides which file a
-/// need finds.
+/// Files whose soname or file name is in a DT_NEEDED of a candidate. This is only a hint: the
+/// search decides which file satisfies a DT_NEEDED entry.
 fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<FileId> {
     let mut names: FastSet<&[u8]> = FastSet::default();
     let last = |text: &'_ [u8]| text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);

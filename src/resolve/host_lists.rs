@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
-    /// Adds the programs of `[[host]]` entries with a `list`. They are in the directory of the list
-    /// file and contain its name. Their plugins are the listed libraries, those of `loads`, and the
-    /// shared objects below the directory that have no other host.
+    /// Adds the host programs of `[[host]]` entries with a `list`: programs in the directory of the
+    /// list file that contain its name. Plugins of such a program are the listed libraries, those
+    /// of `loads`, and the shared objects below the directory that have no other host.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,

@@ -70,8 +70,8 @@ pub struct HostPrograms {
     known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
     /// For each plugin, its hosts as indices in `list`.
     plugins: FastMap<FileId, Vec<usize>>,
-    /// Indices in `list` of `--host` programs without a pattern. They may load every object that no
-    /// other object needs.
+    /// Indices in `list` of `--host` programs without a pattern. Such a program may load every
+    /// object that no other object needs.
     of_rest: Vec<usize>,
 }
 
@@ -222,8 +222,8 @@ impl HostPrograms {
         }
     }
 
-    /// Adds libraries of `[[host]] loads`: for each plugin, the nearest of those that it needs. A
-    /// plugin that already has a host keeps it.
+    /// Adds hosts for `[[host]]` entries with `loads`: for each plugin, the nearest of these
+    /// libraries that it needs. A plugin that already has a host is skipped.
     fn add_libraries(
         &mut self,
         plan: &Plan,

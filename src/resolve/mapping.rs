@@ -116,8 +116,8 @@ impl LinkMapBuilder<'_> {
         if let Some(module) = self.state.known(name) {
             return Mapped::Module(module, FoundBy::Loaded);
         }
-        // Under a whitelist a search finds only files of the prefix, and these win over provided
-        // libraries.
+        // With a whitelist, a search finds only files of the prefix. A found file wins over a
+        // provided library.
         let is_closed = self.search.plan.policy.is_closed();
         let is_provided = self.search.provides(name);
         if is_provided && !is_closed {

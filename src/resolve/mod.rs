@@ -69,10 +69,10 @@ pub struct Module {
     pub file: Option<FileId>,
     /// The name it was first requested by; the program's is empty.
     pub name: StrId,
-    /// The path it was opened by. A need does not find the program by this path, because glibc
-    /// removes it (`elf/rtld.c`).
+    /// The path it was opened by. A DT_NEEDED entry does not match the program by this path,
+    /// because glibc removes the path (`elf/rtld.c`).
     pub path: StrId,
-    /// Further names by which needs find it.
+    /// Further names by which DT_NEEDED entries match it.
     pub aliases: Vec<StrId>,
     /// The module whose need loaded it first; `None` for the program, the loader, a plugin under
     /// glibc and a preloaded library under musl.
@@ -183,13 +183,13 @@ pub struct Closure {
 struct LinkMap {
     /// The closure of the host program: its modules come first.
     base: Option<Arc<Closure>>,
-    /// Names by which needs of a plugin matched modules of its host program.
+    /// Names by which DT_NEEDED entries of a plugin matched modules of its host program.
     renamed: Vec<(ModuleId, StrId)>,
     /// The module of the entry point's own file.
     start: ModuleId,
     /// True if filters have moved objects in the list.
     moved: bool,
-    /// Filtees of the entry point, which no need finds by name.
+    /// Filtees of the entry point, which no DT_NEEDED entry matches by name.
     hidden: Vec<ModuleId>,
     /// Modules in the order in which they were mapped. Without a host program, index 0 is the entry
     /// point that this link map was built for, and index 1 the loader.

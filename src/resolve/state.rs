@@ -41,8 +41,8 @@ pub(super) struct LinkMapState {
     /// True once a filter has moved objects: list order and load order then differ.
     pub(super) moved: bool,
     /// Filtees of the entry point. They precede the entry point in the loader's list, but every
-    /// walk of that list starts at the entry point. No later need therefore finds them, and the
-    /// loader does not check their versions.
+    /// walk of that list starts at the entry point. Therefore no later DT_NEEDED entry matches a
+    /// filtee, and the loader does not check the versions of filtees.
     pub(super) hidden: Vec<ModuleId>,
     pub(super) by_cpu: bool,
     pub(super) by_cwd: bool,
@@ -269,8 +269,8 @@ impl LinkMapState {
     }
 
     /// True if the file of the target is also that of the filter or of one of the filter's
-    /// requesters. No need finds the target by name, so the loader maps it again and again until
-    /// memory runs out.
+    /// requesters. No DT_NEEDED entry matches the target by name, so the loader maps the target
+    /// again and again until memory runs out.
     fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {
         let file = |module: ModuleId| self.modules[module].file;
         let mut above = std::iter::successors(Some(filter), |at| self.modules[*at].requester);
@@ -351,8 +351,8 @@ impl LinkMapState {
         }
     }
 
-    /// Removes the host program's modules from the list. Returns the names that needs of the plugin
-    /// added to these modules.
+    /// Removes the host program's modules from the list. Returns the names that DT_NEEDED entries
+    /// of the plugin added to these modules.
     pub(super) fn leave_to(&mut self, host: &Closure) -> Vec<(ModuleId, StrId)> {
         let first = host.module_count();
         let mut renamed = Vec::new();

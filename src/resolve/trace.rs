@@ -4,9 +4,9 @@
 use super::FoundBy;
 use crate::tree::Errno;
 
-/// Maximum number of recorded paths of one entry point, which its needs share equally. `LEAST` and
-/// `MOST` bound the share of one need. Further missing paths are only counted: thousands of needs
-/// in thousands of directories would be millions of paths.
+/// Maximum number of recorded paths of one entry point. All needs of the entry point share it
+/// equally. `LEAST` and `MOST` bound the share of one need. Further missing paths are only counted:
+/// thousands of needs in thousands of directories would be millions of paths.
 const MOST_OF_ROOT: usize = 1 << 16;
 const LEAST: usize = 16;
 const MOST: usize = 512;

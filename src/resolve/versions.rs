@@ -148,7 +148,7 @@ impl<'m> Answering<'m> {
         map.clear();
         for index in std::iter::once(ROOT).chain(links.whole_list()).chain([LOADER]) {
             let module = links.module(index);
-            // A need does not find the entry point by its path.
+            // A DT_NEEDED entry does not match the entry point by its path.
             let path = Some(module.path).filter(|_| module.how != FoundBy::Root);
             let renamed = links.renamed.iter().filter(|(other, _)| *other == index);
             let aliases = module.aliases.iter().chain(renamed.map(|(_, name)| name));
@@ -186,7 +186,7 @@ fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<Modu
 pub enum CheckedObjects {
     /// All objects.
     Whole,
-    /// Only the entry point itself; the others are known to be clean.
+    /// Only the entry point itself; the others have no defect.
     Root,
     /// All but the entry point.
     Others,

@@ -29,7 +29,7 @@ pub struct CMakePackage {
     pub name: Vec<u8>,
     /// The result for a consumer who asks for no component.
     pub outcome: PackageOutcome,
-    /// Results for each component that the package says it knows or that a policy requires.
+    /// Results for each component that the package lists or that a policy requires.
     pub components: Vec<(Vec<u8>, PackageOutcome)>,
 }
 
@@ -50,9 +50,9 @@ const MOST_PACKAGES: usize = 20_000;
 pub type Undecided = (PathBuf, &'static str);
 
 /// Evaluates each configuration file that was given by name or that CMake would find. The second
-/// list holds the files whose evaluation reached a limit or could not be decided; files that cannot
-/// be read are added to `problems`. Adds the header directories that the files and their
-/// dependencies name to `dirs`.
+/// list has the files whose evaluation reached a limit or could not be decided. Files that cannot
+/// be read are added to `problems`, and header directories that the files and their dependencies
+/// name to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
@@ -160,9 +160,9 @@ struct PackageFiles<'a> {
     lists: FastMap<PathBuf, Option<Arc<Vec<Vec<u8>>>>>,
     memo: Memo,
     evaluated: usize,
-    /// The limit on work that is left for the audited package and all packages that it requests.
+    /// Work that may still be done for the audited package and all packages that it requests.
     work: Work,
-    /// The limit on work that is left for the run.
+    /// Work that may still be done in the run.
     left: Work,
     /// Directories of headers that targets name.
     includes: BTreeSet<PathBuf>,
@@ -231,8 +231,8 @@ impl<'a> PackageFiles<'a> {
         best
     }
 
-    /// Other spellings of a name: the one in upper case, and those with which names of files beside
-    /// its configuration file begin.
+    /// Other spellings of a package name: upper case, and the spellings at the start of file names
+    /// beside the configuration file.
     fn spellings(&mut self, path: &Path, name: &[u8]) -> Vec<Vec<u8>> {
         let mut out = vec![name.to_ascii_uppercase()];
         let beside = self.names(path.parent().unwrap_or(path));

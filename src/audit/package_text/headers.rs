@@ -147,7 +147,7 @@ fn last(path: &[u8]) -> &[u8] {
     memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..])
 }
 
-/// The walked files that may be included, by the ends of their paths. Those below `--lib-path` are
+/// The walked files that may be included, by the ends of their paths. Files below `--lib-path` are
 /// only candidates: a build directory there may have a header that was not installed.
 struct HeaderIndex<'a> {
     by_end: FastMap<&'a [u8], Vec<&'a [u8]>>,

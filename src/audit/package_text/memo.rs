@@ -76,8 +76,8 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// A known result for the request `key`, if one holds in the scopes of the packages that are
-    /// being evaluated, and the number of answers that were compared.
+    /// Finds a stored result for the request `key` that holds in the scopes of the packages under
+    /// evaluation. Also returns the number of answers that were compared.
     pub(super) fn get(&self, key: &RequestKey) -> (Option<Arc<PackageOutcome>>, usize) {
         let mut compared = 0;
         for (seen, outcome) in self.known.get(key).into_iter().flatten() {

@@ -158,7 +158,7 @@ struct PkgConfigCache<'a> {
 struct PackageDirs {
     /// The directory that stands for `/`, if the tree around the file was moved.
     base: Option<PathBuf>,
-    /// Directories that hold the package: paths below them are its own.
+    /// Directories of the package. A path below one of them belongs to the package.
     own: Vec<PathBuf>,
     is_store: bool,
     triplets: Vec<&'static str>,
@@ -436,8 +436,8 @@ impl PkgConfigCache<'_> {
     }
 
     /// True if a path does not exist, and belongs to the package or lies in a directory for builds.
-    /// In a moved tree, all paths belong to the package. Paths in `VOLATILE` do not, unless the
-    /// package itself lies there.
+    /// In a moved tree, all paths belong to the package. A path in `VOLATILE` belongs to the
+    /// package only if the package itself lies there.
     fn is_missing_path(&mut self, place: &PackageDirs, path: &Path) -> bool {
         let is_own = place.own.iter().any(|own| path.starts_with(own)) || place.base.is_some();
         let is_judged = is_build(place, path)

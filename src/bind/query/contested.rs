@@ -7,8 +7,8 @@
 //! only. `answer` binds these relocations under the entry points that load two definitions. Entry
 //! points with the same [`Decisive`] key share one answer.
 //!
-//! References of the program itself are skipped. Its scope is its own closure, so they bind as in
-//! the program's standalone binding.
+//! References of the program itself are skipped, because the scope of a program is always its own
+//! closure.
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
 use super::decisive::Decisive;
@@ -222,8 +222,8 @@ impl Contested {
         if self.defined.contains_key(&file) {
             tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
         }
-        // A lookup does not find a definition that the hash table does not list, so a reference to
-        // it binds to another object.
+        // A lookup finds only definitions in the hash table. A reference to a definition outside of
+        // the table therefore binds to another object.
         let unhashed = tables.unhashed_indices().filter_map(|index| tables.symbol(index));
         for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
             note(symbol.index, salt.word(hash::gnu(symbol.name)));
@@ -390,7 +390,7 @@ impl Contested {
         names.filter(again).copied().collect()
     }
 
-    /// By module: the hashes of those names of `here` that its file has in its hash table.
+    /// By module: the hashes of the names in `here` that are in the hash table of its file.
     fn hashes_of(
         &self,
         closure: &Closure,

@@ -1,8 +1,8 @@
 //! Finds entry points with equal answers to the query about duplicate definitions. The answer
 //! depends only on the loader, on the modules that define or use a contested name, and on their
 //! order. If a contested name is unique (STB_GNU_UNIQUE), the answer for a plugin also depends on
-//! its host program. Entry points that agree in these share one answer; only the module ids in it
-//! differ.
+//! its host program. Entry points with equal properties share one answer. Only the module ids in
+//! the answer differ.
 
 use super::DuplicateName;
 use crate::id::{FastMap, FileId, Id as _, ModuleId};

@@ -72,13 +72,14 @@ pub struct QueryInput<'a> {
     pub closures: &'a Closures,
     /// The bindings of each entry point.
     pub bindings: &'a [RootBinding],
-    /// The standalone bindings of each object, where answers may be reused.
+    /// By file: the undefined references and the providers in its own closure. Empty if results may
+    /// not be reused.
     pub own: &'a OwnBindings,
     /// Interned strings of closures.
     pub strings: &'a Strings,
     /// Loaders of entry points.
     pub loaders: &'a Loaders,
-    /// True if programs are started, false if traced as by `ldd`.
+    /// True if the loader starts programs, false if it only traces them as `ldd` does.
     pub started: bool,
 }
 

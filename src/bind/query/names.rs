@@ -21,8 +21,8 @@ pub(super) struct WordSets {
 }
 
 impl WordSets {
-    /// Reads the hash tables. A word of an entry point counts only if a library has it too: no two
-    /// entry points share a scope.
+    /// Reads the hash tables. A word in the table of an entry point counts only if a library has it
+    /// too, because no scope contains two entry points.
     pub(super) fn count(view: View<'_>, libraries: &[FileId], entries: &[FileId]) -> Self {
         let tables = |file: &FileId| view.object(*file).and_then(hashed);
         let (once, twice) = words::twice(view, libraries);

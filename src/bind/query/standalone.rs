@@ -43,9 +43,9 @@ pub(super) struct Varying {
 /// The binding of a relocation in the object's own closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StandaloneBinding {
-    /// To the object itself, or to one of [`Standalone::sure`].
+    /// Bound to the object itself, or to one of [`Standalone::sure`].
     Known,
-    /// To this file.
+    /// Bound to this file.
     Bound(FileId),
     /// Undefined.
     Open,
@@ -68,7 +68,7 @@ struct Use {
     symbol: SymbolOrigin,
 }
 
-/// Facts about a symbol that need no read of its table entry.
+/// The data about a symbol that are known without its table entry.
 #[derive(Clone, Copy)]
 enum SymbolOrigin {
     /// Defined by the object, with this hash word.

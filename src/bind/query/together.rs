@@ -12,8 +12,8 @@ const FEW: usize = 6;
 pub(super) struct Together {
     /// Row of each of the given files.
     rows: Vec<Option<usize>>,
-    /// Column of each library, by file. Files that are only entry points have none: no two of them
-    /// share a scope.
+    /// Column of each library, by file. Files that are only entry points have no column, because no
+    /// scope contains two entry points.
     columns: Vec<Option<usize>>,
     /// Number of 64-bit words in a row.
     width: usize,

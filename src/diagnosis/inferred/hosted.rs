@@ -14,12 +14,12 @@ use std::path::Path;
 /// Symbols with the file that defines each.
 type DefinersByName<'a> = FastMap<&'a [u8], FileId>;
 
-/// The symbols of interest that plugins and the libraries that they load define.
+/// The requested symbols that plugins and the libraries that they load define.
 pub(super) struct Hosted<'a, 'n> {
     source: DiagnosisInput<'a>,
-    /// The symbols of interest.
+    /// The requested symbols.
     names: &'n RequestedNames,
-    /// The symbols of interest that a file defines, memoised.
+    /// By file: the requested symbols that it defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
     /// Symbols of plugins and of the libraries that they load. The keys are the plugin's directory
     /// and its parent.
@@ -117,7 +117,7 @@ impl<'a, 'n> Hosted<'a, 'n> {
     }
 }
 
-/// The symbols of interest that a file defines.
+/// The requested symbols that a file defines.
 fn names_of<'a>(view: View<'a>, file: FileId, names: &RequestedNames) -> Vec<&'a [u8]> {
     let tables = view.object(file).and_then(|object| object.tables.as_ref());
     let found = tables.map(|tables| defined(tables, names)).unwrap_or_default();

@@ -11,16 +11,18 @@
 //!   libraries in that directory, it must be named after the program.
 //! - The program has *all* undefined symbols and missing libraries, with their versions. A missing
 //!   library that the program has not loaded stays a finding, with the symbols that belong to it.
-//! - At least one symbol comes from the program itself or from its private libraries. It may come
-//!   from any of its libraries if the plugin's directory is named after the program or the library.
+//! - At least one symbol comes from the program itself or from its private libraries. If the
+//!   plugin's directory is named after the program or the library, any library of the program
+//!   counts.
 //! - Few programs fit, or a program of the plugin's own package fits. An object that lacks a
-//!   DT_NEEDED entry for a common library would fit hundreds. A store item, a private library, a
-//!   private directory above the plugin, or a directory that is named after the program or its
-//!   library tells the package. QEMU's 33 emulators, which all begin with `qemu-`, load the modules
-//!   in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang those in `slang/v2/modules`.
+//!   DT_NEEDED entry for a common library would fit hundreds. Programs of the package are
+//!   recognised by a store item, a private library, a private directory above the plugin, or a
+//!   directory that is named after the program or its library. QEMU's 33 emulators, which all begin
+//!   with `qemu-`, load the modules in `/usr/lib/x86_64-linux-gnu/qemu`, and libslang those in
+//!   `slang/v2/modules`.
 //! - No policy entry lists an archive for a symbol: the object then lost the symbol when it was
-//!   linked. A symbol that an archive defines may have been lost too. It is not evidence, unless
-//!   the archive is the static edition of the library that defines the symbol. Symbols that are
+//!   linked. A symbol that an archive defines may have been lost too. It is evidence only if the
+//!   archive is the static edition of the library that defines the symbol. Symbols that are
 //!   evidence must outnumber the others, unless the program itself defines the others.
 //!
 //! The `[[host]]` entry of a program may not list all symbols that a plugin uses. The listed
@@ -68,7 +70,7 @@ pub struct Inferred(FastMap<FileId, HostOfPlugin>);
 /// The inferred host of a plugin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostOfPlugin {
-    /// The program. It may also be a shared object that the program loads before the plugin.
+    /// The program, or a shared object that the program loads before the plugin.
     pub(super) program: FileId,
     /// True if the program does not load the plugin's missing libraries at startup: these stay
     /// missing.
@@ -183,7 +185,7 @@ struct HostSearch<'a> {
     hosts: DiagnosisInput<'a>,
     programs: Programs,
     packages: Packages<'a>,
-    /// Directories of libraries that programs load at their start.
+    /// Directories of libraries that programs load at startup.
     library_dirs: FastSet<&'a Path>,
     /// Startup scopes of programs.
     scopes: FastMap<RootId, Scope<'a>>,

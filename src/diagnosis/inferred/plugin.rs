@@ -37,7 +37,7 @@ pub(super) struct Plugin<'a> {
     pub(super) references: Vec<PluginReference<'a>>,
     /// The names of all libraries that were not found.
     pub(super) missing: Vec<&'a [u8]>,
-    /// True if the soname is one of a library, such as `libfoo.so.1`.
+    /// True if the soname is that of a library, such as `libfoo.so.1`.
     pub(super) is_versioned: bool,
     /// True if a `[[host]]` entry provides some of its undefined references.
     pub(super) has_profile: bool,
@@ -125,8 +125,8 @@ pub(super) fn complete(
     })
 }
 
-/// Shared objects whose undefined references are all provided by `[[host]]` entries, and that are
-/// near one of `plugins` with such an entry.
+/// Shared objects near one of `plugins` that has a `[[host]]` entry. Such entries provide all
+/// undefined references of these objects.
 pub(super) fn with_profile<'s>(
     source: DiagnosisInput<'s>,
     open: &'s Undefined,
@@ -162,8 +162,8 @@ fn is_versioned(soname: &[u8]) -> bool {
 }
 
 impl Plugin<'_> {
-    /// False if no program can be the host: some missing library is not loaded by any program, and
-    /// all undefined symbols belong to missing libraries.
+    /// False if no program can be the host: no program loads some missing library, and all
+    /// undefined symbols belong to missing libraries.
     pub(super) fn may_fit(&self, programs: &Programs) -> bool {
         let is_loaded = |name: &&[u8]| programs.loading(name).is_some();
         self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)

@@ -60,7 +60,7 @@ pub(super) struct Programs {
     defining: FastMap<Vec<u8>, ProgramSet>,
     /// For each requested soname: the programs that load a library by this name.
     by_soname: FastMap<Vec<u8>, ProgramSet>,
-    /// All files that programs load at their start, other than the programs themselves.
+    /// All files that programs load at startup, other than the programs themselves.
     loaded: FastSet<FileId>,
     none: ProgramSet,
 }
@@ -171,12 +171,12 @@ impl Programs {
         }
     }
 
-    /// True if some program loads the file at its start.
+    /// True if some program loads the file at startup.
     pub(super) fn load_at_start(&self, file: FileId) -> bool {
         self.loaded.contains(&file)
     }
 
-    /// All files that programs load at their start, other than the programs themselves.
+    /// All files that programs load at startup, other than the programs themselves.
     pub(super) fn loaded(&self) -> impl Iterator<Item = FileId> {
         self.loaded.iter().copied()
     }

@@ -45,7 +45,7 @@ pub struct LoaderChoice {
 pub struct Loaders {
     list: IdVec<LoaderId, Loader>,
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
-    /// Choices for each PT_INTERP: most programs have the same.
+    /// The choice for each PT_INTERP. Most programs have the same PT_INTERP.
     by_interp: FastMap<(StrId, Target), LoaderChoice>,
     /// Loaders that were made without a binary.
     assumed: FastMap<(StrId, Target), LoaderId>,

@@ -151,7 +151,7 @@ impl<'a> MuslLoad<'a> {
     pub(super) fn tried(mut self, modules: Vec<Module>, edge: &Edge, trace: Trace) -> Vec<Tried> {
         self.modules = modules;
         self.trace = Some(trace);
-        // All facts are known by now, and the trace holds the result.
+        // All facts were read before, and the trace has the result.
         let _ = self.find(edge.name, Some(edge.from));
         self.trace.map_or_else(Vec::new, |trace| trace.kept)
     }
@@ -300,7 +300,8 @@ impl<'a> MuslLoad<'a> {
         ModuleId::from_index(self.modules.len() - 1)
     }
 
-    /// Gives an object the name by which later needs find it: the last part of its path.
+    /// Gives an object the name by which later DT_NEEDED entries match it: the last part of its
+    /// path.
     fn name(&mut self, module: ModuleId) {
         let path = self.search.strings.text(self.modules[module.index()].path);
         let short = last_part(path).to_vec();
