@@ -137,7 +137,7 @@ pub struct KnownRule {
     pub group: RuleGroup,
     /// Its default level.
     pub level: Level,
-    /// The keys besides the path that its findings can have, as waivers name them; `None` if the
+    /// The keys that its findings can have besides the path, as named in waivers; `None` if the
     /// rule declares none. A waiver that selects by another key can never match.
     pub keys: Option<&'static [&'static str]>,
     /// True if this version implements the rule.

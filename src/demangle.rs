@@ -25,7 +25,7 @@ impl Write for Bounded {
     }
 }
 
-/// The demangled form of a raw name; `None` if it has none, or if a limit is exceeded.
+/// The demangled form of a raw name; `None` if the name is not mangled, or if a limit is exceeded.
 pub fn demangle(raw: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(raw).ok().filter(|name| name.len() <= MOST_INPUT)?;
     if let Ok(symbol) = rustc_demangle::try_demangle(name) {

@@ -58,8 +58,8 @@ pub(crate) fn map<K: Ord, V>(items: impl IntoIterator<Item = (K, V)>) -> BTreeMa
     out
 }
 
-/// Adds an item to a set that holds at most the `most` least items of those added. The set does not
-/// depend on their order, such as that of a directory.
+/// Adds an item to a set that keeps only the `most` smallest items. The result does not depend on
+/// the order of the items: a directory lists names in any order.
 pub(crate) fn keep_least<T: Ord>(set: &mut BTreeSet<T>, item: T, most: usize) {
     set.insert(item);
     if set.len() > most {

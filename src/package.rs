@@ -95,7 +95,7 @@ impl Prefixes {
     }
 
     /// True if `path` is an added file, is in the stated or a given directory, or is beside a given
-    /// file. A store item that was not given does not count.
+    /// file. False for a path in a store item that was not given.
     pub fn contain(&self, path: &Path) -> bool {
         self.stated.iter().chain(&self.dirs).any(|dir| path.starts_with(dir))
             || self.files.contains(path)

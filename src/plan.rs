@@ -84,7 +84,7 @@ pub struct Plan {
     /// `Some` if the files are linked in the order given. The list has the audited objects that the
     /// linker extracts only on demand, like members of archives.
     pub link: Option<Vec<PathBuf>>,
-    /// Files and directories of `--files-from`; one that does not exist is a finding.
+    /// Files and directories of `--files-from`; a missing one is a finding.
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without the option.
     pub closure: Arc<FastSet<PathBuf>>,
@@ -93,7 +93,7 @@ pub struct Plan {
     /// `--staged` as typed: directories whose files are seen at their installed paths.
     pub stages: Vec<PathBuf>,
     /// The options that select the audited system and its loader, as words of a shell command.
-    /// `None` if one has a value that cannot be typed.
+    /// `None` if a value cannot be typed.
     pub typed_options: Option<Vec<String>>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
     pub prefix: Option<PathBuf>,
@@ -126,7 +126,7 @@ pub struct Plan {
     pub indexes: bool,
     /// Names that a view or query looks up in archive members.
     pub symbols: Vec<Box<[u8]>>,
-    /// True to reuse the results of one entry point for another if the loader treats both alike.
+    /// True to reuse results of one entry point for another that the loader treats alike.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
     pub ld_library_path: Vec<u8>,

@@ -1,5 +1,5 @@
-//! The names under which files are started, in the order of the given paths. They decide the entry
-//! points, and the order in which `ldd` would list files. `audit` makes them from the walk.
+//! The names under which files are started, in the order of the given paths. The names decide the
+//! entry points, and the order in which `ldd` would list files. `audit` makes them from the walk.
 
 use crate::facts::Corpus;
 use crate::facts::read::Read;

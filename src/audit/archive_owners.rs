@@ -169,7 +169,7 @@ impl<'a> Beside<'a> {
     }
 
     /// Adds the archives in `own` that a package file links, by path or with `-l`. An archive of
-    /// `-l` counts only if no earlier `-L` directory has a file with its name.
+    /// `-l` is added only if no earlier `-L` directory has a file with its name.
     fn add_pkg_config(
         &mut self,
         (tree, own): (&dyn Tree, &Path),

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
-/// The undefined symbols of the run, the files that define them, and the prefixes.
+/// The undefined symbols of the run, files that define these symbols, and the prefixes.
 #[derive(Clone, Copy)]
 pub(super) struct Unbound<'a> {
     pub(super) diagnosis: &'a Diagnosis,
@@ -50,7 +50,7 @@ pub(super) fn read(
     shelve(&[], corpus, collector, wanted)
 }
 
-/// The audited relocatable objects; none if their total size exceeds the limit. Their symbol
+/// The audited relocatable objects; empty if their total size exceeds the limit. Their symbol
 /// tables are read to check that they are consistent.
 fn objects(corpus: &Corpus) -> Vec<FileId> {
     let is_object = |facts: &FileFacts| {

@@ -1,6 +1,6 @@
 //! Finds files in a prefix, audited or not, that have the name of a missing library. It lists
 //! directories and opens no file. `missing-library` uses these files to tell a library outside of
-//! the search path from an absent one. `diagnosis` looks up symbols in them.
+//! the search path from an absent one. `diagnosis` looks up symbols in the files.
 
 use crate::diagnosis::MissingNeed;
 use crate::facts::Corpus;

@@ -1,5 +1,5 @@
-//! Reads the candidates for missing libraries: files that could be the library, with all that they
-//! load. `diagnosis` looks up symbols in them.
+//! Reads the candidates for missing libraries: files that could be the library, and the libraries
+//! that these files load. `diagnosis` looks up symbols in them.
 
 use super::beside;
 use super::candidates::{Candidates, WalkListings};
@@ -16,8 +16,7 @@ use crate::resolve::start::Start;
 use crate::tree::Tree;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The search for candidates for missing libraries, and for the libraries that these candidates
-/// need.
+/// The search for candidates for missing libraries, and for the libraries that candidates need.
 pub(super) struct DefinerSearch<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,

@@ -82,8 +82,8 @@ impl Diagnosing<'_> {
     }
 
     /// Finds and reads files in the prefix that have the name of a missing library. If
-    /// `may_explain` is set, it also resolves them, so that undefined symbols are looked up in
-    /// them.
+    /// `may_explain` is set, it also resolves these files: undefined symbols are then looked up in
+    /// them and in their libraries.
     fn candidates(
         &self,
         facts: &SharedFacts<'_, '_>,

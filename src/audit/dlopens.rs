@@ -46,7 +46,7 @@ pub(super) fn find(
     let mut missing = FastSet::default();
     for (root, closure) in closures.roots.entries() {
         for (module, file) in closure.found().filter(|(_, file)| noted.contains(file)) {
-            // Entry points that share a link map share its answers.
+            // Entry points that share a link map get the same answers.
             if !asked.insert((closure.links_id(), file)) {
                 continue;
             }

@@ -155,7 +155,7 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
                 first.get_or_insert(pattern);
             }
             for (pack, target) in found {
-                // The target in the file name counts only if the file was not read.
+                // If the file was not read, the target is taken from its name.
                 let own = read.get(&*pack).and_then(|file| out.files.get(file)).map(offers);
                 let named = || target.map(|target| TargetCode { target, compressed: false });
                 offers_of_all.extend(own.unwrap_or_else(|| named().into_iter().collect()));

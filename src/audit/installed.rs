@@ -138,7 +138,8 @@ struct UnresolvedObject<'a> {
 struct Hit {
     /// Its path, with links in the directory resolved, as in the lists of packages.
     real: PathBuf,
-    /// The path of a link in the same directory whose name is the file's soname; otherwise `real`.
+    /// The path of a link in the same directory whose name is the file's soname; `real` if there is
+    /// none.
     shown: PathBuf,
     /// The file, if the audit has read it too.
     file: Option<FileId>,
@@ -245,7 +246,7 @@ impl InstalledSearch<'_> {
     }
 
     /// The libraries that the loaders of these objects find by name, in default directories and the
-    /// cache, and the programs of the system. Audited files and those of `--lib-path` are excluded:
+    /// cache, and the programs of the system. Audited files and files of `--lib-path` are excluded:
     /// they were searched before.
     fn files(&self, open: &BTreeMap<FileId, UnresolvedObject<'_>>) -> Vec<SystemFile> {
         let BoundClosures { resolver, closures, .. } = self.bound;
@@ -350,11 +351,11 @@ impl InstalledSearch<'_> {
         (size, Some(hit))
     }
 
-    /// At most three libraries and three programs for an object. A library defines some of its
-    /// undefined symbols, and those with the most symbols come first. A program defines all of
-    /// these symbols. Files that the process loads are skipped: the loader has searched them. For
-    /// an object in a store, only files of that store are taken; for other objects, only files
-    /// outside of stores.
+    /// At most three libraries and three programs for an object. A library defines some of the
+    /// object's undefined symbols; libraries with the most symbols come first. A program defines
+    /// all of the object's undefined symbols. Files that the process loads are skipped, because
+    /// lookups have searched them. For an object in a store, only files of that store are taken;
+    /// for other objects, only files outside of stores.
     fn chosen<'h>(
         &self,
         file: FileId,
@@ -455,7 +456,8 @@ impl SystemFile {
         Self { stat, real: None, links: Vec::new() }
     }
 
-    /// Its own path, or that of a link if the file itself lies in a directory that is not searched.
+    /// The path of the file. If the file lies in a directory that is not searched, the path of a
+    /// link.
     fn path(&self) -> PathBuf {
         self.real.clone().or_else(|| self.links.first().cloned()).unwrap_or_default()
     }

@@ -137,7 +137,7 @@ impl Audit {
     }
 
     /// The objects that are loaded together with one of `files`, under the first entry point that
-    /// loads this one. The result has none of `files`.
+    /// loads this file. `files` themselves are left out.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();

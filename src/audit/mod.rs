@@ -130,7 +130,7 @@ pub struct Audit {
     pub totals: WalkTotals,
     /// Paths of files, of any content, whose names a policy may require (`KeptNames`).
     pub named: Vec<PathBuf>,
-    /// Links to directories, with the real paths of their targets. Empty unless a policy selects
+    /// Links to directories, with the real paths of their targets. Filled only if a policy selects
     /// files by path, or the report lists such links.
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Dangling links with the name of a library.
@@ -148,8 +148,8 @@ pub struct Audit {
     pub package_text: PackageText,
     /// Text files of the walk.
     texts: Texts,
-    /// All files in the order in which `ldd` would list them, each with its entry point if it has
-    /// one. Empty unless every file is an entry point.
+    /// All files in the order in which `ldd` would list them, each with its entry point, if any.
+    /// Filled only if every file is an entry point.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
     /// The results of the cross-check, if requested.
     pub cross_check: Option<CrossCheck>,
@@ -202,7 +202,8 @@ impl Audit {
         files.filter_map(|given| self.corpus.file_at(&given.path)).collect()
     }
 
-    /// The loader beside `libc`, if `loader` is in another directory and loads this libc.so.6.
+    /// The loader in the directory of `libc`, if `loader` loads this libc.so.6 and is in another
+    /// directory.
     pub fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.own_loaders.get(&(libc, loader)).copied()
     }
@@ -281,7 +282,7 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> AuditInput {
 }
 
 /// Device and inode of given objects that may also be below a `--lib-path`. Such an object is read
-/// only once: it can be larger than all other files below the `--lib-path`.
+/// only once, because it can be larger than all other files below the `--lib-path`.
 fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
     let inode = |path: &PathBuf| {

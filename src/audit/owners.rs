@@ -1,8 +1,8 @@
 //! Finds the Debian packages that own files, in dpkg's lists of installed files. One pass over the
-//! lists looks up all names. `installed` asks for the owners of its candidates, and
-//! `archive_owners` for those of archives. Without dpkg's lists, no file has an owner.
+//! lists looks up all names. `installed` looks up the owners of its candidates, `archive_owners`
+//! the owners of archives. Without dpkg's lists, no file has an owner.
 //!
-//! The answer is that of `dpkg -S FILE`, with two exceptions. A path is also found if the list
+//! The result is that of `dpkg -S FILE`, with two exceptions. A path is also found if the list
 //! spells it through a link to its directory (`/lib` on a merged `/usr`). A diverted path belongs
 //! to the package whose file is installed at it.
 
@@ -44,7 +44,7 @@ pub(super) struct Owners {
     by_name: FastMap<Box<[u8]>, Vec<Owned>>,
 }
 
-/// dpkg installs the file at `from` as `to`, unless it comes from `package`.
+/// dpkg installs the file at `from` as `to`, except a file of `package`.
 struct Diversion {
     from: PathBuf,
     to: PathBuf,

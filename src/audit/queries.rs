@@ -15,12 +15,13 @@ use crate::resolve::resolver::Resolver;
 
 impl Audit {
     /// The names that two libraries in the scope of `root` define differently, and the definition
-    /// that each reference of a library gets. Empty unless the plan asks for them.
+    /// that each reference of a library gets. Filled only if the plan requests this query.
     pub fn duplicate_definitions(&self, root: RootId) -> &[DuplicateName] {
         self.queries.duplicates(root)
     }
 
-    /// The libraries that each object under `root` binds to; empty unless the plan asks for them.
+    /// The libraries that each object under `root` binds to; filled only if the plan requests this
+    /// query.
     pub fn bound_libraries(&self, root: RootId) -> &[BoundLibrary] {
         self.queries.bound(root)
     }

@@ -43,7 +43,8 @@ pub enum EntryState {
 }
 
 /// The suspect entries of one object, and its first occurrence in a closure. If the object is
-/// loaded by several paths, `$ORIGIN` has several values: an absent entry is absent for each.
+/// loaded by several paths, `$ORIGIN` has several values. An entry is absent if its directory is
+/// absent for each value.
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
@@ -52,7 +53,7 @@ pub struct SearchEntries {
     /// whose directory is absent. Each occurs once, in the order of the search path, and at most 64
     /// are kept.
     pub entries: Vec<SearchEntry>,
-    /// Number of entries after the 64th one that is kept. They were not checked.
+    /// Number of entries after the 64th kept one, which were not checked.
     pub left_out: usize,
 }
 

@@ -51,7 +51,7 @@ pub struct BindingWorker {
     here: FileSet,
 }
 
-/// A set of files that is cleared in constant time: members of an earlier set have an old stamp.
+/// A set of files. It is cleared in constant time: a new stamp makes all earlier members invalid.
 #[derive(Default)]
 struct FileSet {
     stamp: u32,
@@ -96,7 +96,8 @@ pub fn bind(
     if open.is_empty() && !shared.bindings {
         return Ok(out);
     }
-    // A lookup for a copy relocation skips the program. All others need the program's symbol table.
+    // A lookup for a copy relocation skips the program. Any other lookup needs the program's symbol
+    // table.
     let with_root =
         shared.bindings || open.values().any(|open| !matches!(open, UnboundReferences::Copies(_)));
     let scope = Scope::new(closure, shared.view, with_root)?;
@@ -195,7 +196,7 @@ pub fn is_quiet(
 enum UnboundReferences {
     /// References to these symbols.
     Symbols(FastSet<SymbolIndex>),
-    /// References of the program to these symbols, all by copy relocations.
+    /// Copy relocations of the program against these symbols.
     Copies(FastSet<SymbolIndex>),
     /// All references: the loader has no version table for the module.
     All,
@@ -269,8 +270,8 @@ fn settled<'a>(
     here: &FileSet,
 ) -> Option<&'a OpenReferences> {
     let own = shared.own.get(file)?;
-    // The loader must know the same versions, and every file of the standalone closure must be in
-    // scope.
+    // Two conditions: the loader knows the same versions, and every file of the object's own
+    // closure is in scope.
     let same = closure.module(module).version_limit == own.limit
         && own.files.iter().all(|file| here.contains(*file));
     same.then_some(own)

@@ -219,8 +219,8 @@ impl<'v> Scope<'v> {
     }
 
     /// Looks up all of `left`; references without a definition stay in it. Without an index, each
-    /// object is asked for all references before the next object, so that its filter stays in the
-    /// cache and memory accesses overlap.
+    /// object is asked for all references before the next object. Each filter then stays in the
+    /// cache, and memory accesses overlap.
     pub fn lookup_all<'q>(
         &self,
         left: &mut Vec<Pending>,

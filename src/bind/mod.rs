@@ -35,7 +35,7 @@ pub struct RootBinding {
     /// All bindings, if requested.
     pub bindings: Vec<Binding>,
     /// STB_GNU_UNIQUE definitions that lookups reached, if bindings are requested; empty for a
-    /// plugin. They also apply to plugins of this program.
+    /// plugin. These definitions also apply to plugins of this program.
     pub unique: Unique,
     /// The functions with which the loader of a running program allocates memory (`malloc`): their
     /// names and modules. Empty if bindings are not requested.

@@ -1,6 +1,6 @@
 //! Binding by musl's rules (`ldso/dynlink.c`, `do_relocs`): every relocation is bound at load, the
 //! versions of references are ignored, and the first object that defines the name wins. Definitions
-//! with a hidden version do not count.
+//! with a hidden version are skipped.
 //!
 //! `audit` calls it for entry points whose loader is musl's. Such closures are small, so entry
 //! points share no results.

@@ -91,8 +91,8 @@ struct DiagnosisBuilder<'a> {
     undefined_at: FastMap<SymbolKey, usize>,
     versions: BTreeMap<(FileId, FileId, Vec<u8>), MissingVersion>,
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
-    /// By symbol: the missing library and the version index of the reference. The first entry for a
-    /// symbol counts.
+    /// By symbol: the missing library and the version index of the reference. Only the first entry
+    /// for a symbol is used.
     explained: Vec<(SymbolKey, ExplainedReference)>,
     /// By symbol: index of the host program in the policy.
     assumed: Vec<(SymbolKey, usize)>,
@@ -302,7 +302,7 @@ impl DiagnosisBuilder<'_> {
     }
 
     /// The inferred host programs with their plugins. A reference that is undefined or explained
-    /// under some entry point does not count as assumed.
+    /// under some entry point is left out.
     fn finish_inferred(&mut self) -> Vec<InferredHost> {
         let mut references: FastMap<FileId, usize> = FastMap::default();
         for (key, program) in &self.inferred {
@@ -347,9 +347,9 @@ impl DiagnosisBuilder<'_> {
         out.into_iter().map(assumed).collect()
     }
 
-    /// The hosts with the references that they are assumed to define. A missing library that a host
-    /// loads counts like a reference. A reference that is undefined or explained under some entry
-    /// point does not count as assumed.
+    /// The host programs, each with the number of references that it is assumed to define. A
+    /// missing library that a host loads counts as one reference. A reference that is undefined or
+    /// explained under some entry point is left out.
     fn finish_assumed(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
         let hosts = self.source.hosts;

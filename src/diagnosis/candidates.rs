@@ -38,7 +38,7 @@ pub(super) enum CandidateAnswer {
     Defined,
     /// No candidate defines the symbol.
     Absent,
-    /// No candidate links with the object, or one that links with it needs libraries that were not
+    /// No candidate is for the target of the object, or one that is needs libraries that were not
     /// found.
     Unknown,
 }
@@ -130,7 +130,7 @@ impl<'c> Libraries<'c> {
     }
 
     /// A candidate with the libraries that it loads; `None` if the file is not an ELF object. The
-    /// libraries are found by name alone. If several files have a name, all count, because the
+    /// libraries are found by name alone. If several files have a name, all are taken, because the
     /// loader may load any of them.
     fn candidate(&self, file: FileId, needs: &mut Vec<Need>) -> Option<Candidate> {
         let target = self.corpus.files[file].object()?.header.target();

@@ -130,8 +130,8 @@ impl<'a> HostFinder<'a> {
     }
 
     /// The index of the host whose `loads` lists the missing `library`, if `file` or its entry
-    /// point is a plugin of the host. A host without `symbols` does not count, because it says
-    /// nothing about missing files.
+    /// point is a plugin of the host. Entries without `symbols` are skipped: they do not say which
+    /// names the program provides.
     pub(super) fn lends(
         &mut self,
         closure: &Closure,

@@ -113,8 +113,8 @@ fn look(
     let dir = text.iter().rposition(|b| *b == b'/').map_or(&b""[..], |at| &text[..=at]);
     let in_process = !corpus.of_process.is_empty() && corpus.of_process.contains(dir);
     let path = as_path(text);
-    // The directories of a search list were tested before. In them, only links, and paths below
-    // /proc and /dev, can still lead to a different file in each process.
+    // The directories of a search list were tested before. In such directories, only links, and
+    // paths below /proc and /dev, can still lead to a different file in each process.
     let is_asked = is_alone
         || [&b"/proc/"[..], b"/dev/"].iter().any(|top| text.starts_with(top))
         || tree.node(&path) == Ok(DirEntryKind::Link);

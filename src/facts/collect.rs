@@ -71,7 +71,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Adds the names that a walk found: first those that are not links, then links, each in byte
+    /// Adds the names that a walk found: first names that are not links, then links, both in byte
     /// order. `audited` is true for files to audit and false for files that serve only as
     /// providers.
     pub fn add_entries(
@@ -92,7 +92,7 @@ impl<'t> Collector<'t> {
                 reads.insert(key(entry), item);
             }
         }
-        // A file's own names precede the links to it; both are in byte order.
+        // Names of a file precede links to it; both are in byte order.
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
@@ -489,8 +489,8 @@ fn insert(corpus: &mut Corpus, facts: FileFacts, relocations: Option<Relocations
     file
 }
 
-/// Replaces the content of a file that was read again for its tables. A file that has changed is
-/// marked as by `gone` instead.
+/// Replaces the content of a file that was read again for its tables. If the file has changed,
+/// calls `gone` instead.
 fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     if stat != corpus.files[file].stat {
         return gone(corpus, file);

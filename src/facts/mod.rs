@@ -105,7 +105,7 @@ impl FileFacts {
         Foreign::at(&self.path, self.object()?)
     }
 
-    /// All defects: those of the file first, then those of its format.
+    /// All defects: first of the file, then of its format.
     pub fn all_defects(&self) -> impl Iterator<Item = &Defect> {
         let format: &[Defect] = match &self.content {
             Content::Elf(object) => &object.defects,

@@ -237,9 +237,9 @@ impl Cache {
                 continue;
             }
             if entry.hwcap == 0 {
-                // Entries with a hwcap win over all others. Of the others, the first with
-                // `flags[0]` wins. If there is none, the last one with another accepted value wins
-                // (old ldconfigs wrote these values).
+                // Entries with a hwcap win over entries without one. Of the latter, the first with
+                // `flags[0]` wins. If none has `flags[0]`, the last with another accepted value
+                // wins (old ldconfigs wrote these values).
                 if let Some((path, _)) = best {
                     return Some((path, true));
                 }

@@ -1,6 +1,7 @@
 //! Chains of needs. A chain leads from the program to a module, and each object in it loaded the
-//! next. Only the ends of a long chain are shown. They are found without a walk through the middle.
-//! If every module of a long chain has a finding, such walks would take quadratic time.
+//! next. Only the ends of a long chain are shown. The ends are found without a walk through the
+//! middle. If every module of a long chain has a finding, walks through the middle would take
+//! quadratic time.
 
 use super::{LinkMap, ROOT};
 use crate::id::{Id as _, ModuleId};

@@ -1,7 +1,7 @@
-//! Pairs of a host program and a plugin that it loads with dlopen. They come from `--host` and from
-//! `[[host]]` entries. An entry names a program of the prefix, libraries that a host program loads
-//! before its plugins, or a list of libraries. `audit` finds the pairs before entry points are
-//! chosen; `entry_points` resolves every plugin once for each of its host programs.
+//! Pairs of a host program and a plugin that it loads with dlopen. The pairs come from `--host` and
+//! from `[[host]]` entries. An entry names a program of the prefix, libraries that a host program
+//! loads before its plugins, or a list of libraries. `audit` finds the pairs before entry points
+//! are chosen; `entry_points` resolves every plugin once for each of its host programs.
 
 use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -53,7 +53,7 @@ pub struct Unhosted {
     pub unusable: Vec<usize>,
     /// Host programs that got no plugin: their indices in `Plan::hosts`, and their files.
     pub idle: Vec<(usize, FileId)>,
-    /// Plugins for another machine than their `--host` program, each with that program.
+    /// Plugins that are not for the machine of their `--host` program, each with that program.
     pub foreign: Vec<(FileId, FileId)>,
     /// Programs that stop before they can load a plugin, each with its number of plugins.
     pub stopped: Vec<(FileId, usize)>,
@@ -223,7 +223,7 @@ impl HostPrograms {
     }
 
     /// Adds hosts for `[[host]]` entries with `loads`: for each plugin, the nearest of these
-    /// libraries that it needs. A plugin that already has a host is skipped.
+    /// libraries that it needs. Plugins that already have a host are skipped.
     fn add_libraries(
         &mut self,
         plan: &Plan,

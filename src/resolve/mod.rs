@@ -173,8 +173,8 @@ pub struct Closure {
     pub root: EntryPoint,
     /// The program's module.
     main: Module,
-    /// The other modules. Entry points with the same needs and no search path of their own share
-    /// them.
+    /// The other modules. Entry points with the same needs and without a search path share one link
+    /// map.
     links: Arc<LinkMap>,
 }
 
@@ -281,8 +281,8 @@ impl LinkMap {
         }
     }
 
-    /// True if a need was not found, or not searched for. Needs of a host program's modules do not
-    /// count.
+    /// True if a need was not found, or not searched for. Needs of a host program's modules are
+    /// left out.
     fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
@@ -383,8 +383,8 @@ impl Closure {
         self.links.needs(index)
     }
 
-    /// True if a need was not found, or not searched for. Needs of a host program's modules do not
-    /// count.
+    /// True if a need was not found, or not searched for. Needs of a host program's modules are
+    /// left out.
     pub fn lacks_any(&self) -> bool {
         self.links.lacks_any()
     }

@@ -7,7 +7,7 @@ use crate::id::{FastMap, FileId, Id as _, SignatureId, StrId, Strings};
 use std::sync::Arc;
 
 /// PT_INTERP, DT_SONAME and needs of an object without a search path or token. Entry points with
-/// the same signature and the same loader share their links.
+/// the same signature and the same loader share a link map.
 type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
 
 /// One need of an object.

@@ -101,8 +101,8 @@ impl DirLists {
         Arc::clone(self.system.entry(loader.path).or_insert_with(new))
     }
 
-    /// Finds the directories of a list that exist; false if a fact is missing. Relative ones always
-    /// count as existing.
+    /// Finds the directories of a list that exist; false if a fact is missing. Relative directories
+    /// always count as existing.
     pub(super) fn prepare(&mut self, list: &DirList, ask: &mut Ask<'_>) -> bool {
         if list.ready.get().is_some() {
             return true;

@@ -198,9 +198,9 @@ impl Resolver {
         self.waiting.clear();
     }
 
-    /// Searches ahead for the needs of those `files` that have no search path, under each glibc
-    /// loader, and returns the missing facts. Entry points will need most of these facts, and fewer
-    /// rounds then read them. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
+    /// Searches ahead for the needs of `files` without a search path, under each glibc loader.
+    /// Returns the missing facts. Entry points will need most of these facts, and fewer rounds then
+    /// read them. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,
@@ -292,8 +292,8 @@ impl Resolver {
         for module in modules {
             builder.push(module);
         }
-        // Tokens of a path are those of the object that calls dlopen. If a token has no value, the
-        // library is assumed to open.
+        // In a path, tokens have the values of the object that calls dlopen. If a token has no
+        // value, the library is assumed to open.
         let text = builder.search.strings.text(name);
         let has_token = text.contains(&b'/') && text.contains(&b'$');
         let Some(name) = builder.expand_need(name, has_token, from) else {

@@ -68,8 +68,8 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
 /// Results that later entry points reuse.
 #[derive(Default)]
 pub struct VersionMemo {
-    /// For each index in the names of [`NeededFiles`]: the last provider that was found to define
-    /// all needed versions. The result holds under every entry point, so the pair is checked once.
+    /// By index in the names of [`NeededFiles`]: the last provider that defined all needed
+    /// versions. The result holds under every entry point, so this provider is not checked again.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
@@ -109,8 +109,8 @@ impl NeededFiles {
     }
 }
 
-/// A map from small numbers to modules that is cleared in constant time: entries of an earlier
-/// entry point have an old stamp.
+/// A map from small numbers to modules. It is cleared in constant time: a new stamp makes all
+/// earlier entries invalid.
 #[derive(Default)]
 struct Stamped {
     stamp: u32,

@@ -27,7 +27,7 @@ pub struct CMakePackage {
     pub path: PathBuf,
     /// The package's name.
     pub name: Vec<u8>,
-    /// The result for a consumer who asks for no component.
+    /// The result for a consumer that requests no component.
     pub outcome: PackageOutcome,
     /// Results for each component that the package lists or that a policy requires.
     pub components: Vec<(Vec<u8>, PackageOutcome)>,
@@ -147,7 +147,7 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     Some((name.to_vec(), prefix.to_path_buf()))
 }
 
-/// The files that the evaluator asks for, and packages that were evaluated.
+/// The files and directories that the evaluator reads, and packages that were evaluated.
 struct PackageFiles<'a> {
     tree: &'a dyn Tree,
     prefixes: &'a Prefixes,
@@ -514,7 +514,7 @@ impl CMakePackage {
     }
 
     /// The defects for consumers with and without components. The missing file of a component
-    /// (`lost_component`) is not among them.
+    /// (`lost_component`) is left out.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         let lost =
             |outcome: &PackageOutcome| self.lost_component(outcome).map(|(event, _)| event.clone());

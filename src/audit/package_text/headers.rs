@@ -3,8 +3,8 @@
 //!
 //! - Its name shows that this prefix should have it.
 //! - No path of an audited file ends with its name.
-//! - All packages that could install it are known, or its directory exists beside the including
-//!   header.
+//! - All packages that could install it are known, or the directory in its name exists beside the
+//!   including header.
 
 use super::{CMakePackage, PkgConfigFile, Texts, read};
 use crate::cmake::{EventKind, FindResult};
@@ -112,8 +112,8 @@ pub(super) fn find(
     out
 }
 
-/// The includes that every compiler reaches (`header::certain`) and that no file in the index
-/// satisfies.
+/// The includes that every compiler reaches (`header::certain`), without those of a file in the
+/// index.
 fn wanting(tree: &dyn Tree, path: &Path, index: &HeaderIndex<'_>) -> Result<Vec<Include>, String> {
     let text = read(tree, path, MOST)?;
     let may_lack = |name: &[u8]| !index.has(&plain(name));
@@ -301,7 +301,7 @@ impl<'a> World<'a> {
             let own = self.prefixes.locate(file).prefix;
             let is_other = |dir: &&Path| self.prefixes.locate(dir).prefix != own;
             let others = self.named.iter().copied().filter(is_other);
-            // A directory between the header and the one that users search does not count.
+            // Directories between the header and a directory that users search are skipped.
             let is_searched = |one: &&Path| {
                 include.quoted && *one == dir
                     || one.ends_with("include")

@@ -14,12 +14,12 @@ const MOST_KEPT: usize = 2_000_000;
 /// Maximum number of results for one request.
 const MOST_RESULTS: usize = 8;
 
-/// A request: configuration file, name of the package, components, version, options, and true if a
-/// consumer made it, false if another package did. The name counts because the file sets variables
-/// that begin with the requested spelling.
+/// The key of a request: configuration file, name of the package, components, version and options.
+/// The last field is true if a consumer made the request, and false if another package did. The
+/// name is part of the key, because the file sets variables that begin with the requested spelling.
 pub(super) type RequestKey = (PathBuf, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>, Manner, bool);
 
-/// The answers that an evaluation got from the packages that enclose it.
+/// The answers that an evaluation got from the packages around it.
 #[derive(Default)]
 struct SeenAnswers {
     answers: FastMap<ScopeLookup, ScopeAnswer>,
@@ -46,13 +46,13 @@ impl SeenAnswers {
 /// A package that is being evaluated.
 struct OpenPackage {
     path: PathBuf,
-    /// Its scope, while another package is evaluated for it.
+    /// Its scope, while a package that it requested is evaluated.
     scope: Option<PackageScope>,
     seen: RefCell<SeenAnswers>,
 }
 
 impl OpenPackage {
-    /// Adds the answers that an evaluation for this package got from outside of this package.
+    /// Adds the answers that an evaluation for this package got from the packages around this one.
     fn take(&self, seen: &SeenAnswers) {
         let mut own = self.seen.borrow_mut();
         own.is_full |= seen.is_full;
@@ -151,8 +151,8 @@ impl Memo {
         self.open.last_mut().and_then(|open| open.scope.take()).unwrap_or_default()
     }
 
-    /// The answer of the packages that enclose the innermost one. Records that the result of the
-    /// innermost one depends on this answer.
+    /// The answer of the packages around the innermost one. Records that the result of the
+    /// innermost package depends on this answer.
     pub(super) fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer {
         let answer = self.answer(sought);
         if let Some(last) = self.open.last() {

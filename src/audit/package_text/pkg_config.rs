@@ -70,7 +70,7 @@ const TRIPLETS: [&str; 8] = [
     "loongarch64-linux-gnu",
 ];
 
-/// Libraries of the compiler and of the C library; a prefix need not have them.
+/// Libraries of the compiler and of the C library, which a prefix may lack.
 const OF_COMPILER: [&str; 26] = [
     "c", "m", "dl", "rt", "pthread", "util", "resolv", "crypt", "nsl", "anl", "gcc", "gcc_s",
     "gcc_eh", "stdc++", "stdc++fs", "supc++", "gomp", "quadmath", "gfortran", "atomic", "asan",
@@ -254,8 +254,8 @@ impl PkgConfigCache<'_> {
         PkgConfigFile { path, content, unmet, has_unread, missing }
     }
 
-    /// The answer to a requirement. The error is a package of that name with another version, if
-    /// any.
+    /// The package that satisfies a requirement. The error is a package of that name with another
+    /// version, if any.
     fn requirement(
         &mut self,
         from: &Path,
@@ -369,8 +369,8 @@ impl PkgConfigCache<'_> {
     }
 
     /// Directories of `-L` flags of a file and of its public requirements, direct or not. `None` if
-    /// a requirement is unmet or cannot be read, a file has a defect, a directory is relative, or
-    /// there are too many files.
+    /// the list is incomplete: a requirement is unmet or cannot be read, a file has a defect, a
+    /// directory is relative, or there are too many files.
     fn library_dirs(&mut self, path: &Path, content: &Arc<PkgConfig>) -> Option<Vec<PathBuf>> {
         let (mut out, mut met) = (Vec::new(), FastSet::default());
         let mut todo = vec![(path.to_path_buf(), Arc::clone(content))];

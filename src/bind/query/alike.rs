@@ -26,7 +26,8 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"malloc_trim",
     b"malloc_stats",
     b"__libc_memalign",
-    // Allocators wrap these to see the pages that the program takes (tcmalloc's `malloc_hook.cc`).
+    // Allocators wrap these functions to see which pages the program maps (tcmalloc's
+    // `malloc_hook.cc`).
     b"mmap",
     b"mmap64",
     b"munmap",
@@ -98,9 +99,9 @@ fn is_class_data(name: &[u8]) -> bool {
     begins.iter().any(|begin| name.starts_with(begin))
 }
 
-/// True for a part of glibc: libc, libm, libpthread, the loader. These parts define names for each
-/// other. A part defines the version GLIBC_PRIVATE, or it defines public versions and needs
-/// GLIBC_PRIVATE, as libm does.
+/// True for a part of glibc: libc, libm, libpthread, the loader. Several parts define the same
+/// names on purpose. A part defines the version GLIBC_PRIVATE, or it defines public versions and
+/// needs GLIBC_PRIVATE, as libm does.
 pub fn is_part_of_libc(object: &Object) -> bool {
     let is_private = |name: &[u8]| name == b"GLIBC_PRIVATE";
     let defs = || object.versions.defs.iter().map(|def| object.str(def.name));

@@ -368,8 +368,8 @@ impl Contested {
         Ok(found)
     }
 
-    /// The names that two modules in the scope of `closure` define; definitions in [`ROOT`] do not
-    /// count. `marks.twice` receives the same names. Empty if the loader stops.
+    /// The names that two modules in the scope of `closure` define, without the program ([`ROOT`]).
+    /// `marks.twice` receives the same names. Empty if the loader stops.
     fn here(
         &self,
         closure: &Closure,
@@ -587,8 +587,8 @@ fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
     object.tables.as_ref()?.symbol(winner.candidate.symbol)
 }
 
-/// True if an answer is a definition. An undefined entry counts only if it has a value; relocations
-/// of thread-local names accept only defined entries (`elf_machine_type_class`).
+/// True if an answer is a definition. An undefined entry counts as a definition only if it has a
+/// value. Relocations of thread-local names accept only defined entries (`elf_machine_type_class`).
 fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
     !winner.candidate.undefined || symbol.value != 0
 }

@@ -89,7 +89,7 @@ impl<'a> QueryInput<'a> {
     }
 }
 
-/// True if an entry point is bound by the rules of glibc or of a loader that shares them.
+/// True if an entry point is bound by glibc's rules.
 fn is_glibc(source: QueryInput<'_>, closure: &Closure) -> bool {
     source.loader(closure).family == Family::Glibc
 }
@@ -173,7 +173,7 @@ pub struct Referrer {
 }
 
 /// An object and a library that at least one of its relocations binds to: strong or weak, data or
-/// function, copy relocations included. References within the object do not count. Neither do
+/// function, copy relocations included. References within the object are left out, and so are
 /// functions that the loader looks up for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoundLibrary {

@@ -38,7 +38,7 @@ impl<'a> BindingQuestion<'a> {
         (self.name, self.version.map(|version| (version.name, version.hidden)))
     }
 
-    /// The question as a query to one object. Undefined entries with a value also count as answers.
+    /// The question as a query to one object. An undefined entry with a value is an answer too.
     pub(super) fn query(&self, exact_first: bool) -> SymbolQuery<'a> {
         let mut query = SymbolQuery::new(self.name, self.hash, self.version);
         query.plt = false;

@@ -8,8 +8,8 @@ use crate::id::{FileId, Id as _};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A hash word, salted with the machine of its object, so that a name has different words in
-/// objects for different machines. Such objects rarely share a scope.
+/// A hash word, salted with the machine of its object. A name has different words in objects for
+/// different machines: such objects rarely share a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HashWord(u32);
 
@@ -49,8 +49,8 @@ impl WordSet {
         Self { bits: (0..len).map(|_| AtomicU64::new(0)).collect(), words }
     }
 
-    /// The index in `bits`, and the bit there. The lowest bit of a word does not count: it is the
-    /// same in all words of a machine.
+    /// The index in `bits`, and the bit there. The lowest bit of a word is ignored: it is the same
+    /// in all words of a machine.
     fn place(&self, HashWord(word): HashWord) -> (usize, u64) {
         let at = (word >> 1) as usize;
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))

@@ -134,7 +134,7 @@ impl Inferred {
         }
     }
 
-    /// Adds the host programs of plugins that have none in `self`.
+    /// Adds the hosts in `other` of plugins that have no host in `self`.
     pub fn add(&mut self, other: Self) {
         for (plugin, host) in other.0 {
             self.0.entry(plugin).or_insert(host);

@@ -29,8 +29,8 @@ pub(super) fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &P
 }
 
 /// True if a directory of `plugin` is named after `program` or its first words: `qemu` for
-/// `qemu-system-arm`. The first `system` components of the path do not count, nor do those with
-/// which both paths begin.
+/// `qemu-system-arm`. Two parts of the path are skipped: its first `system` components, and those
+/// with which both paths begin.
 pub(super) fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bool {
     let (Some(dir), Some(name)) = (plugin.parent(), program.file_name()) else { return false };
     let common = dir.components().zip(program.components()).take_while(|(a, b)| a == b).count();
@@ -40,7 +40,7 @@ pub(super) fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bo
 
 /// True if a directory of `plugin` is named after `library`: `slang` or `libslang` for
 /// `libslang.so.2`, `ceph` for `libceph-common.so.2`, `kres_modules` for `libkres.so.9`. The first
-/// `system` directories do not count.
+/// `system` directories are skipped.
 pub(super) fn is_named_after_library(plugin: &Path, system: usize, library: &Path) -> bool {
     let Some(dir) = plugin.parent() else { return false };
     let name = stem(library.as_os_str().as_bytes());

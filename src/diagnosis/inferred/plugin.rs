@@ -125,8 +125,8 @@ pub(super) fn complete(
     })
 }
 
-/// Shared objects near one of `plugins` that has a `[[host]]` entry. Such entries provide all
-/// undefined references of these objects.
+/// Shared objects near one of `plugins` that has a `[[host]]` entry. `[[host]]` entries provide all
+/// undefined references of the result.
 pub(super) fn with_profile<'s>(
     source: DiagnosisInput<'s>,
     open: &'s Undefined,

@@ -65,9 +65,10 @@ impl Loaders {
     }
 
     /// Chooses the loader of `object`. `run_path` has the directories of the object's RPATH or
-    /// RUNPATH. An assumed loader replaces one that is absent. With a whitelist, it is the loader
-    /// of the policy's platform. Without a whitelist, it searches only LD_LIBRARY_PATH and the
-    /// search paths of objects. `ldd` runs a real loader, so none is assumed for it.
+    /// RUNPATH. If the loader is absent, an assumed one replaces it. With a whitelist, the assumed
+    /// loader is that of the policy's platform. Without a whitelist, it searches only
+    /// LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real loader, so none is
+    /// assumed for it.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -298,8 +299,8 @@ impl Loaders {
     }
 }
 
-/// True for an object that needs musl's libc: `libc.so`, or Alpine's `libc.musl-ARCH.so.1`.
-/// Android's libc is also `libc.so`, so objects of foreign systems do not count.
+/// True for an object that needs musl's libc: `libc.so`, or Alpine's `libc.musl-ARCH.so.1`. False
+/// for objects of foreign systems: Android's libc is also `libc.so`.
 fn needs_musl(object: &Object) -> bool {
     object.foreign.is_none()
         && object.needs.iter().any(|need| {

@@ -1,5 +1,5 @@
 //! The rules of one loader: its directories, cache, preload list and release. `read` gets them from
-//! the loader's binary and configuration files. Searches and bindings follow them.
+//! the loader's binary and configuration files. Searches and bindings follow these rules.
 
 use super::config::ConfigDefect;
 use crate::facts::{FactStore, Need, PathState};
@@ -94,7 +94,7 @@ impl Loader {
     }
 }
 
-/// The file at `path`, if a loader for `target` accepts it; any other entry counts as absent.
+/// The file at `path`, if a loader for `target` accepts it; `None` for any other entry.
 pub(super) fn file_for(
     store: &dyn FactStore,
     path: &[u8],

@@ -86,7 +86,7 @@ pub(super) fn find(
         ["bin", "sbin", "libexec"].iter().any(|name| path.iter().any(|part| part == *name))
     };
     let scripts = texts.judged(Class::Script, tree, prefixes).into_iter().filter(|path| {
-        // Modules, examples and templates are never run where they lie.
+        // Other scripts are modules, examples or templates, which are not run in place.
         is_program(path) && tree.mode(path).is_some_and(|mode| mode & 0o111 != 0)
     });
     let loose = loose.map(|path| (path, false));
@@ -206,8 +206,8 @@ impl PathCheck<'_> {
         is_plain && self.is_absent(path)
     }
 
-    /// True if a path belongs to the package and does not exist. A path in a directory that a
-    /// running system fills (`/run`, `/var`) does not count.
+    /// True if a path belongs to the package and does not exist. False for a path in a directory
+    /// that a running system fills (`/run`, `/var`).
     fn is_absent(&self, path: &Path) -> bool {
         let own = self.prefixes.locate(self.file).prefix;
         let in_store = |path: &Path| path.ancestors().any(is_store);
