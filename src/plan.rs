@@ -236,7 +236,7 @@ impl Plan {
     }
 
     /// The depth to which device code is read. The command `gpu` reads notes only with `--deep`,
-    /// because that takes a read of each code object.
+    /// because notes take a read of each code object.
     pub fn device_depth(&self) -> Depth {
         match &self.gpu {
             Some(request) => {

@@ -241,8 +241,8 @@ fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     lone
 }
 
-/// Binds each object that entry points load in its own closure. An object is skipped if it has no
-/// closure of its own, if the loader rejects this closure, or if the loader is musl's. Without
+/// Binds, in its own closure, each object that an entry point loads. An object is skipped if it has
+/// no closure of its own, if the loader rejects this closure, or if the loader is musl's. Without
 /// `Plan::reuse`, all objects are skipped.
 fn bind_own(
     plan: &Plan,

@@ -99,8 +99,8 @@ impl Candidates {
         }
     }
 
-    /// Takes the paths of files already read. A listing would find these paths too, at a cost that
-    /// grows with the prefix.
+    /// Takes the paths of files that were read before. A listing would find these paths too, at a
+    /// cost that grows with the prefix.
     fn take_known(
         &mut self,
         tree: &dyn Tree,

@@ -103,8 +103,8 @@ pub fn definition(object: &Object, query: &SymbolQuery<'_>, limit: u16) -> Optio
 }
 
 impl<'v> Scope<'v> {
-    /// The scope of `closure`. Returns missing tables as needs; [`ROOT`] needs its table only if
-    /// `with_root` is set.
+    /// The scope of `closure`. Returns missing tables as needs; The table of the program ([`ROOT`])
+    /// is needed only if `with_root` is set.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();
         let mut entries = Vec::with_capacity(closure.scope().len());

@@ -301,8 +301,8 @@ impl DiagnosisBuilder<'_> {
         }
     }
 
-    /// The inferred host programs with their plugins. A reference that is undefined or explained
-    /// under some entry point is left out.
+    /// The inferred host programs with their plugins. References that are undefined or explained
+    /// under some entry point are not counted.
     fn finish_inferred(&mut self) -> Vec<InferredHost> {
         let mut references: FastMap<FileId, usize> = FastMap::default();
         for (key, program) in &self.inferred {
@@ -348,8 +348,8 @@ impl DiagnosisBuilder<'_> {
     }
 
     /// The host programs, each with the number of references that it is assumed to define. A
-    /// missing library that a host loads counts as one reference. A reference that is undefined or
-    /// explained under some entry point is left out.
+    /// missing library that a host loads counts as one reference. References that are undefined or
+    /// explained under some entry point are not counted.
     fn finish_assumed(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
         let hosts = self.source.hosts;

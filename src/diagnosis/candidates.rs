@@ -38,8 +38,8 @@ pub(super) enum CandidateAnswer {
     Defined,
     /// No candidate defines the symbol.
     Absent,
-    /// No candidate is for the target of the object, or one that is needs libraries that were not
-    /// found.
+    /// No candidate is for the target of the object. Or a candidate for this target needs libraries
+    /// that were not found.
     Unknown,
 }
 

@@ -292,9 +292,9 @@ impl Explainer<'_, '_> {
 
     /// The library that explains an unversioned reference. First comes a missing library with a
     /// candidate that defines the symbol, then the first missing library whose symbols are unknown,
-    /// then a provided library. The last two do not count if an archive defines the symbol, or if
-    /// the policy lists one for it: the link then omitted this archive. The static edition of the
-    /// library itself is ignored.
+    /// then a provided library. The last two are ruled out if an archive defines the symbol, or if
+    /// the policy lists an archive for the symbol: the link then omitted this archive. The static
+    /// edition of the library itself is ignored.
     fn explaining(&self, file: FileId, object: &Object, symbol: SymbolIndex) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {

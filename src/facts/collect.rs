@@ -34,8 +34,8 @@ pub struct Collector<'t> {
     /// Names that later stages will look up in members of archives.
     asked: Vec<Box<[u8]>>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
-    /// The last resolved directory and its real path. Names come sorted by directory, so the same
-    /// one often follows.
+    /// The last resolved directory and its real path. Names come sorted by directory, so the
+    /// directory often repeats.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
     /// Directories and configuration files that a loader would read and the audit could not.
     problems: Vec<UnreadablePath>,

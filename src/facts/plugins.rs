@@ -30,8 +30,8 @@ pub fn is_plugin(
         return Ok(false);
     }
     let tables = object.tables.as_ref().ok_or(Need::Tables(file))?;
-    // A pattern without wildcards is looked up as dlsym does: the table may have half a million
-    // entries.
+    // A pattern without wildcards is looked up in the hash table, as dlsym does, because there may
+    // be half a million symbols.
     let (whole, patterns): (Vec<_>, Vec<_>) =
         host.exports.iter().partition(|pattern| pattern.whole().is_some());
     let mut names = whole.iter().filter_map(|pattern| pattern.whole());

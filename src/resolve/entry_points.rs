@@ -196,7 +196,8 @@ impl Resolving {
         let first = self.sure.iter().all(|candidate| candidate.chosen.is_none());
         for candidate in self.sure.iter_mut().filter(|candidate| candidate.outcome.is_none()) {
             choose_loader(round, candidate, &mut self.bad_interps, &mut needs);
-            // Nearly all candidates lack the same facts as the first.
+            // Nearly all candidates lack the same facts as the first, which are read before the
+            // others are asked.
             if first && !needs.is_empty() {
                 break;
             }
@@ -206,7 +207,8 @@ impl Resolving {
 
     fn pass_on(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         let mut needs = Vec::new();
-        // Nearly all candidates lack the same facts as the first: the loader and its directories.
+        // Nearly all candidates lack the same facts as the first (the loader and its directories),
+        // which are read before the others are resolved.
         let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
             resolve(round, candidate, &mut self.bad_interps, &mut needs);

@@ -1,6 +1,6 @@
 //! The state of a process after its program has opened a library with RTLD_GLOBAL (`elf/dl-open.c`,
-//! `add_to_global`). The next library that the program opens finds the objects of the first by name
-//! and binds to their symbols.
+//! `add_to_global`). The next library that the program opens finds the objects of this library by
+//! name and binds to their symbols.
 
 use super::{Closure, ROOT};
 use crate::id::Id as _;

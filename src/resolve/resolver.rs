@@ -199,8 +199,8 @@ impl Resolver {
     }
 
     /// Searches ahead for the needs of `files` without a search path, under each glibc loader.
-    /// Returns the missing facts. Entry points will need most of these facts, and fewer rounds then
-    /// read them. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
+    /// Returns the missing facts. Entry points will need most of these facts: reading them early
+    /// saves rounds. Does nothing if LD_LIBRARY_PATH is set, and skips Guix's loader.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,
@@ -308,8 +308,8 @@ impl Resolver {
         }
     }
 
-    /// For each of `edges`, the paths that the loader tries, as evidence. All facts must be read
-    /// before.
+    /// For each of `edges`, the paths that the loader tries, as evidence. All facts must have been
+    /// read.
     pub fn tried(
         &mut self,
         store: &dyn FactStore,

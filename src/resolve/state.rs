@@ -289,8 +289,9 @@ impl LinkMapState {
         queued.filter(|module| !self.modules[*module].is_stub()).collect()
     }
 
-    /// Puts the loader into the list. If an object needs the loader, it comes after its predecessor
-    /// in the scope. Otherwise, glibc 2.41 and later list it after the last found object.
+    /// Puts the loader into the list. If an object needs the loader, the loader follows its
+    /// predecessor in the scope. Otherwise, glibc 2.41 and later put the loader after the last
+    /// found object.
     pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: GlibcVersion) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
@@ -300,8 +301,8 @@ impl LinkMapState {
         match after.map(|module| (module, self.list.iter().position(|entry| *entry == module))) {
             None | Some((ROOT, _)) => self.list.insert(0, LOADER),
             Some((_, Some(place))) => self.list.insert(place + 1, LOADER),
-            // Its predecessor is a filtee of the entry point, so it precedes the visible part of
-            // the list.
+            // The predecessor is a filtee of the entry point, so the loader precedes the visible
+            // part of the list.
             Some((_, None)) => {}
         }
     }

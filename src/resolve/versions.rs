@@ -292,8 +292,8 @@ fn relr_unmarked(object: &Object) -> bool {
 }
 
 /// Sets `version_limit`. If a needed file is missing, the loader sizes an object's version table by
-/// the highest index among two kinds of versions: those that the object defines, and those that it
-/// needs of found files. Without such an index it makes no table.
+/// the highest index of some versions. These are the versions that the object defines, and those
+/// that it needs of found files. Without such versions, the loader makes no table.
 pub(super) fn limit_tables(links: &mut LinkMap, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

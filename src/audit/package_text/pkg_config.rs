@@ -147,8 +147,7 @@ struct PkgConfigCache<'a> {
     by_name: FastMap<Vec<u8>, Vec<PathBuf>>,
     files: FastMap<PathBuf, Result<Arc<PkgConfig>, String>>,
     kinds: FastMap<PathBuf, Result<EntryType, Errno>>,
-    /// Names that walked packages provide besides their own, each with its file. Listed on first
-    /// use.
+    /// The `Provides` fields of walked packages, each with the package file. Read on first use.
     provided: Option<Vec<(Requirement, PathBuf)>>,
     /// Required package files that could not be read.
     unread: Vec<UnreadablePath>,

@@ -80,8 +80,8 @@ struct InTable<'a> {
     named_after_version: Vec<HashWord>,
 }
 
-/// The definitions in the hash table of a library whose word is in `shared`. `filter` holds the
-/// same words.
+/// The definitions in the hash table of a library, if their words are in `shared`. `filter` holds
+/// the same words.
 fn shared_definitions<'a>(
     view: View<'a>,
     file: FileId,
@@ -109,7 +109,7 @@ fn shared_definitions<'a>(
 }
 
 impl Contested {
-    /// Finds the names under the entry points that glibc's loader starts, or returns missing tables
+    /// Finds the contested names under entry points with glibc's loader, or returns missing tables
     /// as needs.
     pub fn find(source: QueryInput<'_>) -> Result<Self, Vec<Need>> {
         let roots: Vec<&Closure> =
@@ -181,8 +181,8 @@ impl Contested {
         definers
     }
 
-    /// Lists the symbols of `libraries` that refer to the names, where two definitions may be
-    /// loaded.
+    /// Lists the symbols of `libraries` that refer to a contested name of which two definitions may
+    /// be loaded.
     fn note_used(
         &mut self,
         view: View<'_>,

@@ -130,8 +130,8 @@ pub(super) struct VaryingNames {
 }
 
 impl VaryingNames {
-    /// Collects the words that two files of one scope have, and those for which an object has no
-    /// definition in its own closure.
+    /// Collects two kinds of words: those in two files of one scope, and those that an object
+    /// refers to without a definition in its own closure.
     pub(super) fn find(
         view: View<'_>,
         files: &[FileId],

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A hash word, salted with the machine of its object. A name has different words in objects for
-/// different machines: such objects rarely share a scope.
+/// different machines, which rarely share a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HashWord(u32);
 

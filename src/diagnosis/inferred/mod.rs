@@ -7,8 +7,8 @@
 //! Each further condition keeps a real defect from being excused:
 //! - The object is outside of the default directories and has no soname such as `libfoo.so.1`.
 //!   Otherwise it is a library that other objects link with. Libtool gives plugins such sonames
-//!   too, so one is accepted in a private directory below a default one. If programs link with
-//!   libraries in that directory, it must be named after the program.
+//!   too, so such a soname is accepted in a private directory below a default directory. If
+//!   programs link with libraries in the private directory, it must be named after the program.
 //! - The program has *all* undefined symbols and missing libraries, with their versions. A missing
 //!   library that the program has not loaded stays a finding, with the symbols that belong to it.
 //! - At least one symbol comes from the program itself or from its private libraries. If the
@@ -161,9 +161,9 @@ impl Inferred {
 }
 
 /// For a plugin of a `[[host]]` entry: a nearby plugin as its host. It defines the first symbol
-/// that the entry does not provide. Nearby plugins must define all such symbols, and archives fewer
-/// than half of them. The program of the entry loads all these plugins: PHP, for example, opens
-/// `mbstring.so` before `mailparse.so`.
+/// that the entry does not provide. Nearby plugins must define all such symbols. Archives may
+/// define fewer than half of these symbols. The program of the entry loads all these plugins: PHP,
+/// for example, opens `mbstring.so` before `mailparse.so`.
 fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId> {
     if !plugin.has_profile || !plugin.missing.is_empty() {
         return None;

@@ -44,8 +44,7 @@ pub(super) struct Plugin<'a> {
 }
 
 /// Shared objects that may be plugins. Each has an undefined reference that no `[[host]]` entry
-/// provides. An object that lacks only libraries is skipped: without an undefined symbol, there is
-/// no evidence for a program.
+/// provides. An object without undefined symbols is skipped: there is no evidence for a program.
 pub(super) fn plugins<'a>(
     source: DiagnosisInput<'a>,
     open: &Undefined,
@@ -169,7 +168,7 @@ impl Plugin<'_> {
         self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)
     }
 
-    /// True if no archive claims the symbol, or if one of the archives is the static edition of
+    /// True if no archive defines the symbol, or if one of these archives is the static edition of
     /// `winner`, the file that defines the symbol. Other archives are then further editions of
     /// `winner`: `libpython3.11.a` lies beside `libpython3.11-pic.a`.
     pub(super) fn is_unclaimed(

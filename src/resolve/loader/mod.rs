@@ -35,8 +35,8 @@ pub enum InterpreterDefect {
 pub struct LoaderChoice {
     /// The loader.
     pub loader: Result<LoaderId, NoLoader>,
-    /// The defect of the program's PT_INTERP, if any: `loader` is then the system's or an assumed
-    /// one.
+    /// The defect of the program's PT_INTERP, if any: `loader` is then the system's loader or an
+    /// assumed one.
     pub interp: Option<InterpreterDefect>,
 }
 

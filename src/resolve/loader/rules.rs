@@ -52,7 +52,7 @@ pub struct Loader {
     pub preload: Vec<StrId>,
     /// True for Guix's loader, which uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
-    /// True if the system has no such loader. Its default directories and cache are then unknown.
+    /// True if the system lacks this loader. Its default directories and cache are then unknown.
     /// Needs are searched for only in LD_LIBRARY_PATH and the search paths of objects. A need that
     /// is not found there counts as provided.
     pub is_absent: bool,
