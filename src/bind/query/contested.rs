@@ -5,7 +5,7 @@
 //! [`Contested::find`] finds these names and the libraries that define or use them, from the hash
 //! tables and references of libraries. [`Contested::take`] reads the relocations of these libraries
 //! only. `answer` binds these relocations under the entry points that load two definitions. Entry
-//! points with the same [`Decisive`] key share one answer.
+//! points with the same `Decisive` key share one answer.
 //!
 //! References of the program itself are skipped, because the scope of a program is always its own
 //! closure.
