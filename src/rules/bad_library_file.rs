@@ -1,4 +1,4 @@
-//! `bad-library-file`: a file that makes the loader stop.
+//! `bad-library-file`: a file at which the loader stops with an error.
 
 use super::{Query, Rule, missing_library};
 use crate::catalogue::LIBRARY;
@@ -52,7 +52,8 @@ predicted.
 fn check(query: &Query<'_>) -> Findings {
     let stopped = query.stopped().iter().map(|stop| {
         let mut finding = query.about(RULE.id, stop.file, stop.text.to_owned());
-        // If no file was opened (for example, the path is a directory), the detail holds the path.
+        // If the loader could not open the path (for example, a directory), `detail` holds the
+        // path.
         let path = Path::new(OsStr::from_bytes(&stop.object));
         let place = (!stop.opened).then(|| query.prefixes().locate(path).path);
         finding.detail = Some(match place {

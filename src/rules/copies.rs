@@ -9,7 +9,7 @@ use crate::resolve::{LOADER, ROOT};
 use crate::text::{show, show_path};
 use std::borrow::Cow;
 
-/// A file that a process loads, and its module in one closure.
+/// A file that a process loads, and its module in the closure of one entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LoadedCopy {
     /// The file.

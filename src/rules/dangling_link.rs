@@ -65,7 +65,7 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// True for a link to a missing file of `/etc/alternatives`, absolute or relative.
+/// True for a link into `/etc/alternatives`. Such links are made after the installation.
 fn is_alternative(link: &DanglingLink) -> bool {
     let directory = link.path.parent().unwrap_or(&link.path);
     let target = without_dots(&directory.join(&link.target));

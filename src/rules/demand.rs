@@ -1,4 +1,4 @@
-//! Code that rules about policies share: the location of an entry, and the files that a policy
+//! Code that rules about policies share: the location of a policy entry, and the files that it
 //! selects. This module makes no findings.
 
 use super::Query;
@@ -13,12 +13,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The architecture of an object, as platforms name it.
+/// The architecture of an object, in the names that platforms use.
 pub(super) fn arch(object: &Object) -> Option<Arch> {
     Arch::of_machine(machine::of(object.header.target())?.name)
 }
 
-/// `FILE:LINE` of a policy entry, or the file alone: entries of platforms have no line numbers.
+/// `FILE:LINE` of a policy entry. Entries of platforms have no line numbers: `FILE` alone.
 pub(super) fn place(origin: &Origin) -> String {
     let source = show(origin.source.as_bytes());
     if origin.line == 0 { source } else { format!("{source}:{}", origin.line) }
@@ -40,17 +40,18 @@ pub(super) struct GivenDirectory<'a> {
     pub(super) dir: &'a Path,
     /// The prefix to which the paths of policies are relative.
     pub(super) prefix: PathBuf,
-    /// The directory relative to that prefix: empty if the whole prefix was walked.
+    /// The directory relative to `prefix`; empty if the whole prefix was walked.
     base: PathBuf,
 }
 
 impl GivenDirectory<'_> {
-    /// The location of an absent file: the prefix with the text of `pattern`.
+    /// The location of an absent file, for a finding: the prefix, and the text of `pattern` as
+    /// path.
     pub(super) fn absent(&self, pattern: &Pattern) -> Arc<Located> {
         Located { prefix: Some(self.prefix.clone()), path: pattern.text().into() }.into()
     }
 
-    /// True if everything that `pattern` can match lies in the directory.
+    /// True if all files that `pattern` can match are in the directory.
     pub(super) fn holds(&self, pattern: &Pattern) -> bool {
         let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
         let text = pattern.text();
@@ -72,7 +73,7 @@ impl<'a> Query<'a> {
         prefixes.dirs().iter().map(given).collect()
     }
 
-    /// All names of an audited file, including those through linked directories.
+    /// All paths of an audited file, including those through links to its directories.
     pub(super) fn names(&self, facts: &FileFacts) -> Vec<PathBuf> {
         let names = facts.names.iter().map(|name| name.path.as_path());
         std::iter::once(&*facts.path).chain(names).flat_map(|name| self.aliases(name)).collect()
@@ -87,13 +88,13 @@ impl<'a> Query<'a> {
         std::iter::once(path.to_path_buf()).chain(linked).collect()
     }
 
-    /// True if `pattern` matches `path`, relative to its prefix.
+    /// True if `pattern` matches `path` without its prefix.
     pub(super) fn lies_at(&self, path: &Path, pattern: &Pattern) -> bool {
         pattern.matches(self.prefixes().locate(path).path.as_os_str().as_bytes())
     }
 
-    /// Audited files to which an entry about symbols applies, each with those of its names that
-    /// match. An entry without `path` applies to all dynamic objects.
+    /// Audited files that a policy entry about symbols selects. Each has the paths that the entry's
+    /// `path` matches. An entry without `path` selects all dynamic objects.
     pub(super) fn meant(&self, at: &SymbolAt) -> Vec<(FileId, Vec<PathBuf>)> {
         let files = self.files().filter(|(_, facts)| facts.audited);
         let named = |(file, facts)| {
@@ -120,16 +121,16 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Adds the policy entry to a finding, as evidence and as cause. `key` identifies the entry in
-/// every copy of the policy: its key and name, without file and line.
+/// Adds the policy entry to a finding, as evidence and as cause. `key` is the key and name of the
+/// entry, without file and line: it is the same in every copy of the policy.
 pub(super) fn by_policy(finding: &mut Finding, key: String, origin: &Origin) {
     let reason = Some(format!("by the policy {}", place(origin)));
     finding.evidence.push(Evidence { reason, ..Evidence::new(EvidenceKind::Reference) });
     finding.cause = Some(CauseHint::PolicyEntry { key, origin: origin.clone() });
 }
 
-/// The text that identifies a policy entry about a symbol. `list` names the list that has the
-/// entry, such as `forbid.symbols`.
+/// The text that identifies a policy entry about a symbol. `list` is the key of the list that has
+/// the entry, such as `forbid.symbols`.
 pub(super) fn symbol_key(list: &str, entry: &SymbolAt) -> String {
     let mut key = format!("{list} {}", entry.symbol.text());
     for (name, pattern) in [("path", &entry.path), ("library", &entry.library)] {
@@ -138,7 +139,7 @@ pub(super) fn symbol_key(list: &str, entry: &SymbolAt) -> String {
     key
 }
 
-/// True if the dynamic symbols of a file are known.
+/// True if the file is a dynamic object. Other files have no dynamic symbols.
 pub(super) fn has_symbols(facts: &FileFacts) -> bool {
     match &facts.content {
         Content::Elf(object) => object.is_dynamic(),

@@ -61,7 +61,7 @@ no known origin. If the list contains variables that the file does not set, it m
 names the first such variable.
 ";
 
-/// Maximum number of names without a candidate that a finding lists as evidence.
+/// Upper bound for the evidence of one finding: names on the list that no archive was found for.
 const MOST_NAMED: usize = 100;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -85,7 +85,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// A finding about the first list value that refers to a variable of another file.
+/// A finding about the first list value with an unknown variable, such as one of another file.
 fn unknown(
     query: &Query<'_>,
     entry: &MergedFrom,
@@ -185,7 +185,7 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// The number of members that came from each archive. Listed archives are searched first.
+    /// For each archive, the number of members merged from it. Listed archives are searched first.
     fn origins(&self) -> BTreeMap<ArchiveId, usize> {
         let library = &self.query.library();
         let sources = |archives: &[ArchiveId]| Sources::new(library, archives.iter().copied());
@@ -199,7 +199,7 @@ impl<'a> Drift<'a> {
         out
     }
 
-    /// For each library with undefined symbols: the archives that it lacks.
+    /// For each library with undefined symbols: the archives that would define them.
     fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
         let files: BTreeSet<FileId> = order::set(self.query.undefined().iter().map(|u| u.file));
         let solve = |file: FileId| {
@@ -209,9 +209,9 @@ impl<'a> Drift<'a> {
         files.into_iter().filter_map(solve).collect()
     }
 
-    /// Findings about archives that are neither listed nor merged, but that define undefined
-    /// symbols of libraries or are needed for them. Only symbols to which the merged archive
-    /// refers count.
+    /// Findings about archives to add to the list. Such an archive is neither listed nor merged,
+    /// but it defines undefined symbols of a library or is needed by an archive that does. Only
+    /// symbols to which the merged archive refers count.
     fn needed(
         &self,
         inside: &BTreeMap<ArchiveId, usize>,

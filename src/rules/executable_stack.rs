@@ -68,7 +68,7 @@ fn defect(object: &Object) -> Option<&'static str> {
         Some(header) if header.flags & elf::PF_X.0 != 0 => {
             Some("PT_GNU_STACK asks for an executable stack")
         }
-        // Without the header, static programs get the kernel's default.
+        // Without PT_GNU_STACK, the kernel chooses the stack permissions of a static program.
         None if object.role != Role::Static && executable_by_default(object) => {
             Some("has no PT_GNU_STACK, and the default is an executable stack")
         }

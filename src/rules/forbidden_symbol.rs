@@ -80,12 +80,12 @@ fn check(query: &Query<'_>) -> Findings {
     parallel::map(&files, of_file).into_iter().flatten().collect()
 }
 
-/// The ways in which a file uses a symbol.
+/// How a file uses a symbol.
 #[derive(Clone, Copy, Default)]
 struct Has {
     defined: bool,
     referred: bool,
-    /// True if some reference is not weak.
+    /// True if at least one reference is strong.
     strongly: bool,
 }
 
@@ -117,7 +117,7 @@ fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings 
     found.into_iter().map(|(name, has)| finding(query, file, name, has)).collect()
 }
 
-/// Names that an object refers to and does not define; true if the reference is strong.
+/// Names that an object leaves undefined. The flag is true for a strong reference.
 fn references(object: &Object) -> impl Iterator<Item = (&[u8], bool)> {
     let open = |kind| matches!(kind, RefKind::Strong | RefKind::Weak | RefKind::Canonical);
     let references = object.references.iter().filter(move |reference| open(reference.kind));

@@ -1,5 +1,5 @@
-//! Libraries and interpreters that were found, but not in the package: outside of the store of the
-//! file that needs them, or on the system although that file's prefix has the library.
+//! Libraries and interpreters that were found in the wrong place. They are outside of the store of
+//! the file that needs them, or on the system although that file's prefix has the library.
 //! `outside-closure` reports them.
 
 use super::Query;
@@ -20,16 +20,15 @@ use std::sync::Arc;
 /// The store, prefix or system to which a file belongs.
 #[derive(Clone, Copy)]
 enum Home<'a> {
-    /// A store, all of whose items belong together.
+    /// A store such as `/nix/store`. All its items count as one package.
     Store(&'static str),
-    /// A store item outside of the `--nix-closure`.
+    /// A store item that is not in the `--nix-closure`.
     Stray,
     Prefix(&'a Path),
     System,
 }
 
-/// Prefixes are compared by address, because they are compared for every need. The run holds each
-/// prefix once.
+/// Compares prefixes by address, because every need is compared. A run holds each prefix once.
 impl PartialEq for Home<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -65,16 +64,16 @@ impl<'a> Home<'a> {
     }
 }
 
-/// The file with the need, the needed name, and the file that was found.
+/// The file with the need, the needed name, and the library that was found.
 type OutsideNeed = (FileId, StrId, FileId);
 
-/// A library found outside of the package.
+/// A library that was found outside of the store or prefix, and the entry points that load it.
 struct OutsideLibrary {
     edge: Edge,
     roots: Vec<RootId>,
 }
 
-/// Findings of `rule` about libraries and interpreters that were found outside of the package.
+/// Findings of `rule` about libraries and interpreters outside of a store or prefix.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let homes: Vec<Home<'_>> = query.files().map(|(file, _)| Home::of(query, file)).collect();
     let home = |file: FileId| homes[file.index()];
@@ -118,8 +117,8 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// For each needed name, the prefixes that hold a library of that name. Names are looked up on
-/// demand, because most needs lead to no finding.
+/// For each needed name, the stores and prefixes that hold a library of that name. Names are looked
+/// up on demand, because most needs lead to no finding.
 struct Holders<'q, 'a> {
     query: &'q Query<'a>,
     homes: &'q [Home<'a>],
@@ -136,18 +135,18 @@ impl<'a> Holders<'_, 'a> {
     }
 }
 
-/// True if the file was found by a search or by a path.
+/// True if the loader found the file by a path, a search path, the cache or a default directory.
 fn is_searched(how: FoundBy) -> bool {
     matches!(how, FoundBy::Rpath(_) | FoundBy::Runpath | FoundBy::LdLibraryPath)
         || is_of_system(how)
 }
 
-/// True if the file was found by a path, in the cache or in a default directory.
+/// True if the loader found the file by a path, in the cache or in a default directory.
 fn is_of_system(how: FoundBy) -> bool {
     matches!(how, FoundBy::Path | FoundBy::Cache | FoundBy::Default)
 }
 
-/// The way in which a library was found, in words.
+/// How the loader found a library, in words.
 fn by(how: FoundBy) -> &'static str {
     match how {
         FoundBy::Path => "by its absolute path",
@@ -199,7 +198,7 @@ fn libraries(
 
 /// The path that the loader took, as evidence.
 fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
-    // Reports for people do not show the step `cache`, so the reason names it.
+    // Reports for people do not print the step `cache` of a search, so the reason says it.
     let reason = if how == FoundBy::Cache { "taken from the cache" } else { "taken" };
     Evidence {
         how: Some(Cow::Borrowed(how.name())),
@@ -208,7 +207,7 @@ fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
     }
 }
 
-/// The directory of the file, for fingerprints: a version in a file name may change.
+/// The directory of the file. Fingerprints use it, because a version in the file name may change.
 fn detail(path: &Path) -> Vec<u8> {
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }

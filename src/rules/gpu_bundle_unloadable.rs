@@ -126,24 +126,25 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
     out
 }
 
-/// The reason why a runtime cannot read a compressed bundle, from the sources of clr and comgr,
-/// release by release.
+/// The reason why a runtime cannot read a compressed bundle, by the sources of each release of clr
+/// and comgr.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
         || container.entries.iter().filter_map(ContainerEntry::target_id).any(|id| id.is_generic());
-    // clr takes compressed bundles for ELF files (NixOS/nixpkgs#299589).
+    // clr up to ROCm 6.0 reads a compressed bundle as an ELF file (NixOS/nixpkgs#299589).
     if runtime.is_at_most(6, 0) {
         return Some("does not read compressed bundles");
     }
     let is_62_or_63 = runtime.is_at_least(6, 2) && runtime.is_at_most(6, 3);
     match container.version {
         Some(1) if is_62_or_63 => Some("reads the size of version 1 wrongly"),
-        // LLVM has read version 3 since 01/2025 (llvm/llvm-project#122307). Distributions link the
-        // runtime with another LLVM.
+        // LLVM has read version 3 since 01/2025 (llvm/llvm-project#122307), after ROCm 6.4.
+        // Distributions link the runtime with another release of LLVM, so only upstream's runtime
+        // is checked.
         Some(3) if runtime.is_at_most(6, 4) && profile == Profile::Stock => {
             Some("reads versions 1 and 2")
         }
-        // ROCm/legacy-rocm-build#4602
+        // See ROCm/legacy-rocm-build#4602.
         _ if runtime.is_at_least(6, 4) && runtime.is_at_most(6, 4) && is_generic() => {
             Some("finds no generic code in compressed bundles")
         }
@@ -151,8 +152,8 @@ fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<
     }
 }
 
-/// A finding about a compressed payload that contains the magic number of a bundle. It is at most a
-/// warning, because fixed readers exist.
+/// A finding about a compressed payload that contains the magic number of a bundle (`CCOB`). It is
+/// at most a warning, because LLVM's readers with the fix accept the payload.
 fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let (container, inside) =
         code.containers.iter().find_map(|container| Some((container, container.magic_inside?)))?;
@@ -168,8 +169,9 @@ fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Findi
     Some(finding)
 }
 
-/// Findings about targets of the policy without code. The runtime would accept other code for them
-/// if the bundle of that code were not compressed.
+/// Findings about GPU targets of the policy that no code serves. A patched runtime would run the
+/// code of another target on them, but that code is in a compressed bundle, where the runtime does
+/// not look.
 fn hidden(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     let Some((targets, _)) = &query.policy().gpu.targets else { return out };

@@ -1,4 +1,4 @@
-//! `gpu-data-missing`: a library's directory of kernels is absent or incomplete.
+//! `gpu-data-missing`: a library's directory of GPU kernels is absent or incomplete.
 
 use super::{Query, Rule};
 use crate::catalogue::GPU;

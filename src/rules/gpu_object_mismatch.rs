@@ -92,7 +92,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// A defect as a report words it. `detail` is part of the fingerprint, so its text never changes.
+/// The text of a defect in reports. `detail` is part of the fingerprint, so its text never changes.
 fn sentence(what: &str) -> &str {
     match what {
         "is larger by its header than the space it has" => "has an impossible size in its header",
@@ -108,13 +108,13 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
     finding
 }
 
-/// A contradiction in words, and the target of the entry.
+/// The text of a contradiction, and the target of the entry.
 type Contradiction = (String, Option<TargetId>);
-/// The number of entries with the contradiction, and the archive member of the first one.
+/// The number of entries with the same contradiction, and the archive member of the first one.
 type TargetContradictions<'a> = (usize, Option<&'a [u8]>);
 
-/// Contradictions in entries. The same one in many bundles of a file is one finding, about the
-/// first archive member that has it.
+/// Findings about entries of bundles that contradict their code. If several bundles of a file have
+/// the same contradiction, they share one finding, which names the first archive member.
 fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
     let mut told: BTreeMap<Contradiction, TargetContradictions<'_>> = BTreeMap::new();
     for container in &code.containers {
@@ -153,7 +153,7 @@ fn contradictions(entry: &ContainerEntry, object: &CodeObject) -> Vec<String> {
     {
         out.push(format!("{subject} holds code for {flags}"));
     }
-    // ROCR refuses a generic version below the lowest one that it knows, which is 1.
+    // ROCR refuses generic code of a version below 1.
     if flags.is_some_and(TargetId::is_generic) && object.generic_version == 0 {
         out.push(format!("{subject} holds generic code without a version, which runtimes refuse"));
     }
@@ -177,8 +177,8 @@ fn contradictions(entry: &ContainerEntry, object: &CodeObject) -> Vec<String> {
     out
 }
 
-/// A finding about a standalone code object or bundle if its file name has a target for which it
-/// has no code.
+/// A finding about a standalone code object or bundle whose file name names a GPU target. The file
+/// has no code for that target.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
     // A kpack file may be named after a family of GPUs.

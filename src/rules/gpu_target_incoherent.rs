@@ -52,12 +52,12 @@ other libraries. A library without device code, which compiles its kernels at ru
 that are loaded with dlopen are not known.
 ";
 
-/// Prefixes of the sonames of optional libraries: other files use such a library only on GPUs for
-/// which it has code.
+/// Prefixes of the sonames of optional libraries. Other libraries call an optional one only on GPUs
+/// for which it has code.
 const OPTIONAL: [&[u8]; 2] = [b"libhipblaslt.so", b"libhipsparselt.so"];
 
-/// For each unit and each target that it does not serve: the entry points, and the files that load
-/// the unit and have code for the target.
+/// Keyed by a unit and a GPU target that it does not serve. The value has the entry points, and the
+/// files that load the unit and have code for the target.
 type Lacks = BTreeMap<(Unit, TargetId), (Vec<RootId>, BTreeSet<FileId>)>;
 
 fn check(query: &Query<'_>) -> Findings {

@@ -95,7 +95,7 @@ fn serves_any(offer: &TargetCode, wanted: &BTreeSet<TargetId>) -> bool {
         })
 }
 
-/// The targets of a unit in words.
+/// The GPU targets of a file or data directory, as text.
 pub(super) fn words(offers: &[TargetCode]) -> String {
     let own: Vec<String> = offers.iter().map(|offer| offer.target.to_string()).collect();
     own.join(" ")

@@ -82,13 +82,13 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The sections that code of the small and medium models reaches with 32-bit displacements.
+/// The sections without `SHF_X86_64_LARGE`: code reaches them with 32-bit displacements.
 fn near(sections: &[Section]) -> impl Iterator<Item = &Section> {
     sections.iter().filter(|section| !section.is_far)
 }
 
-/// Bytes from the first to the last of these sections. Without far sections, the span of the
-/// segments.
+/// Bytes from the start of the first to the end of the last [`near`] section. If no section has
+/// `SHF_X86_64_LARGE`, the span of the segments.
 fn reached(object: &Object) -> Option<u64> {
     let sections = &object.sections;
     if near(sections).count() == sections.len() {
@@ -98,7 +98,7 @@ fn reached(object: &Object) -> Option<u64> {
     near(sections).map(Section::end).max()?.checked_sub(first)
 }
 
-/// The largest sections in words, or the largest segments of an object without section headers.
+/// Texts about the largest sections. For an object without section headers, the largest segments.
 fn largest(object: &Object) -> Vec<String> {
     let mut parts: Vec<(u64, String)> = Vec::new();
     for section in near(&object.sections) {

@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::new(
 )
 .at(Level::Allow)
 .keys(&["library", "symbol"])
-// Copy relocations tell data of a library from data of the program.
+// Copy relocations show which data symbols of a program come from a library.
 .wants(Wants::BOUND_LIBRARIES);
 
 const DOCS: &str = "\
@@ -77,8 +77,8 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// The libraries that `module` uses but does not need itself: only libraries below it need them.
-/// Each has the symbols that `module` uses.
+/// Libraries whose symbols `module` uses although no DT_NEEDED of `module` names them. Only
+/// libraries that it loads need them. Each has these symbols.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,
@@ -103,7 +103,7 @@ fn indirect(
         let defines = |module: &&ModuleId| {
             object_of(module).is_some_and(|object| object.satisfies_link(name))
         };
-        // A copy is itself a definition of the program.
+        // A copied symbol is also defined in the program, so the program is not a definer here.
         let program = (!is_copy).then_some(&ROOT);
         let is_near = program.into_iter().chain([&LOADER]).chain(&direct).any(|m| defines(&m));
         if is_near {
@@ -126,7 +126,7 @@ fn copies(query: &Query<'_>, file: Option<FileId>, symbol: SymbolIndex) -> bool 
     })
 }
 
-/// The modules below the needs of `module`, breadth first.
+/// The modules that the needs of `module` load in turn, breadth first.
 fn below(closure: &Closure, module: ModuleId, direct: &[ModuleId]) -> Vec<ModuleId> {
     let mut seen: FastSet<ModuleId> = direct.iter().copied().chain([module]).collect();
     let mut next: VecDeque<ModuleId> = direct.iter().copied().collect();

@@ -7,8 +7,8 @@ use crate::format::elf::tables::{Symbol, Tables};
 use crate::id::{FastMap, FastSet, FileId};
 use object::elf;
 
-/// Prefixes of the names of libraries that replace functions of others by design: sanitizers and
-/// allocators.
+/// Prefixes of the names of libraries that replace functions of other libraries by design:
+/// sanitizers and allocators.
 const REPLACING: [&[u8]; 8] = [
     b"libasan",
     b"libtsan",
@@ -54,7 +54,7 @@ pub(super) fn definitions<'q>(
         || is_inline(query, name, both, cxx)
 }
 
-/// True if the names that both libraries define lead to one implementation.
+/// True if a name that both libraries define leads to the same implementation in both.
 pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> bool {
     let names = [query.library_name(a), query.library_name(b)];
     let are_dispatch = names.iter().all(|name| DISPATCH.contains(name));
@@ -64,11 +64,12 @@ pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> 
     are_dispatch || are_unwinder || of_one_libc(query, a, b)
 }
 
-/// True if a header may have the code of both definitions: an instance of a template, or a member
-/// of a class that one of the files takes from another library. Such a member counts only if
-/// link-time optimisation may have made it strong; otherwise it is not inline. A strong instance
-/// counts always: libraries of one project may be built from one source with explicit
-/// specialisations (Arrow).
+/// True if both definitions may come from one header:
+/// - Instances of a template. Strong ones count too, because libraries of one project may contain
+///   the same explicit specialisation (Arrow).
+/// - Members of a class that one of the files takes from another library. One of the definitions
+///   must be weak, or may have become strong by link-time optimisation. Otherwise the member is not
+///   inline.
 fn is_inline<'q>(
     query: &Query<'q>,
     name: &[u8],
@@ -89,10 +90,9 @@ fn is_inline<'q>(
 /// The soname of GNU's C++ library.
 const LIBSTDCXX: &[u8] = b"libstdc++.so.6";
 
-/// True for libstdc++ and for an object that needs it. Functions of libstdc++ that such an object
-/// defines come from `libstdc++_nonshared.a`, which GCC Toolset links. That archive has the
-/// functions that an older libstdc++ lacks. Most manylinux wheels are built this way. An object
-/// with a whole static libstdc++ does not need the shared one.
+/// True for libstdc++ and for an object that needs it. GCC Toolset, which builds most manylinux
+/// wheels, links such objects with `libstdc++_nonshared.a`. That archive defines the functions that
+/// an older libstdc++ lacks. An object with all of a static libstdc++ does not need the shared one.
 fn has_parts_of_libstdcxx(query: &Query<'_>, file: FileId) -> bool {
     query.library_name(file) == LIBSTDCXX
         || query.facts(file).object().is_some_and(|object| {
@@ -100,8 +100,8 @@ fn has_parts_of_libstdcxx(query: &Query<'_>, file: FileId) -> bool {
         })
 }
 
-/// True for a function of the namespaces `std` and `__gnu_cxx`, its clone for transactional memory
-/// (`_ZGTt`), and a function of the C++ ABI. These names are reserved to the C++ library.
+/// True for a function of the namespaces `std` and `__gnu_cxx`, or of the C++ ABI. Clones for
+/// transactional memory (`_ZGTt`) count. These names are reserved to the C++ library.
 fn is_name_of_libstdcxx(name: &[u8]) -> bool {
     if name.starts_with(b"__cxa_") {
         return true;
@@ -116,8 +116,8 @@ fn is_name_of_libstdcxx(name: &[u8]) -> bool {
     begins.iter().any(|begin| rest.starts_with(begin))
 }
 
-/// True for an instance of a function template and for a member of a class template's instance. The
-/// template arguments of parameters do not count. Rust's old mangling writes `$LT$` for `<`.
+/// True for an instance of a function template and for a member of a class template's instance.
+/// Template arguments in parameter types do not count. Rust's old mangling writes `$LT$` for `<`.
 fn is_template(name: &[u8]) -> bool {
     name.starts_with(b"_Z") && name.windows(4).any(|part| part == b"$LT$")
         || has_template_arguments(name).unwrap_or(false)
@@ -142,12 +142,12 @@ fn has_template_arguments(name: &[u8]) -> Option<bool> {
             [b'I', ..] => return Some(true),
             // A tag, as in `B5cxx11`.
             [b'B', tag @ ..] => after_source_name(tag)?,
-            // Parameters follow a name that is not nested without a separator.
+            // In a name that is not nested, parameters follow without a separator.
             _ if is_named && nested.is_none() => return Some(false),
             [b'S', b't', after @ ..] | [b'L', after @ ..] => after,
             // Abbreviations of instances: `Ss` is `basic_string<char>`.
             [b'S', b'a' | b'b' | b's' | b'i' | b'o' | b'd', ..] => return Some(true),
-            // The operator of a conversion: its type follows.
+            // A conversion operator: the type to which it converts follows.
             [b'c', b'v', ..] => return Some(false),
             [b'0'..=b'9', ..] => {
                 is_named = true;
@@ -164,7 +164,7 @@ fn has_template_arguments(name: &[u8]) -> Option<bool> {
     }
 }
 
-/// The text after a name that its length precedes.
+/// The text after the `<length><name>` at the start of `text`.
 fn after_source_name(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let length: usize = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
@@ -174,22 +174,22 @@ fn after_source_name(text: &[u8]) -> Option<&[u8]> {
 /// Facts about the C++ code of files, each computed on first use.
 #[derive(Default)]
 pub(super) struct CxxFacts<'q> {
-    /// The classes that each file takes from another library: it refers to a constructor, a
-    /// destructor, the vtable or the type information. If the file also defines a member of such a
-    /// class, the member is inline in the class's header, or both libraries define it.
+    /// For each file, the classes that it takes from another library. It refers to the constructor,
+    /// a destructor, the vtable or the type information of such a class. If the file also defines a
+    /// member of the class, the member is inline, or both libraries define it.
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].
     weak: FastMap<FileId, bool>,
 }
 
-/// If fewer than one C++ definition among so many is weak, the file was optimised at link time: the
-/// weak ones come from objects that were compiled without it.
+/// If fewer than one in this many C++ definitions is weak, the file was optimised at link time. The
+/// weak ones come from objects compiled without link-time optimisation.
 const RARE: usize = 100;
 
 impl<'q> CxxFacts<'q> {
-    /// True if inline functions and instances of templates are weak in the file. False if it has
-    /// none, and if GCC's link-time optimisation made them strong
-    /// (`update_visibility_by_resolution_info` in `ipa-visibility.cc`).
+    /// True if inline functions and instances of templates are weak in the file. False if GCC's
+    /// link-time optimisation may have made them strong (`update_visibility_by_resolution_info` in
+    /// `ipa-visibility.cc`). Also false if the file has no weak C++ definition.
     fn keeps_weak(&mut self, query: &Query<'q>, file: FileId) -> bool {
         *self.weak.entry(file).or_insert_with(|| {
             let tables = query.facts(file).object().and_then(|object| object.tables.as_ref());
@@ -216,7 +216,7 @@ impl<'q> CxxFacts<'q> {
     }
 }
 
-/// The class whose constructor, destructor, vtable or type information is called `name`.
+/// The class whose constructor, destructor, vtable or type information has the mangled name `name`.
 fn taken_class(name: &[u8]) -> Option<&[u8]> {
     let data = [&b"_ZTVN"[..], b"_ZTIN"].iter().find_map(|begin| name.strip_prefix(*begin));
     let Nested { whole, rest, .. } = nested(data.or_else(|| name.strip_prefix(b"_ZN"))?)?;
@@ -258,7 +258,7 @@ fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     }
 }
 
-/// True if both files are parts of the C library. Its parts define names for each other.
+/// True if both files are parts of the C library. Several parts may define one name.
 fn of_one_libc(query: &Query<'_>, loser: FileId, winner: FileId) -> bool {
     let is_part = |file| query.facts(file).object().is_some_and(is_part_of_libc);
     is_part(loser) && is_part(winner)

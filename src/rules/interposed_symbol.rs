@@ -1,7 +1,7 @@
 //! `interposed-symbol`: a reference binds to a definition other than the expected one. An object
 //! expects its own definition, or the one that it would find if it were loaded alone. The binding
-//! query (`bind::query`) finds names that several objects of a scope define. `interchangeable` says
-//! which of these duplicates are harmless.
+//! query (`bind::query`) finds names that several objects of a scope define. `interchangeable`
+//! recognises harmless duplicates.
 
 use super::copies::LoadedCopy;
 use super::interchangeable::{self, CxxFacts};
@@ -103,7 +103,7 @@ const MOST: usize = 20;
 struct Pair {
     symbols: BTreeMap<Box<[u8]>, Interposed>,
     roots: Vec<RootId>,
-    /// The files of the winner and the loser, as the first entry point loads them.
+    /// The winner and the loser in the closure of the first entry point.
     copies: Vec<LoadedCopy>,
 }
 
@@ -118,8 +118,7 @@ struct Interposed {
     sizes: Option<(u64, u64)>,
 }
 
-/// Pairs. The key is the loser, whose definition is not used, and the winner, whose definition is
-/// used.
+/// Pairs by the loser, whose definition is not used, and the winner, whose definition is used.
 type PairsByFile = BTreeMap<(FileId, FileId), Pair>;
 
 fn check(query: &Query<'_>) -> Findings {
@@ -130,8 +129,8 @@ fn check(query: &Query<'_>) -> Findings {
         query.facts(host).object().is_some_and(|object| object.role == Role::Program)
     };
     for (root, closure) in query.entry_points() {
-        // A library stands in for the host program here: the program's own scope would come first,
-        // and is unknown.
+        // The host is a library that stands for an unknown program. The loader would search the
+        // scope of that program first.
         if closure.root.host.is_some_and(|host| !is_program(host)) {
             continue;
         }
@@ -141,8 +140,8 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let mut out = Findings::new();
-    // The program chose the order of the libraries that it opens: Firefox, for example, opens
-    // libraries with stubs of libraries that may be absent.
+    // Programs choose the order in which they open libraries. Firefox, for example, opens libraries
+    // that define stubs of optional libraries.
     pairs.retain(|(loser, winner), _| !opened.contains(loser) && !opened.contains(winner));
     for ((loser, winner), pair) in pairs {
         out.extend(findings(query, (loser, winner), &pair));
@@ -162,12 +161,11 @@ fn opened(query: &Query<'_>) -> FastSet<FileId> {
     out
 }
 
-/// For each object of one closure, the order in which the loader would search if it loaded the
-/// object alone.
+/// For each object of a closure, the search order of the loader if it loaded the object alone.
 struct Alone<'a, 'q> {
     closure: &'a Closure,
     order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
-    /// The C++ code of files, for all closures.
+    /// Facts about the C++ code of files. All closures share them.
     cxx: &'a mut CxxFacts<'q>,
 }
 
@@ -182,8 +180,8 @@ impl Alone<'_, '_> {
     }
 }
 
-/// The breadth-first order of `start` and the modules below it. Filtees precede the object that
-/// names them.
+/// The breadth-first order of `start` and the modules that it loads. Filtees precede the object
+/// whose DT_FILTER or DT_AUXILIARY names them.
 fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize> {
     let mut order: FastMap<ModuleId, usize> = FastMap::default();
     let mut seen: FastSet<ModuleId> = [start].into_iter().collect();
@@ -256,9 +254,9 @@ fn note<'q>(
     }
 }
 
-/// The loser and the winner, if the reference is interposed. The loser is the referrer's own
-/// definition, else the one that it would bind to if it were loaded alone. The winner is the one
-/// that it uses.
+/// The loser and the winner of the reference, if it is interposed. The winner is the definition to
+/// which the reference binds. The loser is the referrer's own definition. If the referrer has none,
+/// the loser is the definition to which it would bind if it were loaded alone.
 fn interposed<'d>(
     alone: &mut Alone<'_, '_>,
     name: &'d DuplicateName,
@@ -268,9 +266,10 @@ fn interposed<'d>(
     let all = &name.definitions;
     let of = |module: ModuleId| all.iter().find(|definition| definition.module == module);
     let found = of(referrer.winner)?;
-    // A copy of data and the fixed address of a function lead to a definition of another module.
+    // For a copy of data or a canonical PLT entry in the program, the winner is the original
+    // definition.
     let winner = found.source.map_or(Some(found), of)?;
-    // The program may interpose on purpose: callbacks and allocators need it.
+    // Programs interpose on purpose: their callbacks and allocators replace those of libraries.
     let declared = winner.module == ROOT
         || winner.is_address
         || closure.module(winner.module).how == FoundBy::Preload;
@@ -284,13 +283,13 @@ fn interposed<'d>(
     (loser.module != winner.module && loser.module != ROOT).then_some((loser, winner))
 }
 
-/// True for the library with the code of a plugin's host program. Plugins may define functions that
-/// some versions of it lack.
+/// True for the library with the code of a plugin's host program (`libperl.so.5.36` for
+/// `perl5.36.0`). Plugins may define functions that other versions of this library lack.
 fn is_of_host(query: &Query<'_>, closure: &Closure, library: FileId) -> bool {
     let name = |host: FileId| query.facts(host).path.file_name().map(OsStrExt::as_bytes);
     let Some(program) = closure.root.host.and_then(name) else { return false };
     let library = query.library_name(library).strip_prefix(b"lib").unwrap_or_default();
-    // The versions in `perl5.36.0` and `libperl.so.5.36` have different forms.
+    // The program and the library spell versions differently, so only the letters are compared.
     let word = |name: &[u8]| name.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let (of_program, of_library) = (&program[..word(program)], &library[..word(library)]);
     !of_program.is_empty() && of_program == of_library

@@ -18,7 +18,7 @@ pub(super) static RULE: Rule =
     Rule::new("library-twice", SYMBOL, "a process loads two copies of one library", DOCS, check)
         .keys(&["library", "detail"])
         .of_all_loaded()
-        // Evidence of `may_load`.
+        // `may_load` adds evidence from dlopen notes.
         .wants(Wants::DLOPEN_NOTES);
 
 const DOCS: &str = "\
@@ -68,13 +68,14 @@ DT_HASH alone are compared by name only. `mixed-runtime` reports C libraries and
 const MANY: usize = 1000;
 /// Minimum number of common symbols, for two versions of one library.
 const SOME: usize = 20;
-/// One name in this many belongs to the samples, which are compared first. Libraries whose sonames
-/// differ by more than the version are compared in full only if their samples share enough names.
+/// A sample has one in this many of a library's names. If the sonames of two libraries differ by
+/// more than the version, their samples are compared first. The libraries are compared in full only
+/// if the samples have [`SHARED`] common names.
 const SAMPLED: u32 = 64;
-/// Minimum number of names that two samples share: half of the number that [`MANY`] common symbols
-/// give.
+/// Minimum number of common names of two samples. Half of the names that [`MANY`] common symbols
+/// have in a sample on average.
 const SHARED: usize = MANY / SAMPLED as usize / 2;
-/// A name that more libraries than this define is ignored when samples are compared.
+/// Samples ignore names that more libraries than this define.
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,9 +139,10 @@ fn check(query: &Query<'_>) -> Findings {
 /// Pairs of files that may be copies. Most files are in no pair.
 struct CopyCandidates {
     involved: IdSet<FileId>,
-    /// For files whose soname, without version, is shared: a number that stands for that name.
+    /// Files that share the [`stem`] of their soname with another file. Equal numbers are equal
+    /// stems.
     stems: FastMap<FileId, usize>,
-    /// Pairs whose samples share at least [`SHARED`] names.
+    /// Pairs whose samples have at least [`SHARED`] common names.
     alike: FastSet<Two>,
 }
 
@@ -201,18 +203,19 @@ fn each_pair(files: impl Iterator<Item = FileId>, mut each: impl FnMut(Two)) {
     }
 }
 
-/// A sample of the hash words of an object with many symbols. All objects sample the same names.
+/// A sample of the GNU hash values of an object with at least [`MANY`] symbols. A name that is in
+/// the sample of one object is in the sample of every object that defines it.
 fn sample(object: &Object) -> impl Iterator<Item = u32> {
     let tables = object.tables.as_ref();
     let tables = tables.filter(|tables| tables.hashed_indices().len() >= MANY);
     let words = tables
         .into_iter()
         .flat_map(|tables| tables.hashed_indices().filter_map(|index| tables.word(index)));
-    // The lowest bits of a word select the bucket; the bits above are well mixed.
+    // The lowest bits of a hash select its bucket; bits 8 and above are well mixed.
     words.filter(|word| (word >> 8) % SAMPLED == 0)
 }
 
-/// The way in which two files are copies of each other, if they are.
+/// How two files are copies of each other; `None` if they are not.
 fn compare(query: &Query<'_>, two: Two) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
@@ -253,8 +256,8 @@ fn exported(object: &Object) -> usize {
     object.tables.as_ref().map_or(0, |tables| tables.hashed_indices().len())
 }
 
-/// Counts the symbols that both objects define with compatible versions, so that a reference can
-/// bind to either.
+/// Counts the symbols that both objects define. A symbol counts if the versions are equal or one is
+/// missing, so that a reference can bind to either definition.
 fn common((a, b): (&Object, &Object)) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
     let (small, large) = if exported(a) <= exported(b) { (a, b) } else { (b, a) };

@@ -54,7 +54,7 @@ fn check(query: &Query<'_>) -> Findings {
     let loaded = OnceCell::new();
     for (file, facts) in query.files() {
         if facts.foreign().is_some() {
-            // A foreign file that a loader maps nevertheless is checked like the others.
+            // A file of a foreign system is checked only if a loader maps it.
             let loaded: &FastSet<FileId> = loaded.get_or_init(|| {
                 let closures = query.entry_points().map(|(_, closure)| closure);
                 closures.flat_map(|closure| closure.found().map(|(_, file)| file)).collect()
@@ -86,14 +86,14 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The sentence about a defect, and the detail.
+/// The message about a defect, and the `detail`.
 fn damage(defect: &Defect) -> (String, String) {
     let place = defect.place();
     (format!("{place} {}", defect.what), format!("{place}: {}", defect.what))
 }
 
-/// Combines all defects beyond the end of a file of `len` bytes: the file was cut off. The sentence
-/// has the first one in the file, the detail has all.
+/// The message and `detail` about all defects beyond the end of a truncated file of `len` bytes.
+/// The message has the first defect, the detail has all.
 fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
     let (first, others) = lost.split_first()?;
     let end = lost.iter().filter_map(|defect| defect.end).max()?;
@@ -108,8 +108,8 @@ fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
     Some((message, format!("truncated at {len} of {end} bytes: {}", all.join("; "))))
 }
 
-/// Damage in archives: in a member, with its name and the offset of its header, or in the archive
-/// itself.
+/// Findings about damaged archives. Damage in a member has the member's name and the offset of its
+/// header.
 fn members(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (_, entry) in query.library().entries() {

@@ -20,15 +20,15 @@ pub(super) struct Parts<'n> {
 }
 
 impl Parts<'_> {
-    /// True if the name is in a class or namespace other than `std` itself: other members of its
-    /// scope are then related.
+    /// True if the name is in a class or namespace other than `std` itself. Then the other members
+    /// of its scope are related to it.
     pub(super) fn has_class(&self) -> bool {
         !self.scope.is_empty() && self.scope != b"St"
     }
 }
 
-/// The first component of a name, and the text after it. All names of one scope have the same first
-/// component, which is cheap to find.
+/// The first component of a name, and the text after it. It is cheap to find, and all names of one
+/// scope have the same one.
 pub(super) fn first_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, _) = nested(name)?;
     rest.split_at_checked(component(rest)?.end)
@@ -55,8 +55,8 @@ pub(super) fn leading_name(text: &[u8]) -> Option<&[u8]> {
 /// The parts of `name`; `None` if it has an unsupported construct.
 pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
     if let Some((kind, rest)) = of_class(name) {
-        // An undefined vtable or typeinfo means that the key function of its class is missing: the
-        // members of the class are near it.
+        // If a vtable or typeinfo is undefined, the key function of its class is missing. The scope
+        // includes the class, because near misses are other members of the class.
         let (rest, is_nested) = match rest.strip_prefix(b"N") {
             Some(rest) => (rest, true),
             None => (rest, false),
@@ -85,7 +85,7 @@ pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
-/// The text after `_Z`, and false; for a nested name, the text after `_ZN` and its qualifiers, and
+/// The text after `_Z` and false, or for a nested name the text after `_ZN` and its qualifiers and
 /// true.
 fn nested(name: &[u8]) -> Option<(&[u8], bool)> {
     let rest = name.strip_prefix(b"_Z")?;
@@ -101,7 +101,8 @@ struct Path {
     is_tagged: bool,
 }
 
-/// The components of a name: up to its `E` if it is nested, else one, after an optional `St`.
+/// The components of a name. A nested name ends at its `E`. Another name has one component, after
+/// an optional `St`.
 fn path(text: &[u8], is_nested: bool) -> Option<Path> {
     let mut out = Path { components: Vec::new(), end: 0, is_tagged: false };
     loop {
@@ -185,7 +186,8 @@ fn balanced(text: &[u8]) -> Option<usize> {
             // The bound of an array or a vector is not the length of a name.
             b'A' => at += digits(&text[at + 1..]),
             b'D' if text.get(at + 1) == Some(&b'v') => at += 1 + digits(&text[at + 2..]),
-            // A literal of a builtin type: its value must not be read as a name.
+            // A literal of a builtin type (`Li3E`): the digits are a value, not the length of a
+            // name.
             b'L' if text.get(at + 1).is_some_and(u8::is_ascii_lowercase) => {
                 at += text[at..].iter().position(|b| *b == b'E')? + 1;
                 continue;

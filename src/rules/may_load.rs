@@ -1,7 +1,8 @@
 //! Libraries that the files of a process may load later: evidence for `library-twice` and
 //! `mixed-runtime`. A file may load a library if it refers to dlopen and has the library's name in
 //! its dlopen notes or among its strings. The file does not show whether the call happens, so this
-//! is never a finding. The files are read after the rules, and only if there is such a finding.
+//! module makes no findings. It reads files after the rules have run, and only if one of the two
+//! rules has a finding.
 
 use super::library_twice::stem;
 use crate::audit::Audit;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 /// Maximum number of names that one finding lists.
 const MOST: usize = 20;
 
-/// Adds evidence to findings about copies: files that may load one more copy.
+/// Adds evidence to findings of `library-twice` and `mixed-runtime`: files that may load another
+/// copy with dlopen.
 pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     let is_about_copies =
         |finding: &Finding| finding.rule == *"library-twice" || finding.rule == *"mixed-runtime";
@@ -56,9 +58,9 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     }
 }
 
-/// The libraries that the notes of a file name for dlopen, and the names of libraries among its
-/// strings. Its soname, needs and version needs are left out of the strings. Empty if the file
-/// changed or cannot be opened again.
+/// The libraries that a file's dlopen notes name, and the names of libraries among its strings. Its
+/// soname, needs and version needs are left out of the strings. Empty if the file changed or cannot
+/// be opened again.
 fn names(tree: &dyn Tree, facts: &FileFacts, object: &Object) -> Vec<Vec<u8>> {
     let Ok(Opened::File(file)) = tree.open(&facts.path) else { return Vec::new() };
     if file.stat() != facts.stat {

@@ -68,7 +68,8 @@ fn check(query: &Query<'_>) -> Findings {
     missing.map(finding).collect()
 }
 
-/// The name that linkers search for, if the soname is that name with a version.
+/// The name that linkers search for (`libfoo.so`), if the soname is that name with a version
+/// (`libfoo.so.1`).
 fn link_name(soname: &[u8]) -> Option<OsString> {
     let end = memchr::memmem::find(soname, b".so.")? + b".so".len();
     let name = &soname[..end];

@@ -105,8 +105,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Files of LD_PRELOAD or ld.so.preload that cannot be loaded: the loader prints an error and
-/// continues.
+/// Findings about files of LD_PRELOAD or ld.so.preload that cannot be loaded. The loader prints an
+/// error and continues.
 fn preloads(query: &Query<'_>) -> Findings {
     let mut failures: BTreeMap<(&[u8], &str, &str), Vec<RootId>> = BTreeMap::new();
     for (root, closure) in query.entry_points() {
@@ -129,8 +129,7 @@ fn preloads(query: &Query<'_>) -> Findings {
     failures.into_iter().filter_map(finding).collect()
 }
 
-/// The finding for one missing library, with the paths tried and the message. Other rules use it
-/// with messages of their own.
+/// A finding of `rule` about one missing library, with the paths that the loader tried.
 pub(super) fn finding(
     query: &Query<'_>,
     rule: RuleId,
@@ -159,7 +158,7 @@ pub(super) fn finding(
         version: version.clone(),
         ..Evidence::at(EvidenceKind::Explained, query.shared_path(*file))
     }));
-    // There may be a hundred thousand findings.
+    // Saves memory, because a run may have a hundred thousand findings.
     finding.evidence.shrink_to_fit();
     let file = query.quoted(missing.file);
     finding.witness = file.map(|file| format!("readelf -d {file} | grep NEEDED"));
@@ -167,7 +166,7 @@ pub(super) fn finding(
 }
 
 impl Query<'_> {
-    /// The paths that the search tried, in order. The cache is listed even if it has no entry.
+    /// The paths that the search tried, in order. ld.so.cache is listed even if it has no entry.
     fn attempts(&self, missing: &MissingLibrary, attempts: &[Tried]) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = attempts.iter().map(tried).collect();
         let is_path = missing.name.contains(&b'/');
@@ -230,14 +229,15 @@ pub(super) fn with_reasons(
 }
 
 fn interpreters(query: &Query<'_>) -> Findings {
-    // With a whitelist, `outside-closure` reports a missing interpreter.
+    // If the policy has a whitelist, `outside-closure` reports a missing interpreter.
     let is_open = !query.policy().is_closed();
     interpreters_with(query, RULE.id, |fault| {
         (fault == InterpreterDefect::Absent && is_open).then(|| "not found".to_owned())
     })
 }
 
-/// Findings of a rule about the interpreter defects for which `word` gives a message.
+/// Findings of `rule` about interpreters. `word` gives the message for a defect, or `None` if the
+/// rule does not report it.
 pub(super) fn interpreters_with(
     query: &Query<'_>,
     rule: RuleId,

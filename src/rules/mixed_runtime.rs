@@ -14,7 +14,7 @@ pub(super) static RULE: Rule =
     Rule::new("mixed-runtime", RUNTIME, "a process loads parts of two runtimes", DOCS, check)
         .keys(&["library", "detail"])
         .of_all_loaded()
-        // The notes are evidence of `may_load`.
+        // `may_load` adds evidence from dlopen notes.
         .wants(Wants::OWN_LOADERS.and(Wants::DLOPEN_NOTES));
 
 const DOCS: &str = "\
@@ -56,14 +56,14 @@ are evidence (`may load`), as for `library-twice`.
 
 /// Runtimes of which a process has at most one file, by soname.
 const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", b"libgcc_s.so.1"];
-/// Runtimes of which a process has at most one kind: the title, and the first part of sonames.
-/// Wheels put a hash after it.
+/// Runtimes of which a process has at most one kind: the title, and the names before the version.
+/// Python wheels add a hash to them.
 const KINDS: [(&str, &[&[u8]]); 2] = [
     ("OpenMP runtimes", &[b"libgomp", b"libomp", b"libiomp5"]),
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
 ];
 
-/// The length of the hash in the name of a library of a wheel, in digits.
+/// The number of hexadecimal digits of the hash in the name of a Python wheel's library.
 const HASH: usize = 8;
 
 /// The files that one finding is about.
@@ -79,7 +79,7 @@ struct Fact {
 enum MixtureKind {
     /// Two files of one of [`SINGLE`].
     Twice,
-    /// A libc with the loader of another build. The field is the libc's own loader.
+    /// A libc that the loader of another build loads. The field is the loader beside the libc.
     Loader(FileId),
     /// Two runtimes of one row of [`KINDS`]. The field is the index of the row.
     Kinds(usize),
@@ -87,7 +87,7 @@ enum MixtureKind {
 
 fn check(query: &Query<'_>) -> Findings {
     let mut facts: BTreeMap<(MixtureKind, Files), Fact> = BTreeMap::new();
-    // Results by link map: closures that share one differ only in the entry point.
+    // Results by link map. Closures with the same link map differ only in their entry point.
     let mut known: FastMap<usize, Vec<(MixtureKind, Vec<ModuleId>)>> = FastMap::default();
     for (root, closure) in query.entry_points() {
         let is_runtime = closure.root.host.is_some() || query.is_runtime(closure.root.file);
@@ -146,7 +146,8 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
         out.push((MixtureKind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
     }
     let loader = closure.module(LOADER).file;
-    // A libc.so.6 that is itself the entry point is skipped: it is not meant to run as a program.
+    // A libc.so.6 that is itself the entry point is skipped: as a program, it only prints its
+    // version.
     for (libc, module) in single[0].iter().filter(|(_, module)| *module != ROOT) {
         if let Some(own) = loader.and_then(|loader| query.own_loader(*libc, loader)) {
             out.push((MixtureKind::Loader(own), vec![*module, LOADER]));
@@ -161,8 +162,8 @@ pub(super) fn is_single(soname: &[u8]) -> bool {
 }
 
 /// True if a soname is `name` with a version: `libgomp.so.1`. auditwheel adds `-` and the first
-/// eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. Other names are those of other
-/// libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
+/// eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. Sonames with other suffixes are
+/// other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
 fn is_of(soname: &[u8], name: &[u8]) -> bool {
     let Some(rest) = soname.strip_prefix(name) else { return false };
     let version = match rest.strip_prefix(b"-") {
@@ -208,7 +209,7 @@ fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
 }
 
 impl Query<'_> {
-    /// True if a file is part of a runtime.
+    /// True if a file is one of the runtimes in [`SINGLE`] and [`KINDS`].
     fn is_runtime(&self, file: FileId) -> bool {
         let name = self.library_name(file);
         let kinds = KINDS.iter().flat_map(|(_, names)| names.iter());
@@ -220,7 +221,8 @@ impl Query<'_> {
 mod tests {
     use super::is_of;
 
-    /// auditwheel's `libgomp-a34b3233.so.1.0.0`, and Debian's libgomp-plugin-nvptx1.
+    /// The wheel's `libgomp-a34b3233.so.1.0.0` is libgomp; Debian's `libgomp-plugin-nvptx.so.1` is
+    /// not.
     #[test]
     fn names_of_runtimes() {
         let is_gomp = |soname: &str| is_of(soname.as_bytes(), b"libgomp");

@@ -1,6 +1,7 @@
 //! Rules: each reports one kind of defect. A rule is one file, with its documentation and its
-//! [`Rule`] row, and one entry of [`RULES`]. The rows generate the catalogue of rules, `explain`,
-//! the pages under `docs/rules/`, the README's table and the wants of a run.
+//! [`Rule`] row, and one entry of [`RULES`]. The catalogue of rules, `explain`, the pages under
+//! `docs/rules/` and the README's table are generated from the rows. The rows also say which
+//! optional facts a run needs.
 //!
 //! A rule reads a [`Query`] and returns findings without levels; `triage` sets the levels. A rule
 //! opens no file and models no loader behaviour. Only rules make findings.
@@ -175,11 +176,11 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == *id)
 }
 
-/// Headings of every page, in their order.
+/// The headings of a rule's page, in order.
 pub const HEADINGS: [&str; 5] =
     ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
 
-/// Every rule that policies and command lines may name, built or planned.
+/// Every rule that policies and command lines may name, implemented or planned.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: LazyLock<Catalogue> =
         LazyLock::new(|| Catalogue::new(RULES.iter().map(|rule| rule.known())));
@@ -191,12 +192,12 @@ pub fn wants(plan: &Plan) -> Wants {
     RULES.iter().map(|rule| rule.wanted(plan)).collect()
 }
 
-/// Input of rules besides the facts: results that several rules share.
+/// Results that several rules share, besides the facts of the audit.
 #[derive(Clone, Copy)]
 pub struct RuleInput<'a> {
     /// Explanations of missing libraries and undefined symbols.
     pub explained: &'a Explained,
-    /// Candidate archives that libraries lack.
+    /// For each library with undefined symbols, the candidate archives that define them.
     pub solved: &'a Solved,
 }
 

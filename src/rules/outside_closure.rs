@@ -86,7 +86,8 @@ fn off_whitelist(query: &Query<'_>) -> Findings {
         let who = object.map(|object| refuses(query.policy(), object, &missing.name));
         let who = who.unwrap_or_default();
         let message = format!("{name}: not provided by {who}, not in the prefix");
-        // Paths elsewhere do not count: with a whitelist, the library must be in the prefix.
+        // With a whitelist, the library must be in the prefix, so only paths in the prefix are
+        // listed.
         let is_inside =
             |tried: &&Tried| query.prefixes().contain(Path::new(OsStr::from_bytes(&tried.path)));
         let tried: Vec<Tried> = tried.iter().filter(is_inside).cloned().collect();
@@ -108,8 +109,8 @@ fn refuses(policy: &Policy, object: &Object, library: &[u8]) -> String {
     platform.or_else(only).unwrap_or_default()
 }
 
-/// Interpreters that do not exist, except those that the policy provides: the platform has them
-/// even if this machine does not.
+/// Findings about interpreters that do not exist. An interpreter that the policy provides is on the
+/// platform, even if this machine does not have it.
 fn interpreters(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, fault) in query.bad_interpreters() {

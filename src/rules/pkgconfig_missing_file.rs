@@ -59,7 +59,7 @@ fn check(query: &Query<'_>) -> Findings {
     for file in &query.package_text().pkg_config {
         for missing in &file.missing {
             let mut finding = query.about_text(RULE.id, &file.path, message(missing));
-            // The prefix may differ from one installation to the next.
+            // The prefix may differ between installations, so `detail` is relative to it.
             let prefix = finding.file.prefix.as_ref().map(|prefix| prefix.as_os_str().as_bytes());
             finding.detail = Some(written(missing, prefix.unwrap_or_default()));
             out.push(finding);

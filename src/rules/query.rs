@@ -1,5 +1,5 @@
-//! The read-only interface of rules to the facts and the plan of an audit. Messages are written in
-//! `words` and `demand`.
+//! The read-only interface of rules to the facts and the plan of an audit. The modules `words` and
+//! `demand` write messages.
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
@@ -33,7 +33,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Files, keyed by file name and by soname.
+/// Files by file name and by soname.
 type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
 
 /// The facts of one audit.
@@ -44,7 +44,7 @@ pub struct Query<'a> {
     solved: &'a Solved,
     /// Locations of files, memoised.
     located: Vec<OnceLock<Arc<Located>>>,
-    /// Candidates by file name and soname, computed on first use.
+    /// Files that can satisfy a need, by file name and soname; computed on first use.
     by_name: OnceLock<LibrariesByName>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Query<'a> {
         self.audit.corpus.files.entries()
     }
 
-    /// Audited ELF files, without those of foreign systems.
+    /// Audited ELF files of this system.
     pub(super) fn audited_objects(&self) -> impl Iterator<Item = (FileId, &'a Object)> {
         let is_ours = |facts: &FileFacts| facts.audited && facts.foreign().is_none();
         let audited = self.files().filter(move |(_, facts)| is_ours(facts));
@@ -86,7 +86,7 @@ impl<'a> Query<'a> {
         &self.facts(file).path
     }
 
-    /// A file's path, shared.
+    /// A file's path, as a shared pointer.
     pub(super) fn shared_path(&self, file: FileId) -> Arc<Path> {
         Arc::clone(&self.facts(file).path)
     }
@@ -154,8 +154,8 @@ impl<'a> Query<'a> {
         &self.audit.diagnosis.undefined
     }
 
-    /// Definitions that nearly fit the undefined symbols. For each symbol, the scope of its first
-    /// entry point is searched.
+    /// Definitions that nearly fit the undefined symbols. The search covers the scope of each
+    /// symbol's first entry point.
     pub(super) fn near_misses(&self) -> NearMisses<'a> {
         let undefined = self.undefined().iter();
         let places = undefined.filter_map(|one| Some((&*one.symbol, *one.roots.first()?)));
@@ -192,7 +192,7 @@ impl<'a> Query<'a> {
         self.audit.resolver.loaders.get(closure.root.loader)
     }
 
-    /// Defects in the configuration files of loaders and in the caches of packages, each once.
+    /// Defects in the configuration files of loaders and in the caches of Guix packages, each once.
     pub(super) fn config_faults(&self) -> Vec<&'a ConfigDefect> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
         let own = loaders.flat_map(|loader| &loader.config_faults);
@@ -232,25 +232,25 @@ impl<'a> Query<'a> {
         &self.audit.library
     }
 
-    /// The members that refer to an undefined symbol, in the archive that the object was probably
-    /// linked from; `None` if no archive refers to it.
+    /// The archive that the object was probably linked from, and its members that refer to an
+    /// undefined symbol. `None` if no archive refers to the symbol.
     pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
         let traces: &'a Traces = &self.explained.traces;
         traces.get(&(file, symbol.to_vec()))
     }
 
-    /// Lists of archives, each with the archives merged from it.
+    /// Lists of archives in CMake files, each with the archives that were merged from it.
     pub(super) fn merged(&self) -> impl Iterator<Item = (&'a MergedFrom, &'a [ArchiveId])> {
         self.solved.merged(self.audit, self.plan)
     }
 
-    /// The archives that a library, linked from `archive`, lacks; `None` for a file that is not an
-    /// object.
+    /// The archives that define the undefined symbols of a library that was linked from `archive`.
+    /// `None` for a file that is not an object.
     pub(super) fn lacking(&self, file: FileId, archive: ArchiveId) -> Option<Arc<Solution>> {
         self.solved.solve(self.audit, file, Some(archive))
     }
 
-    /// Candidates that define a symbol for an object of `target`, without the file `not`.
+    /// Candidates that define a symbol for an object of `target`, except the file `not`.
     pub(super) fn definers(
         &self,
         name: &[u8],
@@ -265,7 +265,7 @@ impl<'a> Query<'a> {
         &self.audit.installed
     }
 
-    /// Candidates whose file name or soname is `name`, audited or below `--lib-path`.
+    /// Audited files, and files below `--lib-path`, whose file name or soname is `name`.
     pub(super) fn libraries_named(&self, name: &[u8]) -> &[FileId] {
         let found = self.by_name.get_or_init(|| self.libraries_by_name()).get(name);
         found.map(Vec::as_slice).unwrap_or_default()
@@ -288,9 +288,9 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names that several libraries in the scope of an entry point define, unless the definitions
-    /// are interchangeable. Each name has the references of libraries to it, and the definitions
-    /// to which they bind. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names that several libraries in the scope of an entry point define. Names with
+    /// interchangeable definitions are left out. Each name has the libraries that refer to it, and
+    /// the definitions to which they bind. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }
@@ -301,14 +301,14 @@ impl<'a> Query<'a> {
         self.audit.bound_libraries(root)
     }
 
-    /// The dynamic loader in the directory of `libc`, if another dynamic loader, `loader`, loads
-    /// this libc. For rules that declare `Wants::OWN_LOADERS`.
+    /// The dynamic loader in the directory of `libc`. `None` if it is the one that loads this libc,
+    /// `loader`. For rules that declare `Wants::OWN_LOADERS`.
     pub(super) fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.audit.own_loader(libc, loader)
     }
 
-    /// Libraries that notes of objects require for dlopen and that dlopen does not find. For rules
-    /// that declare `Wants::DLOPEN_NOTES`.
+    /// Libraries that dlopen notes of objects require and that dlopen does not find. For rules that
+    /// declare `Wants::DLOPEN_NOTES`.
     pub(super) fn missing_dlopens(&self) -> &'a [MissingDlopen] {
         &self.audit.missing_dlopens
     }
@@ -324,7 +324,7 @@ impl<'a> Query<'a> {
         &self.audit.devices
     }
 
-    /// The location of a unit: device code that is loaded as one.
+    /// The location of device code: a file, or a data directory.
     pub(super) fn locate_unit(&self, unit: Unit) -> Arc<Located> {
         match unit {
             Unit::File(file) => self.locate(file),
@@ -335,7 +335,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// True if the unit is audited, or in an audited prefix.
+    /// True if the file is audited, or if the data directory is in an audited prefix.
     pub(super) fn is_audited_unit(&self, unit: Unit) -> bool {
         match unit {
             Unit::File(file) => self.facts(file).audited,
@@ -346,7 +346,7 @@ impl<'a> Query<'a> {
     }
 
     /// CMake and pkg-config packages, headers and other text files, with their defects. For rules
-    /// that declare `Wants` of a kind of text file.
+    /// that declare the `Wants` of a kind of text file.
     pub(super) fn package_text(&self) -> &'a PackageText {
         &self.audit.package_text
     }
@@ -356,8 +356,8 @@ impl<'a> Query<'a> {
         Finding::new(rule, Arc::new(self.prefixes().locate(path)), message)
     }
 
-    /// Findings about CMake packages. `word` returns the message and the detail of the events that
-    /// it reports.
+    /// Findings about CMake packages. `word` returns the message and the detail for an event, or
+    /// `None` if the rule does not report it.
     pub(super) fn about_cmake(
         &self,
         rule: RuleId,
@@ -371,7 +371,7 @@ impl<'a> Query<'a> {
             out.push(finding);
         }
         out.arrange_by(|a, b| a.key().cmp(&b.key()));
-        // Several packages may include one file.
+        // Several packages may include one file, and then have the same finding.
         out.dedup_by(|b, a| a.key() == b.key());
         out
     }
@@ -381,7 +381,7 @@ impl<'a> Query<'a> {
         &self.audit.problems
     }
 
-    /// Paths of files, of any content, whose names a policy may require.
+    /// Paths of files of any content that a policy may require by name.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }
@@ -391,24 +391,24 @@ impl<'a> Query<'a> {
         &self.audit.dangling
     }
 
-    /// Those of `names` that are in a directory that the walk listed. Hashes are compared, so a
+    /// The `names` that files in listed directories have. The walk keeps only hashes of names, so a
     /// result may, rarely, be wrong. For rules that declare `Wants::NAMES_MET`.
     pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
         self.audit.names_met(names.collect())
     }
 
-    /// The files that were given by name: the walk did not list the links beside them.
+    /// The files that the command line names. The walk did not list the links beside them.
     pub(super) fn given_files(&self) -> FastSet<FileId> {
         self.audit.given_files()
     }
 
-    /// Links to directories, with the real paths of their targets. Empty unless a policy selects
-    /// files by path, or the report lists such links.
+    /// Links to directories, with the real paths of their targets. They are resolved only if a
+    /// policy selects files by path, or if the report lists such links.
     pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.linked
     }
 
-    /// The result of the cross-check, with `--cross-check`.
+    /// The result of `--cross-check`; `None` without that option.
     pub(super) fn second_reading(&self) -> Option<&'a CrossCheck> {
         self.audit.cross_check.as_ref()
     }

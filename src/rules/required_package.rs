@@ -110,7 +110,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Findings about the package, or about its required components, that find_package does not find.
+/// Findings about a package or its required components that find_package does not find.
 fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -> Findings {
     let name = show(required.name.as_bytes());
     let about = |what: String, component: Option<&str>| {
@@ -132,8 +132,8 @@ fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -
     named.collect()
 }
 
-/// Findings of `rule` about required packages and components: the evaluation cannot decide if
-/// find_package finds them.
+/// Findings of `rule` about required packages and components for which the evaluation of CMake
+/// files cannot decide if find_package finds them.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for required in asked(query.policy()) {

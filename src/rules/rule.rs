@@ -1,7 +1,6 @@
-//! The row of a rule: all its declarations. The rows generate the catalogue for policies,
-//! `explain`, the pages and the schema, and they decide which facts a run reads. A rule does not
-//! run if no level enables it or if it has nothing to check. The rules themselves are in the other
-//! files.
+//! The row of a rule: all its declarations. The catalogue for policies, `explain`, the pages and
+//! the schema are generated from the rows. The rows also decide which facts a run reads, and which
+//! rules it runs.
 
 use super::query::Query;
 use crate::catalogue::{KnownRule, Level, RuleGroup, RuleId};
@@ -20,12 +19,12 @@ pub struct Rule {
     pub level: Level,
     /// One line without a full stop.
     pub summary: &'static str,
-    /// The page, in Markdown, with the five headings.
+    /// The page, in Markdown, with the headings of [`super::HEADINGS`].
     pub docs: &'static str,
     /// The files that it checks.
     pub checked_files: CheckedFiles,
-    /// True if its findings cover references that a missing library explains. Such a rule runs even
-    /// if its level is `allow`, so that the report can count the assumed references.
+    /// True if findings of the rule hold the references that a missing library explains. Such a
+    /// rule runs even if its level is `allow`, so that the report can count these references.
     pub explains: bool,
     leaves_open: bool,
     keys: Option<&'static [&'static str]>,
@@ -39,7 +38,7 @@ pub struct Rule {
 pub enum CheckedFiles {
     /// Audited files.
     Audited,
-    /// Audited files and their dependencies elsewhere.
+    /// Audited files, and the files elsewhere that they load.
     Loaded,
 }
 
@@ -67,7 +66,8 @@ pub enum WaiverState {
 }
 
 impl Rule {
-    /// A rule about audited files at its group's level. It has something to check in every run.
+    /// A rule about audited files, with the level of its group. It runs for every plan that enables
+    /// it.
     pub(super) const fn new(
         id: &'static str,
         group: RuleGroup,
@@ -78,7 +78,7 @@ impl Rule {
         Self::with(id, group, summary, docs, RuleCheck::Facts(check))
     }
 
-    /// A rule about the waivers of policies.
+    /// A rule about one waiver of a policy at a time.
     pub(super) const fn of_waivers(
         id: &'static str,
         group: RuleGroup,
@@ -138,7 +138,7 @@ impl Rule {
         Self { wants, ..self }
     }
 
-    /// Declares that findings of the rule also make a run incomplete: their subject was not read.
+    /// Declares that findings of the rule also make a run incomplete, because a file was not read.
     pub(super) const fn leaves_open(self) -> Self {
         Self { leaves_open: true, ..self }
     }
@@ -148,17 +148,17 @@ impl Rule {
         self.group.is_input || self.leaves_open
     }
 
-    /// Runs the rule only if `asked` is true.
+    /// Restricts the rule to plans for which `asked` returns true.
     pub(super) const fn asked_if(self, asked: fn(&Plan) -> bool) -> Self {
         Self { asked, ..self }
     }
 
-    /// Lets the rule check dependencies outside of the audited files too.
+    /// Lets the rule also check files that were not audited, if an audited file loads them.
     pub(super) const fn of_all_loaded(self) -> Self {
         Self { checked_files: CheckedFiles::Loaded, ..self }
     }
 
-    /// Declares that findings of the rule cover references that missing libraries explain.
+    /// Declares that findings of the rule hold the references that missing libraries explain.
     pub(super) const fn explaining(self) -> Self {
         Self { explains: true, ..self }
     }
@@ -169,14 +169,14 @@ impl Rule {
         KnownRule { id: id.as_str(), group, level, keys, is_built: true }
     }
 
-    /// The default level of the rule as pages and tables show it: `incomplete` for rules about
-    /// input.
+    /// The default level in pages and tables: `incomplete` for rules about input that could not be
+    /// read.
     pub fn default_name(&self) -> &'static str {
         if self.group.is_input { "incomplete" } else { self.level.name() }
     }
 
-    /// True if the rule runs in an audit: it has something to check, and its findings are enabled
-    /// or explain references.
+    /// True if the rule runs in an audit. The plan must have something to check, and must enable
+    /// the rule. A rule that explains references is always enabled.
     pub fn runs(&self, plan: &Plan) -> bool {
         !self.is_of_diff() && (self.asked)(plan) && (self.explains || self.counts(plan))
     }
@@ -186,7 +186,7 @@ impl Rule {
         matches!(self.check, RuleCheck::Diff)
     }
 
-    /// The optional facts that the rule needs in this run; none if it is not enabled or has
+    /// The optional facts that the rule needs in this run; none if the rule is disabled or has
     /// nothing to check.
     pub(super) fn wanted(&self, plan: &Plan) -> Wants {
         if (self.asked)(plan) && self.counts(plan) { self.wants } else { Wants::NONE }

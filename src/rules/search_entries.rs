@@ -1,5 +1,5 @@
-//! Code that the rules about single entries of search paths share: the tag, the libraries that are
-//! found through an entry, and the finding. This module makes no findings of its own.
+//! Code that the rules about single entries of search paths share. It finds the libraries that the
+//! loader takes through an entry, and makes the finding. This module is not a rule.
 
 use super::query::Query;
 use crate::audit::{SearchEntries, SearchEntry};
@@ -15,8 +15,8 @@ use std::path::Path;
 
 /// Directories of builds and of individual users.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
-/// Directories of installed packages. A current directory below one of them is not a build
-/// directory.
+/// Directories of installed packages. If the current directory is below one of them, it is not a
+/// build directory.
 const PACKAGES: [&str; 9] =
     ["/usr", "/opt", "/lib", "/lib64", "/bin", "/sbin", "/srv", "/nix/store", "/gnu/store"];
 /// Maximum number of libraries that are listed for one entry.
@@ -47,8 +47,8 @@ impl Query<'_> {
         names
     }
 
-    /// True if the loader searches `directory` for an entry: the entry itself, or one of the
-    /// loader's subdirectories.
+    /// True if `directory` is the entry's directory, or one of its subdirectories that the loader
+    /// also searches.
     fn is_searched(&self, closure: &Closure, entry: &SearchEntry, directory: &Path) -> bool {
         let subdirs = self.loader(closure).subdirs.iter().map(|subdir| self.text(*subdir));
         entry.directory == directory
@@ -57,7 +57,7 @@ impl Query<'_> {
                 .any(|subdir| subdir == directory)
     }
 
-    /// The names of [`Self::found_through`] as the end of a sentence.
+    /// The names of [`Self::found_through`] as a clause: `liba.so.1, libb.so.2 are found there`.
     pub(super) fn what_is_found(&self, of: &SearchEntries, entry: &SearchEntry) -> String {
         let names = self.found_through(of, entry);
         match &names[..] {
@@ -131,7 +131,7 @@ impl Query<'_> {
         if let Some(base) = bases.find(|base| directory.starts_with(base) && !is_own(base)) {
             return Some(format!("below {}", show_path(base)));
         }
-        // Links between directories of one user, or of one disk, are local matters.
+        // A link into a build or home directory is accepted if the prefix is in the same directory.
         let mut bases = BUILD.iter().map(Path::new);
         if let Some(real) = real
             && let Some(base) = bases.find(|base| real.starts_with(base) && !has_prefix(base))
@@ -143,8 +143,8 @@ impl Query<'_> {
         (!holds_cwd && !is_own(cwd)).then(|| "below the current directory".to_owned())
     }
 
-    /// The current directory, if it may be a build directory: users often audit a package from
-    /// there.
+    /// The current directory, if it may be a build directory. Users often audit a package from its
+    /// build directory.
     fn build_directory(&self) -> Option<&Path> {
         let plan = self.plan();
         let cwd = Some(&*plan.cwd).filter(|_| !plan.has_root && !plan.cwd_stated)?;

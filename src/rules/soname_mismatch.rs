@@ -58,8 +58,8 @@ fn check(query: &Query<'_>) -> Findings {
         let path = query.path(file);
         let is_library =
             |name: &[u8]| name.starts_with(b"lib") && memchr::memmem::find(name, b".so").is_some();
-        // If only a link leads to the file, from outside of its directory, the files beside it were
-        // not listed.
+        // The walk may have found the file through a link from another directory. Then it did not
+        // list the file's own directory.
         let is_here = query.facts(file).real == query.facts(file).path && !given.contains(&file);
         let is_named = last_part(path) == soname;
         let directory = path.parent().unwrap_or(path);
@@ -73,7 +73,7 @@ fn check(query: &Query<'_>) -> Findings {
     missing.map(|one| finding(query, one)).collect()
 }
 
-/// True for a directory below `lib` that no linker searches; `lib/x86_64-linux-gnu` is searched.
+/// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
 fn is_private(directory: &Path) -> bool {
     let names: Vec<&[u8]> =
         directory.components().map(|name| name.as_os_str().as_bytes()).collect();
@@ -104,7 +104,7 @@ fn finding(
     finding
 }
 
-/// Names of audited files, as pairs of directory and file name. Only the sonames in `asked` count.
+/// The names of audited files that are sonames in `asked`, as pairs of directory and file name.
 fn names<'q>(query: &'q Query<'_>, asked: &[ExpectedName<'q>]) -> FastSet<(&'q Path, &'q [u8])> {
     let sonames: FastSet<&[u8]> = asked.iter().map(|one| one.soname).collect();
     let mut out = FastSet::default();

@@ -81,18 +81,19 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The offsets of members whose definitions are known: objects that could be read.
+/// The offsets of members that are objects and could be read.
 fn readable(entry: &ArchiveEntry) -> FastSet<u64> {
     let list = entry.members.list.iter();
     list.filter(|member| member.kind == MemberKind::Object).map(|member| member.offset).collect()
 }
 
-/// The entries of the index for readable members, and for offsets at which no member begins.
+/// The index entries that can be compared: those for readable members, and those for offsets at
+/// which no member begins.
 fn said<'a>(entry: &'a ArchiveEntry, index: &'a ArchiveSymbolIndex) -> IndexPairs<'a> {
     let readable = readable(entry);
     let all: FastSet<u64> = entry.members.list.iter().map(|member| member.offset).collect();
     let judged = |(_, offset): &(&[u8], u64)| readable.contains(offset) || !all.contains(offset);
-    // In an index, a default version is part of the name.
+    // An index may have a default version in the name (`foo@@V1`).
     let stem = |(name, offset): (&'a [u8], u64)| {
         let end = name.windows(2).position(|two| two == b"@@").unwrap_or(name.len());
         (&name[..end], offset)

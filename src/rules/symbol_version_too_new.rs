@@ -80,7 +80,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Findings of `rule`: needed versions of a limited family that have no number to compare.
+/// Findings of `rule` about needed versions that cannot be compared, because they have no number.
 pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     each(query, LimitResult::Unknown, |file, object, (library, need), limit| {
@@ -100,8 +100,7 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
 /// A library, and one of the versions that an object needs from it.
 type LibraryVersion<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
-/// Calls `visit` for each needed version for which a limit gives `answer`, with the first such
-/// limit.
+/// Calls `visit` for each needed version with the first limit whose result is `answer`.
 fn each<'a>(
     query: &Query<'a>,
     answer: LimitResult,
@@ -110,7 +109,7 @@ fn each<'a>(
     for (file, object) in query.audited_objects() {
         let limits: Vec<_> = query.policy().limits_for(arch(object)).collect();
         for library in object.versions.needs.iter().filter(|_| !limits.is_empty()) {
-            // Platforms list no versions of loaders.
+            // Platforms do not list the versions of loaders.
             let of_loader = Libc::Glibc.has_loader(object.str(library.file));
             for need in &library.versions {
                 let version = object.str(need.name);

@@ -1,4 +1,4 @@
-//! Requirements of policies that could not be checked: for example, only a part of the prefix was
+//! Requirements of policies that could not be checked. For example, only a part of the prefix was
 //! given, or a file has no dynamic symbols. `undecided` reports them.
 
 use super::demand::{arch, by_policy, has_symbols, place, policy_file};
@@ -68,7 +68,7 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// Files of architectures for which a platform of the policy has no entry.
+/// Findings about files of an architecture for which a platform of the policy has no entry.
 fn silent_platforms(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     for (file, object) in query.audited_objects().filter(|(_, object)| object.is_dynamic()) {
@@ -91,7 +91,8 @@ fn finding(rule: RuleId, file: Arc<Located>, words: String, detail: &str) -> Box
     finding
 }
 
-/// Files that a policy names for a symbol but that have no dynamic symbols, such as archives.
+/// Findings about files that a policy entry about a symbol selects, but that have no dynamic
+/// symbols, such as archives.
 fn archives<'p>(
     query: &Query<'_>,
     rule: RuleId,

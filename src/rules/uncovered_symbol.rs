@@ -1,5 +1,4 @@
-//! `uncovered-symbol`: an archive refers to a symbol and does not define it, although a policy
-//! requires it to.
+//! `uncovered-symbol`: an archive leaves a symbol undefined that a policy requires it to define.
 
 use super::{Query, Rule};
 use crate::audit::archives::is_about;
@@ -82,8 +81,8 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// Names that match `covers` and that the archive refers to and does not define, with the members
-/// that refer to them.
+/// Names that match `covers` and that the archive leaves undefined, with the members that refer to
+/// them.
 fn uncovered<'a>(
     query: &'a Query<'_>,
     archive: ArchiveId,

@@ -137,17 +137,17 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// The objects that a loader is for, in words.
+/// The objects that a loader loads, in words: the machine and the libc.
 fn objects_of(machine: &str, family: Family) -> String {
     let musl = if family == Family::Glibc { "" } else { " with musl" };
     format!("{machine}{musl}")
 }
 
-/// Entry points whose loader this system lacks, if they need a library that no policy provides. All
-/// findings about one machine and loader family have one cause.
+/// Findings about entry points whose loader this system lacks, if they need a library that no
+/// policy provides. All findings about one machine and loader family have one cause.
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
     let closures = || query.entry_points().map(|(_, closure)| closure);
-    // A sysroot without any loader may not be a complete system.
+    // A sysroot without any loader may be a staging directory.
     let is_absent = |loader: &Loader| loader.is_absent && loader.family == Family::Glibc;
     let is_bare =
         query.plan().has_root && closures().all(|closure| is_absent(query.loader(closure)));
@@ -159,7 +159,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
         let edges = closure.edges().iter().filter(|edge| edge.how == FoundBy::Provided);
         let needed = edges.map(|edge| query.text(edge.raw)).chain(object.interp().map(last_part));
         let policy = query.policy();
-        // A policy that provides a C library provides its loader too.
+        // A policy that provides libc provides its loader too.
         let has_libc = policy.provided.iter().any(|provided| provided.soname.starts_with("libc."));
         let paths = loader.machine.loaders;
         let is_loader = |name: &[u8]| {
@@ -185,7 +185,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
     })
 }
 
-/// A file that was given by name and is not for this system.
+/// A finding about a file that the command line names and that is not for this system.
 fn foreign(query: &Query<'_>, (file, foreign): (FileId, Foreign)) -> Option<Box<Finding>> {
     let object = query.view().object(file)?;
     let what = foreign.what();
@@ -210,7 +210,7 @@ fn noun(object: &Object) -> &'static str {
 /// `detail` of a finding about a host program as a whole.
 const OPTION: &str = "--host";
 
-/// Programs that should load plugins and do not.
+/// Findings about programs of `--host` that load no plugin.
 fn hosts(query: &Query<'_>) -> Findings {
     let Unhosted { unusable, idle, stopped, .. } = &query.unhosted();
     let unusable = unusable.iter().map(|number| {
@@ -245,8 +245,7 @@ fn hosts(query: &Query<'_>) -> Findings {
     unusable.chain(idle).chain(stopped).map(finding).collect()
 }
 
-/// A demand of a policy that no implemented rule checks. The finding is about the policy, not a
-/// file.
+/// A finding about a policy entry that no implemented rule checks. Its subject is the policy file.
 fn unchecked(demand: Unchecked) -> Box<Finding> {
     let Unchecked { what, rules, origin } = demand;
     let located = Located { prefix: None, path: PathBuf::from(&*origin.source) };
@@ -257,8 +256,8 @@ fn unchecked(demand: Unchecked) -> Box<Finding> {
     finding
 }
 
-/// Files with more needs or symbols than the audit checks. The counts are not part of the
-/// fingerprint.
+/// Findings about files with more needs or symbols than the audit checks. The counts are not part
+/// of the fingerprint.
 fn left_out(query: &Query<'_>) -> Findings {
     let finding = |LeftOut { file, what, all, judged }: LeftOut| {
         let message = format!("{all} {what}: only the first {judged} are checked");
@@ -269,7 +268,7 @@ fn left_out(query: &Query<'_>) -> Findings {
     query.left_out().into_iter().map(finding).collect()
 }
 
-/// Compressed bundles that are too large to be checked.
+/// Findings about compressed bundles that are too large to be checked.
 fn bundles(query: &Query<'_>) -> Findings {
     let files = query.devices().files.iter().filter(|(_, code)| !code.unchecked.is_empty());
     let finding = |(file, code): (&FileId, &DeviceCode)| {
@@ -283,8 +282,8 @@ fn bundles(query: &Query<'_>) -> Findings {
     files.map(finding).collect()
 }
 
-/// Configuration files of CMake that were not evaluated to their end. No other rule reports a
-/// defect behind the command at which the evaluation stopped.
+/// Findings about CMake files whose evaluation stopped early. Rules do not see defects after the
+/// command at which it stopped.
 fn cmake_packages(query: &Query<'_>) -> Findings {
     let finding = |(path, reason): &Undecided| {
         let message = format!("not evaluated to its end: {reason}");
@@ -295,7 +294,7 @@ fn cmake_packages(query: &Query<'_>) -> Findings {
     query.package_text().undecided.iter().map(finding).collect()
 }
 
-/// Members of thin archives that lie outside of the given paths.
+/// Findings about members of thin archives that lie outside of the PATHs of the command line.
 fn members_outside(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (_, entry) in query.library().entries() {

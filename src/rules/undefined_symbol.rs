@@ -113,7 +113,7 @@ fn check(query: &Query<'_>) -> Findings {
             let root = undefined.roots.first();
             let near = root.map(|root| near.of(&undefined.symbol, *root)).unwrap_or_default();
             let near: Vec<Evidence> = near.into_iter().map(|miss| near_miss(query, miss)).collect();
-            // The lookup rejected the definition of a near miss, so it is not also a candidate.
+            // The lookup rejected a near miss, so its definition is not also a candidate.
             let is_searched = |candidate: &Evidence| {
                 near.iter()
                     .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)
@@ -126,7 +126,7 @@ fn check(query: &Query<'_>) -> Findings {
                 let (file, symbol) = (undefined.file, &undefined.symbol);
                 finding.evidence.extend(query.installed_definers(file, symbol, *root));
             }
-            // There may be a hundred thousand findings.
+            // Saves memory, because a run may have a hundred thousand findings.
             finding.evidence.shrink_to_fit();
             let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =

@@ -103,10 +103,11 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// Those of `unused` whose object refers to a definition of the library that the program stands
-/// for: a copy of its data, or a fixed address of its function.
+/// The pairs of `unused` whose object uses the library through the program. The program has a copy
+/// of the library's data or fixes the address of its function, and the object refers to that
+/// symbol.
 fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]) -> Vec<Pair> {
-    // By object: the hashes of its undefined symbols.
+    // For each object, the hashes of its undefined symbols.
     let mut referred: FastMap<FileId, FastSet<u32>> = FastMap::default();
     for (from, _) in unused {
         let Some(object) = query.facts(*from).object() else { continue };
@@ -128,7 +129,7 @@ fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]
             if users.is_empty() {
                 continue;
             }
-            // The program's own data has no origin.
+            // The program's own data has no origin in a library.
             let origin = origin(query, closure, object, one);
             if let Some(origin) = origin.filter(|origin| used.contains(&(program, *origin))) {
                 out.extend(users.into_iter().map(|user| (user, origin)));
@@ -138,7 +139,7 @@ fn used_through_program(query: &Query<'_>, used: &FastSet<Pair>, unused: &[Pair]
     out
 }
 
-/// The library whose definition `program` copies, or whose function it gives an address.
+/// The library that defines the data that `program` copies, or the function whose address it fixes.
 fn origin(
     query: &Query<'_>,
     closure: &Closure,

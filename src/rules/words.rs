@@ -1,4 +1,4 @@
-//! Evidence, findings and message parts that several rules share. This module is not a rule.
+//! Evidence, findings and parts of messages that several rules share. This module is not a rule.
 
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of candidates for one finding, without installed files; more would not help.
+/// Maximum number of candidates that a finding lists, besides installed files.
 const MOST_CANDIDATES: usize = 5;
 
 /// The value of `how` for a host program, in evidence about its plugins.
@@ -40,7 +40,7 @@ impl Query<'_> {
         typeable(self.path(file).as_os_str().as_bytes())
     }
 
-    /// Other names of a file that the walk found, without symbolic links, as evidence.
+    /// Hard links to a file that the walk found, as evidence.
     fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
         let facts = &self.facts(file);
         let others = facts.names.iter().filter(|name| !name.is_link);
@@ -100,7 +100,7 @@ impl Query<'_> {
         roots.first().map(|root| self.shared_root(*root))
     }
 
-    /// Candidates that define the symbol `name`, programs last, without the file `not`.
+    /// Candidates that define the symbol `name`, except the file `not`. Programs come last.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
         let is_program = |provider: &Provider| {
             let object = self.view().object(provider.file);
@@ -114,7 +114,7 @@ impl Query<'_> {
         };
         let Some(object) = self.view().object(not) else { return Vec::new() };
         let found = self.definers(name, not, object.header.target());
-        // Linkers do not link with programs.
+        // Linkers do not link with programs, so these candidates come last.
         let (programs, libraries): (Vec<_>, Vec<_>) =
             found.map(|provider| (provider, is_program(provider))).partition(|(_, is)| *is);
         libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
@@ -181,8 +181,8 @@ impl Query<'_> {
         out
     }
 
-    /// Marks candidates that are not on the deps list of the archive that the object was linked
-    /// from.
+    /// Marks candidates that the deps list lacks, if the object was linked from the archive that is
+    /// merged by that list.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.trace(file, symbol) else { return };
         for (merged, archives) in self.merged() {
@@ -214,8 +214,8 @@ impl Query<'_> {
             .collect()
     }
 
-    /// Candidates for a missing library in the prefix of its object, beyond the audited files and
-    /// those below `--lib-path`.
+    /// Candidates for a missing library in the prefix of the object that needs it. They are neither
+    /// audited nor below `--lib-path`.
     pub(super) fn unaudited_candidates(
         &self,
         missing: &MissingLibrary,
@@ -254,7 +254,7 @@ pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {
     (text.as_bytes() == bytes).then(|| shell(&text))
 }
 
-/// One tried path as evidence.
+/// One path that the loader tried, as evidence.
 pub(super) fn tried(tried: &Tried) -> Evidence {
     Evidence {
         how: Some(Cow::Borrowed(tried.how.name())),
@@ -291,7 +291,8 @@ pub(super) fn passed_over(tried: &[Tried]) -> bool {
     tried.iter().any(|t| matches!(t.outcome, TriedOutcome::WrongClass | TriedOutcome::WrongMachine))
 }
 
-/// A finding about a waiver. `word` gets the waiver's rule and selectors and returns the message.
+/// A finding of `rule` about a waiver. `word` makes the message from the waiver's rule and
+/// selectors.
 pub(super) fn about_waiver(
     rule: RuleId,
     waiver: &Waiver,
