@@ -1,6 +1,6 @@
-//! Alerts: the findings of one cause in one file. Programs that list and track findings show
-//! alerts, because one cause can have thousands of findings. An alert keeps its fingerprint as long
-//! as its cause and its file stay, even if its symbols change.
+//! Alerts: the findings of one cause in one file. Programs that track findings show alerts, because
+//! one cause can have thousands of findings. The fingerprint of an alert depends on the cause and
+//! the file, not on the symbols.
 
 use super::model::{Cause, Report, ReportFinding, ReportWaiver, WaivedBy};
 use super::repair;
@@ -19,22 +19,23 @@ const DIGITS: usize = 32;
 
 /// The findings of one cause in one file.
 pub(super) struct Alert<'r> {
-    /// The rule of the most severe finding. A finding that makes the run incomplete is less severe
-    /// than an error and more severe than a warning, as in the exit status.
+    /// The rule of the most severe finding. The order is as in the exit status: error, then a
+    /// finding that makes the run incomplete, then warning.
     pub(super) rule: &'r str,
-    /// The level of that finding.
+    /// The level of the most severe finding.
     pub(super) level: Level,
-    /// True if that finding makes the run incomplete.
+    /// True if the most severe finding makes the run incomplete.
     pub(super) is_input: bool,
     /// The full path of the file, in the audited system.
     pub(super) path: PathBuf,
     pub(super) cause: Option<&'r Cause>,
     /// At least one, in the order of the report.
     pub(super) findings: Vec<&'r ReportFinding>,
-    /// The waivers of the findings, one for each reason; empty if the findings are not waived. An
-    /// alert never mixes waived and other findings.
+    /// The waivers of the findings, one for each reason. Empty if the findings are not waived. An
+    /// alert has either waived findings or others, never both.
     pub(super) waivers: Vec<&'r ReportWaiver>,
-    /// True if the findings are waived, and others of the same cause and file are not.
+    /// True if the findings are waived, and the report also has findings of this cause and file
+    /// that are not.
     pub(super) is_rest: bool,
     /// Unique in the report.
     pub(super) fingerprint: String,
@@ -72,7 +73,7 @@ impl Alert<'_> {
         lines
     }
 
-    /// The severity of its most severe finding.
+    /// The severity of the most severe finding.
     pub(super) fn severity(&self) -> (bool, bool, Level) {
         severity(self.is_input, self.level)
     }
@@ -83,8 +84,8 @@ impl Alert<'_> {
     }
 }
 
-/// The severity of a finding: errors come last, and findings that make the run incomplete come
-/// before them.
+/// The severity of a finding, for sorting: warnings first, then findings that make the run
+/// incomplete, then errors.
 fn severity(is_input: bool, level: Level) -> (bool, bool, Level) {
     (!is_input && level == Level::Error, is_input, level)
 }
@@ -128,7 +129,7 @@ fn group<'r>(
         let file = &*finding.file;
         let key = |is_waived| (&*finding.cause, file.prefix.as_deref(), &*file.path, is_waived);
         let is_input = inputs.contains(&*finding.rule);
-        // Findings that are not waived come first.
+        // Callers pass findings that are not waived first.
         let is_rest = waiver.is_some() && places.contains_key(&key(false));
         let at = *places.entry(key(waiver.is_some())).or_insert_with(|| {
             alerts.push(Alert {
@@ -180,8 +181,8 @@ fn fingerprint(finding: &ReportFinding) -> String {
     )
 }
 
-/// A path up to the first number after `.so.`, because releases change the rest: `libMIOpen.so.1`
-/// for `libMIOpen.so.1.0.60202`.
+/// A path up to the first number after `.so.`: `libMIOpen.so.1` for `libMIOpen.so.1.0.60202`.
+/// Releases change the other numbers.
 fn without_release(path: &[u8]) -> &[u8] {
     let Some(at) = memchr::memmem::rfind(path, b".so.") else { return path };
     let from = at + ".so.".len();
@@ -189,7 +190,7 @@ fn without_release(path: &[u8]) -> &[u8] {
     if path[from..].contains(&b'/') { path } else { &path[..end] }
 }
 
-/// A fix for the alert, in one line. Outputs with alerts do not show the report's list of fixes.
+/// A fix for the alert, in one line. Outputs with alerts do not write the report's list of fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let fix = alert.cause.and_then(|cause| cause.fix.first());
     let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;

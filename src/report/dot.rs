@@ -38,7 +38,7 @@ pub(super) fn render(report: &Report, _: &Rendering<'_>, out: &mut dyn Write) ->
         }
         writeln!(out, "  f{number} [label={label}, tooltip={}{looks}];", quoted(&show(path)))?;
     }
-    // The loader may open a file through a link. If no file of the report has the opened path, the
+    // The loader may open a file through a link. If the report has no file at the opened path, the
     // file name or soname identifies the file.
     let mut by_name: FastMap<&[u8], usize> = FastMap::default();
     for (number, file) in report.files.iter().enumerate() {
@@ -88,8 +88,8 @@ pub(super) fn render(report: &Report, _: &Rendering<'_>, out: &mut dyn Write) ->
     writeln!(out, "}}")
 }
 
-/// A quoted string that graphviz shows unchanged: in labels, it interprets quotes, backslashes
-/// (escString) and entities.
+/// A quoted string that graphviz shows unchanged. Graphviz interprets quotes, backslashes
+/// (escString) and HTML entities in labels.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -1,5 +1,5 @@
-//! Entries of a report for people: one cause each, or a group of causes. `human` shows an entry in
-//! full, `table` as a row, the summary as a list item.
+//! Entries of a report for people. An entry has one cause or a group of causes. `human` writes all
+//! of an entry, `table` a row, and the summary a list item.
 
 use super::Style;
 use super::layout::count;
@@ -34,13 +34,14 @@ pub(super) struct Entries<'r> {
     pub(super) causes: Causes<'r>,
     /// The prefix of all findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
-    /// Entries that make the run incomplete come last. The others are in order of level, errors
-    /// first, then of the number of findings, largest first.
+    /// Entries that make the run incomplete come last. The others are sorted by level, errors
+    /// first, and then by number of findings, largest first.
     pub(super) all: Vec<ReportEntry<'r>>,
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` selects: with `quiet` only errors, with `verbose` no groups.
+    /// The entries that `style` selects. With `-q`, only errors have entries. With `-v`, each cause
+    /// has its own entry instead of groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let wanted = |finding: &&ReportFinding| !style.quiet || finding.level == Level::Error;
         let mut of_cause: BTreeMap<&str, Vec<&'r ReportFinding>> = BTreeMap::new();
@@ -66,20 +67,19 @@ impl<'r> Entries<'r> {
             let input = findings.first().is_some_and(|finding| report.is_input(finding));
             all.push(ReportEntry { cause, group, findings, input });
         }
-        // Sorted at the end, because the position of a group depends on the number of all its
-        // findings.
+        // The position of an entry depends on all findings of its group, so the sort comes last.
         all.arrange_by_key(|entry| {
             (entry.input, std::cmp::Reverse((entry.level(), entry.findings.len())))
         });
         let mut prefixes = report.findings.iter().filter(wanted).map(prefix);
         let first = prefixes.next().flatten();
-        // Below `/`, absolute paths are just as short.
+        // A path relative to `/` is only one character shorter.
         let first = first.filter(|first| first.parent().is_some());
         let prefix = first.filter(|first| prefixes.all(|other| other == Some(first)));
         Self { causes: Causes::of(report), prefix, all }
     }
 
-    /// A path; relative if it is in the prefix of all findings.
+    /// A path; relative if it is below the prefix that all findings share.
     pub(super) fn short(&self, path: &Path) -> String {
         let below = self.prefix.and_then(|prefix| path.strip_prefix(prefix).ok());
         show_path(below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path))
@@ -90,8 +90,8 @@ impl<'r> Entries<'r> {
         self.short(&finding.full_path())
     }
 
-    /// The evidence of one kind for all findings of an entry. The evidence of each cause comes
-    /// once.
+    /// The evidence of one kind for all findings of an entry. Evidence that findings of a cause
+    /// share is returned once.
     pub(super) fn evidence(
         &self,
         entry: &ReportEntry<'r>,
@@ -169,7 +169,7 @@ impl<'r> Entries<'r> {
         (directory.unwrap_or_default(), rest)
     }
 
-    /// The path of the only file of an entry, or the number of files.
+    /// The path of the file of an entry, or the number of files if there are several.
     pub(super) fn files(&self, entry: &ReportEntry<'_>) -> String {
         let files = entry.files();
         match &files[..] {
@@ -195,8 +195,8 @@ impl<'r> ReportEntry<'r> {
         out.into_values().collect()
     }
 
-    /// True if a heading may name the symbol: there is only one finding, its provider is unknown,
-    /// and the symbol is short.
+    /// True if a heading may name the symbol: the entry has only one finding, no file is known to
+    /// define the symbol, and the symbol is short.
     pub(super) fn names_symbol(&self) -> bool {
         let [one] = &self.findings[..] else { return false };
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
@@ -207,7 +207,7 @@ impl<'r> ReportEntry<'r> {
         self.group.map_or(self.cause.symbols, |group| group.symbols)
     }
 
-    /// The code of the terminal colour for its level, and the name of the level.
+    /// The colour code (ECMA-48) and the name of the entry's level.
     pub(super) fn level_name(&self) -> (&'static str, &'static str) {
         match (self.input, self.level()) {
             (true, _) => ("1;35", "incomplete"),

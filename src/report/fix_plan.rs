@@ -1,6 +1,6 @@
-//! The result of `fix` in a few lines for people: the archives to add to each set, the undefined
-//! symbols with their candidates, and the number of verified fixes. `cli::fix` writes it after the
-//! report.
+//! The result of `fix` in a few lines for people: the archives to add to each list, the undefined
+//! symbols with their candidates, and the number of verified fixes. `cli::fix` writes these lines
+//! after the report.
 
 use super::layout::wrap;
 use super::model::{Causes, Report, ReportFinding};
@@ -78,7 +78,7 @@ fn symbols(wanted: &[MissingSymbol], verbose: bool, out: &mut dyn Write) -> io::
     let plural = if wanted.len() == 1 { "" } else { "s" };
     writeln!(out, "{}: {} undefined symbol{plural}", show_path(&first.library), wanted.len())?;
     let most = if verbose { usize::MAX } else { MOST };
-    // The reader must act on symbols without a candidate, so they come first.
+    // Symbols without a candidate come first, because the reader must act on them.
     let (none, some): (Vec<&MissingSymbol>, Vec<&MissingSymbol>) =
         wanted.iter().partition(|wanted| wanted.provider.is_none());
     for wanted in none.iter().chain(some.iter().take(most)) {
@@ -131,7 +131,7 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes the installed archives that are named like missing ones. They were not read, because no
-/// option gives their directory.
+/// option names their directory.
 fn not_read(
     report: &Report,
     found: &[&ReportFinding],
@@ -165,8 +165,8 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
     Some(format!(" ({words})"))
 }
 
-/// Writes the changes of lists: archives to add and to drop. Without a list, writes the archives to
-/// link with.
+/// Writes the changes of lists: archives to add and to drop. If there is no list, writes the
+/// archives to link with.
 fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {
@@ -182,7 +182,7 @@ fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
         Some((bare_name(file).unwrap_or(file), packages(owner)?))
     });
     let by_name: BTreeMap<&[u8], String> = order::map(by_name);
-    // Several arms of a condition may take the same name.
+    // Several branches of a CMake condition may add the same name.
     let mut written: BTreeSet<(&[u8], &[u8])> = BTreeSet::new();
     for (set, change) in &change.changes {
         let Some(found) = remedy.list.as_ref().and_then(|list| list.list.sets().get(*set)) else {

@@ -1,6 +1,6 @@
-//! `json`: writes and reads the whole model, by the schema `linkaudit.report/1`
-//! (`docs/report.schema.json`). The bytes depend only on the model, not on times, thread counts or
-//! verbosity.
+//! `json`: writes the whole model by the schema `linkaudit.report/1` (`docs/report.schema.json`),
+//! and reads it back. The bytes depend only on the model: thread counts and `-v` do not change
+//! them.
 
 use super::Rendering;
 use super::model::{Export, File, Imports, Report, SCHEMA};
@@ -9,10 +9,11 @@ use crate::text::json;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Number of items that a thread renders at a time, and the capacity of their buffer in bytes.
+/// Number of items in a share, which one thread renders, and the initial size of its buffer in
+/// bytes.
 const SHARE: usize = 128;
 const ROOM: usize = 128 << 10;
-/// Number of shares per thread between two writes; more would only use memory.
+/// Number of shares that each thread renders between two writes. A larger number uses more memory.
 const SHARES: usize = 4;
 
 /// Writes a report. If `facts` is given, exports, imports and bindings come from it instead of the
@@ -35,7 +36,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     object.list("waived", SHARE, report.waived.len(), |at| &report.waived[at])?;
     match facts {
         Some(facts) => {
-            // One file per share, because a file may have a hundred thousand exports.
+            // One file for each share, because a file may have a hundred thousand exports.
             let file = |at: usize| FileWithSymbols {
                 file: &report.files[at],
                 exports: facts.exports(at),
@@ -95,7 +96,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     let report = serde_json::from_slice::<Report>(bytes);
     let schema = match &report {
         Ok(report) => report.schema.clone(),
-        // If a key is missing, the report may have another schema: that error is more useful.
+        // A report of another schema may lack keys of this one. The error about the schema is more
+        // useful.
         Err(_) => serde_json::from_slice::<Head>(bytes).map_err(Unreadable::Shape)?.schema,
     };
     if schema != SCHEMA {
@@ -104,11 +106,11 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     report.map_err(Unreadable::Shape)
 }
 
-/// The key of the bindings, which take nine tenths of a report with `--facts`. The writer puts it
-/// last. These bytes occur only as a key, because quotes inside of JSON strings are escaped.
+/// The key of the bindings, which the writer puts last. Bindings are nine tenths of a report with
+/// `--facts`. These bytes occur only as a key, because JSON escapes quotes in strings.
 pub const BINDINGS: &[u8] = b",\"bindings\":[";
 
-/// The end of a completely written report that has the bindings of at least one entry point.
+/// The last bytes of a complete report that has the bindings of at least one entry point.
 pub const END: &[u8] = b"}]}\n";
 
 /// Reads a report from the bytes before [`BINDINGS`].
@@ -146,7 +148,8 @@ impl ObjectWriter<'_> {
         Ok(json(self.out, value)?)
     }
 
-    /// A list of `len` items in the order of their indices. Threads render `share` items at a time.
+    /// Writes a list of `len` items in the order of their indices. Threads render `share` items at
+    /// a time.
     fn list<T: Serialize>(
         &mut self,
         key: &str,
@@ -190,7 +193,7 @@ impl ObjectWriter<'_> {
 
 /// Renders the items with the indices `places`, separated by commas.
 fn items(places: &[usize], item: &ItemWriter<'_>) -> io::Result<Vec<u8>> {
-    // Most shares fit without a reallocation.
+    // The initial size is enough for most shares.
     let mut out = Vec::with_capacity(ROOM);
     for at in places {
         if !out.is_empty() {

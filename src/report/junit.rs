@@ -1,7 +1,7 @@
 //! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a
-//! cause in one file. An alert of level error is a failure, one that makes the run incomplete is an
-//! error, and a waived one is skipped. A warning is a passed test with its text. The path is part
-//! of the name, because the schema of Jenkins' xUnit plugin allows no attribute for it.
+//! cause in one file. An alert of level error is a failure. One that makes the run incomplete is an
+//! error. A waived one is skipped. A warning is a passed test with its text. The name has the path,
+//! because the schema of Jenkins' xUnit plugin allows no attribute for it.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -45,7 +45,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let path = show_path(&how.paths.relative(&alert.path));
-    // Two alerts of one rule in one file need two names.
+    // Two alerts about one file, of waived and other findings, need two names.
     let rest = if alert.is_rest { " (waived findings)" } else { "" };
     let name = match alert.cause {
         Some(cause) if cause.files > 1 || alert.findings.len() > 1 => {
@@ -116,7 +116,7 @@ impl Counts {
         counts
     }
 
-    /// `skipped` is an attribute of suites only.
+    /// The attributes with the counts. `skipped` is an attribute of suites only.
     fn attributes(&self, is_suite: bool) -> String {
         let Self { tests, failures, errors, skipped } = self;
         let skipped = if is_suite { format!(" skipped=\"{skipped}\"") } else { String::new() };
@@ -126,7 +126,7 @@ impl Counts {
     }
 }
 
-/// Text for XML 1.0, in an element or in double quotes. Characters that XML does not allow are
+/// Text for an element or an attribute in double quotes. Characters that XML 1.0 does not allow are
 /// replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

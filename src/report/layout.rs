@@ -1,11 +1,11 @@
-//! Lines of text for people, wrapped at blanks but never inside a name. The renderers of reports
-//! and the summary supply the text.
+//! Lines of text for people. They are wrapped at blanks, but never inside of a name. Reports and
+//! the summary supply the text.
 
 use super::Style;
 use std::io::{self, Write};
 
-/// Stands for a blank inside a name until the line is written. Displayed names contain no control
-/// characters.
+/// Replaces a blank inside of a name until the line is written. The names contain no control
+/// characters, because those are escaped.
 const GLUE: char = '\u{1f}';
 /// Width of a label, and of the indent before it, in columns.
 const LABEL: usize = 10;
@@ -24,7 +24,7 @@ pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
 /// The first `most` of `names`, and the number of others. If only one would be hidden, all are
 /// shown.
 pub(crate) fn some(names: &[String], most: usize) -> String {
-    // One more name is about as short as the note about a hidden one.
+    // One more name is about as short as `and 1 more`.
     let most = if names.len().checked_sub(1) == Some(most) { names.len() } else { most };
     let shown = names.iter().take(most).map(|text| name(text)).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(most) {
@@ -33,8 +33,9 @@ pub(crate) fn some(names: &[String], most: usize) -> String {
     }
 }
 
-/// Wraps text into lines of at most `width` columns. `first` columns of the first line, and `rest`
-/// columns of the others, are already taken. A name that is longer than a line gets its own line.
+/// Wraps text into lines of at most `width` columns. The caller has written `first` columns of the
+/// first line, and indents the other lines by `rest` columns. A name that is longer than a line
+/// gets its own line.
 pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
     let mut out = Vec::new();
     let mut line = String::new();
@@ -70,7 +71,7 @@ impl<'a> LabelledLines<'a> {
         Self { style, out, label: "" }
     }
 
-    /// `most`, or no limit with `-v`.
+    /// The limit `most` for a list; none with `-v`.
     pub(super) fn limit(&self, most: usize) -> usize {
         if self.style.verbose { usize::MAX } else { most }
     }
@@ -82,7 +83,7 @@ impl<'a> LabelledLines<'a> {
     }
 
     /// Writes a heading: `tag` (a colour code and a text), then `subject` in bold, then `rest`. If
-    /// the subject does not fit the first line, all of that line is bold.
+    /// the subject is wrapped, the whole first line is bold.
     pub(super) fn heading(
         &mut self,
         tag: (&str, &str),
@@ -160,7 +161,7 @@ impl<'a> LabelledLines<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// Writes text that another page rendered.
+    /// Writes lines that another [`LabelledLines`] made.
     pub(super) fn written(&mut self, text: &[u8]) -> io::Result<()> {
         self.label = "";
         self.out.write_all(text)

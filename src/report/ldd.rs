@@ -47,7 +47,7 @@ impl<'a> LddPage<'a> {
         Self { audit, closure, binding: &audit.bindings[root.index()], program }
     }
 
-    /// A name in a message: an empty one means the program (`DSO_FILENAME`).
+    /// A name for a message. The empty name is the program's (`DSO_FILENAME`).
     pub(super) fn name(&self, id: StrId) -> String {
         match self.audit.text(id) {
             b"" => self.program.clone(),

@@ -1,6 +1,6 @@
-//! The output of `ld-musl-ARCH.so.1 --list` for an entry point: the libraries in load order, each
-//! error where it occurs, then the relocations that fail (`ldso/dynlink.c`, `load_library`,
-//! `load_direct_deps`, `do_relocs`). `ldd` uses it for entry points under musl.
+//! The output of `ld-musl-ARCH.so.1 --list` for an entry point. It has the libraries in load order,
+//! with each error where it occurs, and then the relocations that fail (`ldso/dynlink.c`,
+//! `load_library`, `load_direct_deps`, `do_relocs`). `ldd` uses it for entry points under musl.
 
 use super::ldd::LddPage;
 use crate::bind::RelocationMessage;
@@ -53,7 +53,7 @@ impl LddPage<'_> {
                     self.object(from)
                 )
             }
-            // The first need that leads to a module is the one that loaded it.
+            // Only the first of several needs for a module loads it.
             _ if found.requester == Some(from) && seen.insert(Ok(to)) => {
                 writeln!(out, "\t{} => {}", self.name(name), self.name(found.path))
             }

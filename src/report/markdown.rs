@@ -1,5 +1,5 @@
-//! `markdown`: a page for a pull request or release notes. Each cause has a row in a table. The
-//! first causes also have a collapsed section with files, findings and fix.
+//! `markdown`: a page for a pull request or release notes. It has a table of all causes. The first
+//! causes also have a collapsed section with files, findings and fix.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -112,7 +112,7 @@ fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('@', "&#64;")
 }
 
-/// A path as code, with a fence that is longer than any run of backticks in it.
+/// A path as Markdown code. The fence is longer than any run of backticks in the path.
 pub(crate) fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest + 1);

@@ -1,6 +1,6 @@
 //! Reports: the findings of a run, rendered by format. An output is a module and a row in
-//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, without further computation. It
-//! opens no file, and writes only to the given writer.
+//! [`OUTPUTS`]. It renders [`model`], or for `ldd` the link maps, and computes nothing. It opens no
+//! file, and writes only to the given writer.
 
 mod alerts;
 mod dot;
@@ -57,8 +57,8 @@ impl NamedFormat for Output {
 pub struct Output {
     /// Its name on the command line.
     pub name: &'static str,
-    /// True if people read it. Its summary lists the stale lines of the baseline; with other
-    /// formats, a message lists them.
+    /// True if people read it. Such outputs list the stale lines of the baseline in the summary.
+    /// Other outputs leave that to a message on stderr.
     pub for_people: bool,
     /// The data that it renders.
     pub made_of: MadeOf,
@@ -70,7 +70,7 @@ pub enum MadeOf {
     Report {
         /// The parts that it renders in addition to the findings.
         parts: fn(Style) -> Parts,
-        /// Writes it. The facts are `Some` with `--facts`.
+        /// Writes the report. `Rendering::facts` is `Some` with `--facts`.
         render: RenderReport,
     },
     /// The link maps of an audit in which every file is an entry point. Findings are not shown.
@@ -80,7 +80,7 @@ pub enum MadeOf {
 /// Writes a report.
 pub type RenderReport = fn(&Report, &Rendering<'_>, &mut dyn Write) -> io::Result<()>;
 
-/// The options for writing a report.
+/// How to write a report.
 #[derive(Clone, Copy)]
 pub struct Rendering<'a> {
     /// The look of text for people.
@@ -106,7 +106,7 @@ impl Output {
     }
 }
 
-/// Writes a report in the format `name`. A format that is not made from a report writes nothing.
+/// Writes a report in the format `name`. Writes nothing in a format of link maps, such as `ldd`.
 pub fn render(
     name: &str,
     report: &Report,

@@ -1,5 +1,5 @@
-//! Paths for other programs: relative to a directory, and valid on this machine even if the audited
-//! system is a sysroot.
+//! Paths that other programs can open: relative to a directory, and valid on this machine even if
+//! the audited system is a sysroot.
 
 use percent::encoded;
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,7 +15,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// The path that a file of the audited system has on this machine.
+    /// The path on this machine of a file in the audited system.
     fn here(&self, path: &Path) -> PathBuf {
         match &self.sysroot {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
@@ -23,8 +23,8 @@ impl Paths {
         }
     }
 
-    /// The path of a file, relative to the base if the file is below the base. Else its full path
-    /// on this machine.
+    /// The path of a file relative to `base`. For a file that is not below `base`, the full path on
+    /// this machine.
     pub(super) fn relative(&self, path: &Path) -> PathBuf {
         let here = self.here(path);
         match self.base.as_deref().and_then(|base| here.strip_prefix(base).ok()) {
@@ -33,7 +33,8 @@ impl Paths {
         }
     }
 
-    /// The path as a URI reference (RFC 3986): relative below the base, else with `file://`.
+    /// The path as a URI reference (RFC 3986). It is relative below `base`, and has `file://`
+    /// elsewhere.
     pub(super) fn uri(&self, path: &Path) -> String {
         let path = self.relative(path);
         let text = encoded(path.as_os_str().as_bytes());
@@ -59,8 +60,8 @@ impl Paths {
 mod percent {
     use std::fmt::Write as _;
 
-    /// Bytes as a path of a URI; all but unreserved characters, slashes and a few others are
-    /// escaped.
+    /// Bytes as a path of a URI. Unreserved characters, slashes and a few others stay; all other
+    /// bytes are percent-encoded.
     pub(super) fn encoded(bytes: &[u8]) -> String {
         let mut out = String::with_capacity(bytes.len());
         for byte in bytes {

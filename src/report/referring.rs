@@ -1,5 +1,5 @@
 //! Archive members that refer to undefined symbols. Reports and `fix` list the members by archive,
-//! and the source directories that occur in their names. A user may drop that code from the build
+//! and the source directories in the members' names. A user may drop these sources from the build
 //! instead of adding an archive.
 
 use super::model::{Causes, ReportFinding};
@@ -22,7 +22,7 @@ pub(super) struct ReferringMembers {
 }
 
 impl ReferringMembers {
-    /// Collects the referring members of the findings that an archive would fix.
+    /// Collects the referring members for findings whose fix adds an archive.
     pub(super) fn of<'r>(
         causes: &Causes<'r>,
         findings: impl Iterator<Item = &'r ReportFinding>,
@@ -75,9 +75,9 @@ impl ReferringMembers {
     }
 }
 
-/// The directory of a member's source, if its name has one: CMake's objects are below
-/// `DIR/CMakeFiles/TARGET.dir/`, Meson's in `DIR/TARGET.p/`, libtool's in `DIR/.libs/`. Most
-/// regular archives have member names without directories.
+/// The directory of a member's source, if its name has one. CMake's objects are below
+/// `DIR/CMakeFiles/TARGET.dir/`, Meson's in `DIR/TARGET.p/`, libtool's in `DIR/.libs/`. In most
+/// archives, the names of members have no directories.
 fn source_directory(member: &[u8]) -> Option<Vec<u8>> {
     let dir = &member[..memchr::memrchr(b'/', member)?];
     let parts: Vec<&[u8]> = dir.split(|byte| *byte == b'/').collect();

@@ -3,7 +3,7 @@
 use crate::finding::{CMakeTarget, Evidence, Fix, FixKind};
 use crate::text::{show, show_path};
 
-/// The action of a fix, without its object: `link with`.
+/// The action of a fix, without the name that follows: `link with`.
 pub(crate) fn action(fix: &Fix) -> String {
     let list = fix.list.as_deref().map(show_path).unwrap_or_default();
     match (fix.intent, &fix.set) {
@@ -36,7 +36,7 @@ pub(crate) fn packages(evidence: &Evidence) -> Option<String> {
     owner(evidence.package.as_deref(), evidence.pkg_config.as_deref(), evidence.cmake.as_deref())
 }
 
-/// The packages of Debian, pkg-config and CMake in words.
+/// The Debian package, the pkg-config package and the CMake target of an archive, in words.
 pub(crate) fn owner(
     package: Option<&str>,
     pkg_config: Option<&str>,

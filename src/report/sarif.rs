@@ -1,6 +1,6 @@
 //! `sarif`: SARIF 2.1.0 (OASIS), for GitHub code scanning, Azure DevOps, Jenkins and editors. A
-//! result is an alert: a cause in one file. A report without findings is a valid file, and it
-//! closes old alerts.
+//! result is an alert: a cause in one file. A report without findings is written too, because it
+//! closes the alerts of earlier runs.
 
 use super::alerts::{self, Alert};
 use super::model::{Report, WaivedBy};
@@ -23,7 +23,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     let mut alerts = alerts::all(report);
     let left_out = alerts.len().saturating_sub(MOST);
     if left_out > 0 {
-        // The sort is stable: alerts of one severity keep the order of the report.
+        // The sort is stable, so alerts of one severity keep the order of the report.
         alerts.arrange_by_key(|alert| (alert.is_waived(), std::cmp::Reverse(alert.severity())));
         alerts.truncate(MOST);
     }
@@ -59,7 +59,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     writeln!(out)
 }
 
-/// Notifications: the audit is incomplete, or the file does not hold all results.
+/// Notifications: the audit is incomplete, or the file has only a part of the results.
 fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
     let mut texts = Vec::new();
     if !report.complete {
@@ -115,7 +115,7 @@ fn result(alert: &Alert<'_>, ids: &[&str], paths: &Paths, compared: bool) -> Val
         "locations": [{
             "physicalLocation": {
                 "artifactLocation": location,
-                // The file is binary, but viewers require a line.
+                // Viewers require a line, although the file is binary.
                 "region": { "startLine": 1 },
             },
         }],
@@ -161,7 +161,7 @@ fn level_name(level: Level) -> &'static str {
 fn ended(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    // A file or symbol name at the start keeps its case.
+    // A name of a file or symbol at the start keeps its case.
     let begins_with_name =
         text.split(' ').next().is_some_and(|word| word.contains(['.', '_', '/']));
     let text =
@@ -169,8 +169,8 @@ fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }
 
-/// `missing-library` as `MissingLibrary`, `malformed` as `MalformedFile`: a name must differ from
-/// its id.
+/// `missing-library` as `MissingLibrary`. SARIF requires that a rule's name differs from its id, so
+/// `malformed` is `MalformedFile`.
 fn pascal(id: &str) -> String {
     let words = id.split('-').chain((!id.contains('-')).then_some("file"));
     let capital = |word: &str| {

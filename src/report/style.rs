@@ -10,7 +10,7 @@ pub struct Style {
     pub color: bool,
     /// True with `-v`: lists are not shortened, and lines are not cut.
     pub verbose: bool,
-    /// True if the report has only the causes that are errors, and the totals.
+    /// True if the report has only errors and the totals (`-q`).
     pub quiet: bool,
     /// True if the report ends with the next command to type.
     pub next_step: bool,
@@ -24,12 +24,12 @@ impl Style {
         Self { color: false, width: None, ..self }
     }
 
-    /// Width in columns to which text is laid out.
+    /// Width to which text is wrapped, in columns.
     pub(crate) fn columns(self) -> usize {
         self.width.unwrap_or(PLAIN_WIDTH)
     }
 
-    /// Text about something missing, in red.
+    /// Text about a missing file or symbol, in red.
     pub(crate) fn alarm(self, text: &str) -> String {
         self.paint("1;31", text)
     }
@@ -49,8 +49,8 @@ impl Style {
         self.paint("2", text)
     }
 
-    /// Text cut to the terminal's width less `indent` columns, if there is a terminal and `-v` is
-    /// off. The middle is cut, because the most specific part is at the end.
+    /// Text cut to the terminal's width less `indent` columns. Text is not cut without a terminal,
+    /// or with `-v`. The middle is cut, because the most specific part is at the end.
     pub(crate) fn fit(self, text: &str, indent: usize) -> String {
         let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
         let room = width.saturating_sub(indent).max(20);

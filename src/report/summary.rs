@@ -11,8 +11,8 @@ use std::io::{self, Write};
 /// Upper bound for the findings that `incomplete` lists without `-v`.
 const MOST: usize = 20;
 
-/// Upper bounds for the list of causes: without `-v`, and with `-q`, where no entries precede the
-/// list.
+/// Upper bounds for the list of causes: without `-v`, and with `-q`. With `-q` the list is longer,
+/// because the report has no entries before it.
 const MOST_CAUSES: usize = 5;
 const MOST_QUIET: usize = 40;
 
@@ -58,8 +58,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The numbered list of causes: errors first, then by number of findings. Without `-q`, a single
-/// cause is omitted: its entry is directly above.
+/// Writes the numbered list of causes: errors first, then by number of findings. A single cause is
+/// listed only with `-q`; otherwise its entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let all = &entries.all;
     if all.is_empty() || (all.len() == 1 && !style.quiet) {
@@ -92,7 +92,8 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     page.blank()
 }
 
-/// The number of ELF files of other systems, by kind. Shown with `-v`, or if nothing was audited.
+/// Writes the number of ELF files of other systems, by kind. Only with `-v`, or if no file was
+/// audited.
 fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let totals = &report.totals;
     let all: usize = totals.foreign.values().sum();
@@ -104,7 +105,7 @@ fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()>
     writeln!(out, "{files} not audited: {}", kinds.join(", "))
 }
 
-/// The totals of causes and findings, and the number of audited files.
+/// Writes the totals of causes and findings, and the number of audited files.
 fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
@@ -154,7 +155,7 @@ fn audited(report: &Report) -> String {
     read.join(", ")
 }
 
-/// Undefined references that are not findings.
+/// Writes the number of undefined references that are not findings.
 fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let by = |by: AssumedBy| -> Vec<&Assumption> {
         report.assumptions.iter().filter(|assumption| assumption.by == by).collect()
@@ -194,8 +195,8 @@ pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// References assumed to be defined by programs or libraries that were not read: all in one line,
-/// or with `-v` one line for each provider.
+/// Writes the number of references that programs or libraries that were not read may define. With
+/// `-v`, each provider has a line.
 fn assumed_of(
     place: &str,
     hosts: &[&Assumption],
@@ -222,8 +223,8 @@ fn assumed_of(
     Ok(())
 }
 
-/// Plugins of inferred host programs. With `-v`, lists the `--host` option that pairs each plugin
-/// with its program.
+/// Writes the number of plugins of inferred host programs. With `-v`, writes the `--host` option
+/// for each plugin and its program.
 fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Result<()> {
     let plugins: usize = hosts.iter().map(|host| host.plugins.len()).sum();
     if plugins == 0 {
@@ -250,7 +251,7 @@ fn of(assumption: &Assumption) -> String {
     show(assumption.name.as_deref().unwrap_or_default().as_bytes())
 }
 
-/// Archives whose members were not read, in one line.
+/// Writes the number of archives whose members were not read.
 fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let unread = report.totals.unread_archives;
     if unread > 0 {

@@ -1,5 +1,5 @@
-//! `table`: one row for each cause or group of causes, as an overview of many findings. It shows no
-//! evidence. The summary comes last, as in `human`. Without a terminal, the width is fixed.
+//! `table`: one row for each cause or group of causes, as an overview of many findings. It has no
+//! evidence. The summary comes last, as in `human`.
 
 use super::entry::{Entries, ReportEntry};
 use super::layout::count;
@@ -57,7 +57,7 @@ fn row(entries: &Entries<'_>, entry: &ReportEntry<'_>, style: Style) -> [String;
     [level.to_owned(), entry.cause.rule.clone().into_owned(), names.join("\n"), lines.join("\n")]
 }
 
-/// The lines for an entry with many files: the number of files in each directory.
+/// The lines for an entry with many files: each directory with its number of files.
 fn directories(
     entries: &Entries<'_>,
     entry: &ReportEntry<'_>,
@@ -82,7 +82,7 @@ fn more(count: usize, most: usize) -> Option<String> {
     (count > most).then(|| format!("… and {} more (-v shows all)", count - most))
 }
 
-/// The symbol of a finding with its version; for a finding without a symbol, its message.
+/// The symbol of a finding with its version. For a finding without a symbol, the message.
 fn line(finding: &ReportFinding) -> String {
     let Some(raw) = &finding.symbol else { return finding.message.clone() };
     let name = demangle(raw).unwrap_or_else(|| show(raw));
@@ -96,13 +96,13 @@ fn width(style: Style) -> usize {
     style.columns().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Maximum width of the column of files: half of the width that levels and rules leave.
+/// Maximum width of the column of files: half of what the columns of levels and rules leave.
 fn file_width(style: Style) -> usize {
     width(style).saturating_sub(NAMES) / 2
 }
 
-/// Folds a path after its slashes into lines of at most `width` columns. A longer name is not
-/// split.
+/// Breaks a path after slashes into lines of at most `width` columns. A longer component stays
+/// whole.
 fn folded(path: &str, width: usize) -> String {
     let mut out = String::with_capacity(path.len());
     let mut here = 0;
@@ -143,7 +143,8 @@ fn write(
     Ok(())
 }
 
-/// Colours the level at the start of a row. The table crate would count colour codes as width.
+/// Colours the level at the start of a row after the layout. The table crate would count colour
+/// codes as columns.
 fn coloured(line: &str, style: Style) -> String {
     let levels = [("error", "1;31"), ("warning", "1;33"), ("incomplete", "1;35")];
     for (word, code) in levels {

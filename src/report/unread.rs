@@ -1,5 +1,5 @@
 //! Installed archives that have the name of a missing archive, by directory and package. Only `fix`
-//! and reports with `-v` show them: they depend on the system, and were not read.
+//! and reports with `-v` show them, because they depend on this machine and were not read.
 
 use super::layout::{name, some};
 use crate::finding::{CMakeTarget, Evidence};
@@ -19,7 +19,7 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// Pairs of `Evidence::how` and a line. Each combination of `how`, directory and package has one
+/// Pairs of `Evidence::how` and a line. Archives with equal `how`, directory and package share a
 /// line.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,

@@ -1,5 +1,5 @@
-//! The effects of waivers and a baseline, for people: counts in the summary, and all stale lines of
-//! the baseline. With `-v`, all waived findings too.
+//! The effects of waivers and a baseline, for people. The summary has counts, and all stale lines
+//! of the baseline. With `-v`, the waived findings are listed too.
 
 use super::Style;
 use super::layout::count;

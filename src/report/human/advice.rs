@@ -1,5 +1,5 @@
-//! The next step of an entry: advice, and a command or an edit if one is known. This file puts the
-//! report's data into words and verifies nothing; `candidates` writes the fixes of the report.
+//! The next step of an entry: advice, and a command or an edit if one is known. This file writes
+//! data of the report and verifies nothing. `candidates` writes the fixes.
 
 use super::Sheet;
 use crate::finding::{ENDS_LIST, Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
@@ -105,8 +105,8 @@ impl Sheet<'_> {
         self.or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
     }
 
-    /// The path at which the loader leaves the search path of an object. A new entry at the end of
-    /// that search path has no effect.
+    /// The path at which the loader stops searching an object's search path. A new entry at the end
+    /// of that search path has no effect.
     fn end_of_search(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let tried = self.entries.evidence(entry, EvidenceKind::Tried).into_iter();
         let mut own = tried.filter(|one| matches!(one.how.as_deref(), Some("rpath" | "runpath")));
@@ -133,8 +133,8 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    /// The candidates that are neither programs nor part of the system. Without any, the installed
-    /// libraries that define the most symbols of the entry.
+    /// The candidates that are neither programs nor part of the system. If there are none, the
+    /// installed libraries that define the most symbols of the entry.
     fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let candidates = candidates.into_iter().filter(|evidence| !evidence.is_program());
@@ -154,7 +154,7 @@ impl Sheet<'_> {
         best.map(|(path, _)| path).collect()
     }
 
-    /// True if one installed library defines all symbols of an entry, so that advice need not
+    /// True if one installed library defines all symbols of an entry. Then the advice does not
     /// suggest a host program.
     fn is_found(&self, entry: &ReportEntry<'_>) -> bool {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
@@ -162,8 +162,8 @@ impl Sheet<'_> {
         defining_all(entry, installed).next().is_some()
     }
 
-    /// The command that reinstalls the Debian package of a missing file: an installed package lists
-    /// the file, but the file does not exist.
+    /// The command that reinstalls a Debian package, for a file that the package lists and that
+    /// does not exist.
     fn restore(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
@@ -179,8 +179,8 @@ impl Sheet<'_> {
         let (Some(list), Some(first)) = (list, entry.findings.first()) else { return Ok(()) };
         let [candidates, members] = [EvidenceKind::Candidate, EvidenceKind::Reference]
             .map(|kind| self.entries.evidence(entry, kind));
-        // Several releases of a package may have an archive of the same name: the reader must
-        // choose one.
+        // Several releases of a package may install an archive of the same name. Then the reader
+        // must choose the directory.
         let system = candidates
             .iter()
             .filter(|e| e.is_unread_archive() && e.how.as_deref() == Some(INSTALLED));
@@ -205,7 +205,7 @@ impl Sheet<'_> {
         page.help("regenerate the list", Some(&command))
     }
 
-    /// The alternative advice: build without the members that refer to the undefined symbols.
+    /// Adds other advice: build without the members that refer to the undefined symbols.
     fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = entry.findings.iter().copied();
         let members =
@@ -228,7 +228,7 @@ impl Sheet<'_> {
         let who =
             if is_one { name(&self.entries.file(first)) } else { "each of these files".to_owned() };
         if let (Some(candidate), None) = (candidate, entry.group) {
-            // With several files, each may have a candidate in its own tree.
+            // If there are several files, each may have a candidate in its own directory tree.
             let base = candidate.file_name().map_or(candidate, Path::new);
             let candidate = if is_one { self.entries.short(candidate) } else { show_path(base) };
             let text = format!("link {who} with {}", name(&candidate));
@@ -244,7 +244,7 @@ impl Sheet<'_> {
             return page.help(&text, None);
         }
         let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
-            // A reader of CI output cannot change the options.
+            // Without `next_step`, the reader looks at CI output and cannot change the options.
             if !page.style.next_step {
                 let text = format!("link {who} with a library that defines what it lacks");
                 return self.or_host(&text, entry, page);
@@ -260,8 +260,8 @@ impl Sheet<'_> {
         page.help("if a program loads these files as plugins, name it", Some(&option))
     }
 
-    /// Writes `text`. Adds that a program may load these objects, if the entry point of each
-    /// finding is a shared object by its name.
+    /// Writes `text`. If all entry points are shared objects by their names, adds that a program
+    /// may load them.
     fn or_host(
         &self,
         text: &str,
@@ -283,7 +283,7 @@ impl Sheet<'_> {
         page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
     }
 
-    /// The program that defines all symbols of an entry, if there is exactly one.
+    /// The program that defines all symbols of an entry. `None` if there are several.
     fn only_program<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Option<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let programs = candidates.into_iter().filter(|evidence| evidence.is_program());
@@ -306,7 +306,7 @@ fn defining_all<'e>(
     symbols.into_iter().filter(move |(_, symbols)| symbols.len() == all).map(|(path, _)| path)
 }
 
-/// The candidate whose path has the longest common prefix with that of the file.
+/// The candidate whose path has the longest common prefix with the path of `file`.
 fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     let common = |other: &Path| {
         file.components().zip(other.components()).take_while(|(a, b)| a == b).count()
@@ -314,8 +314,8 @@ fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
 }
 
-/// Advice about a library without a candidate, with the command that finds its package or adds it
-/// to the wheel.
+/// Advice about a library without a candidate. It has the command that finds the library's package
+/// or adds the library to the wheel.
 fn install(finding: &ReportFinding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();
@@ -357,7 +357,7 @@ mod tests {
     fn names_of_copies_in_wheels() {
         assert!(is_of_wheel("libm-1a2b3c4d.so.6") && is_of_wheel("libx-1.2-0123abcd5.so"));
         assert!(!is_of_wheel("libm.so.6") && !is_of_wheel("libx-1a2b3c.so"));
-        // The eighth byte is inside of a character.
+        // The eighth byte is in the middle of a character.
         assert!(!is_of_wheel("libaaaa\u{e9}.so") && !is_of_wheel("lib-1a2b3c4\u{e9}.so"));
     }
 }

@@ -1,5 +1,5 @@
-//! Files that could satisfy an entry, with the reason why the loader did not take them; the archive
-//! members that refer to its symbols; and the known fixes.
+//! The files that could satisfy an entry, the archive members that refer to its symbols, and the
+//! fixes. A candidate has the reason why the loader did not take it.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -18,8 +18,8 @@ use std::path::Path;
 const MOST: usize = 5;
 const MOST_FIXES: usize = 20;
 
-/// A candidate with its package, the reason why the loader did not take it, and the symbols that it
-/// defines.
+/// A candidate with its package, and the symbols that it defines. `reason` says why the loader did
+/// not take it.
 struct CandidateFile<'a> {
     name: String,
     /// The label of its line.
@@ -64,8 +64,8 @@ impl Sheet<'_> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
         let mut files: Vec<CandidateFile<'_>> = Vec::new();
         let mut all = self.entries.evidence(entry, EvidenceKind::Candidate);
-        // If findings about symbols name members of archives, findings about lists name the same
-        // archives without members.
+        // Findings about symbols name members of archives. Findings about lists name the same
+        // archives without members, so those are dropped.
         let has_members = all.iter().any(|evidence| evidence.member.is_some());
         let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
         let unread = unread::lines(all.iter().copied(), page.style.verbose);
@@ -80,8 +80,8 @@ impl Sheet<'_> {
                 let words: Vec<String> = packages.split(", ").map(name).collect();
                 file = format!("{file} ({})", words.join(", "));
             }
-            // In a group, the reason for an installed file would name a different program for each
-            // object.
+            // The reason for an installed file names one program. In a group, each object has
+            // another program.
             let is_installed = evidence.is_of_system();
             let is_kept = !is_installed || entry.group.is_none();
             let reason = evidence.reason.as_deref().filter(|_| is_kept);
@@ -109,7 +109,7 @@ impl Sheet<'_> {
                 (1, _) => symbols.first().map(|raw| format!("defines {}", name(&readable(raw)))),
                 (some, all) => Some(format!("defines {some} of {all}")),
             };
-            // The heading of a group already says that a list omits the archives.
+            // The heading of a group already says that the list omits these archives.
             let reason = reason.filter(|_| entry.group.is_none());
             let words: Vec<&str> = defines.as_deref().into_iter().chain(reason).collect();
             let words =
@@ -126,10 +126,10 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes the fixes, each once. Fixes of one kind, list, set and proof share an item.
+/// Writes the fixes, each once. Fixes with equal kind, list, set and proof share an item.
 pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
-    // If a fix is verified for some of its findings only, it is shown as unverified.
+    // A fix that is verified for only some of its findings is shown as unverified.
     fixes.arrange_by(|a, b| {
         let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
         of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))

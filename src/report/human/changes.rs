@@ -1,5 +1,5 @@
-//! Symbols that changed or are gone in a comparison of two reports, and the files that use them or
-//! their library.
+//! Symbols that changed or are gone in a comparison of two reports, and the files that use the
+//! symbols or their library.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -42,8 +42,8 @@ impl Sheet<'_> {
         page.more(symbols.len().saturating_sub(most), "symbol", "symbols")
     }
 
-    /// The text about one symbol: its name, its change, its first user and the number of other
-    /// users.
+    /// The text about one symbol: its name, its change, the first file that uses it, and the number
+    /// of other such files.
     fn change(&self, pieces: &[&Evidence]) -> String {
         let change = pieces[0];
         let raw = change.symbol.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Files of one process that are copies of a library or define the same symbols. Also the
-//! references of a library that are bound to another library's definition instead of its own.
+//! Files of one process that are copies of a library or define the same symbols. Also interposed
+//! references: a library's references that bind to another library's definition.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -38,7 +38,7 @@ impl Sheet<'_> {
             let file = name(&self.entries.short(path));
             page.item("may load", &format!("{} by {file} (dlopen)", show(library)))?;
         }
-        // If there is only one symbol, the heading names it.
+        // The heading names a single symbol.
         if bound.len() > 1 {
             symbols(&bound, page)?;
         }
@@ -49,7 +49,7 @@ impl Sheet<'_> {
         if names.is_empty() { Ok(()) } else { page.item("used in", &names.join(", ")) }
     }
 
-    /// The text with paths relative to the prefix, as in the other lines.
+    /// The text with paths relative to the prefix that all findings share.
     fn in_prefix(&self, text: &str) -> String {
         match self.entries.prefix {
             Some(prefix) => text.replace(&format!(" {}/", show_path(prefix)), " "),
@@ -58,8 +58,8 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes the symbols. They share a line if none has a demangled name or sizes, and `-v` is not
-/// given. Else each has its own line.
+/// Writes the symbols in one line. With `-v`, or if one of them has a demangled name or sizes, each
+/// has its own line.
 fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let most = page.limit(MOST);
     let shown = &bound[..bound.len().min(most)];

@@ -1,6 +1,6 @@
 //! `human`: an entry for each cause, then the summary with the list of causes. The summary comes
-//! last, because build logs show only their last lines. Symbols are demangled while entries are
-//! written. This file selects the sections of an entry; the other files write them.
+//! last, because build logs show only their last lines. This file selects the sections of an entry,
+//! and the other files write them.
 
 mod advice;
 mod candidates;
@@ -19,10 +19,10 @@ use crate::finding::{EvidenceKind, LARGEST};
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// A report with up to this many entries shows all of them without `-v`.
+/// A report with more entries than this has at most [`MOST_LINES`] lines of entries without `-v`.
 const FEW_ENTRIES: usize = 3;
-/// Upper bound for the lines of all entries in a longer report, so that they fit a screen of 60
-/// lines together with the summary. The first entry is always shown.
+/// Upper bound for the lines of all entries. Together with the summary, they fit a screen of 60
+/// lines. The first entry is always shown.
 const MOST_LINES: usize = 40;
 /// Upper bound for the findings that an entry lists one by one without `-v`.
 const MOST_FINDINGS: usize = 20;
@@ -47,7 +47,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 }
 
 /// Writes the headings, candidates, fixes and next steps of at most `most` causes that have a
-/// `wanted` finding. The view `why` of a symbol repeats this part of the report.
+/// `wanted` finding. `why SYMBOL` shows this part of the report.
 pub(crate) fn steps(
     report: &Report,
     wanted: &dyn Fn(&ReportFinding) -> bool,
@@ -55,9 +55,9 @@ pub(crate) fn steps(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // Without groups, because a group may have causes about other names.
+    // `verbose` turns groups off, because a group may have causes about other names.
     let apart = Style { verbose: true, quiet: false, ..style };
-    // Views write full paths.
+    // Views write full paths, so no prefix is removed.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
     let sheet = Sheet { report, entries };
     let page = &mut LabelledLines::new(style, out);
@@ -75,7 +75,7 @@ pub(crate) fn steps(
 }
 
 impl Sheet<'_> {
-    /// Writes the entries; of a long report without `-v`, only the first ones.
+    /// Writes the entries. If there are many and `-v` is off, writes only the first ones.
     fn all(&self, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let all = &self.entries.all;
         let is_long = all.len() > FEW_ENTRIES;
@@ -139,8 +139,8 @@ impl Sheet<'_> {
         page.blank()
     }
 
-    /// Writes the messages of several findings. For a single one, the heading has the message; only
-    /// its largest parts and its near misses are written.
+    /// Writes the messages of several findings. A single finding has its message in the heading, so
+    /// only its largest parts and its near misses are written.
     fn findings(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = &entry.findings;
         if let [one] = &findings[..] {
@@ -156,7 +156,7 @@ impl Sheet<'_> {
     }
 
     /// For `-v`: writes each finding with its own evidence, and with the command that shows the
-    /// fact in another tool. Findings about symbols are left out, because other sections list them.
+    /// fact in another tool. Other sections list the findings about symbols.
     fn each(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {
@@ -177,7 +177,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes the largest parts of an object's image, if the finding is about its size.
+/// For a finding about the size of an image: writes the largest parts.
 fn largest(finding: &ReportFinding, page: &mut LabelledLines<'_>) -> io::Result<()> {
     let parts = finding.evidence_of(EvidenceKind::Reference);
     let mut parts = parts.filter(|part| part.how.as_deref() == Some(LARGEST));

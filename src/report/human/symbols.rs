@@ -1,5 +1,6 @@
-//! Undefined symbols, each once: the time of the failure, the files of the scope that were
-//! searched, and definitions that nearly fit. Also the references that a missing library explains.
+//! Undefined symbols, each once. A symbol has the time of the failure, the files in which the
+//! loader searched for it, and definitions that nearly fit. Also the references that a missing
+//! library explains.
 
 use super::Sheet;
 use crate::demangle::demangle;
@@ -15,8 +16,8 @@ use std::path::Path;
 
 /// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
-/// If there are more symbols than this, they share lines without `-v`. Each has its own line if one
-/// of those shown has a version, a demangled name or a near miss.
+/// With more symbols than this, several share a line. But each has its own line with `-v`, or if
+/// one of those shown has a version, a demangled name or a near miss.
 const LIST: usize = 6;
 /// Upper bounds for the files of a scope, near misses, and explained symbols.
 const MOST_SEARCHED: usize = 4;
@@ -35,8 +36,8 @@ fn label(when: Option<When>) -> &'static str {
 }
 
 impl Sheet<'_> {
-    /// Writes the undefined symbols of an entry. A single symbol may be in the heading; then only
-    /// its details are written.
+    /// Writes the undefined symbols of an entry. If the heading names the only symbol, writes only
+    /// its details.
     pub(super) fn symbols(
         &self,
         entry: &ReportEntry<'_>,
@@ -74,7 +75,7 @@ impl Sheet<'_> {
         page.more(symbols.len() - shown.len(), "symbol", "symbols")
     }
 
-    /// Writes the details of the symbol in the heading: its raw name, if that differs, the time of
+    /// Writes the details of the symbol in the heading: its mangled name if it has one, the time of
     /// the failure, and near misses.
     fn only_symbol(&self, finding: &ReportFinding, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let raw = finding.symbol.as_deref().unwrap_or_default();
@@ -87,7 +88,7 @@ impl Sheet<'_> {
         self.near_misses(finding, page)
     }
 
-    /// Writes one symbol, to which `files` files refer.
+    /// Writes one undefined symbol, and the number of files that refer to it.
     fn symbol(
         &self,
         finding: &ReportFinding,
@@ -142,8 +143,8 @@ impl Sheet<'_> {
         format!("{symbol}{version} in {path}{reason}")
     }
 
-    /// Writes the files in which the loader searches for the symbols; without `-v`, only those of
-    /// the first entry point.
+    /// Writes the files in which the loader searches for the symbols. Without `-v`, writes only
+    /// those of the first entry point.
     pub(super) fn searched(
         &self,
         entry: &ReportEntry<'_>,
@@ -198,7 +199,7 @@ impl Sheet<'_> {
         }
         let names = symbols.iter().map(|raw| demangle(raw).unwrap_or_else(|| show(raw)));
         let names: Vec<String> = names.collect();
-        // If one of the first names is long, the names are shown only with `-v`.
+        // If one of the first names is long, only the number is written.
         if names.iter().take(MOST_EXPLAINED).any(|name| name.chars().count() > MOST_NAME) {
             return page.item("explains", &text);
         }
@@ -206,8 +207,8 @@ impl Sheet<'_> {
     }
 }
 
-/// The demangled name of a symbol, in which lines may break, and the raw name, in which they may
-/// not.
+/// The demangled name of a symbol, and its raw name. Lines may break inside of the demangled name
+/// only.
 fn spaced(raw: &[u8]) -> String {
     match demangle(raw) {
         Some(text) => format!("{text} {}", name(&format!("[{}]", show(raw)))),

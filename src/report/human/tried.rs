@@ -1,5 +1,5 @@
-//! The paths that the loader tried for a library: the nearest miss first, and the default
-//! directories in one line.
+//! The paths that the loader tried for a library, those that nearly fit first. The default
+//! directories share a line.
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
@@ -13,21 +13,20 @@ use std::path::Path;
 
 /// Upper bound for the paths shown without `-v`.
 const MOST: usize = 4;
-/// The reasons for a missing path and for a missing directory.
+/// Reasons: the file does not exist, and its directory does not exist.
 const ABSENT: &str = "no such file or directory";
 const NO_DIRECTORY: &str = "no such directory";
 
-/// The way in which a path failed, the nearest miss first.
+/// How a path failed. The order is that of the report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
-    /// The path failed for another reason than absence: another machine, no permission, no regular
-    /// file.
+    /// The path exists but cannot be loaded: another machine, no permission, no regular file.
     File,
     /// The path does not exist.
     Named,
     /// A search path names a directory that does not exist.
     Directory,
-    /// The entry of the cache.
+    /// ld.so.cache has no entry.
     Cache,
     /// A default directory.
     Default,
@@ -77,7 +76,7 @@ impl Sheet<'_> {
         let directories: Vec<&Evidence> = directories.map(|(_, evidence)| *evidence).collect();
         defaults(&directories, page)?;
         if near.is_empty() && directories.is_empty() {
-            // Only subdirectories for processors with extensions remain.
+            // All tried paths are in subdirectories for processor extensions.
             for (_, evidence) in all.iter().take(MOST) {
                 page.item("tried", &words(evidence))?;
             }
@@ -106,7 +105,7 @@ fn step(how: &str) -> &str {
     }
 }
 
-/// Writes the default directories, none of which has the file.
+/// Writes the default directories. None of them has the file.
 fn defaults(tried: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let mut directories: Vec<String> = Vec::new();
     for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {

@@ -1,5 +1,5 @@
-//! The affected objects: the files of an entry, the chain of needs that loads them, and the entry
-//! points.
+//! The objects that a defect affects: the files of an entry, the chain of needs that loads them,
+//! and the entry points.
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
@@ -28,8 +28,7 @@ impl Sheet<'_> {
         self.files("needed by", entry, page)
     }
 
-    /// Writes the files that refer to undefined symbols. If there is only one, the heading names
-    /// it.
+    /// Writes the files that refer to undefined symbols. The heading names a single file.
     pub(super) fn undefined_in(
         &self,
         entry: &ReportEntry<'_>,
@@ -69,8 +68,8 @@ impl Sheet<'_> {
     }
 
     /// For an entry about one file, writes the chain of needs from the first entry point to that
-    /// file. Without `-v`, entries about copies omit it: their lines already say which file needs
-    /// each copy.
+    /// file. Entries about copies have it only with `-v`, because other lines already say which
+    /// file needs each copy.
     pub(super) fn chain(
         &self,
         entry: &ReportEntry<'_>,
@@ -104,7 +103,8 @@ impl Sheet<'_> {
         if hops.len() > 1 { page.item("loaded by", &hops.join(" > ")) } else { Ok(()) }
     }
 
-    /// Writes the entry points of the findings, unless they are the files themselves.
+    /// Writes the entry points of the findings. If all of them are files of the entry, writes
+    /// nothing.
     pub(super) fn affected(
         &self,
         entry: &ReportEntry<'_>,

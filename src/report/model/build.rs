@@ -1,5 +1,5 @@
-//! Builds the model from an audit and its findings with levels and waivers. No code outside of this
-//! folder computes parts of a report.
+//! Builds the model from an audit, and from its findings with levels and waivers. Code outside of
+//! this folder computes no part of a report.
 
 use super::cause::{self, CauseKind, NamedCause};
 use super::file::{AuditedArchive, File, Name, ReportedNeed};
@@ -41,7 +41,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The union of both sets of parts.
+    /// The parts of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { files: self.files || other.files, archives: self.archives || other.archives }
@@ -105,8 +105,8 @@ impl Report {
     }
 }
 
-/// The links to directories. `None` if the report does not list them, even if the audit resolved
-/// them for a policy.
+/// The links to directories. `None` if the report does not list them; the audit may still have
+/// resolved them for a policy.
 fn directory_links(audit: &Audit, plan: &Plan) -> Option<Vec<DirectoryLink>> {
     if !plan.lists_directory_links() {
         return None;
@@ -217,11 +217,11 @@ fn escaped(path: &Path) -> Vec<u8> {
     escaped.collect()
 }
 
-/// Names the causes of findings, one after the other.
+/// Gives ids to the causes of findings.
 struct Naming<'a> {
     prefixes: &'a Prefixes,
     causes: FastMap<Arc<str>, (CauseKind, String)>,
-    /// The file of each cause, by id.
+    /// The file of each cause, keyed by the cause's id.
     files: FastMap<Arc<str>, PathBuf>,
 }
 
@@ -251,8 +251,7 @@ impl<'a> Naming<'a> {
         id
     }
 
-    /// The id of a cause. If causes about different files have the same id, all but the first get a
-    /// number.
+    /// The id of a cause. If another cause about another file has this id, a number is added.
     fn free_id(&self, named: &NamedCause) -> String {
         let first = named.id();
         let is_other = |id: &String| {
@@ -268,7 +267,7 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// Waivers of findings, cached so that findings share them.
+/// Waivers by address, so that findings with the same waiver share one copy.
 #[derive(Default)]
 struct Waivers(FastMap<usize, Arc<ReportWaiver>>);
 
@@ -309,7 +308,7 @@ fn files(audit: &Audit) -> Vec<File> {
 /// The needs of a file, resolved under the first entry point that loads it.
 fn met(audit: &Audit, file: FileId, loaded: FirstLoad) -> Vec<ReportedNeed> {
     let closure = &audit.closures.roots[loaded.root];
-    // Trace mode may map the entry point a second time.
+    // The loader's trace mode may map the entry point a second time.
     let edges = if loaded.is_twice { closure.edges() } else { closure.needs(loaded.module) }.iter();
     let own = edges.filter(|edge| closure.module(edge.from).file == Some(file));
     let need = |edge: &Edge| {
@@ -323,7 +322,7 @@ fn met(audit: &Audit, file: FileId, loaded: FirstLoad) -> Vec<ReportedNeed> {
     own.map(need).collect()
 }
 
-/// The needs of a file that no entry point loads: names only.
+/// The needs of a file that no entry point loads: only their names are known.
 fn declared(object: &Object) -> Vec<ReportedNeed> {
     let needs = object.needs.iter().map(|need| object.str(need.name).to_vec());
     needs.map(|name| ReportedNeed { name, path: None, how: Cow::Borrowed("missing") }).collect()

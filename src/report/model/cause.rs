@@ -1,10 +1,14 @@
-//! Causes: a cause is the one repair that removes a group of findings. Each finding gives the id of
-//! its cause, and a cause holds the evidence that all of its findings share. The cause follows from
-//! the hint of the rule and from the fixes. The first of these that applies is the cause: a soname
-//! that was not found, an archive missing from a list, a provider that is not linked, another cause
-//! that the hint names, else the finding itself. Such a hint names a damaged file, a policy entry,
-//! a missing loader, a missing option, or an object with undefined symbols. `group` joins similar
+//! Causes. A cause is one repair that removes a group of findings. Each finding has the id of its
+//! cause, and a cause holds the evidence that all of its findings share. `group` joins similar
 //! causes.
+//!
+//! The cause of a finding is the first of these that applies:
+//! - a soname that was not found
+//! - an archive missing from a list, by the fixes
+//! - a provider that is not linked, by the fixes
+//! - the cause in the rule's hint: a damaged file, a policy entry, a missing loader, a missing
+//!   option, or an object with undefined symbols
+//! - the finding itself
 
 use super::finding::{ReportFinding, level};
 use crate::catalogue::Level;
@@ -25,14 +29,14 @@ use std::sync::Arc;
 /// A group of findings that one repair would remove.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cause {
-    /// Kind and key, stable across runs.
+    /// Kind and key; stable across runs.
     pub id: Arc<str>,
     /// Its kind.
     pub kind: CauseKind,
     /// One line, human-readable.
     pub title: String,
-    /// The rule of the finding with the highest level. Among findings of that level, those about
-    /// symbols come first.
+    /// The rule of the finding with the highest level. Among equal levels, a finding about a symbol
+    /// comes first.
     #[serde(default)]
     pub rule: Cow<'static, str>,
     /// The highest level of its findings.
@@ -55,12 +59,12 @@ pub struct Cause {
     pub group: Option<Arc<str>>,
     /// The known fixes of its findings, each once.
     pub fix: Vec<Fix>,
-    /// The evidence that all of its findings share, if there are several findings.
+    /// The evidence that all of its findings share. Empty for a single finding.
     pub evidence: Vec<Evidence>,
 }
 
 impl Cause {
-    /// True if the cause stands for undefined symbols of an object, and their provider is unknown.
+    /// True if the cause is about all undefined symbols of an object, because no definer is known.
     pub fn lacks_provider(&self) -> bool {
         let key = self.id.strip_prefix(CauseKind::ProviderNotLinked.name());
         key.is_some_and(|key| key.starts_with(UNKNOWN_KEY))
@@ -70,7 +74,7 @@ impl Cause {
 /// A directory with files of a cause.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AffectedDirectory {
-    /// Its path; relative if it belongs to no prefix and its files have relative paths.
+    /// Its path. It is relative if the files have relative paths and belong to no prefix.
     #[serde(with = "raw")]
     pub path: PathBuf,
     /// Number of files.
@@ -79,29 +83,29 @@ pub struct AffectedDirectory {
     pub findings: usize,
 }
 
-/// The text after the kind in the id of a cause without a known provider; a file follows.
+/// The text after the kind in the id of a cause without a known provider. The object follows.
 const UNKNOWN_KEY: &str = ":unknown ";
 
 /// Kinds of causes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
-    /// A soname or interpreter that was not found, is not usable, or lies outside of the closure.
+    /// A soname or interpreter that was not found, cannot be used, or lies outside of the closure.
     LibraryNotFound,
     /// An archive missing from a list of archives.
     ArchiveNotListed,
-    /// A file that defines undefined symbols and is not linked. If no such file is known, one cause
-    /// for all undefined symbols of an object.
+    /// A file that defines undefined symbols and is not linked. If no such file is known, all
+    /// undefined symbols of an object have one cause.
     ProviderNotLinked,
     /// A file that is damaged or cannot be read.
     DamagedFile,
-    /// A violated entry of a policy.
+    /// An entry of a policy that a file violates.
     PolicyEntry,
-    /// The system lacks the loader: one cause for all objects of a machine.
+    /// The system has no loader for a machine. All objects of the machine have one cause.
     NoLoader,
-    /// The result depends on an option that was not given: one cause for all files.
+    /// The result depends on an option that the command line lacks. All files have one cause.
     MissingOption,
-    /// The finding itself.
+    /// A finding that is its own cause.
     Finding,
 }
 
@@ -126,7 +130,7 @@ pub(super) struct NamedCause {
     pub(super) kind: CauseKind,
     key: String,
     pub(super) title: String,
-    /// The file that the key identifies, if any. Two files with the same key are two causes.
+    /// The file that the key identifies, if any. Equal keys of two files are two causes.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -140,7 +144,8 @@ impl NamedCause {
     }
 
     /// Kind and key. The key of a file is its package and its path below the prefix. The key of a
-    /// policy entry is its TOML key and name. Neither depends on the directory of the run.
+    /// policy entry is its TOML key and name. Neither depends on the directory in which linkaudit
+    /// runs.
     pub(super) fn id(&self) -> String {
         format!("{}:{}", self.kind.name(), self.key)
     }
@@ -199,8 +204,8 @@ pub(super) fn name(
     }
 }
 
-/// The cause of a soname or interpreter that was not found, or for which only unusable files were
-/// found.
+/// The cause of a soname or interpreter that was not found, or for which all files that were found
+/// are unusable.
 fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     let key = show(name);
     let title = match &*finding.rule {
@@ -214,15 +219,14 @@ fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     NamedCause::new(CauseKind::LibraryNotFound, key, title)
 }
 
-/// The text for a path in a package, as part of the ids of causes.
+/// The text for a path in a package, in the ids of causes.
 fn in_package(package: &str, path: &[u8]) -> String {
     let path = show(&without_hashes(path));
     if package.is_empty() { path } else { format!("{package}/{path}") }
 }
 
-/// The text that identifies a file in the ids of causes: package and path below the prefix. Outside
-/// of prefixes it is the file name, because the location of providers and lists depends on the
-/// build.
+/// The text for a file in the ids of causes: package and path below the prefix. For a file outside
+/// of all prefixes it is the file name, because the directory may depend on the build.
 fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     let located = prefixes.locate(path);
     match &located.prefix {
@@ -235,7 +239,7 @@ fn file_key(path: &Path, prefixes: &Prefixes) -> String {
 }
 
 /// The cause of an archive missing from a list. The first fix adds the archive that defines the
-/// symbol; the others add its dependencies.
+/// symbol, and the other fixes add its dependencies.
 fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     let fix = finding.fix.iter().find(|fix| fix.intent == FixKind::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
@@ -264,8 +268,8 @@ fn provider(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> 
     Some(NamedCause::new(CauseKind::ProviderNotLinked, key, title).of_file(path.to_path_buf()))
 }
 
-/// The causes to which `findings` refer by id. `known` has the kind and title of each id. Evidence
-/// that all findings of a cause share moves to the cause.
+/// The causes of `findings`. `known` has the kind and title of each cause id. Evidence that all
+/// findings of a cause share moves to the cause.
 pub(super) fn gather(
     findings: &mut [ReportFinding],
     known: &FastMap<Arc<str>, (CauseKind, String)>,
@@ -296,8 +300,8 @@ pub(super) fn gather(
     out
 }
 
-/// The causes of `findings`. A cause that is also in `before` keeps its kind, title and evidence. A
-/// new one has the kind [`CauseKind::Finding`].
+/// The causes of `findings`. A cause that is also in `before` keeps its kind, title and evidence.
+/// Another cause has the kind [`CauseKind::Finding`].
 pub(super) fn gather_again(findings: &mut [ReportFinding], before: &[Cause]) -> Vec<Cause> {
     let same = |cause: &Cause| (Arc::clone(&cause.id), (cause.kind, cause.title.clone()));
     let mut known: FastMap<Arc<str>, (CauseKind, String)> = before.iter().map(same).collect();
@@ -320,7 +324,7 @@ fn title_of(finding: &ReportFinding) -> String {
     format!("{}: {}", show_path(&finding.file.path), finding.message)
 }
 
-/// Makes the cause of the findings with the indices `places`.
+/// The cause of the findings with the indices `places`, with all counts.
 fn weigh(
     id: Arc<str>,
     kind: CauseKind,
@@ -378,8 +382,8 @@ fn by_directory<'f>(findings: impl Iterator<Item = &'f ReportFinding>) -> Vec<Af
     out
 }
 
-/// Moves shared evidence out of the findings with the indices `places`: each kind of evidence that
-/// is equal in all of them.
+/// Removes evidence from the findings with the indices `places` and returns it. A kind of evidence
+/// is removed if all of the findings have the same evidence of that kind.
 fn share(findings: &mut [ReportFinding], places: &[usize]) -> Vec<Evidence> {
     let [first, others @ ..] = places else { return Vec::new() };
     if others.is_empty() {
@@ -409,8 +413,8 @@ impl<'r> Causes<'r> {
         Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
     }
 
-    /// All evidence of one kind for a finding: its own, or that of its cause. A waived finding
-    /// holds all of its evidence itself.
+    /// All evidence of one kind for a finding. A finding without its own evidence of this kind has
+    /// that of its cause. A waived finding holds all of its evidence itself.
     pub fn evidence<'f>(
         &self,
         finding: &'f ReportFinding,

@@ -1,5 +1,5 @@
-//! Exports, imports and bindings for reports with `--facts`. They are borrowed from an audit, for
-//! one file or one entry point at a time.
+//! Exports, imports and bindings for reports with `--facts`. They borrow from the audit and are
+//! made for one file or one entry point at a time.
 
 use super::build::objects;
 use super::file::{
@@ -23,7 +23,7 @@ pub struct AuditFacts<'a> {
 }
 
 impl<'a> AuditFacts<'a> {
-    /// The facts of `audit`, which must have all bindings.
+    /// The facts of `audit`, which must have the bindings of all entry points.
     pub fn new(audit: &'a Audit) -> Self {
         let objects = objects(audit).into_iter().map(|(_, _, object)| object).collect();
         Self { audit, objects, roots: audit.closures.roots.ids().collect() }
@@ -43,7 +43,7 @@ impl<'a> AuditFacts<'a> {
                 size: matches!(kind, ExportKind::Data | ExportKind::Tls).then_some(symbol.size),
                 binding: ExportBinding::of(symbol.bind),
                 protected: elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED,
-                // References without a version accept versions 1 and 2 even if they are hidden
+                // A reference without a version binds to versions 1 and 2 even if they are hidden
                 // (`check_match`, `elf/dl-lookup.c`).
                 hidden: symbol.versym & 0x8000 != 0 && symbol.versym & 0x7fff > 2,
             }
@@ -86,7 +86,7 @@ impl StreamedFacts for AuditFacts<'_> {
                 }
             })
             .collect();
-        // The numbers of versions differ between builds, so names decide the order.
+        // Sorted by name, because the numbers of versions differ between builds.
         out.sort_unstable();
         out
     }

@@ -35,8 +35,8 @@ pub struct File {
     pub interpreter: Option<Vec<u8>>,
     /// Its machine.
     pub machine: String,
-    /// The prefix in which it was audited; `None` for a dependency that was not audited, and
-    /// outside of all prefixes.
+    /// The prefix in which it was audited. `None` for a file outside of all prefixes, and for a
+    /// dependency that was not audited.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Arc<Path>>,
     /// The layer that has the file, `stage` or `sysroot`; absent without stages.
@@ -87,8 +87,8 @@ pub struct Export<'a> {
     /// True if the library itself always uses its own definition (STV_PROTECTED).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
-    /// True if references without a version do not find the symbol: its version is neither the
-    /// default nor the first of the library.
+    /// True if references without a version do not find the symbol. Its version is hidden and is
+    /// not the first version of the library.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
@@ -240,7 +240,7 @@ pub struct AuditedArchive {
     pub references: Option<usize>,
 }
 
-/// Data too large for the model, streamed while a report is written.
+/// Data too large for the model. It is streamed while a report is written.
 pub trait StreamedFacts: Sync {
     /// The exports of the file with this index in [`super::Report::files`].
     fn exports(&self, file: usize) -> Vec<Export<'_>>;

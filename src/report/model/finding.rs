@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A finding of a report. Keys that do not apply are empty.
+/// A finding of a report. Keys that do not apply are `None`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReportFinding {
-    /// The rule's id; this version may not know it.
+    /// The rule's id. In a report that was read back, it may be unknown to this version.
     pub rule: Cow<'static, str>,
     /// Warning or error.
     #[serde(with = "level")]
@@ -47,8 +47,7 @@ pub struct ReportFinding {
     pub when: Option<When>,
     /// The message, one line without demangled names.
     pub message: String,
-    /// The evidence, without the part that its cause holds. [`super::Causes::evidence`] looks in
-    /// both.
+    /// The evidence that its cause does not hold. [`super::Causes::evidence`] returns both parts.
     pub evidence: Vec<Evidence>,
     /// Fixes that would remove it, verified or not.
     pub fix: Vec<Fix>,
@@ -62,7 +61,7 @@ pub struct ReportFinding {
 }
 
 impl ReportFinding {
-    /// The finding of a rule, before its cause is known.
+    /// The finding of a rule. Its cause is set later.
     pub(crate) fn of(fact: Finding, level: Level, fingerprint: String) -> Self {
         Self {
             rule: Cow::Borrowed(fact.rule.as_str()),

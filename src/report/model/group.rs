@@ -1,7 +1,7 @@
-//! Groups of causes that reports for people show as one: many objects of one directory with the
-//! same kind of defect, or the archives that one list omits. All causes of a group have the same
-//! rule, level, kind and host program. A cause only gets the id of its group; nothing else in it
-//! changes.
+//! Groups of causes that reports for people show as one. A group has the objects of one directory
+//! with the same kind of defect, or the archives that one list omits. Its causes have the same
+//! rule, level, kind and host program. A cause in a group has the group's id, and otherwise stays
+//! as it is.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{ReportFinding, level};
@@ -19,16 +19,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Minimum number of causes in one directory for a group.
+/// Minimum number of causes in one directory that form a group.
 const MANY: usize = 5;
-/// With more similar causes than this, neighbouring directories share a group.
+/// If there are more similar causes than this, neighbouring directories share a group.
 const CROWD: usize = 20;
 
 /// A group of similar causes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CauseGroup {
-    /// Kind, rule, list or directory, and host program. It is stable across runs. A number
-    /// distinguishes groups whose ids would be equal.
+    /// Kind, rule, list or directory, and host program; stable across runs. If two groups would
+    /// have the same id, the second one gets a number.
     pub id: Arc<str>,
     /// The kind of its causes.
     pub kind: CauseKind,
@@ -123,7 +123,7 @@ pub(super) fn gather(causes: &mut [Cause], findings: &[ReportFinding]) -> Vec<Ca
     out
 }
 
-/// True for a cause about one object; a large system has hundreds of them.
+/// True for a cause about one object. A large system has hundreds of such causes.
 fn is_of_one_object(cause: &Cause) -> bool {
     match cause.kind {
         CauseKind::ProviderNotLinked => cause.lacks_provider(),
@@ -132,8 +132,7 @@ fn is_of_one_object(cause: &Cause) -> bool {
     }
 }
 
-/// The list that omits an archive; `None` for other kinds of causes, and without a fix that adds
-/// the archive.
+/// The list to which a fix adds the archive; `None` if the cause is not about a list.
 fn list(cause: &Cause) -> Option<Arc<Path>> {
     let of_list = cause.kind == CauseKind::ArchiveNotListed;
     let mut fixes = cause.fix.iter().filter(|fix| of_list && fix.intent == FixKind::AddToList);
@@ -147,8 +146,8 @@ fn host(cause: &Cause, findings: &[&ReportFinding]) -> Option<Arc<Path>> {
     roots.find(|root| root.how.is_some()).and_then(|root| root.path.clone())
 }
 
-/// The causes of each directory that has at least [`MANY`]. If there are more than [`CROWD`] in
-/// all, a directory with fewer than [`MANY`] passes its causes to its parent.
+/// Directories that have at least [`MANY`] causes, with these causes. If there are more than
+/// [`CROWD`] causes in all, a directory with fewer than [`MANY`] passes its causes to its parent.
 fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     let is_crowd = members.len() > CROWD;
     let key = |path: PathBuf| (Reverse(path.components().count()), path);
@@ -198,8 +197,8 @@ fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&ReportFindi
     }
 }
 
-/// The text that identifies a directory in the ids of groups: the package, and the path below the
-/// prefix of the first finding. Outside of that prefix it is the whole path.
+/// The text for a directory in the ids of groups: the package, and the path below the prefix of the
+/// first finding. For a directory outside of that prefix, the whole path.
 fn below(directory: &Path, findings: &[&ReportFinding]) -> String {
     let prefix = findings.first().and_then(|finding| finding.file.prefix.as_deref());
     let inside = prefix.and_then(|prefix| Some((prefix, directory.strip_prefix(prefix).ok()?)));

@@ -1,5 +1,5 @@
-//! The libraries that come from a stage, and those from the system below it. Without stages: the
-//! given directories that look like a stage.
+//! The libraries that come from a stage, and those from the system below it. In a run without
+//! stages: the PATHs of the command line that look like a stage.
 
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId};
@@ -25,8 +25,8 @@ pub struct Layers {
 #[serde(transparent)]
 pub struct LayerFile(#[serde(with = "raw")] pub Arc<Path>);
 
-/// A given directory that looks like a staging directory: it has a library that the loader took
-/// from the system instead.
+/// A PATH of the command line that looks like a staging directory. It has a library that the loader
+/// took from the system instead.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LikeStage {
     /// The directory.
@@ -69,7 +69,7 @@ fn loaded(audit: &Audit) -> FastSet<FileId> {
     out
 }
 
-/// Given directories that look like stages, each with the first library, by path, as evidence.
+/// PATHs that look like stages, each with the first such library by path.
 pub(super) fn like_stages(audit: &Audit, plan: &Plan) -> Vec<LikeStage> {
     let dirs =
         audit.prefixes.dirs().iter().filter(|dir| plan.stages.is_empty() && dir.parent().is_some());

@@ -1,9 +1,9 @@
-//! The report model: the result of a run, as data. `Report::new` (`build`) makes it once, and
-//! renderers only render it. `json` writes it and reads it back; the JSON file alone is enough to
-//! render the report again. The model holds names and paths, never the indices of [`crate::id`].
+//! The report model: the result of a run, as data. `Report::new` (`build`) makes it, and renderers
+//! only render it. `json` writes it and reads it back. The JSON file is enough to render the report
+//! again, so the model holds names and paths, never the indices of [`crate::id`].
 //!
 //! The data of `--facts` can be far larger than the rest: exports and imports of files, and
-//! bindings. The model of a run does not hold this data; a [`StreamedFacts`] streams it.
+//! bindings. A [`StreamedFacts`] streams this data, and the model of a run does not hold it.
 
 mod build;
 mod cause;
@@ -36,8 +36,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The name of the schema, `docs/report.schema.json`. Later versions of `/1` may add keys and never
-/// remove any.
+/// The name of the schema, `docs/report.schema.json`. Later versions of `/1` may add keys and keep
+/// all existing ones.
 pub const SCHEMA: &str = "linkaudit.report/1";
 
 /// The result of a run. [`super::json`] writes the keys in this order.
@@ -59,7 +59,8 @@ pub struct Report {
     /// The rules that ran, with their levels.
     #[serde(default)]
     pub rules: Vec<RuleRun>,
-    /// Assumed references, by provider.
+    /// Assumed references: a host program or library that was not read may define them. By
+    /// provider.
     #[serde(default)]
     pub assumptions: Vec<Assumption>,
     /// The causes, sorted by level and then by number of findings, descending.
@@ -68,17 +69,16 @@ pub struct Report {
     /// Groups of similar causes, in the same order.
     #[serde(default)]
     pub groups: Vec<CauseGroup>,
-    /// The lookup scopes of the entry points that findings about undefined symbols name, sorted by
-    /// path.
+    /// The lookup scopes of entry points with undefined symbols, sorted by path.
     #[serde(default)]
     pub scopes: Vec<SearchedScope>,
     /// The reported findings, sorted by path, rule and keys.
     pub findings: Vec<ReportFinding>,
     /// The waived findings, in the same order.
     pub waived: Vec<WaivedFinding>,
-    /// ELF files that were read, by path; empty if no output asked for them.
+    /// ELF files that were read, by path. Empty if no output writes them.
     pub files: Vec<File>,
-    /// Audited archives by path; empty if no output asked for them.
+    /// Audited archives by path. Empty if no output writes them.
     pub archives: Vec<AuditedArchive>,
     /// Links to directories below the audited paths, with `--facts`.
     #[serde(default)]
@@ -92,14 +92,14 @@ pub struct Report {
     /// The libraries that entry points load, by layer, with `--staged`.
     #[serde(default)]
     pub layers: Option<Layers>,
-    /// Given directories that look like staging directories.
+    /// PATHs of the command line that look like staging directories.
     #[serde(default)]
     pub like_stages: Vec<LikeStage>,
-    /// True if the findings were compared with a baseline or an older version: those without a
-    /// waiver are new.
+    /// True if the findings were compared with a baseline or an older version. Then the findings
+    /// that are not waived are new.
     #[serde(default)]
     pub compared: bool,
-    /// The result of the cross-check, with `--cross-check`.
+    /// The result of `--cross-check`; `None` without that option.
     #[serde(default)]
     pub cross_check: Option<ReportCrossCheck>,
     /// All bindings, if a report with `--facts` was read back.
@@ -130,7 +130,7 @@ pub struct Tool {
 /// Counts of walked and read entries.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    /// Entries of the walk: the sum of the next six fields, of `foreign` and of `skipped`.
+    /// Entries of the walk. The sum of the next six fields, of `foreign` and of `skipped`.
     pub entries: usize,
     /// ELF files.
     pub elf: usize,
@@ -153,13 +153,13 @@ pub struct Totals {
     pub roots: usize,
     /// Code objects for GPUs.
     pub code_objects: usize,
-    /// Undefined references that missing libraries explain, without those that count as assumed.
+    /// Undefined references that missing libraries explain. Assumed ones are not counted.
     pub explained: usize,
     /// Assumed references; `assumptions` names the providers.
     pub assumed: usize,
-    /// Number of assumed references for each `[[host]]` entry, by its name.
+    /// Number of assumed references for each `[[host]]` entry of a policy, by its name.
     pub assumed_by_host: BTreeMap<String, usize>,
-    /// Audited ELF files, including those reached only through links.
+    /// Audited ELF files. Files that the walk reached only through links are counted too.
     #[serde(default)]
     pub audited: usize,
     /// Audited archives whose members were not read.
@@ -202,11 +202,11 @@ pub struct RuleRun {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AssumedBy {
-    /// A host program that was not given.
+    /// A host program that the command line does not name.
     HostProgram,
     /// A library of the target system.
     ProvidedLibrary,
-    /// Missing libraries whose findings are allowed or waived.
+    /// Missing libraries whose findings are waived or have the level `allow`.
     AcceptedMissingLibrary,
     /// A program inferred from the references of its plugins.
     InferredHost,
@@ -217,7 +217,7 @@ pub enum AssumedBy {
 pub struct Assumption {
     /// The kind of provider.
     pub by: AssumedBy,
-    /// The host program's name or the soname; `None` if it stands for several libraries.
+    /// The name of the host program, or the soname. `None` if the provider is several libraries.
     pub name: Option<String>,
     /// Number of references.
     pub references: usize,
@@ -280,7 +280,7 @@ pub struct ReportCrossCheck {
 }
 
 impl Report {
-    /// True if the finding makes the run incomplete instead of failing it.
+    /// True if findings of this rule make the run incomplete instead of failing it.
     pub fn is_input(&self, finding: &ReportFinding) -> bool {
         self.rules.iter().any(|rule| rule.input && rule.id == finding.rule)
     }
@@ -290,7 +290,7 @@ impl Report {
         self.findings.iter().filter(|finding| self.is_input(finding))
     }
 
-    /// Findings that can fail the run: all except [`Self::inputs`].
+    /// Findings that can fail the run: those that are not in [`Self::inputs`].
     pub fn faults(&self) -> impl Iterator<Item = &ReportFinding> {
         self.findings.iter().filter(|finding| !self.is_input(finding))
     }

@@ -1,6 +1,7 @@
-//! The oldest platform that the audited files satisfy, if a policy asks for one. Also the obstacles
-//! to the next older one: libraries, versions and symbols that it lacks. The policy's platforms
-//! select only the libc: the audited files are compared with all of auditwheel's platforms for it.
+//! The oldest platform that the audited files satisfy, if a policy names a platform. Also the
+//! obstacles to the next older one: libraries, versions and symbols that it lacks. The policy's
+//! platforms select only the libc. The files are compared with all of auditwheel's platforms for
+//! that libc.
 
 use crate::audit::Audit;
 use crate::format::elf::{Object, RefKind, machine};
@@ -17,11 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct PlatformResult {
     /// The architecture, as platform tags name it.
     pub arch: String,
-    /// The oldest platform that all files satisfy, without architecture; `None` if no platform
-    /// fits.
+    /// The oldest platform that all files satisfy, without architecture; `None` if there is none.
     pub satisfies: Option<String>,
-    /// The next older platform, or the newest if the files satisfy none. `None` if they satisfy the
-    /// oldest.
+    /// The next older platform. If the files satisfy none, the newest one. `None` if they satisfy
+    /// the oldest.
     pub next: Option<String>,
     /// The obstacles to `next`.
     pub blocked_by: Vec<Blocker>,
@@ -57,7 +57,7 @@ pub enum BlockerKind {
 /// The key of an obstacle: kind, name and library.
 type BlockerKey<'a> = (BlockerKind, &'a [u8], Option<&'a [u8]>);
 
-/// The results for each libc that the policy asks for, by architecture.
+/// The results for each libc of the policy's platforms, by architecture.
 pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     let asked = &plan.policy.platforms;
     if asked.is_empty() {
@@ -75,8 +75,8 @@ pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     families.flat_map(of_family).collect()
 }
 
-/// The audited objects by architecture. `outside` has the needed names for which no file was
-/// loaded, each with the file that needs it: the policy provides them, or they were not found.
+/// The audited objects by architecture. `outside` has the needed names that led to no loaded file,
+/// each with the file that needs it. The policy provides them, or they were not found.
 struct Needed<'a> {
     objects: BTreeMap<Arch, Vec<(FileId, &'a Object)>>,
     outside: BTreeSet<(FileId, &'a [u8])>,
@@ -106,7 +106,7 @@ impl<'a> Needed<'a> {
         Self { objects, outside }
     }
 
-    /// The obstacles for `objects` on a platform, each with the files to which it applies.
+    /// The obstacles to a platform for `objects`. Each obstacle has the files that it affects.
     fn obstacles(
         &self,
         (platform, rules, arch): (&Platform, &'a PlatformRules, Arch),
@@ -144,8 +144,8 @@ impl<'a> Needed<'a> {
     }
 }
 
-/// The result for one architecture; `None` if no platform supports it. `platforms` starts with the
-/// oldest.
+/// The result for one architecture. `None` if no platform supports the architecture. `platforms`
+/// starts with the oldest.
 fn result<'a>(
     audit: &'a Audit,
     needed: &Needed<'a>,

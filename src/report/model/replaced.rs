@@ -1,12 +1,12 @@
-//! A report with other findings, for comparisons: the causes are gathered again.
+//! A report with other findings, for comparisons. Its causes are made from these findings.
 
 use super::{Counts, Report, ReportFinding, RuleRun, cause, group};
 use crate::catalogue::Level;
 
 impl Report {
-    /// This report with `findings` instead of its own, without waived findings, stale lines, files,
-    /// archives, directory links and bindings. `more` is added to the rules that ran. Known causes
-    /// keep their kind, title and shared evidence.
+    /// This report with `findings` instead of its own, and with `more` added to the rules that ran.
+    /// It has no waived findings, stale lines, files, archives, directory links or bindings. Causes
+    /// of this report keep their kind, title and shared evidence.
     #[must_use]
     pub fn with_findings(&self, mut findings: Vec<ReportFinding>, more: Vec<RuleRun>) -> Self {
         let mut causes = cause::gather_again(&mut findings, &self.causes);

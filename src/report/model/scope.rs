@@ -1,4 +1,5 @@
-//! The lookup scopes of entry points with undefined symbols: the files that were searched.
+//! The lookup scopes of entry points with undefined symbols: the files in which the loader
+//! searched.
 
 use super::ReportFinding;
 use crate::audit::Audit;
@@ -24,7 +25,7 @@ pub struct SearchedScope {
 #[serde(transparent)]
 pub struct ScopeFile(#[serde(with = "raw")] pub Arc<Path>);
 
-/// The scopes of the entry points that findings of the rule undefined-symbol name, by path.
+/// The scopes of entry points with findings of `undefined-symbol`, by path.
 pub(super) fn scopes(audit: &Audit, findings: &[ReportFinding]) -> Vec<SearchedScope> {
     let undefined = findings.iter().filter(|finding| finding.rule == "undefined-symbol");
     let named: FastSet<&Path> = undefined.filter_map(|finding| finding.root.as_deref()).collect();
