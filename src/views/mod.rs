@@ -1,7 +1,7 @@
 //! Views: each answers one question about a finished audit, for the command of the same name. A
-//! view is one folder: `mod.rs` makes a small typed result from the [`Audit`], and the files with
-//! the name of a format (`human`, `json`) write it. A view opens no file itself: it calls `audit`
-//! for facts that are still to be read.
+//! view is one folder. Its `mod.rs` makes a small typed result from the [`Audit`]. The files with
+//! the name of a format (`human`, `json`) write the result. A view opens no file: `audit` reads
+//! missing facts for it.
 //!
 //! [`Audit`]: crate::audit::Audit
 
@@ -46,12 +46,12 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The options and paths of a run, for another command line. `PATH...` stands for the paths if
+/// The options and paths of a run, for another command line. The paths are replaced by `PATH...` if
 /// there are none or more than three, if one cannot be typed, or with `--files-from`.
 fn typed_input(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, typed_options, listed, .. } = subject.plan;
-    // Without a PATH, a whole stage is audited.
+    // A staging directory without PATH is audited as a whole.
     let is_whole = !stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
     let paths: Vec<&PathBuf> = paths.iter().filter(|_| !is_whole).collect();
     let is_short = paths.len() <= 3 && (is_whole || !paths.is_empty()) && listed.is_empty();

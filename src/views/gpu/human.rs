@@ -1,5 +1,5 @@
 //! `gpu` for people: the device code of each file, the matrix of targets and libraries, the
-//! findings, and the device code missing for the requested target.
+//! findings, and the files without code for the target of `--target`.
 
 use super::{CoverageRow, CoverageScope, Gpu, shown};
 use crate::audit::Audit;
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 
 /// Upper bound for the entries of files, and for the findings, without `-v`.
 const MOST: usize = 40;
-/// An archive with more members than this is shown as one entry, unless `-v` is given.
+/// An archive with more members than this has one entry. With `-v`, each member has its own.
 const MOST_MEMBERS: usize = 4;
 /// Minimum widths in characters: a library's column, and the column of target names.
 const CELL_WIDTH: usize = 4;
@@ -40,19 +40,19 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// Device code that is shown as one entry.
+/// Device code that has one entry in the output.
 #[derive(Default)]
 struct ContainerGroup<'a> {
     containers: Vec<&'a Container>,
     /// Number of wrappers that name kpack files, and the paths of the kpack files.
     kpack: usize,
     kpack_paths: BTreeSet<&'a [u8]>,
-    /// Number of members, if the archive has too many to show each; otherwise 0.
+    /// Number of members of the archive. 0 if each member has its own entry.
     members: usize,
 }
 
-/// Writes each file with its containers and targets. Without `-v`, code objects and bundles in one
-/// directory share an entry, and so do the members of an archive that has many.
+/// Writes each file with its containers and targets. Without `-v`, standalone code objects and
+/// bundles in one directory share an entry. The members of an archive share one if there are many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut groups: BTreeMap<String, ContainerGroup<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
@@ -135,7 +135,7 @@ fn databases(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()>
 /// Format, version and compression of a container.
 type Form = (ContainerKind, Option<u16>, Option<Compression>);
 
-/// The lines about the containers and targets of an entry.
+/// The lines of an entry: kinds and sizes of containers, and targets.
 fn describe(group: &ContainerGroup<'_>) -> Vec<String> {
     let containers = &group.containers;
     let mut kinds: BTreeMap<Form, (usize, u64)> = BTreeMap::new();
@@ -195,7 +195,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Splits words into lines of at most `width` columns.
+/// Breaks text at blanks into lines of at most `width` columns.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -210,7 +210,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     out
 }
 
-/// One letter for each coverage.
+/// The letter of a coverage in the matrix.
 fn letter(coverage: DeviceCoverage) -> &'static str {
     match coverage {
         DeviceCoverage::Exact => "E",
@@ -221,7 +221,8 @@ fn letter(coverage: DeviceCoverage) -> &'static str {
     }
 }
 
-/// Writes the matrix of targets and numbered libraries, in as many blocks as the width needs.
+/// Writes the matrix of targets and numbered libraries. If it is wider than the output, it has
+/// several blocks.
 fn matrix(
     audit: &Audit,
     scope: &CoverageScope,
@@ -232,7 +233,7 @@ fn matrix(
         writeln!(out, "{:>4}  {}", number + 1, style.fit(&shown(audit, &row.path), 6))?;
     }
     writeln!(out)?;
-    // A target with settings is longer: `gfx90a:sramecc+:xnack-`.
+    // A target with settings may be longer than the column: `gfx90a:sramecc+:xnack-`.
     let longest = scope.targets.iter().map(|target| target.to_string().len()).max();
     let name = NAME_WIDTH.max(longest.unwrap_or(0) + 1);
     let cell = CELL_WIDTH.max(scope.rows.len().to_string().len() + 1);
@@ -264,7 +265,7 @@ fn matrix(
     writeln!(out)
 }
 
-/// Writes the libraries and data directories without code for the requested target.
+/// Writes the libraries and data directories without code for the target of `--target`.
 fn answers(audit: &Audit, view: &Gpu, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let Some(target) = &view.target else { return Ok(()) };
     let mut told = BTreeSet::new();

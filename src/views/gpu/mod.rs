@@ -1,5 +1,6 @@
-//! `linkaudit gpu`: the device code of each file, and the targets that each library serves, for all
-//! files together and for each entry point. With `--target`, the answer is about one GPU.
+//! `linkaudit gpu`: the device code of each file, and the targets that each library serves. The
+//! targets are listed for all files together and for each entry point. With `--target`, the answer
+//! is about one GPU.
 
 mod human;
 mod json;
@@ -25,7 +26,7 @@ pub const OUTPUTS: &[ViewOutput<Gpu>] = &[
 /// The answer of `gpu`.
 #[derive(Debug)]
 pub struct Gpu {
-    /// The target requested with `--target`.
+    /// The target of `--target`.
     pub target: Option<TargetId>,
     /// The coverage of all files together, then that of each entry point.
     pub scopes: Vec<CoverageScope>,
@@ -38,7 +39,7 @@ pub struct CoverageScope {
     pub root: Option<PathBuf>,
     /// The HIP runtime that the entry point loads, if any; `None` for all files.
     pub runtime: Option<PathBuf>,
-    /// The patches of the HIP runtime that are assumed.
+    /// The variant of the HIP runtime, with its patches.
     pub profile: Profile,
     /// The reason for `profile`.
     pub reason: String,
@@ -95,7 +96,7 @@ impl Gpu {
         Self { target, scopes }
     }
 
-    /// True if some device code does not serve the requested target.
+    /// True if some device code does not serve the target of `--target`.
     pub fn fails(&self) -> bool {
         self.target.is_some() && self.scopes.iter().any(|scope| scope.lacking().next().is_some())
     }
@@ -111,7 +112,7 @@ impl CoverageScope {
         })
     }
 
-    /// The reason why a row lacks a target, as the end of a sentence.
+    /// The reason why a row does not serve a target, as the end of a sentence.
     fn why(&self, row: &CoverageRow, target: &TargetId) -> String {
         if let Some(offer) = blocked(target, &row.offers, self.profile) {
             return format!(
@@ -125,7 +126,7 @@ impl CoverageScope {
     }
 }
 
-/// The targets that an option or a policy requests; `None` if neither does.
+/// The targets of `--target` or of the policy; `None` if neither has any.
 fn asked(plan: &Plan, target: Option<&TargetId>) -> Option<Vec<TargetId>> {
     if let Some(target) = target {
         return Some(vec![target.clone()]);

@@ -1,9 +1,9 @@
-//! `tree` for people: a page for each entry point. Each file is expanded where the loader loads it
-//! first. Needs that find objects loaded earlier share one line. Missing libraries and the summary
-//! come last.
+//! `tree` for people: a page for each entry point. The needs of a file are listed where the loader
+//! loads it first. Needs for objects that were loaded earlier share one line. Missing libraries and
+//! the summary come last.
 //!
 //! The number of lines grows with the number of nodes and edges. A file deeper than [`DEEPEST`]
-//! starts again at the left margin, so that long chains do not make the page wider.
+//! starts again at the left margin, so long chains do not make the page wider.
 
 use super::{LoadTree, Tag, TreeEdge};
 use crate::audit::Audit;
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 /// Maximum number of levels below a heading.
 const DEEPEST: usize = 12;
-/// Maximum indent of the `how` column, as a fraction of the line.
+/// Maximum indent of the column that says how a library was found, as a fraction of the line.
 const NAMES: (usize, usize) = (1, 2);
 /// Upper bound for the missing needs named in the summary.
 const MOST_MISSING: usize = 20;
@@ -52,7 +52,7 @@ enum Row<'t> {
         edge: &'t TreeEdge,
         note: &'static str,
     },
-    /// Needs of one file that find objects loaded earlier.
+    /// Needs of one file for objects that were loaded earlier.
     Loaded {
         lines: String,
         names: Vec<&'t TreeEdge>,
@@ -66,12 +66,12 @@ enum Row<'t> {
 struct TreePage<'a, 't> {
     audit: &'a Audit,
     style: Style,
-    /// Files whose needs are shown.
+    /// Files whose needs are on the page.
     shown: FastSet<FileId>,
     rows: Vec<Row<'t>>,
 }
 
-/// Needs of one entry point that are not shown yet.
+/// Needs of one entry point that are not on the page yet.
 type ByFile<'t> = FastMap<FileId, Vec<&'t TreeEdge>>;
 
 impl<'t> TreePage<'_, 't> {
@@ -110,8 +110,8 @@ impl<'t> TreePage<'_, 't> {
         }
         self.rows.push(Row::Heading(heading));
         self.blocks(file, &mut by_file);
-        // The remaining files were shown under an earlier entry point, but their needs find other
-        // files under this one.
+        // The other files are on the page of an earlier entry point. Under this entry point, some
+        // of their needs find other files.
         for file in order.into_iter().filter(|file| *file != root_file(self.audit, root)) {
             if by_file.contains_key(&file) {
                 let path = self.path(file);
@@ -131,8 +131,8 @@ impl<'t> TreePage<'_, 't> {
         self.shown.insert(file);
     }
 
-    /// Adds the needs of `file` and of the files that they load. Needs that are too deep follow in
-    /// blocks of their own.
+    /// Adds the needs of `file` and of the files that they load. A file that is too deep starts a
+    /// block at the left margin.
     fn blocks(&mut self, file: FileId, by_file: &mut ByFile<'t>) {
         let mut deeper = vec![file];
         let mut first = true;
@@ -146,7 +146,7 @@ impl<'t> TreePage<'_, 't> {
             first = false;
             let mut below = Vec::new();
             self.needs(file, "   ", 1, by_file, &mut below);
-            // The order in which the files were found is kept.
+            // `pop` takes the last element, so the reversed order keeps the files in load order.
             deeper.extend(below.into_iter().rev());
         }
     }
@@ -237,7 +237,7 @@ impl<'t> TreePage<'_, 't> {
         writeln!(out)
     }
 
-    /// The way in which a need was satisfied, and the file.
+    /// How the loader found a need, and the file.
     fn found(&self, edge: &TreeEdge, note: &str) -> String {
         let how = format!("{:<8}", edge.how.name());
         if edge.is_missing() {

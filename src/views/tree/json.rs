@@ -1,6 +1,6 @@
 //! `tree` for programs, by the schema `linkaudit.tree/1` in `docs/tree.schema.json`. Nodes are
-//! sorted by path. Edges are sorted by the node that has the need, and then in the order of its
-//! needs.
+//! sorted by path. Edges are sorted by the path of the file with the need, and then in the order of
+//! its needs.
 
 use super::{LoadTree, TreeEdge};
 use crate::audit::Audit;
@@ -63,7 +63,7 @@ struct EdgeOut<'a> {
     tried: Vec<TriedOut<'a>>,
 }
 
-/// A path that a search tried and skipped.
+/// A path that the loader tried and skipped.
 #[derive(Serialize)]
 pub(in crate::views) struct TriedOut<'a> {
     path: Text<'a>,
@@ -86,8 +86,7 @@ pub(super) fn render(
 ) -> io::Result<()> {
     let audit = subject.audit;
     let mut edges: Vec<&TreeEdge> = tree.edges.iter().collect();
-    // The sort is stable: needs of one file keep their order, and the first entry point comes
-    // first.
+    // The sort is stable, so needs of one file keep the loader's order.
     edges.arrange_by_key(|edge| audit.corpus.files[edge.from].path.as_os_str());
     let whole = TreeOut {
         schema: SCHEMA,

@@ -1,8 +1,8 @@
-//! `linkaudit tree`: the files that the entry points load, as one graph. A file is one node and a
-//! need is one edge, regardless of the number of entry points and chains that lead to the file.
+//! `linkaudit tree`: the files that the entry points load, as one graph. Several entry points and
+//! chains may lead to a file, which is one node. A need of a file is one edge.
 //!
-//! An edge leads to the file that the need found under the first entry point that loads the needing
-//! file. If the need finds another file under another entry point, that is a further edge.
+//! An edge leads to the file that the need finds under the first entry point that loads the file
+//! with the need. If the need finds another file under another entry point, that is a further edge.
 
 mod dot;
 mod human;
@@ -54,7 +54,8 @@ impl Tag {
 pub struct TreeEdge {
     /// The first entry point under which the need leads to `to`.
     pub root: RootId,
-    /// True if the need finds another file under the first entry point that loads `from`.
+    /// True if the need finds another file under the first entry point that loads `from`, so this
+    /// is a further edge.
     pub differs: bool,
     /// The file that has the need; for a preloaded object, the entry point.
     pub from: FileId,
@@ -92,7 +93,7 @@ pub struct LoadTree {
     pub edges: Vec<TreeEdge>,
 }
 
-/// A need of one file, regardless of the file that it finds.
+/// A need of one file, whichever file it finds.
 type NeedKey = (FileId, StrId, Tag);
 
 #[derive(Default)]
@@ -101,7 +102,7 @@ struct TreeBuilder {
     known: FastSet<NeedKey>,
     led: FastSet<(NeedKey, Option<FileId>)>,
     edges: Vec<TreeEdge>,
-    /// For each entry point, the needs that were searched for: indices in `edges`, with the
+    /// For each entry point, the needs that the loader searched for: indices in `edges`, with the
     /// resolver's edges.
     searched: IdVec<RootId, Vec<(usize, resolve::Edge)>>,
 }
@@ -188,7 +189,7 @@ impl TreeBuilder {
         });
     }
 
-    /// Adds the paths that the searches of the needs skipped.
+    /// Stores the paths that the loader tried and skipped in each edge.
     fn trace(&mut self, audit: &mut Audit, plan: &Plan) {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {

@@ -1,6 +1,6 @@
-//! NAME as typed, possibly with the version of a symbol, as `nm`, `readelf` and loaders write it.
+//! NAME as typed. It may have the version of a symbol, as `nm`, `readelf` and loaders write it.
 
-/// A name, optionally with the only version to report.
+/// A name. With a version, the answer is only about that version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TypedName<'n> {
     /// The name.
@@ -10,8 +10,8 @@ pub(super) struct TypedName<'n> {
 }
 
 impl<'n> TypedName<'n> {
-    /// The possible readings of `typed`: the plain name, then the name with the version, if `typed`
-    /// is `NAME@VERSION`, `NAME@@VERSION` or `NAME, version VERSION`.
+    /// The possible readings of `typed`: all of it as name, and then name and version. `typed` has
+    /// a version if it is `NAME@VERSION`, `NAME@@VERSION` or `NAME, version VERSION`.
     pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
         let whole = Self { name: typed, version: None };
         let is_split = |(name, version): &(&[u8], &[u8])| !name.is_empty() && !version.is_empty();

@@ -1,5 +1,5 @@
-//! `why LIBRARY --under ENTRY`: other files of the library in the same process, and files that
-//! LD_LIBRARY_PATH could bring instead.
+//! `why LIBRARY --under ENTRY`: other files of the library in the same process, and files that the
+//! loader would take from directories of LD_LIBRARY_PATH instead.
 
 use super::under::position;
 use crate::audit::Audit;
@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 /// Maximum number of files that are listed for one need.
 const MOST: usize = 4;
 
-/// Another file of the library in the same process: the soname is equal, or differs only in its
+/// Another file of the library in the same process. Its soname is equal, or differs only in the
 /// version.
 #[derive(Debug)]
 pub struct Copy {
@@ -22,7 +22,7 @@ pub struct Copy {
     pub file: FileId,
     /// The entry point.
     pub root: RootId,
-    /// Its index in the scope; `None` if it is outside the scope.
+    /// Its index in the scope; `None` for a file that is not in the scope.
     pub position: Option<u32>,
     /// How it was found.
     pub how: FoundBy,
@@ -31,7 +31,7 @@ pub struct Copy {
 }
 
 /// The other files of the libraries in `known` under these entry points, in scope order. Files that
-/// a host program loads are not included.
+/// a host program loads are left out.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
     let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();
@@ -53,8 +53,8 @@ pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -
     out
 }
 
-/// At most `MOST` other files with the needed name. The loader would find them if LD_LIBRARY_PATH
-/// had their directory.
+/// At most [`MOST`] other files with the needed name. The loader would take one if LD_LIBRARY_PATH
+/// had its directory.
 pub(super) fn instead(audit: &Audit, name: &[u8], found: Option<FileId>) -> Vec<FileId> {
     let has_name = |facts: &FileFacts| {
         let mut names = facts.names.iter().map(|other| &*other.path).chain([&*facts.path]);

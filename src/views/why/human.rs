@@ -1,5 +1,5 @@
-//! `why` for people: providers first, then requesters, then the summary. The pages of libraries and
-//! of symbols are in `library_page`, `symbol_page` and `undefined_page`.
+//! `why` for people: the files that provide a name, the files that need it, and the summary. The
+//! pages of libraries and symbols are in `library_page`, `symbol_page` and `undefined_page`.
 
 use super::{Answer, Why};
 use crate::audit::Audit;
@@ -90,7 +90,7 @@ impl WhyPage<'_> {
         })
     }
 
-    /// Writes a line below a row, wrapped.
+    /// Writes a detail of the row above, wrapped.
     pub(super) fn detail(&mut self, label: &str, text: &str) -> io::Result<()> {
         let taken = DETAIL + LABEL + 1;
         let mut shown = label;
@@ -102,7 +102,8 @@ impl WhyPage<'_> {
         Ok(())
     }
 
-    /// Writes cells in columns. A longer row continues on the next line; names are never cut.
+    /// Writes cells in columns. A row that is wider than the output continues on the next line, and
+    /// names are never cut.
     pub(super) fn row(&mut self, indent: usize, cells: &[Cell]) -> io::Result<()> {
         let columns = self.style.columns();
         let last = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |at| at + 1);
@@ -204,7 +205,7 @@ impl Cell {
     }
 }
 
-/// The width of a column of paths: that of the longest path that takes at most half of the line.
+/// The width of a column of paths. Paths longer than half of the line do not count.
 pub(super) fn column(style: Style, paths: impl Iterator<Item = String>) -> usize {
     let most = style.columns() / 2;
     paths.map(|path| path.chars().count()).filter(|width| *width <= most).max().unwrap_or(0)

@@ -106,7 +106,8 @@ struct SymbolRequesterOut<'a> {
     installed: Vec<SystemFileOut<'a>>,
 }
 
-/// A file of the system that defines the symbol: a library, or a program that may load the object.
+/// A file of the system that defines the symbol: a library, or a program that may load the object
+/// with the reference.
 #[derive(Serialize)]
 struct SystemFileOut<'a> {
     path: Text<'a>,

@@ -1,5 +1,5 @@
-//! `why` for a library: the files with that name, and all needs that have the name or find one of
-//! these files.
+//! `why` for a library: the files with that name, the needs with the name, and the needs that find
+//! one of these files.
 
 use super::elsewhere::{Copy, copies, instead};
 use super::under::position;
@@ -14,7 +14,7 @@ use crate::views::tree::{LoadTree, Tag, TreeEdge};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A file with the name, or a file that a need with the name found.
+/// A file with the name, or a file that was found for a need with the name.
 #[derive(Debug)]
 pub struct LibraryProvider {
     /// The file.
@@ -28,8 +28,8 @@ pub struct LibraryProvider {
 pub struct LibraryLoad {
     /// The entry point.
     pub root: RootId,
-    /// Its index in the scope, which starts with the entry point; `None` if it is outside the
-    /// scope.
+    /// Its index in the scope, which starts with the entry point; `None` for a file that is not in
+    /// the scope.
     pub position: Option<u32>,
     /// How it was found.
     pub how: FoundBy,
@@ -52,14 +52,14 @@ pub struct LibraryRequester {
     pub how: FoundBy,
     /// The object whose DT_RPATH found it.
     pub rpath_of: Option<FileId>,
-    /// The entry points of the answer under which the need leads to `to`.
+    /// The entry points under which the need leads to `to`. With `--under`, only the selected one.
     pub roots: Vec<RootId>,
-    /// The chain from the first entry point to the requester, both included.
+    /// The chain of needs from the first entry point to `file`, both included.
     pub chain: Vec<FileId>,
-    /// Paths that the search skipped.
+    /// Paths that the loader tried and skipped.
     pub tried: Vec<Tried>,
-    /// With `--under`: the files that the need would find if LD_LIBRARY_PATH had their directory.
-    /// `None` without `--under`, or if LD_LIBRARY_PATH does not affect the need.
+    /// With `--under`: the files that the loader would find if LD_LIBRARY_PATH had their directory.
+    /// `None` if LD_LIBRARY_PATH does not affect the need.
     pub instead: Option<Vec<FileId>>,
 }
 
@@ -84,8 +84,8 @@ pub struct LibraryAnswer {
 }
 
 impl LibraryAnswer {
-    /// The answer about the library `name`; `None` if no file, no need and no interpreter has this
-    /// name. File names count only if `by_file` is true. `graph` covers the entry points in
+    /// The answer about the library `name`; `None` if no file, need or interpreter has this name.
+    /// File names count only if `by_file` is true. `graph` has the needs of the entry points in
     /// `under`.
     pub(super) fn new(
         name: &[u8],
@@ -116,7 +116,7 @@ impl LibraryAnswer {
             let file = |root: &RootId| audit.closures.roots[*root].root.file;
             programs.retain(|program| under.iter().any(|root| file(root) == *program));
             providers.retain(|provider| !provider.places.is_empty());
-            // All closures of one entry point have the same loader.
+            // Closures of one entry point under several host programs have the same loader.
             let is_musl = under.iter().any(|root| audit.loader(*root).is_musl());
             for requester in &mut requesters {
                 let name = audit.text(requester.name);
@@ -131,8 +131,8 @@ impl LibraryAnswer {
     }
 }
 
-/// Files that have this name: by path if it contains a slash, else by DT_SONAME, and by file name
-/// if `by_file` is true.
+/// Files that have this name. A name with a slash is a path. Another name is a DT_SONAME or, if
+/// `by_file` is true, a file name.
 fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
     let mut out = FastSet::default();
     if name.contains(&b'/') {
@@ -242,7 +242,7 @@ fn providers(
     for (root, closure) in audit.closures.roots.entries().filter(|(root, _)| is_meant(*root)) {
         for (module, file) in closure.modules().map(|(index, module)| (index, module.file)) {
             let Some(place) = file.and_then(|file| at.get(&file)) else { continue };
-            // The loader is mapped first, but is in the scope only if an object needs it.
+            // The loader is mapped first, but it is in the scope only if an object needs it.
             let position = position(closure, module);
             let how = closure.module(module).how;
             out[*place].places.push(LibraryLoad { root, position, how });

@@ -1,5 +1,5 @@
-//! The page of a library: the files with its name, then the files that need it. Files for which the
-//! loader does not find the library come first.
+//! The page of a library: the files with its name, then the files that need it. Files whose loader
+//! does not find the library come first.
 
 use super::elsewhere::Copy;
 use super::human::{Cell, WhyPage, column};
@@ -43,7 +43,7 @@ impl WhyPage<'_> {
             }
             if !requesters.is_empty() {
                 self.heading("needed by")?;
-                // Files for which the library is missing come first.
+                // Files that lack the library come first.
                 let mut sorted: Vec<&library::LibraryRequester> = requesters.iter().collect();
                 sorted.arrange_by_key(|requester| !requester.is_missing());
                 let paths = sorted.iter().take(self.most()).map(|r| self.path(r.file));

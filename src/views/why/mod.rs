@@ -1,6 +1,6 @@
 //! `linkaudit why NAME`: the objects that need a library or refer to a symbol, the files that
-//! provide it, and the paths that were tried. `library` and `symbol` make the answers. `names`
-//! finds the symbols that a name means, and `under` selects the entry point.
+//! provide the name, and the paths that the loader tried. `library` and `symbol` make the answers.
+//! `names` finds the symbols that NAME means, and `under` selects the entry point.
 
 mod asked;
 mod elsewhere;
@@ -47,19 +47,19 @@ pub struct Why {
     pub answer: Answer,
 }
 
-/// The meaning of a name, with the answer.
+/// NAME as library or symbol, with the answer.
 #[derive(Debug)]
 pub enum Answer {
     /// A library: an object needs it by this name, or a file has the name.
     Library(LibraryAnswer),
     /// A symbol: an object refers to it or defines it.
     Symbol(SymbolAnswer),
-    /// Neither; these known names are similar.
+    /// Neither; with similar names of libraries and symbols.
     Unknown(Vec<Vec<u8>>),
 }
 
 impl Why {
-    /// The answer about `name`, raw or demangled. Missing facts are read from `tree`.
+    /// The answer about `name`, which is raw or demangled. `tree` is read for missing facts.
     pub fn new(
         name: &[u8],
         under: Option<Under>,
@@ -69,7 +69,7 @@ impl Why {
     ) -> Self {
         let roots = under.as_ref().map(|under| &*under.roots);
         let graph = LoadTree::under(audit, plan, roots);
-        // A program may have the name of a symbol; then the name means the symbol.
+        // A program may have the name of a symbol. The name without a dot means the symbol.
         let dotted = name.contains(&b'.');
         let library = |by_file: bool, audit: &Audit| {
             LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)
@@ -88,7 +88,7 @@ impl Why {
         tree: &dyn tree::Tree,
         under: Option<&[RootId]>,
     ) -> Option<Answer> {
-        // A plain name means a C++ function only if no symbol has it as raw name.
+        // A name means the C++ functions of that name only if no symbol has it as raw name.
         let readings = [names::raw, names::functions]
             .into_iter()
             .flat_map(|names| TypedName::readings(name).map(move |asked| (names, asked)));
@@ -119,8 +119,8 @@ impl Why {
         Some(symbol)
     }
 
-    /// Known names that are similar. If only the version is unknown, these are the versions of the
-    /// symbol, each as `NAME@VERSION`.
+    /// Similar names of libraries and symbols. If only the version of NAME is unknown, the versions
+    /// of the symbol as `NAME@VERSION`.
     fn near(
         name: &[u8],
         audit: &mut Audit,
@@ -138,7 +138,7 @@ impl Why {
         names::near(name, audit, graph)
     }
 
-    /// True if the name is a known library or symbol.
+    /// True if the name is that of a library or symbol.
     pub fn is_known(&self) -> bool {
         !matches!(self.answer, Answer::Unknown(_))
     }

@@ -1,5 +1,4 @@
-//! Names as typed: the raw symbols that a name means, and known names that are similar to an
-//! unknown one.
+//! Finds the raw symbols that a typed name means. For an unknown name, finds similar names.
 
 use super::qualified::{Qualified, with_one_spelling};
 use crate::audit::Audit;
@@ -28,8 +27,8 @@ fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
     }
 }
 
-/// The raw names that `name` means: the name itself and, if it reads like a demangled name, the raw
-/// names with that meaning (`Qualified::means`).
+/// The raw names that `name` means. These are `name` itself and, if it reads like a demangled name,
+/// the mangled names that it stands for (`Qualified::means`).
 pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedNames {
     let mut names = RequestedNames::default();
     names.insert(name, hash::gnu(name));
@@ -92,8 +91,8 @@ fn reads_demangled(text: &str) -> bool {
     text.contains("::") || text.contains(['(', ' ', '<', '~'])
 }
 
-/// The longest word of `text` that a mangled name contains literally. Text in `[]` is a tag or a
-/// hash, which mangled names encode in another way.
+/// The longest word of `text` that a mangled name contains literally. Text in `[]` is left out: it
+/// is a tag or a hash, which mangled names encode.
 fn longest_identifier(text: &str) -> &str {
     let parts = text.split('[').map(|part| part.rsplit(']').next().unwrap_or(part));
     let words = parts.flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_')));
@@ -179,8 +178,8 @@ const WORDS: &[&str] = &[
     "__float128",
 ];
 
-/// Known names similar to `name`: libraries first, then names of C++ and Rust, then symbols. If
-/// `name` reads like a demangled name, only names of C++ and Rust.
+/// Names similar to `name`: libraries first, then names of C++ and Rust, then symbols. If `name`
+/// reads like a demangled name, only names of C++ and Rust.
 pub(super) fn near(name: &[u8], audit: &Audit, graph: &LoadTree) -> Vec<Vec<u8>> {
     let Ok(text) = std::str::from_utf8(name) else { return Vec::new() };
     if reads_demangled(text) {
@@ -199,15 +198,15 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &LoadTree) -> Vec<Vec<u8>>
         });
     }
     let mut out = closest(text, libraries.into_iter());
-    // A member with this name is a better guess than a symbol with a similar name.
+    // A member with exactly this name is a better guess than a symbol with a similar name.
     out.extend(near_qualified(text, audit));
     out.extend(closest(text, symbols.into_iter()));
     out.truncate(MOST_NEAR);
     out
 }
 
-/// Names of C++ and Rust with an end similar to `text`. For text without `::`, the members with
-/// exactly that name.
+/// Names of C++ and Rust whose last components are similar to `text`. For text without `::`, the
+/// members with exactly that name.
 fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let Some(typed) = Qualified::new(text) else { return Vec::new() };
     let Some(own) = typed.end(typed.depth()) else { return Vec::new() };
@@ -223,19 +222,19 @@ fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     };
     let found = mangled(&words, audit.view(), &audit.corpus, |raw| like(raw).is_some());
     let mut found: BTreeSet<(usize, String)> = order::set(found.into_iter().filter_map(like));
-    // An exact match differs only in parameters or namespaces.
+    // Exact matches are enough: they differ from `text` only in parameters or namespaces.
     if found.first().is_some_and(|(edits, _)| *edits == 0) {
         found.retain(|(edits, _)| *edits == 0);
     }
     found.into_iter().take(MOST_NEAR).map(|(_, name)| name.into_bytes()).collect()
 }
 
-/// The names within the number of edits of a typing error, closest first.
+/// The names that differ from `text` by a typing error, closest first.
 fn closest<'n>(text: &str, all: impl Iterator<Item = &'n [u8]>) -> Vec<Vec<u8>> {
     within(text, most_edits(text), all)
 }
 
-/// The names at a distance of at most `most` edits, closest first, up to `MOST_NEAR`.
+/// At most [`MOST_NEAR`] names that differ by at most `most` edits, closest first.
 pub(super) fn within<'n>(
     text: &str,
     most: usize,
@@ -250,8 +249,8 @@ pub(super) fn within<'n>(
     found.into_iter().map(|(_, other)| other.as_bytes().to_vec()).collect()
 }
 
-/// Maximum number of edits that count as a typing error. In a short name, one edit already gives a
-/// different name.
+/// Maximum number of edits that count as a typing error. It is 0 for short names: one edit makes
+/// another name.
 pub(super) fn most_edits(text: &str) -> usize {
     match text.len() {
         0..=3 => 0,
@@ -261,8 +260,8 @@ pub(super) fn most_edits(text: &str) -> usize {
     }
 }
 
-/// The number of edits between two names, ignoring case; `None` if it exceeds `most`. If `b` starts
-/// with `a` and `most` is not 0, the distance is 1.
+/// The number of edits between two names, ignoring case; `None` if it exceeds `most`. It is 1 if
+/// `b` starts with `a` and `most` is not 0.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     if most > 0 && b.starts_with(a) {
         return Some(1);

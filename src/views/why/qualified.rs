@@ -1,5 +1,5 @@
-//! Splits demangled names into parts. Tests if a typed name is the end of another, component by
-//! component, with the same parameters. `names` uses it.
+//! Splits demangled names into parts. A typed name means a symbol if its components are the last
+//! ones of the symbol's name, and its parameters are equal.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ const SPECIAL: &[&str] = &[
     "TLS wrapper function for ",
 ];
 
-/// Operators. Each comes before the operators that are prefixes of it.
+/// Operators. An operator comes before its own prefixes.
 const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
     "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
@@ -41,8 +41,8 @@ pub(super) struct Qualified<'t> {
     qualifiers: &'t str,
 }
 
-/// Texts that demanglers spell in two ways, each with the spelling that is kept. A class precedes
-/// its constructors.
+/// Texts that demanglers spell in two ways, each with the spelling that is kept. Classes come
+/// before their constructors, whose entries contain the kept spelling.
 const SPELLINGS: &[(&str, &str)] = &[
     ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
     ("std::string::basic_string(", "std::string::string("),
@@ -56,7 +56,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("decltype(nullptr)", "std::nullptr_t"),
 ];
 
-/// Types of numbers in template arguments: the cast of one demangler, and the suffix of the other.
+/// Number types in template arguments: one demangler writes a cast, the other a suffix.
 const NUMBERS: &[(&str, &str)] = &[
     ("(unsigned int)", "u"),
     ("(long)", "l"),
@@ -81,7 +81,7 @@ pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     out
 }
 
-/// `text` with a suffix after each number instead of the cast before it.
+/// `text` with a suffix behind each number that has the cast before it.
 fn suffixed(text: &str, cast: &str, suffix: &str) -> String {
     let mut parts = text.split(cast);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -127,7 +127,7 @@ impl<'t> Qualified<'t> {
                     at += 2;
                     start = at;
                 }
-                // The name starts after its return type.
+                // The text up to the blank is the return type.
                 [b' ', ..] => {
                     components.clear();
                     at += 1;
@@ -142,8 +142,8 @@ impl<'t> Qualified<'t> {
     }
 
     /// True if this typed name means `whole`: `Shape::id` means `ns::Shape::id(int)`. Parameters,
-    /// `[abi:…]` tags and template arguments may be omitted. A single component does not match the
-    /// end of a longer name.
+    /// `[abi:…]` tags and template arguments may be omitted. A typed name with a single component
+    /// must be the whole name.
     pub(super) fn means(&self, whole: &Self) -> bool {
         let Some(before) = whole.components.len().checked_sub(self.components.len()) else {
             return false;
@@ -159,7 +159,7 @@ impl<'t> Qualified<'t> {
     }
 
     /// Its last `count` components, without parameters, tags and template arguments. `None` if
-    /// there are fewer, or for a generated table or helper.
+    /// there are fewer components, or for a generated table or helper.
     pub(super) fn end(&self, count: usize) -> Option<String> {
         let first = self.components.len().checked_sub(count)?;
         let bare = |component: &&str| without(&without(component, '['), '<');
@@ -187,8 +187,8 @@ fn is_same(own: &str, other: &str) -> bool {
     tight(own) == tight(&other)
 }
 
-/// A component without brackets of one kind and their contents. A component that starts with such a
-/// bracket is unchanged.
+/// A component without brackets of one kind and the text in them. A component that starts with such
+/// a bracket stays as it is.
 fn without(component: &str, open: char) -> String {
     let start = operator(component).unwrap_or(0);
     let (mut out, mut rest) = component.split_at(start);
@@ -202,7 +202,8 @@ fn without(component: &str, open: char) -> String {
     kept + rest
 }
 
-/// Text without blanks, except those that separate words: demanglers differ in all others.
+/// Text without blanks, except those between words. Demanglers put the other blanks in different
+/// places.
 fn tight(text: &str) -> String {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut out = String::with_capacity(text.len());
@@ -224,7 +225,7 @@ fn operator(text: &str) -> Option<usize> {
         let end = word + symbol.len();
         return Some(if text[end..].starts_with(" <") { end + 1 } else { end });
     }
-    // A conversion, `new`, `delete` or a literal: its name ends at the parameters.
+    // A conversion, `new`, `delete` or a literal: the name reaches up to the parameters.
     if !rest.starts_with([' ', '"']) {
         return None;
     }
@@ -236,7 +237,7 @@ fn operator(text: &str) -> Option<usize> {
 }
 
 /// The length of the bracketed text at the start of `text`; `None` if a bracket is not closed. A
-/// `>` closes only a `<`.
+/// `>` closes only a `<`, because it may be an operator.
 fn bracketed(text: &str) -> Option<usize> {
     let mut open: Vec<u8> = Vec::new();
     for (at, byte) in text.bytes().enumerate() {

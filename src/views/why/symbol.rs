@@ -1,6 +1,6 @@
-//! `why` for a symbol: definitions in the lookup order of each entry point, references with their
-//! bindings, and definitions in files that no entry point loads. `undefined` adds details about
-//! undefined references.
+//! `why` for a symbol: definitions in the lookup order of each entry point, and references with
+//! their bindings. Also definitions in files that no entry point loads. `undefined` adds details
+//! about undefined references.
 
 use super::under::position;
 use crate::audit::{Audit, NamedBindings};
@@ -27,8 +27,7 @@ pub struct SymbolProvider {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// True if links against the file use this definition. Its version, if any, is then written
-    /// with `@@`.
+    /// True if a link with the file uses this definition. Its version is then written with `@@`.
     pub default: bool,
     /// The binding of the definition.
     pub bind: Bind,
@@ -41,13 +40,13 @@ pub struct SymbolProvider {
 pub enum Bind {
     /// STB_GLOBAL
     Global,
-    /// STB_WEAK; the loader treats it like a global one
+    /// STB_WEAK. The loader treats it like a global one.
     Weak,
     /// STB_GNU_UNIQUE
     Unique,
-    /// Hidden or local: lookups from other files do not find it
+    /// STV_HIDDEN, STV_INTERNAL or STB_LOCAL. Lookups from other files do not find it.
     Local,
-    /// A member of an archive defines it
+    /// A definition in an archive member.
     Member,
 }
 
@@ -84,13 +83,13 @@ pub struct SymbolRequester {
     pub symbol: Vec<u8>,
     /// The version that it requires.
     pub version: Option<Vec<u8>>,
-    /// True if it may stay undefined.
+    /// True if the loader leaves it undefined without an error (STB_WEAK).
     pub weak: bool,
     /// True if the file defines the symbol itself.
     pub defined: bool,
     /// Its bindings under the entry points that load the file.
     pub bound: Vec<ReferenceBinding>,
-    /// Definitions that nearly fit, if `check` treats the reference as undefined.
+    /// Definitions that nearly fit, if the diagnosis counts the reference as undefined.
     pub near: Vec<NearDefinition>,
 }
 
@@ -112,21 +111,21 @@ pub struct NearDefinition {
 pub struct ReferenceBinding {
     /// The entry point.
     pub root: RootId,
-    /// Index of the definition in the providers; `None` if undefined.
+    /// The index of the definition in `providers`; `None` if undefined.
     pub provider: Option<usize>,
     /// True if a relocation uses the reference.
     pub used: bool,
     /// True if the loader stops before it binds the reference.
     pub stopped: bool,
-    /// The state that the diagnosis gives to an undefined reference, if any.
+    /// The diagnosis of an undefined reference; `None` for references without one.
     pub state: Option<ReferenceState>,
-    /// The files that were searched, in order, up to the definition. `Some` only if the answer is
-    /// restricted to one entry point and a relocation uses the reference.
+    /// The files in which the loader searched, up to the definition. `Some` only with `--under`,
+    /// and if a relocation uses the reference.
     pub searched: Option<Vec<FileId>>,
 }
 
 impl ReferenceBinding {
-    /// True if a relocation uses the reference and it is undefined.
+    /// True if the reference is undefined, and a relocation uses it.
     pub fn is_open(&self) -> bool {
         self.used && self.provider.is_none() && !self.stopped
     }
@@ -139,8 +138,8 @@ pub struct SymbolAnswer {
     pub providers: Vec<SymbolProvider>,
     /// The references, in byte order of the paths of their files.
     pub requesters: Vec<SymbolRequester>,
-    /// For the strong undefined references: the scopes of the first entry points under which they
-    /// are undefined.
+    /// For each strong undefined reference: the scope of the first entry point under which it is
+    /// undefined.
     pub searched: Vec<Searched>,
 }
 
@@ -159,7 +158,8 @@ pub(super) type SymbolId = (FileId, SymbolIndex);
 /// The states of undefined references, keyed by entry point and reference.
 pub(super) type ReferenceStates = FastMap<(RootId, SymbolId), ReferenceState>;
 
-/// A reference under an entry point, as [`ReferenceBinding`], with the key of its definition.
+/// A reference under an entry point: a [`ReferenceBinding`] that names its definition by file and
+/// index.
 struct BoundReference {
     root: RootId,
     provider: Option<SymbolId>,
@@ -168,13 +168,13 @@ struct BoundReference {
     searched: Option<Vec<FileId>>,
 }
 
-/// The part of the answer that was requested.
+/// The part of the answer that the command line selects.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerScope<'a> {
-    /// Only references to this version, and definitions that have it or to which such references
-    /// are bound.
+    /// With a version: references to this version, definitions with this version, and definitions
+    /// to which these references bind.
     pub(super) version: Option<&'a [u8]>,
-    /// Only these entry points.
+    /// With `--under`: only these entry points.
     pub(super) under: Option<&'a [RootId]>,
 }
 
@@ -184,13 +184,13 @@ struct SymbolAnswerBuilder<'a> {
     part: AnswerScope<'a>,
     providers: BTreeMap<SymbolId, SymbolProvider>,
     requesters: BTreeMap<SymbolId, SymbolRequester>,
-    /// For each symbol that was checked: true if a relocation uses it.
+    /// True for symbols that a relocation uses. Only for symbols that were checked.
     used: FastMap<SymbolId, bool>,
     bound: BTreeMap<SymbolId, Vec<BoundReference>>,
 }
 
 impl SymbolAnswer {
-    /// The answer about the symbols in `found`; `None` if they are unknown.
+    /// The answer about the symbols in `found`; `None` if no file refers to or defines them.
     pub(super) fn new(
         audit: &Audit,
         found: &NamedBindings,
@@ -223,7 +223,7 @@ impl SymbolAnswer {
         is_known.then_some(symbol)
     }
 
-    /// Its versions, each as `NAME@VERSION`; the plain name for symbols without a version.
+    /// The versions of the symbol, as `NAME@VERSION`. Without a version, as `NAME`.
     pub(super) fn versions(&self) -> Vec<Vec<u8>> {
         let defined = self.providers.iter().map(|one| (&one.symbol, &one.version));
         let asked = self.requesters.iter().map(|one| (&one.symbol, &one.version));
@@ -234,7 +234,8 @@ impl SymbolAnswer {
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Drops definitions outside of all scopes, unless a strong reference is undefined.
+    /// Drops definitions outside of all scopes. If a strong reference is undefined, they are
+    /// candidates and stay.
     fn drop_outside(&mut self) {
         if self.requesters.iter().any(|r| !r.weak && r.bound.iter().any(ReferenceBinding::is_open))
         {
@@ -273,8 +274,8 @@ impl SymbolAnswerBuilder<'_> {
         let closure = &self.audit.closures.roots[root];
         let bindings = &self.found.bindings[root.index()];
         let mut taken: BTreeMap<SymbolId, BTreeSet<FileId>> = BTreeMap::new();
-        // A symbol that is used in two lookup classes may have two bindings: to a copy, and to the
-        // source of the copy.
+        // A symbol that relocations use in two lookup classes may have two bindings: to a copy
+        // relocation's copy, and to the original.
         let mut by_module: FastMap<(ModuleId, SymbolIndex), BTreeSet<Option<SymbolId>>> =
             FastMap::default();
         for binding in bindings {
@@ -297,11 +298,12 @@ impl SymbolAnswerBuilder<'_> {
                     let taken = u32::try_from(taken).unwrap_or(u32::MAX);
                     provider.places.push(InScope { root, position, taken });
                 }
-                // References of files that the host program loads are listed under the host.
+                // References of files that the host program loads are listed under the host
+                // program.
                 if module.index() < before {
                     continue;
                 }
-                // A definition that its own file does not use is not a reference.
+                // The file may define the symbol without using it. Then it has no reference.
                 let asked = bound.is_some() || !self.providers.contains_key(&key);
                 if asked {
                     self.refer(key);
@@ -323,7 +325,7 @@ impl SymbolAnswerBuilder<'_> {
         }
     }
 
-    /// False if the loader stops before it has relocated the module.
+    /// False if the loader stops before it relocates the module.
     fn is_reached(&self, root: RootId, module: ModuleId) -> bool {
         let closure = &self.audit.closures.roots[root];
         let bound = &self.audit.bindings[root.index()];
@@ -334,8 +336,8 @@ impl SymbolAnswerBuilder<'_> {
         closure.order().iter().take_while(|done| **done != last).any(|done| *done == module)
     }
 
-    /// The files that are searched for a reference, up to `provider`. `None` if the answer is not
-    /// restricted to one entry point.
+    /// The files in which the loader searches for a reference, up to `provider`. `None` without
+    /// `--under`.
     fn searched(
         &self,
         closure: &Closure,
@@ -367,8 +369,7 @@ impl SymbolAnswerBuilder<'_> {
         Some((file, symbol))
     }
 
-    /// True if a relocation of the file uses the symbol; also false if the relocations were not
-    /// read.
+    /// True if a relocation of the file uses the symbol. False if the relocations were not read.
     fn is_used(&mut self, key: SymbolId) -> bool {
         let (file, symbol) = key;
         let relocations = || self.audit.corpus.relocations(file);
@@ -409,8 +410,8 @@ impl SymbolAnswerBuilder<'_> {
         }
     }
 
-    /// True if some file refers to the symbol or defines it, with the requested version if there is
-    /// one.
+    /// True if a file refers to the symbol or defines it. With a version in NAME, the file must do
+    /// so with this version.
     fn is_known(&self) -> bool {
         let Some(wanted) = self.part.version else {
             let in_archive = self.found.archives.iter().any(|(_, list)| !list.is_empty());
@@ -427,8 +428,8 @@ impl SymbolAnswerBuilder<'_> {
         symbols.any(|(file, list)| list.iter().any(|symbol| has_version(*file, *symbol)))
     }
 
-    /// Drops other versions. Definitions to which a reference with the wanted version binds are
-    /// kept.
+    /// Drops other versions than that of NAME. Definitions to which a reference with that version
+    /// binds are kept.
     fn restrict(&mut self) {
         let Some(wanted) = self.part.version else { return };
         self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
@@ -498,10 +499,10 @@ fn sorted(symbols: &crate::id::FastSet<SymbolIndex>) -> Vec<SymbolIndex> {
     out
 }
 
-/// The definition in a symbol table entry, if it is one.
+/// The definition in a symbol table entry; `None` if the entry defines nothing for other files.
 fn definition(file: FileId, object: &Object, entry: &Symbol<'_>) -> Option<SymbolProvider> {
-    // A program that is not position-independent assigns an address to a function without defining
-    // it.
+    // A program that is not position-independent may give a function an address without defining it
+    // (canonical PLT entry).
     let canonical = entry.section == elf::SHN_UNDEF.0 && entry.value != 0;
     if (entry.section == elf::SHN_UNDEF.0 && !canonical) || !entry.is_findable() {
         return None;

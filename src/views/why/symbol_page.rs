@@ -16,7 +16,7 @@ use std::io;
 const MOST_GROUPS: usize = 3;
 
 /// Definitions in lookup order: the index of each, and true if an object binds to it. The index is
-/// `None` for a definition in the entry point itself, so that entry points with the same order
+/// `None` for a definition in the entry point itself. Entry points with the same order can then
 /// share a group.
 type Order = Vec<(Option<usize>, bool)>;
 
@@ -146,7 +146,7 @@ impl WhyPage<'_> {
         Ok(())
     }
 
-    /// Writes definitions in audited files and files of `--lib-path` that are in no scope.
+    /// Writes definitions that are in no scope, if their file is audited or below `--lib-path`.
     fn outside(&mut self, providers: &[symbol::SymbolProvider]) -> io::Result<()> {
         let facts = |file: FileId| &self.audit.corpus.files[file];
         let at_hand = |provider: &&symbol::SymbolProvider| {
@@ -202,7 +202,7 @@ impl WhyPage<'_> {
         self.more(sorted.len())
     }
 
-    /// The bindings of a reference, each with its entry points.
+    /// The results of a reference, each with the entry points that have this result.
     fn reached(&self, symbol: &SymbolAnswer, requester: &symbol::SymbolRequester) -> Vec<Reached> {
         let mut out: Vec<Reached> = Vec::new();
         for bound in &requester.bound {
@@ -230,7 +230,7 @@ impl WhyPage<'_> {
     }
 }
 
-/// A result of a reference, with the entry points under which the reference has it.
+/// A result of looking up a reference, and the entry points that have this result.
 struct Reached {
     what: Cell,
     state: Option<String>,

@@ -1,5 +1,5 @@
-//! Undefined references: the reaction of `check` to each, the files that were searched, and the
-//! definitions that nearly fit.
+//! Undefined references: what `check` reports about each, the files in which the loader searched,
+//! and the definitions that nearly fit.
 
 use super::symbol::{
     NearDefinition, ReferenceBinding, ReferenceStates, Searched, SymbolAnswer, SymbolRequester,
@@ -20,7 +20,7 @@ pub(super) fn reference_states(audit: &Audit, plan: &Plan) -> ReferenceStates {
     audit.reference_states(plan).iter().map(|one| (key(one), one.state)).collect()
 }
 
-/// Adds the searched scopes and the definitions that nearly fit.
+/// Adds the scopes in which the loader searched, and the definitions that nearly fit.
 pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
     let first = |r: &SymbolRequester| reported(r).or_else(|| first_open(r)).map(|bound| bound.root);
     let roots: BTreeSet<RootId> =
@@ -44,7 +44,7 @@ pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
     }
 }
 
-/// The first binding that `check` treats as undefined.
+/// The first binding that the diagnosis counts as undefined.
 fn reported(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.state == Some(ReferenceState::Undefined))
 }
@@ -53,7 +53,7 @@ fn first_open(requester: &SymbolRequester) -> Option<&ReferenceBinding> {
     requester.bound.iter().find(|bound| bound.is_open())
 }
 
-/// The reaction of `check` to an undefined reference.
+/// What `check` reports about an undefined reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CheckResult {
     /// A finding.
@@ -65,7 +65,7 @@ pub(super) enum CheckResult {
 }
 
 impl CheckResult {
-    /// The way in which `report` treats the reference.
+    /// The result for `requester` in the findings of `report`.
     pub(super) fn of(requester: &SymbolRequester, audit: &Audit, report: &Report) -> Self {
         if report.findings.iter().any(|finding| is_about(finding, requester, audit)) {
             Self::Reported

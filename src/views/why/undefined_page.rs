@@ -1,5 +1,5 @@
-//! The part of a symbol's page about undefined references: the reaction of `check`, the definitions
-//! that nearly fit, the files that were searched, and the next steps.
+//! The part of a symbol's page about undefined references: what `check` reports, the definitions
+//! that nearly fit, the files in which the loader searched, and the next steps.
 
 use super::human::WhyPage;
 use super::symbol::{SymbolAnswer, SymbolRequester};
@@ -72,7 +72,7 @@ impl WhyPage<'_> {
         Ok(())
     }
 
-    /// Writes the scopes in which undefined references were looked up.
+    /// Writes the scopes in which the loader searched for undefined references.
     pub(super) fn searched(&mut self, symbol: &SymbolAnswer) -> io::Result<()> {
         let shown_above =
             |r: &SymbolRequester| r.bound.iter().any(|bound| bound.searched.is_some());

@@ -1,4 +1,4 @@
-//! `--under ENTRY`: selects the entry point, or explains why none matches.
+//! `--under ENTRY`: selects the entry point. If none matches, the error says why.
 
 use super::names;
 use crate::audit::Audit;
@@ -26,8 +26,8 @@ pub struct Under {
 }
 
 impl Under {
-    /// The entry point that has the path `typed`, or a path that ends with it. The error is a
-    /// message. `real` is the path with links resolved.
+    /// The entry point with the path `typed`, or with a path that ends with `typed`. `real` is
+    /// `typed` with links resolved. The error is a message.
     pub fn find(typed: &Path, real: Option<&Path>, audit: &Audit) -> Result<Self, String> {
         let known: BTreeSet<FileId> =
             order::set(audit.closures.roots.iter().map(|closure| closure.root.file));
@@ -81,7 +81,7 @@ impl Under {
     }
 }
 
-/// The files that `typed` names: the file at that path, else all files whose path ends with it.
+/// The file at the path `typed`. If there is none, all files whose path ends with `typed`.
 fn named(typed: &Path, real: Option<&Path>, audit: &Audit) -> BTreeSet<FileId> {
     let corpus = &audit.corpus;
     if let Some(file) = real.and_then(|real| corpus.file_at(real)) {
