@@ -1,14 +1,15 @@
 //! Baselines: known findings, one per line, `fingerprint rule path name  # reason`. This module
-//! reads and writes the format; `lines` assigns lines to findings. `cli` opens and writes the
+//! parses and formats the lines. `lines` assigns lines to findings, and `cli` opens and writes the
 //! files.
 //!
-//! A line matches by fingerprint and rule, and waives one finding, so equal lines are valid. The
-//! path is the path of the file below its prefix, with the full file name; the fingerprint uses the
-//! name shortened to the soname. The path decides between several findings with the same
-//! fingerprint. A new version of the library may have another path; the line still matches. The
-//! name is for people. Empty fields are `-`. In fields, some bytes are written as `%` and two
-//! hexadecimal digits: white space, `%`, `#`, control and deceptive characters, and text that is
-//! not UTF-8.
+//! A line matches findings with its fingerprint and rule, and waives one of them, so equal lines
+//! are valid. Empty fields are `-`. White space, `%`, `#`, control and deceptive characters, and
+//! bytes that are not UTF-8 are written as `%` and two hexadecimal digits.
+//!
+//! The path is the file's path below its prefix. The path has the full file name, and the
+//! fingerprint has the file name cut to the soname. If several findings have the fingerprint, the
+//! one with the path gets the line. The line still matches if a new version of the library has
+//! another path. The name is only for people.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
@@ -35,13 +36,13 @@ pub struct BaselineLine {
     pub line: u32,
     /// The finding's fingerprint.
     pub fingerprint: String,
-    /// Its rule; this version may not know it.
+    /// Its rule, which this version may not know.
     pub rule: String,
     /// Its path below the prefix.
     pub path: Vec<u8>,
     /// The name in the finding: a symbol, library, target, member or detail.
     pub name: Vec<u8>,
-    /// The reason why it is accepted.
+    /// The reason why the finding is accepted.
     pub reason: Option<String>,
     /// Comment lines before it.
     pub(super) above: Vec<Vec<u8>>,
@@ -57,7 +58,7 @@ impl BaselineLine {
         format!("{} {}{name}", self.rule, show(&self.path))
     }
 
-    /// The digits of its fingerprint that stand for the package.
+    /// The digits of the fingerprint that identify the package.
     pub(super) fn package(&self) -> &str {
         self.fingerprint.get(..super::fingerprint::PACKAGE).unwrap_or_default()
     }

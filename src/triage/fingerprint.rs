@@ -1,9 +1,9 @@
 //! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, in another version or
-//! at another path. A fingerprint depends only on its finding and the soname of the file. A
-//! baseline may list a fingerprint several times.
+//! at another path. A fingerprint depends only on the finding and the soname of its file. A
+//! baseline may have several lines with one fingerprint.
 //!
-//! The first eight digits depend only on the package. They identify baseline lines of packages that
-//! a run did not audit.
+//! The first eight digits depend only on the package. By these digits, a run finds the baseline
+//! lines of packages that it did not audit.
 
 use crate::finding::Finding;
 use crate::id::FastMap;
@@ -14,15 +14,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Number of digits that stand for the package.
+/// Number of digits that identify the package.
 pub(super) const PACKAGE: usize = 8;
 /// Number of digits of a fingerprint.
 pub(super) const DIGITS: usize = 32;
 
-/// The fingerprints of `findings`, in their order. Each depends only on its own finding and the
-/// soname of its file. Different findings may share one.
+/// The fingerprints of `findings`, in their order. Several findings may have the same one.
 pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
-    // Findings about one file share the part for the file.
+    // Findings about one file share the hash of the file's part.
     let mut places: FastMap<usize, FingerprintFile> = FastMap::default();
     for finding in findings {
         let place = || FingerprintFile::new(finding, sonames);
@@ -37,7 +36,7 @@ pub fn fingerprint_of(finding: &Finding) -> String {
     FingerprintFile::new(finding, &Sonames::default()).fingerprint(finding)
 }
 
-/// The digits for a package name, which is empty for a prefix that is not a package.
+/// The digits for a package name. The name of a prefix that is not a package is empty.
 pub(super) fn package_digits(name: &str) -> String {
     digits(Sha256::digest(name.as_bytes()).as_slice(), PACKAGE)
 }
@@ -96,7 +95,7 @@ fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// The parts of a fingerprint that all findings about one file share: package name and path.
+/// The package name and path, which all findings about a file share in their fingerprints.
 struct FingerprintFile {
     package: String,
     hasher: Sha256,
@@ -118,8 +117,8 @@ impl FingerprintFile {
         Self { package: package_digits(&name), hasher }
     }
 
-    /// The fingerprint of a finding about this file. It also covers the rule and all keys of the
-    /// finding, with store items reduced to package names.
+    /// The fingerprint of a finding about this file. It covers the rule and all keys of the
+    /// finding. Store paths in the keys are reduced to package names.
     fn fingerprint(&self, finding: &Finding) -> String {
         let mut hasher = self.hasher.clone();
         part(&mut hasher, "rule", finding.rule.as_str().as_bytes());

@@ -1,6 +1,6 @@
 //! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
-//! at most n findings. Findings that no policy waives or allows come first; among equals, those
-//! with exactly the path of a line.
+//! at most n findings. Findings that need a waiver get lines first. Among those, the ones with
+//! exactly the path of a line come first.
 
 use super::AppliedWaiver;
 use super::baseline::{Baseline, BaselineLine};
@@ -11,26 +11,25 @@ use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// A finding that may take a baseline line.
+/// A finding that may get a baseline line.
 pub(super) struct LineRequest<'a> {
     pub(super) finding: &'a Finding,
     pub(super) fingerprint: &'a str,
-    /// True if no policy waives or allows the finding. Such findings get lines first.
+    /// True if the finding needs a waiver: no policy waives it, and its level is not `allow`.
     pub(super) needs_line: bool,
 }
 
-/// Indices of lines in file order; some may be used already.
+/// Indices of lines in file order. Lines that another finding got stay in it.
 type Queue = VecDeque<usize>;
 
-/// The lines of a baseline, and the state of each: used or unused.
+/// The lines of a baseline. `used` is true for lines that a finding got.
 pub(super) struct Lines<'a> {
     baseline: &'a Baseline,
     used: Vec<bool>,
 }
 
 impl<'a> Lines<'a> {
-    /// Assigns the lines of `baseline` to findings. Also returns, for each finding, the index of
-    /// its line.
+    /// Assigns the lines of `baseline` to findings. The list has the index of each finding's line.
     pub(super) fn give(
         baseline: &'a Baseline,
         askers: &[LineRequest<'_>],
@@ -74,9 +73,10 @@ impl<'a> Lines<'a> {
         AppliedWaiver { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
-    /// Lines without a finding: the indices of stale lines, and the number of all others. `most`
-    /// returns how many findings with the fingerprint of a line this run could have made. At most
-    /// that many lines with the same fingerprint count as used or stale.
+    /// Lines without a finding: the indices of stale lines, and the number of the others. A line is
+    /// stale if this run could have made its finding. `most` returns how many findings with the
+    /// fingerprint of a line this run could have made. At most that many lines with the fingerprint
+    /// count as used or stale.
     pub(super) fn unused(&self, most: impl Fn(&BaselineLine) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

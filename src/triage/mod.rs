@@ -1,5 +1,5 @@
-//! Triage: assigns level, waiver and fingerprint to each finding. Rules make findings, triage
-//! assesses them, and `report` writes them.
+//! Triage: gives each finding a level, a waiver and a fingerprint. Rules make findings, and
+//! `report` writes them.
 
 mod baseline;
 mod fingerprint;
@@ -47,7 +47,7 @@ pub struct AppliedWaiver {
     pub baseline: bool,
     /// The reason; a line of a baseline may have none.
     pub reason: Option<String>,
-    /// Its location.
+    /// The file and line of the waiver.
     pub origin: Origin,
     /// The last day on which it applies.
     pub expires: Option<Day>,
@@ -65,27 +65,27 @@ pub struct Waived {
 /// The findings of a run after triage.
 #[derive(Debug, Default)]
 pub struct Triage {
-    /// Findings that are neither allowed nor waived, in the order of reports.
+    /// Findings that are not waived and whose level is not `allow`, in the order of reports.
     pub findings: Vec<Triaged>,
     /// Waived findings, in the order of reports.
     pub waived: Vec<Waived>,
-    /// True if no finding in `findings` is about unreadable or undecided input.
+    /// False if a finding in `findings` is about input that could not be read or decided.
     pub complete: bool,
-    /// Number of unversioned references that only an allowed or waived missing library could
-    /// define. They count as assumed.
+    /// Number of references without a version that a missing library may define. Only libraries
+    /// count whose finding is waived or has the level `allow`. These references count as assumed.
     pub assumed: usize,
     /// Lines of the baseline whose findings no longer occur, in file order.
     pub stale: Vec<Stale>,
-    /// Number of waivers and baseline lines outside the scope of this run.
+    /// Number of unused waivers and baseline lines about files outside of this run.
     pub elsewhere: usize,
 }
 
-/// A baseline, and its purpose.
+/// A baseline, and what the run does with it.
 #[derive(Clone, Copy, Debug)]
 pub struct BaselineUse<'a> {
     /// The baseline.
     pub baseline: &'a Baseline,
-    /// True if it waives findings, false if it is only rewritten.
+    /// True if it waives findings. False if it is only rewritten.
     pub waives: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct BaselineUse<'a> {
 pub struct TriageInput<'a> {
     /// Levels and waivers, and the date against which waivers expire.
     pub plan: &'a Plan,
-    /// The baseline.
+    /// The baseline of the run, if there is one.
     pub known: Option<BaselineUse<'a>>,
     /// The files and rules that the run covered.
     pub scope: &'a RunScope<'a>,
@@ -102,12 +102,13 @@ pub struct TriageInput<'a> {
     pub sonames: &'a Sonames,
 }
 
-/// Assigns each finding its level, drops allowed findings and separates waived ones.
+/// Gives each finding its level, drops findings of the level `allow`, and separates waived ones.
 pub fn sort_findings(mut findings: Findings, how: &TriageInput<'_>) -> Triage {
     let waiving = Waiving::new(how.plan);
     let names = ScopeNames::of(how.scope);
     let mut waivers = waiving.take(&findings);
-    // Findings about waivers can be waived too, but findings about waivers of such findings cannot.
+    // A waiver can waive findings about waivers, such as `stale-waiver`. Findings about that waiver
+    // cannot be waived.
     let about_waivers = waiving.findings(&names, false);
     waivers.extend(waiving.take(&about_waivers));
     findings.extend(about_waivers);
@@ -184,7 +185,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
 pub struct Stale {
     /// The line.
     pub entry: BaselineLine,
-    /// True if its file no longer exists, so that the finding was not repaired.
+    /// True if its file no longer exists. Then the finding went away without a repair.
     pub gone: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Rewrites a baseline. Stale lines are removed; the other lines and all comments stay, in their
-//! order. New lines are added only on request, and the run always lists them.
+//! Rewrites a baseline. Stale lines are removed. Other lines and all comments stay, in their order.
+//! New lines are added only if the user allows it, and the run lists them.
 
 use super::baseline::{Baseline, BaselineLine, line};
 use super::lines::{LineRequest, Lines};
@@ -20,7 +20,7 @@ pub struct Rewrite {
     pub left_out: usize,
 }
 
-/// The baseline after a run with the result `triage`. `known` is the baseline that the run used.
+/// The new baseline after a run with the result `triage`. `known` is the baseline of the run.
 pub fn rewrite(known: Option<&Baseline>, triage: &Triage, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
     let new = without_line(known, triage);
@@ -58,7 +58,7 @@ fn without_line<'a>(
     known: Option<&Baseline>,
     triage: &'a Triage,
 ) -> impl Iterator<Item = &'a Triaged> {
-    // If the baseline waives findings, the waived findings keep their lines.
+    // If the baseline waives findings, these findings get their lines first.
     let waives = triage.waived.iter().any(|waived| waived.by.baseline);
     let waived = triage.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
     let all = triage.findings.iter().map(|judged| (judged, !waives)).chain(waived);
@@ -76,8 +76,8 @@ fn without_line<'a>(
     all.into_iter().zip(taken).take(open).filter(|(_, line)| line.is_none()).map(|(one, _)| one)
 }
 
-/// Splits the comments before the first finding. Comments up to the last empty line belong to the
-/// file, the others to the finding.
+/// Splits the comments before the first line. Comments up to the last empty line belong to the
+/// file, and the others to the line.
 fn header(first: &BaselineLine) -> (&[Vec<u8>], &[Vec<u8>]) {
     let empty = first.above.iter().rposition(|line| line.trim_ascii().is_empty());
     first.above.split_at(empty.map_or(0, |at| at + 1))

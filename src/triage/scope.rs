@@ -1,9 +1,9 @@
-//! The scope of a run: decides if an unused waiver or baseline line is stale. An unused line about
-//! a file outside of the run is not stale.
+//! The scope of a run: the files that it checked and the rules that ran. It decides if an unused
+//! waiver or baseline line is stale. A line about a file outside of the run is not stale.
 //!
 //! Some findings about a file depend on the entry points that load it and on candidates beside it.
-//! A run over a part of a prefix may miss such findings although the defects still exist. Then a
-//! line is stale only if the file no longer names its symbol or library.
+//! A run over a part of a prefix may miss such findings although the defects still exist. For such
+//! findings, a line is stale only if the file no longer names the symbol or library.
 
 use super::baseline::BaselineLine;
 use super::fingerprint::{Sonames, package_digits, package_name};
@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A location: the digits of a fingerprint that stand for the package, and the path below its
+/// A path below its prefix, and the digits of a fingerprint that identify the package of the
 /// prefix.
 type Below = (String, Vec<u8>);
 
@@ -31,19 +31,19 @@ type Below = (String, Vec<u8>);
 pub struct RunScope<'a> {
     /// The corpus of the run.
     corpus: Option<&'a Corpus>,
-    /// Each name of each audited file, with its files. Several versions of a package share names.
+    /// Each path of an audited file, with the files that have it. Several versions of a package
+    /// have the same paths.
     audited: FastMap<Below, Vec<FileId>>,
-    /// Names of dependencies outside of the audited files, with their files. Only some rules check
-    /// them.
+    /// Paths of files that were loaded but not audited. Only some rules check these files.
     dependencies: FastMap<Below, Vec<FileId>>,
-    /// Locations with the file name cut to the soname, for files with a longer name.
+    /// Paths with the file name cut to the soname, for files with a longer name.
     cut: FastSet<Below>,
-    /// Files that were read only in part: the absence of a finding about them proves nothing.
+    /// Files that were read only in part. They may have findings that this run did not make.
     partial: FastSet<FileId>,
-    /// Given directories, each as package and path below the prefix. The package `None` stands for
-    /// all packages.
+    /// Directories of the command line, as package and path below the prefix. `None` stands for all
+    /// packages.
     dirs: Vec<(Option<String>, Vec<u8>)>,
-    /// Locations that could not be read.
+    /// Paths that could not be read.
     blind: FastSet<Below>,
     /// Rules that ran.
     ran: FastSet<RuleId>,
@@ -62,7 +62,8 @@ fn place(prefixes: &Prefixes, path: &Path) -> Below {
     (package_digits(&package_name(located.prefix.as_deref())), bytes(&located.path))
 }
 
-/// True if `path` is `dir` or below it. Absolute paths are not below an empty `dir`.
+/// True if `path` is `dir` or below it. An empty `dir` is the whole prefix; absolute paths are not
+/// below it.
 fn is_below(path: &[u8], dir: &[u8]) -> bool {
     match path.strip_prefix(dir) {
         Some(rest) if dir.is_empty() => !rest.starts_with(b"/"),
@@ -71,7 +72,7 @@ fn is_below(path: &[u8], dir: &[u8]) -> bool {
     }
 }
 
-/// The directories above `path`, without `path` itself; see [`is_below`].
+/// The directories above `path` for which [`is_below`] is true.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let cuts = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
     let first = (!path.is_empty() && !path.starts_with(b"/")).then_some(&path[..0]);
@@ -83,8 +84,8 @@ fn depends_on_company(rule: &Rule) -> bool {
     rule.checked_files == CheckedFiles::Loaded || rule.id == *"undecided"
 }
 
-/// True if `object` may still have the finding with this name, because it still names the symbol or
-/// library. Always true for rules for which this cannot be checked.
+/// True if `object` still names the symbol or library `name`, so that it may still have the
+/// finding. True for rules that are about neither.
 fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
     // The name is `symbol@version` or `library@version`.
     let begins = |text: &[u8]| {
@@ -100,10 +101,10 @@ fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
     }
 }
 
-/// The names of a scope's files, sorted on first use to match waivers quickly.
+/// The paths of a scope, sorted on first use to match waivers quickly.
 pub(super) struct ScopeNames<'s> {
     scope: &'s RunScope<'s>,
-    /// Names of audited files, then names of dependencies.
+    /// Paths of audited files, then paths of dependencies.
     sorted: OnceLock<[Values<'s>; 2]>,
 }
 
@@ -112,8 +113,9 @@ impl<'s> ScopeNames<'s> {
         Self { scope, sorted: OnceLock::new() }
     }
 
-    /// True if the unused `waiver` could have matched: its rule ran, and its path matches a file
-    /// that the rule checks. A waiver without a path needs a given directory instead.
+    /// True if the unused `waiver` could have matched. Its rule must have run, and its path must
+    /// match a file that the rule checks. For a waiver without a path, the run must have audited a
+    /// directory.
     pub(super) fn concern(&self, waiver: &Waiver) -> bool {
         self.scope.is_active(&waiver.rule)
             && match &waiver.path {
@@ -135,7 +137,7 @@ impl<'s> ScopeNames<'s> {
     }
 }
 
-/// True if a rule also checks dependencies.
+/// True if a rule also checks files that were loaded but not audited.
 fn checks_loaded(rule: &str) -> bool {
     rules::find(rule).is_some_and(|rule| rule.checked_files == CheckedFiles::Loaded)
 }
@@ -199,8 +201,8 @@ impl<'a> RunScope<'a> {
     }
 
     /// The files to which a line about `at` may refer. In a store, several versions of a package
-    /// may have such a file. In a package, the file name of a library may differ from `at` after
-    /// the soname.
+    /// may have such a file. In a package, the file name may differ after the soname
+    /// (`libfoo.so.1.3`).
     fn files_at(&self, at: &Below) -> Vec<FileId> {
         let of = |at: &Below| -> Vec<FileId> {
             let all = [&self.audited, &self.dependencies].into_iter();
@@ -217,8 +219,8 @@ impl<'a> RunScope<'a> {
         cut.find(|at| self.cut.contains(at)).map(|at| of(&at)).unwrap_or_default()
     }
 
-    /// True if the run has neither the file of a stale line nor another version of the library with
-    /// the same soname. Always false for rules that are not about a file of a prefix.
+    /// True if the run has no file at the path of a stale line, and no other version of the
+    /// library. False for rules that are not about a file of a prefix.
     pub(super) fn lacks_file(&self, entry: &BaselineLine) -> bool {
         let is_of_file = rules::find(&entry.rule)
             .is_some_and(|rule| !rule.group.is_input && !WITHOUT_FILE.contains(&rule.id.as_str()));
@@ -231,7 +233,7 @@ impl<'a> RunScope<'a> {
         is_of_file && self.files_at(&at).is_empty() && !(digits && another())
     }
 
-    /// True if a given directory is the prefix of `package` or contains a store.
+    /// True if a directory of the command line is the prefix of `package` or contains a store.
     fn covers(&self, package: &str) -> bool {
         let mut whole = self.dirs.iter().filter(|(_, dir)| dir.is_empty());
         whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))
@@ -245,11 +247,12 @@ impl<'a> RunScope<'a> {
     }
 
     /// Upper bound for the number of findings with the fingerprint of `entry` that this run could
-    /// have made: the number of checked files with that name, or of given directories that contain
-    /// the path, whichever is larger. It is unlimited if such a directory is outside of packages or
-    /// contains a store. It is 0 if the rule did not run or could not check the file. Some rules
-    /// depend on entry points: if the run does not cover the package, only files that no longer
-    /// name the symbol or library count for them.
+    /// have made. It is the larger of two numbers: checked files at the path, and directories of
+    /// the command line that contain the path. Exceptions:
+    /// - unlimited if such a directory is outside of packages or contains a store
+    /// - 0 if the rule did not run or could not check the file
+    /// - for rules whose findings depend on entry points: if the run does not cover the package,
+    ///   the number of files that no longer name the symbol or library
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

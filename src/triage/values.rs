@@ -1,12 +1,12 @@
-//! Values sorted by start and by end. A pattern is matched only against values with its literal
-//! start or end, which saves time with many patterns. A pattern that starts and ends with a
-//! wildcard is matched against all values. `waivers` and `scope` use this module.
+//! Values sorted by their first bytes and by their last bytes. A pattern is matched only against
+//! values with its literal start or end, which saves time if there are many patterns. A pattern
+//! that starts and ends with a wildcard is matched against all values.
 
 use crate::policy::Pattern;
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
-/// Values, each with the index of its owner.
+/// Values, each with an index that the caller chooses.
 pub(super) struct Values<'a> {
     by_begin: Vec<(&'a [u8], usize)>,
     by_end: Vec<(&'a [u8], usize)>,
@@ -21,7 +21,7 @@ impl<'a> Values<'a> {
         Self { by_begin, by_end }
     }
 
-    /// The values that `pattern` may match; it cannot match any other.
+    /// A superset of the values that `pattern` matches.
     pub(super) fn candidates(&self, pattern: &Pattern) -> &[(&'a [u8], usize)] {
         let (prefix, suffix) = pattern.ends();
         let begin = range(&self.by_begin, |value| {

@@ -1,5 +1,4 @@
-//! Waivers of policies: the waiver of each finding, and waivers that match no finding. A waived
-//! finding is kept in `Triage::waived`, with the waiver's reason.
+//! Waivers of policies. Finds the waiver of each finding, and the waivers that match no finding.
 
 use super::scope::ScopeNames;
 use super::values::Values;
@@ -18,13 +17,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 /// The waivers of one run, and their matches.
 pub(super) struct Waiving<'a> {
     plan: &'a Plan,
-    /// By rule: indices in `Policy::waivers`.
+    /// For each rule, indices in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
-    /// Indices in the order of origins: the first of several matching waivers applies.
+    /// Indices sorted by policy name and line. If several waivers match a finding, the first one
+    /// applies.
     by_origin: Vec<usize>,
     /// The position of each waiver in `by_origin`.
     ranks: Vec<usize>,
-    /// By index: true if it has matched.
+    /// For each waiver, true if it has matched a finding.
     hits: Vec<AtomicBool>,
 }
 
@@ -45,9 +45,9 @@ impl<'a> Waiving<'a> {
         Self { plan, of_rule, by_origin, ranks, hits }
     }
 
-    /// The waiver of each finding. Of several matching waivers, the first by policy name and line
-    /// applies, regardless of the order in which policies were merged. All matching waivers count
-    /// as used. Expired waivers do not apply.
+    /// The waiver of each finding. If several match, the first by policy name and line applies,
+    /// whatever the order in which policies were merged. All matching waivers count as used.
+    /// Expired waivers do not apply.
     pub(super) fn take(&self, findings: &[Box<Finding>]) -> Vec<Option<&'a Waiver>> {
         if self.of_rule.is_empty() {
             return vec![None; findings.len()];
@@ -71,7 +71,7 @@ impl<'a> Waiving<'a> {
         first.into_iter().map(waiver).collect()
     }
 
-    /// Stores for each finding the lowest rank of those waivers in `of_rule` that match it.
+    /// Stores for each finding the lowest rank of the waivers in `of_rule` that match it.
     fn take_of_rule(
         &self,
         of_rule: &[usize],
@@ -109,10 +109,10 @@ impl<'a> Waiving<'a> {
         waiver.expires.is_some_and(|last| last < self.plan.today)
     }
 
-    /// The state of a waiver after all findings were matched.
+    /// The state of a waiver after all findings have been matched.
     fn state(&self, at: usize, waiver: &Waiver, names: &ScopeNames<'_>) -> WaiverState {
         let hit = self.hits[at].load(Relaxed);
-        // Users cannot change built-in policies.
+        // Waivers of built-in policies are never stale, because users cannot change them.
         let own = !waiver.origin.source.starts_with("built-in ");
         let judged = hit || (own && names.concern(waiver));
         match (judged, hit, self.is_expired(waiver)) {
@@ -124,8 +124,8 @@ impl<'a> Waiving<'a> {
         }
     }
 
-    /// Findings about stale and expired waivers. If `of_waivers` is true, only waivers of rules
-    /// about waivers are checked, otherwise only waivers of other rules.
+    /// Findings about stale and expired waivers. If `of_waivers` is true, only about waivers of the
+    /// rules about waivers. If it is false, only about waivers of other rules.
     pub(super) fn findings(&self, names: &ScopeNames<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
@@ -134,7 +134,8 @@ impl<'a> Waiving<'a> {
         asked.flat_map(findings).collect()
     }
 
-    /// Number of waivers outside the scope of this run, without those of built-in policies.
+    /// Number of unused waivers about files outside of this run. Waivers of built-in policies do
+    /// not count.
     pub(super) fn elsewhere(&self, names: &ScopeNames<'_>) -> usize {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         waivers
@@ -160,15 +161,15 @@ const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
 
-/// True if a waiver of a policy accepts a finding on this day.
+/// True if a waiver of a policy accepts a finding on the day `today`.
 pub fn is_waived(policy: &Policy, today: Day, finding: &Finding) -> bool {
     let own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
     { own }
         .any(|waiver| waiver.expires.is_none_or(|last| last >= today) && matches(waiver, finding))
 }
 
-/// True if `waiver`, which has the finding's rule, matches the finding. A selector never matches an
-/// absent key.
+/// True if all selectors of `waiver` match the finding. A selector does not match an absent key.
+/// The caller has compared the rules.
 fn matches(waiver: &Waiver, finding: &Finding) -> bool {
     let fits = |(selector, value): &WaiverKey| match (selector(waiver), value(finding)) {
         (None, _) => true,
