@@ -1,5 +1,5 @@
-//! `checklist`: a Markdown list with a box for each cause, and below it the fixes of the cause. It
-//! is meant for an issue or a pull request.
+//! `checklist`: a Markdown list for an issue or a pull request. Each cause has a box, and below it
+//! the fixes.
 
 use super::{Emission, Emitted};
 use crate::id::FastMap;
@@ -40,7 +40,7 @@ fn item(cause: &Cause, findings: &[&ReportFinding], is_input: bool, out: &mut St
     }
     let shown = known.iter().map(|sentence| cell(sentence));
     lines("fix", "fixes", shown, out);
-    // The title of a cause with only one finding has the path.
+    // The title of a cause with one finding already has the path.
     if findings.len() > 1 {
         let mut files: Vec<&Path> = findings.iter().map(|f| f.file.path.as_path()).collect();
         files.dedup();

@@ -1,5 +1,6 @@
-//! `cmake-install`: `install()` commands for files that the package names but does not install.
-//! They were found elsewhere in the prefix or below `--lib-path`; `checklist` lists the others.
+//! `cmake-install`: `install()` commands for files that the package names but does not install. The
+//! files were found elsewhere in the prefix or below `--lib-path`. Only `checklist` lists files
+//! that were not found.
 
 use super::{Emission, Emitted};
 use crate::finding::{Fix, FixKind};
@@ -12,7 +13,7 @@ const HEAD: &str = "\
 # check that it is the right one.
 ";
 
-/// Directories of programs: `install(PROGRAMS)` keeps files executable.
+/// Directories of programs. `install(PROGRAMS)` makes their files executable.
 const OF_PROGRAMS: [&str; 3] = ["bin", "sbin", "libexec"];
 
 /// A file and the name under which it is installed.
@@ -53,7 +54,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-/// The directory below the prefix where a file belongs, the file that was found, and its new name.
+/// Where a file belongs: the directory below the prefix, the file that was found, and its new name.
 /// `None` if no file was found, or if the directory is not below the prefix.
 fn placed(fix: &Fix) -> Option<(&Path, InstallSource<'_>)> {
     let entry = Path::new(std::ffi::OsStr::from_bytes(fix.entry.as_deref()?));
@@ -66,7 +67,7 @@ fn placed(fix: &Fix) -> Option<(&Path, InstallSource<'_>)> {
 }
 
 /// The reason why a name cannot be written in `install()`; `None` if it can. A semicolon separates
-/// list items in the generated script, and `$<` begins a generator expression even if it is
+/// list items in the script that CMake generates. `$<` begins a generator expression even if it is
 /// escaped.
 fn refusal(name: &[u8]) -> Option<&'static str> {
     if name.contains(&b';') {

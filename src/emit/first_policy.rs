@@ -1,6 +1,6 @@
-//! A first policy for a prefix that has findings. It accepts all of them in few entries, except
-//! findings about unread files. An entry covers findings of one rule and one cause. Its reason is a
-//! placeholder that a person must replace.
+//! A first policy for a prefix that has findings. It accepts all of them in few entries. Findings
+//! about unread files are left out. An entry covers findings of one rule and one cause. Its reason
+//! is a placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -12,12 +12,12 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Maximum number of files that are named one by one; more become a glob.
+/// Maximum number of files that an entry names. More files become a glob.
 const MOST_FILES: usize = 4;
 /// Maximum number of symbols or targets that an entry names.
 const MOST_NAMES: usize = 50;
 
-/// The policy. `day` is the date that the reasons state.
+/// The policy. `day` is the date in its first comment and in the reasons.
 pub fn first_policy(report: &Report, day: &str) -> Emitted {
     let mut out = Emitted::default();
     let mut text = format!(
@@ -26,7 +26,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
     );
     let mut seen = BTreeSet::new();
     let mut groups: BTreeMap<(&str, &str), Vec<&ReportFinding>> = BTreeMap::new();
-    // Findings about unread files are not waived: the files would stay unread.
+    // Findings about unread files get no waiver, because the files would stay unread.
     for finding in report.faults() {
         groups.entry((&finding.rule, &finding.cause)).or_default().push(finding);
     }
@@ -35,7 +35,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
         let title = title.map(|cause| cause.title.replace(['\n', '\r'], " ")).unwrap_or_default();
         match entries(rule, &findings, day) {
             Ok(mut entries) => {
-                // Two causes may lead to the same entry.
+                // Two causes may have the same entry.
                 entries.retain(|entry| seen.insert(entry.clone()));
                 if !entries.is_empty() {
                     let _ = write!(text, "\n# {}: {title}\n{}", findings.len(), entries.concat());
@@ -81,9 +81,9 @@ fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<Str
     Ok(all)
 }
 
-/// The glob for the names that `key` returns; `None` if a finding has no such name, or if one glob
-/// cannot hold the names: too many, or several and one with a comma. The error is a name that
-/// cannot be written.
+/// The glob for the names that `key` returns. `None` if a finding has no such name, or if one glob
+/// cannot hold all names (too many, or a comma in one of several). The error is a name that cannot
+/// be written.
 fn alternatives<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,
@@ -94,13 +94,13 @@ fn alternatives<'f>(
     let names = names.into_iter().map(glob).collect::<Result<Vec<String>, _>>()?;
     Ok(match &names[..] {
         [one] => Some(one.clone()),
-        // A comma in a name would separate alternatives.
+        // A comma in a name would separate two alternatives.
         names if names.iter().any(|name| name.contains(',')) => None,
         names => Some(format!("{{{}}}", names.join(","))),
     })
 }
 
-/// The value that all findings have in common; `None` if there is none.
+/// The value that all findings have in common; `None` if they differ or have none.
 fn common<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,
@@ -109,8 +109,8 @@ fn common<'f>(
     findings.iter().all(|finding| key(finding) == Some(first)).then_some(first)
 }
 
-/// The glob for the files in the deepest directory that holds all of `paths`. It covers
-/// subdirectories only if one of `paths` is in a subdirectory.
+/// The glob for the files in the deepest directory that holds all of `paths`. It is `*` if all are
+/// directly in that directory, else `**`.
 fn around(paths: &[&Path]) -> Result<String, Vec<u8>> {
     let mut base = paths.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
     while !paths.iter().all(|path| path.starts_with(base)) {

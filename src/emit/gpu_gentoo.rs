@@ -1,4 +1,4 @@
-//! `gpu-gentoo`: the variable of make.conf from which rocm.eclass makes USE flags.
+//! `gpu-gentoo`: the variable of make.conf that rocm.eclass turns into USE flags.
 
 use super::{Emission, Emitted, gpu_packages};
 

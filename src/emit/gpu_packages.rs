@@ -1,6 +1,6 @@
-//! Packages that must be built again for other targets. The targets of a package are those that it
-//! has and those that findings report as missing, without those that a policy excludes. The
-//! emitters for build systems and `rebuild-order` use this module.
+//! Packages that must be rebuilt for other GPU targets. The new targets are those of the package
+//! and those that findings report as missing, except those that a policy excludes. The emitters for
+//! build systems and `rebuild-order` use this module.
 
 use super::{Emission, Emitted};
 use crate::finding::NOT_LISTED;
@@ -9,22 +9,22 @@ use crate::text::show_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The rule that reports missing targets. It also reports extra targets, if a policy allows only
-/// the targets that it lists.
+/// The rule that reports missing targets. If a policy allows only the targets that it lists, the
+/// rule reports extra targets too.
 const LISTED: &str = "gpu-target-missing";
-/// The rules whose findings go away if a package is built for other targets.
+/// The rules whose findings go away if a package is rebuilt for other targets.
 const RULES: [&str; 2] = [LISTED, "gpu-target-incoherent"];
 
-/// A package that must be built again.
+/// A package that must be rebuilt.
 pub(super) struct Package<'a> {
     /// Its prefix.
     pub(super) prefix: &'a Path,
-    /// Processors with the lengths of their names. Sorted by length and name, older processors come
-    /// first.
+    /// Processors with the lengths of their names. In the order of length and name, older
+    /// processors come first.
     targets: BTreeSet<(usize, String)>,
     /// Processors that the policy excludes.
     extra: BTreeSet<String>,
-    /// The files with device code that the findings are about.
+    /// The files with device code that the findings name.
     pub(super) files: BTreeSet<PathBuf>,
 }
 
@@ -35,14 +35,14 @@ impl Package<'_> {
     }
 
     fn add(&mut self, target: &str) {
-        // Build systems take processors. The settings after a colon come from the package's own
-        // list.
+        // Build systems take processors without settings, such as `xnack+` after a colon. The
+        // package's own list has the settings.
         let name = target.split(':').next().unwrap_or(target);
         self.targets.insert((name.len(), name.to_owned()));
     }
 }
 
-/// The packages that the findings are about, in the order of their prefixes.
+/// The packages of the findings, in the order of their prefixes.
 pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
     let mut out: BTreeMap<&Path, Package<'a>> = BTreeMap::new();
     let is_extra = |finding: &ReportFinding| {
@@ -65,7 +65,7 @@ pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
         if !is_extra(finding) {
             package.add(&target);
         } else if !target.contains(':') {
-            // Another setting of the same processor may be wanted.
+            // Another setting of the processor may be on the policy's list.
             package.extra.insert(target.into_owned());
         }
         package.files.insert(finding.full_path());

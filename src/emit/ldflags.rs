@@ -1,5 +1,5 @@
 //! `ldflags`: linker options that add the missing archives, quoted for a shell or a response file.
-//! In both, a backslash quotes the next character, and single quotes keep a line end (POSIX shell,
+//! In both, a backslash quotes the next character, and single quotes quote a newline (POSIX shell,
 //! section 2.2; libiberty's `buildargv`; LLVM's `TokenizeGNUCommandLine`).
 
 use super::{Emission, Emitted};
@@ -11,8 +11,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     if remedy.added().next().is_none() {
         return out;
     }
-    // Archives may refer to each other in a cycle. A linker that reads each archive once needs a
-    // group for that.
+    // Archives may refer to each other in a cycle. A linker that reads each archive once resolves a
+    // cycle only in a group.
     out.bytes.extend(b"-Wl,--start-group");
     for archive in remedy.merged.iter().chain(remedy.added()) {
         out.bytes.push(b' ');

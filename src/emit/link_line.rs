@@ -1,6 +1,5 @@
-//! `link-line`: the archives for the link, in the order for a linker that reads each archive once.
-//! Only archives that refer to each other in a cycle are in a group. The words are quoted as in
-//! `ldflags`.
+//! `link-line`: the archives to link, in an order for linkers that read each archive once. Archives
+//! that refer to each other in a cycle are in a group. The words are quoted as in `ldflags`.
 
 use super::ldflags::quote;
 use super::{Emission, Emitted};

@@ -1,6 +1,6 @@
 //! Emitters: a fix plan written for another tool. An emitter is one file and one row in
-//! [`EMITTERS`]. It formats the plan and decides nothing. A name that its format cannot represent
-//! is skipped and returned, so that the run reports it.
+//! [`EMITTERS`]. It formats the plan and decides nothing. If a format cannot represent a name, the
+//! emitter skips the name and returns it, and the run reports it.
 
 mod checklist;
 mod cmake_deps;
@@ -28,7 +28,7 @@ use crate::report::model::Report;
 pub struct Emission<'a> {
     /// The fix plan.
     pub remedy: &'a FixPlan,
-    /// The report, whose findings the plan fixes as far as possible.
+    /// The report with the findings that the plan fixes.
     pub report: &'a Report,
 }
 

@@ -1,13 +1,14 @@
 //! `mri`: a script for `ar -M` that makes a new archive in the current directory, from the merged
-//! archive and the archives that it lacks. The new archive has another name: a script that reads
-//! its own output would add the same members again in each run. The language has no quotes
-//! (binutils `arlex.l`), so most characters cannot be written in it.
+//! archive and the archives that it lacks. The new archive has another name than the merged one. A
+//! script that reads its own output would add the same members again in each run. The script
+//! language has no quotes (binutils `arlex.l`), so the script cannot contain most special
+//! characters.
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;
 
 /// True if `ar -M` of binutils and of LLVM read the name as it is. Both also accept `$` and `\`,
-/// but a shell that writes such a script would change them.
+/// but a shell would change these in a here-document.
 fn plain(name: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._+-:~".contains(b);
     name.iter().all(plain) && !name.ends_with(b"+")
@@ -37,7 +38,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         out.bytes.push(b'\n');
     };
     line(&[b"* makes ", &name, b" out of ", old, b", which stays as it is"]);
-    // A name without a directory could be a keyword of the language.
+    // `./` keeps the name from being read as a keyword of the language.
     line(&[b"create ./", &name]);
     for archive in archives.iter().filter(|archive| plain(archive)) {
         line(&[b"addlib ", archive]);

@@ -1,6 +1,6 @@
-//! `patchelf`: a shell script that gives files the search paths and needs that were verified. It
-//! takes the prefix as its argument, so that the tree may have moved. It skips a file that has them
-//! already, and refuses a file that differs from the audited one.
+//! `patchelf`: a shell script that sets the verified search paths and needs of files. The prefix is
+//! its argument, because the tree may have moved. It skips a file that is already patched, and
+//! refuses a file that differs from the audited one.
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
@@ -71,8 +71,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         let file = &patch.file;
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
         let needed = patch.needed_after();
-        // The shell drops a newline at the end of a command's output, and the lists of names use it
-        // as their separator.
+        // Newlines cannot be written: the shell drops one at the end of a command's output, and
+        // they separate the names of needs.
         let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
         if texts.any(|text| text.contains(&b'\n')) {
             out.refuse(name, "has a newline in a name or in its search path");
@@ -110,8 +110,8 @@ fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
     out.extend(b"\n}\n");
 }
 
-/// The prefix of all files or, if they have several, the deepest directory that holds all prefixes.
-/// `None` without files.
+/// The prefix of all files. If they have several prefixes, the deepest directory that holds all of
+/// them. `None` without files.
 fn common(files: &[ElfPatch]) -> Option<PathBuf> {
     let mut directories = files.iter().map(|one| &*one.prefix);
     let first = directories.next()?.to_path_buf();

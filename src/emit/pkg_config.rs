@@ -1,6 +1,6 @@
 //! `pkg-config`: the line `Libs.private` of a library's `.pc` file, in link order. pkg-config and
-//! pkgconf keep the order of the words, including linker options. The merged archive is in the line
-//! only if an added archive refers back to it.
+//! pkgconf keep the order of the words and of linker options. The line has the merged archive only
+//! if an added archive refers to it.
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,8 +8,8 @@ use std::path::Path;
 
 const REASON: &str = "cannot be written in a .pc file";
 
-/// A word with escaped blanks. `None` if it has characters that pkg-config and pkgconf read
-/// differently, or that begin comments or variables.
+/// A word with escaped blanks. `None` if pkg-config and pkgconf read one of its characters
+/// differently, or as the start of a comment or variable.
 fn word(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     for b in text {

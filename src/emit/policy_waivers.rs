@@ -1,6 +1,6 @@
-//! `policy-waivers`: `[[waive]]` entries for all findings that are not about unread files, to be
-//! pasted into a policy file. Equal entries are written once. The reasons are empty, and a policy
-//! with an empty reason is invalid: a person must state each reason.
+//! `policy-waivers`: `[[waive]]` entries to paste into a policy file. They cover all findings
+//! except those about unread files, and equal entries are written once. The reasons are empty. A
+//! policy with an empty reason is invalid, so a person must state each reason.
 
 use super::{Emission, Emitted};
 use crate::report::model::ReportFinding;
@@ -12,7 +12,7 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut text = String::new();
-    // Findings about unread files are not waived: the files would stay unread.
+    // Findings about unread files get no waiver, because the files would stay unread.
     for finding in emission.report.faults() {
         match waiver(finding) {
             Ok(waiver) => {
@@ -52,8 +52,8 @@ fn waiver(finding: &ReportFinding) -> Result<String, Vec<u8>> {
     Ok(out)
 }
 
-/// A pattern for `text`. Policies reject white space in patterns for names, so `?` takes its place;
-/// otherwise the pattern matches only `text`.
+/// A pattern that matches `text`. Policies reject white space in patterns for names, so `?` stands
+/// for it; nothing else is a wildcard.
 pub(super) fn pattern(text: &str, is_name: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -69,8 +69,8 @@ pub(super) fn pattern(text: &str, is_name: bool) -> String {
     out
 }
 
-/// The inside of a basic string of TOML. All characters except printable ASCII are escaped, because
-/// they could control a terminal.
+/// The text between the quotes of a basic TOML string. Only printable ASCII stays unescaped,
+/// because other characters could control a terminal.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

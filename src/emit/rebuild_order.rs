@@ -1,5 +1,5 @@
-//! `rebuild-order`: the files that must be built for other targets. Each line is the path of a
-//! library or data directory, and a library precedes the files that need it.
+//! `rebuild-order`: the files that must be rebuilt for other GPU targets. Each line is the path of
+//! a library or data directory. A library comes before the files that need it.
 
 use super::gpu_packages::packages;
 use super::{Emission, Emitted};
@@ -58,8 +58,8 @@ impl Order<'_> {
         }
     }
 
-    /// The file of the report that a loader opens by `path`: the file at this path, else one in the
-    /// same directory with this name as its soname.
+    /// The file of the report that a loader opens by `path`. If none has this path, a file in the
+    /// same directory whose soname is the file name.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         if self.files.contains_key(path) {
             return Some(path.to_path_buf());
