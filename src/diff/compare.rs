@@ -1,4 +1,4 @@
-//! Makes the findings of a comparison. A finding of the audit is new if only the new side has it.
+//! Makes the findings of a comparison. A finding of the audit is new if only the new report has it.
 //! The rules of the group `compatibility` find incompatible changes.
 
 use super::Difference;
@@ -30,13 +30,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of gone symbols, and of changed symbols, in the evidence of one finding.
+/// Maximum number of removed symbols, and of changed symbols, in the evidence of one finding.
 const MOST: usize = 10_000;
-/// Maximum number of pieces of evidence about symbols in one finding, with one piece for each
-/// symbol and user.
+/// Maximum number of pieces of evidence about symbols in one finding. Each pair of a symbol and a
+/// file that uses it has one piece.
 const MOST_PIECES: usize = 50_000;
 
-/// Compares two sides. Files of `against` count as users of the old side.
+/// Compares two reports. Files of `against` may use libraries of the old report.
 pub fn compare(
     old: &Side<'_>,
     new: &Side<'_>,
@@ -87,18 +87,18 @@ struct Comparison<'a, 's> {
     new: &'a Side<'s>,
     against: &'a [Side<'s>],
     judge: &'a PolicyDecisions<'a>,
-    /// The users of symbols that are gone or changed.
+    /// The files that use symbols that are gone or changed.
     users: Users<'a>,
-    /// Sonames and file names of the new side.
+    /// Sonames and file names in the new report.
     names: FastSet<&'a [u8]>,
-    /// The files of the new side and of `against` that need a library, keyed by its name.
+    /// For each library name, the files of the new report and of `against` that need it.
     needers: FastMap<&'a [u8], Vec<&'a Path>>,
     findings: Vec<ReportFinding>,
-    /// New files whose comparison found a difference, waived or not, or could not be made.
+    /// New files with a difference, waived or not, and new files that could not be compared.
     changed: FastSet<&'a Path>,
     /// Number of findings that a waiver accepts.
     waived: usize,
-    /// New files that are damaged or whose counterpart is damaged.
+    /// New files that are damaged or whose old version is damaged.
     damaged: Vec<&'a Path>,
     is_any_gone: bool,
 }
@@ -137,7 +137,7 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Makes findings about a new file. If there are any, waived or not, the file has changed.
+    /// Makes findings about a new file. If a finding is made or waived, the file has changed.
     fn about(&mut self, new: &'a File, find: impl FnOnce(&mut Self)) {
         let before = (self.findings.len(), self.waived);
         find(self);
@@ -146,18 +146,18 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// True if users need the library by another name than before.
+    /// True if a file needs the library by its old soname, and the new library has another one.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
-        // A link with the old soname lets loaders find the library.
+        // If a link has the old soname, loaders still find the library.
         let differs = differs && !file_names(new).any(|name| name == soname(old));
-        // Users need a library without a soname by its file name. Nothing needs a plugin.
+        // Files need a library without a soname by its file name. No file needs a plugin.
         differs && (old.soname.is_some() || self.is_needed(soname(old), &new.path))
     }
 
-    /// The differences between the exports of two files. A symbol that moved to a library that the
-    /// new file loads counts only if its type or size changed. Empty if the exports of a side are
-    /// unknown.
+    /// The differences between the exports of two files. If a symbol moved to a library that the
+    /// new file loads, only a change of type or size is a difference. Empty if a report has no
+    /// exports.
     fn changes(&self, old: &'a File, new: &'a File) -> Changes {
         if !self.old.has_exports() || !self.new.has_exports() {
             return Changes::default();
@@ -176,9 +176,9 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// The changes to report. For a library, these are all; for a program, only those that break a
-    /// plugin. Programs also export symbols that they copy from libraries, or that are not meant
-    /// for plugins.
+    /// The changes to report. For a library, these are all changes. For a program, only those that
+    /// break a plugin, because programs also export copies of library symbols and symbols that no
+    /// plugin uses.
     fn that_count(&self, pair: [&File; 2], mut changes: Changes) -> Changes {
         if !is_library(pair[0]) {
             let is_used = |change: &Change| !self.users.of(change, pair).is_empty();
@@ -188,9 +188,8 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// Adds a finding for each dropped library: an old library loads it, and the counterpart of the
-    /// old library does not. It counts only if files of `against` reach its symbols through the old
-    /// library.
+    /// Adds a finding for each library that an old library loads and its new version does not. Only
+    /// libraries count whose symbols a file of `against` reaches through the old library.
     fn dropped(&mut self, pairs: &FilePairs<'a>) {
         let mut dropped: Vec<[&'a File; 3]> = Vec::new();
         for &(old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
@@ -222,8 +221,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds one finding for the symbols of `library` that users found through `file`, which no
-    /// longer loads it.
+    /// Adds one finding about `file`, which no longer loads `library`. The finding has the symbols
+    /// of `library` that other files found through `file`.
     fn unreached(&mut self, file: &File, library: &File, all: &[Change], users: &Users<'_>) {
         let used: Vec<(&Change, Vec<PathBuf>)> = all
             .iter()
@@ -253,12 +252,12 @@ impl<'a> Comparison<'a, '_> {
         self.users = Users::new(self.against, (self.old, self.new), &names);
     }
 
-    /// True if a file other than `but` needs a library by this name.
+    /// True if a file other than `but` needs a library with this name.
     fn is_needed(&self, library: &[u8], but: &Path) -> bool {
         self.needers.get(library).is_some_and(|all| all.iter().any(|path| *path != but))
     }
 
-    /// Files other than `but` that need a library by this name.
+    /// Files other than `but` that need a library with this name.
     fn needed_by(&self, library: &[u8], but: &Path) -> BTreeSet<PathBuf> {
         let all = self.needers.get(library).into_iter().flatten();
         all.filter(|path| **path != but).map(|path| path.to_path_buf()).collect()
@@ -312,8 +311,8 @@ impl<'a> Comparison<'a, '_> {
         self.is_any_gone = true;
     }
 
-    /// Adds a finding for a changed soname. Symbols that are gone or changed are evidence of this
-    /// finding and get no finding of their own: users must be rebuilt anyway.
+    /// Adds a finding for a changed soname. Files that use the library must be rebuilt anyway, so
+    /// symbols that are gone or changed are evidence of this finding.
     fn soname(&mut self, old: &File, new: &File, changes: &Changes) {
         let (before, now) = (soname(old).to_vec(), soname(new).to_vec());
         let users = self.needed_by(&before, &new.path);
@@ -337,8 +336,8 @@ impl<'a> Comparison<'a, '_> {
         self.findings.push(finding);
     }
 
-    /// Adds one finding for the gone or changed symbols of a file. It is at most a warning if no
-    /// file of the new side or of `against` breaks.
+    /// Adds one finding for the removed or changed symbols of a file. If no file of the new report
+    /// or of `against` breaks, it is at most a warning.
     fn symbols(
         &mut self,
         rule: &'static str,
@@ -371,7 +370,7 @@ impl<'a> Comparison<'a, '_> {
         if used == 0 {
             finding.level = finding.level.min(Level::Warning);
         }
-        // Symbols in use first.
+        // Symbols that a file uses come first.
         let mut order: Vec<usize> = (0..changes.len()).collect();
         order.arrange_by_key(|at| users[*at].is_empty());
         let own = order.into_iter().take(MOST).flat_map(|at| evidence(&changes[at], &users[at]));
@@ -400,8 +399,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds findings for lost entries of search paths. They are at most warnings if the file has no
-    /// more missing libraries than before.
+    /// Adds findings for lost entries of search paths. If the file does not have more missing
+    /// libraries than before, they are at most warnings.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
         for entry in search_paths::lost(old, new) {
             let list = if old.runpath.is_some() { "RUNPATH" } else { "RPATH" };
@@ -440,7 +439,7 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// A finding of a rule about a file; `None` if the rule is allowed or a waiver accepts the
+    /// A finding of `rule` about a file; `None` if the level is `allow` or a waiver accepts the
     /// finding.
     fn finding(
         &mut self,
@@ -452,7 +451,7 @@ impl<'a> Comparison<'a, '_> {
         self.finding_at(rule, located(file, &file.path), soname(file), message, fill)
     }
 
-    /// A finding about a path. The name in its evidence is the library of the finding, else the
+    /// A finding about a path. Its evidence has a name: the library of the finding, else the
     /// detail, else `subject`.
     fn finding_at(
         &mut self,
@@ -484,8 +483,8 @@ impl<'a> Comparison<'a, '_> {
     }
 }
 
-/// Number of new files without a difference from any counterpart: a new file may have several. A
-/// finding that only one side has is a difference too.
+/// Number of new files that do not differ from any of their old versions: a new file may have
+/// several. A finding that only one report has is a difference too.
 fn same_files(
     pairs: &FilePairs<'_>,
     changed: &FastSet<&Path>,
@@ -514,7 +513,7 @@ fn located(file: &File, path: &Path) -> Located {
     }
 }
 
-/// The files of `against` and of the new side that need a library, keyed by its name.
+/// For each library name, the files of `against` and of the new report that need it.
 fn needers<'a>(against: &'a [Side<'_>], new: &'a Side<'_>) -> FastMap<&'a [u8], Vec<&'a Path>> {
     let mut out: FastMap<&[u8], Vec<&Path>> = FastMap::default();
     for file in against.iter().chain([new]).flat_map(Side::own) {

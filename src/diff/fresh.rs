@@ -1,5 +1,6 @@
-//! Compares the findings of two audits: those that only the new side has, those that only the old
-//! side has, and the number of common ones. A rule that only one side ran is not compared.
+//! Compares the findings of two audits: those that only the new report has, those that only the old
+//! report has, and the number of common ones. A rule that ran in only one of the audits is not
+//! compared.
 
 use super::pairs::FilePairs;
 use super::sides::Side;
@@ -13,19 +14,19 @@ use std::path::{Path, PathBuf};
 
 /// The findings of two audits, compared.
 pub(super) struct Audited {
-    /// Findings of the new side alone.
+    /// Findings that only the new report has.
     pub(super) fresh: Vec<ReportFinding>,
-    /// Findings of the old side alone.
+    /// Findings that only the old report has.
     pub(super) fixed: Vec<ReportFinding>,
-    /// Number of findings that both sides have, waived or not in the old one.
+    /// Number of findings in both reports. Those that the old report waived count too.
     pub(super) unchanged: usize,
-    /// Rules that only the old side ran: the new side may have findings of them. Then rules that
-    /// only the new side ran, if it has findings of them.
+    /// Rules that were not compared. First those that ran only for the old report. Then those that
+    /// ran only for the new report and have findings.
     pub(super) apart: [Vec<String>; 2],
 }
 
-/// Compares the findings of two audits. A renamed file keeps its findings. `stale-waiver` is
-/// skipped: it is about the policy, not about the prefix.
+/// Compares the findings of two audits. A renamed file keeps its findings. Findings of
+/// `stale-waiver` are skipped, because they are about the policy.
 pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> Audited {
     let ran = |side: &Side<'_>| -> FastSet<String> {
         side.report.rules.iter().map(|rule| rule.id.clone()).collect()
@@ -39,8 +40,8 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> 
     };
     let (mut fixed, mut fresh) = (of_prefix(old), of_prefix(new));
     let count = fresh.len();
-    // Several files of one soname have findings with one fingerprint: those of the same file come
-    // first.
+    // Files with the same soname may have findings with the same fingerprint. The first key pairs
+    // findings of the same file.
     let keys: [[&MakeKey<'_, '_>; 2]; 4] = [
         [&|one| printed(one, one.full_path()), &|one| printed(one, path_before(one))],
         [&|one| printed(one, one.file.path.clone()), &|one| printed(one, one.file.path.clone())],
@@ -51,7 +52,7 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> 
         cancel(&mut fixed, &mut fresh, keys);
     }
     let mut waived = waived_of_prefix(old);
-    // Findings that the old side waived, for instance by a baseline, were there before.
+    // A finding that the old report waived, for example by a baseline, is not new.
     for keys in keys {
         cancel(&mut waived, &mut fresh, keys);
     }
@@ -68,9 +69,9 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &FilePairs<'_>) -> 
     Audited { fresh, fixed, unchanged, apart: [with_those_left(old, &now, of_old), of_new] }
 }
 
-/// Adds the rules that the old side ran and the new side, which ran `now`, did not: the new side
-/// could have new findings. Left out are rules about waivers and input, and rules of other versions
-/// of linkaudit.
+/// Adds the rules that ran only for the old report, because the new version may have findings of
+/// them. `now` has the rules of the new report. Rules about waivers and input, and rules that this
+/// version does not know, are left out.
 fn with_those_left(old: &Side<'_>, now: &FastSet<String>, named: Vec<String>) -> Vec<String> {
     let of_files = |run: &&RuleRun| !run.input && run.group != WAIVERS.name;
     let of_this_version = |run: &&RuleRun| rules::find(&run.id).is_some();
@@ -88,7 +89,7 @@ fn waived_of_prefix<'a>(side: &Side<'a>) -> Vec<&'a ReportFinding> {
     all.filter(|finding| finding.rule != "stale-waiver").collect()
 }
 
-/// The property that a finding of each side has in common with the other.
+/// The properties that must be equal in an old and a new finding to pair them.
 type FindingKey<'f> = (PathBuf, &'f str, [Option<&'f [u8]>; 6]);
 type MakeKey<'k, 'f> = dyn Fn(&'f ReportFinding) -> FindingKey<'f> + 'k;
 
@@ -117,8 +118,8 @@ fn facts(finding: &ReportFinding, path: PathBuf) -> FindingKey<'_> {
 }
 
 /// Removes a new finding about a missing library or an undefined symbol if a finding in `gone`
-/// explains it: one that names the same file and the same library or symbol, and has at least the
-/// same level.
+/// explains it. The finding in `gone` must name the same file and the same library or symbol, and
+/// must have at least the same level.
 pub(super) fn consequences_apart(
     fresh: Vec<ReportFinding>,
     gone: &[ReportFinding],

@@ -1,5 +1,5 @@
-//! Lost names of files that still exist. A lost name is a link to a file or to its directory, or
-//! the old name of a library that was renamed and keeps its soname.
+//! Lost names of files that still exist. A lost name is a link to a file or to its directory. It
+//! may also be the old file name of a library that was renamed and keeps its soname.
 
 use super::pairs::{FilePairs, without_numbers};
 use super::sides::{PrefixLink, Side, all_names, below_prefix, file_names, is_library};
@@ -9,13 +9,13 @@ use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A name of an old file that no longer leads to the counterpart of that file.
+/// A name of an old file that does not lead to the new version of the file.
 pub(super) struct LostName<'a> {
     pub(super) path: &'a Path,
-    /// The file that had the name, and its counterpart.
+    /// The file that had the name, and its new version.
     pub(super) old: &'a File,
     pub(super) new: &'a File,
-    /// The file that the name leads to now, if it has another soname.
+    /// The file to which the name leads now, if that file has another soname.
     pub(super) other: Option<&'a File>,
 }
 
@@ -30,7 +30,7 @@ impl LostName<'_> {
         last_part(self.path.as_os_str().as_bytes())
     }
 
-    /// True if loaders search for the name, and no finding about a changed soname covers it.
+    /// True if loaders search for the name, unless a finding about a changed soname covers it.
     fn is_asked_for(&self, is_needed: impl Fn(&[u8], &File) -> bool) -> bool {
         let before = self.old.soname.as_deref();
         if before == Some(self.name()) {
@@ -45,10 +45,10 @@ impl LostName<'_> {
     }
 }
 
-/// Finds the names of paired files that the new side lacks: sonames, names that `is_needed`
-/// accepts, links to programs, and links for linkers. A name is not lost if the counterpart has it
-/// in another directory. If the counterpart is of another release, its names replace those of the
-/// old release, as `clang-20` replaces `clang-19`.
+/// Finds the names of paired files that the new report lacks: sonames, names that `is_needed`
+/// accepts, links to programs, and links for linkers. A name is kept if the new file has it in
+/// another directory. A new release may replace names of the old release, as `clang-20` replaces
+/// `clang-19`.
 pub(super) fn lost<'a>(
     pairs: &FilePairs<'a>,
     [before, now]: [&Paths<'_, 'a>; 2],
@@ -60,7 +60,7 @@ pub(super) fn lost<'a>(
         let lost = all_names(old).filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());
-            // A loader that searches for the soname opens the file that the link leads to.
+            // A loader that searches for the soname opens the file to which the link leads.
             let is_other = |file: &&File| {
                 old.soname.as_deref() == Some(last)
                     && file.path != new.path
@@ -89,8 +89,8 @@ pub(super) fn lost<'a>(
     out
 }
 
-/// Finds lost links to directories that still exist: paths of files through these links are lost
-/// too. A link of another release replaces one of the old release.
+/// Finds lost links to directories that still exist. Paths of files through these links are lost
+/// too. A link of a new release replaces one of the old release.
 pub(super) fn lost_links<'s, 'a>(
     (old, new): (&'s Side<'a>, &Side<'a>),
     [before, now]: [&Paths<'_, 'a>; 2],
@@ -113,7 +113,7 @@ pub(super) fn lost_links<'s, 'a>(
     old.links().iter().filter(is_lost).collect()
 }
 
-/// The paths of one side, relative to the prefix and without store hashes.
+/// The paths in one report, relative to the prefix and without store hashes.
 pub(super) struct Paths<'s, 'a> {
     /// Paths of files and of links to files.
     files: FastMap<Vec<u8>, &'a File>,
@@ -130,13 +130,13 @@ impl<'s, 'a> Paths<'s, 'a> {
         Self { files: names.collect(), links: links.collect() }
     }
 
-    /// The file at a path, links to directories followed.
+    /// The file at a path, after links to directories are followed.
     fn file_at(&self, path: Vec<u8>) -> Option<&'a File> {
         let direct = self.files.get(&path).copied();
         direct.or_else(|| self.files.get(&self.followed(path)).copied())
     }
 
-    /// A path with links to directories followed.
+    /// The path after links to directories are followed.
     fn followed(&self, mut path: Vec<u8>) -> Vec<u8> {
         /// Maximum number of links that are followed, as in the kernel.
         const MOST: usize = 40;
@@ -158,7 +158,7 @@ impl<'s, 'a> Paths<'s, 'a> {
     }
 }
 
-/// Removes names that one of the `free` paths replaces. Each path replaces one name.
+/// Removes names that one of the `free` paths replaces. Each path can replace one name.
 fn take_counterparts(names: &mut Vec<LostName<'_>>, free: &[Vec<u8>], is_other_release: bool) {
     let mut free: Vec<&[u8]> = free.iter().map(|path| last_part(path)).collect();
     let mut take = |key: fn(&[u8]) -> Option<Vec<u8>>| {

@@ -1,4 +1,5 @@
-//! Finds the counterpart of each file of the old side, by the first of these that fits:
+//! Pairs each file of the old report with its counterpart, the new version of the file. The
+//! counterpart is the first of these that exists:
 //!
 //! 1. the library with the same soname; if there are several, the one at the same path or in a
 //!    directory of the same name
@@ -9,7 +10,7 @@
 //! 5. the library with the same stem of the soname
 //! 6. the library that shares most exports
 //!
-//! In the second case, a new file may be the counterpart of several old ones.
+//! By a link (2.), one new file may be the counterpart of several old ones.
 
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
@@ -18,16 +19,18 @@ use crate::report::model::File;
 use crate::text::last_part;
 use std::path::Path;
 
-/// Libraries are paired by shared symbols only if the new library has at least this share of the
-/// exports of the old one, in percent.
+/// A pair of libraries with common symbols must have at least this share of the old library's
+/// exports, in percent.
 const SHARED: usize = 60;
-/// Libraries with fewer exports are not paired by shared symbols: two of them share many by chance.
+/// Libraries with fewer exports are not paired by common symbols, because they may share these by
+/// chance.
 const ENOUGH: usize = 5;
 
-/// The property that two files of a pair have in common; `None` for files that it cannot pair.
+/// The property that must be equal in both files of a pair; `None` for files without it.
 type PairingKey<'k> = dyn Fn(&File) -> Option<Vec<u8>> + 'k;
 
-/// The files of two sides: pairs of an old file and its counterpart, and files without counterpart.
+/// The files of two reports: pairs of an old file and its counterpart, and files without
+/// counterpart.
 pub(super) struct FilePairs<'a> {
     pub(super) both: Vec<(&'a File, &'a File)>,
     /// Old files without counterpart.
@@ -65,8 +68,8 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
     FilePairs { both, gone: left, added: right }
 }
 
-/// True if a letter follows the number that the digit at `at` belongs to: `sha1sum` and `sha256sum`
-/// are not releases of one program.
+/// True if a letter follows the number with the digit at `at`. Such numbers are not versions:
+/// `sha1sum` and `sha256sum` are different programs.
 fn is_of_word(path: &[u8], at: usize) -> bool {
     let rest = path[at..].iter().find(|byte| !byte.is_ascii_digit());
     rest.is_some_and(u8::is_ascii_alphabetic)
@@ -96,7 +99,7 @@ fn dir(file: &File) -> Vec<u8> {
     path[..end].to_vec()
 }
 
-/// Pairs two files with the same key, if no other unpaired file of either side has that key.
+/// Pairs an old and a new file with the same key. No other unpaired file may have that key.
 fn take<'a>(
     left: &mut Vec<&'a File>,
     right: &mut Vec<&'a File>,
@@ -132,7 +135,7 @@ fn take<'a>(
     keep(right, &taken);
 }
 
-/// Pairs each remaining old file with the new file to which its path now leads, if there is one.
+/// Pairs each remaining old file with the new file to which the old path leads, if there is one.
 fn by_links<'a>(
     left: &mut Vec<&'a File>,
     (new, right): (&'a Side<'_>, &mut Vec<&'a File>),
@@ -174,7 +177,7 @@ fn by_symbols<'a>(
     let mut taken: FastSet<usize> = FastSet::default();
     let needed: FastSet<&[u8]> = old.needed_names();
     left.retain(|file| {
-        // Plugins of one kind have the same exports.
+        // Plugins for one program have the same exports, so they are not compared.
         if file.soname.is_none() && !needed.contains(name(file)) {
             return true;
         }

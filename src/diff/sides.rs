@@ -1,4 +1,5 @@
-//! One side of a comparison: a report with its files, and the symbols that they export and import.
+//! One side of a comparison: a report with its files, and the symbols that these files export and
+//! import.
 
 use crate::catalogue::Level;
 use crate::finding::Finding;
@@ -15,7 +16,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The decisions of a policy about findings.
+/// The levels and waivers of a policy.
 pub struct PolicyDecisions<'a> {
     /// The level of a rule.
     pub level: &'a (dyn Fn(&Rule) -> Level + Sync),
@@ -23,9 +24,9 @@ pub struct PolicyDecisions<'a> {
     pub waived: &'a (dyn Fn(&Finding) -> bool + Sync),
 }
 
-/// The exports and imports of the files of a report, by index in [`Report::files`]. Those of an
-/// audit are computed when they are compared, because all of them together can be larger than the
-/// rest of the report.
+/// The exports and imports of the files of a report, by index in [`Report::files`]. For an audit of
+/// this run, they are computed one file at a time, because all of them together can be larger than
+/// the rest of the report.
 pub enum SideSymbols<'a> {
     /// Computed from the facts of an audit.
     Audit(AuditFacts<'a>),
@@ -52,8 +53,8 @@ impl SideSymbols<'_> {
         }
     }
 
-    /// A fast test that nearly all files of two releases pass: true if two files have the same
-    /// exports in the same order. False also if one side is an audit and the other is a report.
+    /// True if two files have the same exports in the same order. This fast test is true for nearly
+    /// all files of two releases. False if one side is an audit and the other is a report.
     fn same_exports(&self, file: usize, other: &SideSymbols<'_>, of_other: usize) -> bool {
         match (self, other) {
             (Self::Audit(old), SideSymbols::Audit(new)) => {
@@ -69,14 +70,15 @@ impl SideSymbols<'_> {
 
 /// One side of a comparison.
 pub struct Side<'a> {
-    /// The side as typed.
+    /// The path of the report or prefix, as typed.
     pub name: &'a str,
     /// Its report, with files.
     pub report: &'a Report,
     symbols: SideSymbols<'a>,
     /// The indices of the files in the report.
     indices: FastMap<&'a Path, usize>,
-    /// The first file of the prefix with each soname, or with this file name if it has no soname.
+    /// The first file of the prefix with each soname. For files without a soname, the file name is
+    /// the key.
     by_soname: FastMap<&'a [u8], &'a File>,
     links: Vec<PrefixLink<'a>>,
 }
@@ -87,7 +89,7 @@ pub(super) struct PrefixLink<'a> {
     pub(super) path: &'a Path,
     /// The path below the prefix, without store hashes.
     pub(super) below: Vec<u8>,
-    /// The target directory, in the same form.
+    /// The target directory, below the prefix and without store hashes.
     pub(super) target: Vec<u8>,
 }
 
@@ -105,12 +107,12 @@ impl<'a> Side<'a> {
         side
     }
 
-    /// True if the exports of its files are known: reports hold them with `--facts`.
+    /// True if the exports of the files are known. In a report, `--facts` writes them.
     pub(super) fn has_exports(&self) -> bool {
         self.knows(|file| file.exports.is_some())
     }
 
-    /// True if the imports of its files are known.
+    /// True if the imports of the files are known. In a report, `--facts` writes them.
     pub(super) fn has_imports(&self) -> bool {
         self.knows(|file| file.imports.is_some())
     }
@@ -147,15 +149,15 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The files of the prefix: those that were audited.
+    /// The files that were audited.
     pub(super) fn own(&self) -> impl Iterator<Item = &'a File> + use<'a> {
-        // Reports of earlier versions do not state prefixes; all of their files count.
+        // Reports of earlier versions have no prefixes, so all of their files count.
         let report = self.report;
         let states = report.files.iter().any(|file| file.prefix.is_some());
         report.files.iter().filter(move |file| !states || file.prefix.is_some())
     }
 
-    /// Sonames and file names of the side.
+    /// All sonames and file names.
     pub(super) fn names(&self) -> FastSet<&'a [u8]> {
         let sonames = self.own().filter_map(|file| file.soname.as_deref());
         sonames.chain(self.own().flat_map(file_names)).collect()
@@ -166,14 +168,14 @@ impl<'a> Side<'a> {
         &self.links
     }
 
-    /// All names that files of the side need.
+    /// All names that files need.
     pub(super) fn needed_names(&self) -> FastSet<&'a [u8]> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
 
-    /// The audited libraries that a file loads, directly or not. They are found by soname, not by
-    /// the resolved needs: if a package is unpacked separately, its needs lead to files of the
-    /// system or are not found.
+    /// The audited libraries that a file loads, directly or not. They are found by soname. The
+    /// resolved paths do not help if a package was unpacked in a directory of its own: there its
+    /// needs lead to the system or to no file.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);
@@ -196,7 +198,7 @@ impl<'a> Side<'a> {
         all.map(ReportFinding::full_path).collect()
     }
 
-    /// For each file, the number of its needs that are not found.
+    /// For each file, the number of its needs without a file.
     pub(super) fn missing(&self) -> FastMap<&'a Path, usize> {
         let mut out = FastMap::default();
         for file in self.own() {
@@ -222,7 +224,7 @@ fn links(report: &Report) -> Vec<PrefixLink<'_>> {
     links.collect()
 }
 
-/// The file name.
+/// The file name of a file.
 pub(super) fn name(file: &File) -> &[u8] {
     last_part(file.path.as_os_str().as_bytes())
 }
@@ -233,24 +235,24 @@ pub(super) fn all_names(file: &File) -> impl Iterator<Item = &Path> {
     std::iter::once(&*file.path).chain(others)
 }
 
-/// The last part of each path of a file.
+/// The file name in each path of a file.
 pub(super) fn file_names(file: &File) -> impl Iterator<Item = &[u8]> {
     all_names(file).map(|path| last_part(path.as_os_str().as_bytes()))
 }
 
-/// The path below the prefix, without store hashes.
+/// The path of a file below its prefix, without store hashes.
 pub(super) fn below(file: &File) -> Vec<u8> {
     below_prefix(file, &file.path)
 }
 
-/// A path below the prefix of a file, without store hashes.
+/// `path` below the prefix of `file`, without store hashes.
 pub(super) fn below_prefix(file: &File, path: &Path) -> Vec<u8> {
     let prefix = file.prefix.as_deref();
     let path = prefix.and_then(|prefix| path.strip_prefix(prefix).ok()).unwrap_or(path);
     without_hashes(path.as_os_str().as_bytes()).into_owned()
 }
 
-/// True for a library: it has a soname or the name of one.
+/// True for a file that has a soname or the name of a library.
 pub(super) fn is_library(file: &File) -> bool {
     let name = name(file);
     file.soname.is_some() || name.ends_with(b".so") || memchr::memmem::find(name, b".so.").is_some()

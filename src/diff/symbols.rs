@@ -1,5 +1,5 @@
-//! Compares the exports of a file and its counterpart: finds the symbols that are gone, and those
-//! whose version, type, size, binding or visibility changed.
+//! Compares the exports of an old file and its new version. Finds the symbols that are gone, and
+//! those whose version, type, size, binding or visibility changed.
 
 use crate::demangle::demangle;
 use crate::id::{FastMap, FastSet};
@@ -8,7 +8,7 @@ use crate::report::model::{Export, ExportKind};
 use crate::text::show;
 use std::collections::BTreeMap;
 
-/// A symbol that is gone or changed, with the difference in words.
+/// A symbol that is gone or changed. `reason` is the difference in words.
 pub(super) struct Change {
     pub(super) name: Vec<u8>,
     pub(super) version: Option<Vec<u8>>,
@@ -21,22 +21,22 @@ pub(super) struct Change {
 enum ChangeKind {
     /// The symbol is gone.
     Gone,
-    /// The symbol has only other versions.
+    /// The symbol has other versions, and no longer this one.
     Version,
-    /// The symbol has no version any more. Loaders still bind a reference with the old version if
-    /// the library defines that version.
+    /// The symbol no longer has a version. If the library still defines the old version, loaders
+    /// still bind references with that version.
     Unversioned { defined: bool },
-    /// The version of the symbol is not the default any more: references without a version do not
-    /// find it.
+    /// The version of the symbol is no longer the default, so references without a version do not
+    /// find the symbol.
     Hidden,
     /// The type or size changed.
     Data,
-    /// The binding or visibility changed: references are still bound.
+    /// The binding or visibility changed. References still bind.
     Binding,
 }
 
 impl Change {
-    /// A symbol that users do not reach any more.
+    /// A symbol that other files no longer reach.
     pub(super) fn unreached(export: &Export<'_>) -> Self {
         Self {
             name: export.name.to_vec(),
@@ -51,8 +51,8 @@ impl Change {
         matches!(self.kind, ChangeKind::Gone | ChangeKind::Version | ChangeKind::Unversioned { .. })
     }
 
-    /// True if the change breaks references with this version, or without a version if it is
-    /// `None`.
+    /// True if the change breaks references with this version. `None` stands for references without
+    /// a version.
     pub(super) fn breaks(&self, version: Option<&[u8]>) -> bool {
         let is_same = |version| self.version.as_deref() == Some(version);
         let has_none = self.version.is_none();
@@ -115,7 +115,7 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
     out
 }
 
-/// The versions that a library defines, as far as its exports have them.
+/// The versions that occur in the exports of a library.
 struct Versions<'a>(FastSet<&'a [u8]>);
 
 impl<'a> Versions<'a> {
@@ -129,10 +129,10 @@ impl<'a> Versions<'a> {
 }
 
 impl Changes {
-    /// Removes lost symbols that the libraries loaded by the new library define. `beside` holds the
-    /// exports of these libraries. If the type or size of a removed symbol differs, it counts as
-    /// changed. A reference with a version also names the new library, which must still define that
-    /// version, or no versions at all.
+    /// Removes lost symbols that moved to libraries that the new library loads. `beside` has the
+    /// exports of these libraries. If the type or size of a moved symbol differs, the symbol counts
+    /// as changed. A reference with a version also names this library (vn_file): the new library
+    /// must still define that version, or no versions at all.
     pub(super) fn take_moved(
         &mut self,
         old: &[Export<'_>],
@@ -174,14 +174,14 @@ impl Changes {
     }
 }
 
-/// True for the symbol that linkers make for each version that a library defines.
+/// True for the symbol that linkers define for each version of a library.
 pub(super) fn is_marker(export: &Export<'_>) -> bool {
     export.kind != ExportKind::Function
         && export.version.as_deref() == Some(&*export.name)
         && export.size.unwrap_or_default() == 0
 }
 
-/// The difference of type or size in words, if there is one.
+/// The change of type or size in words; `None` if there is none.
 fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     if old.kind != new.kind && old.kind != ExportKind::Other && new.kind != ExportKind::Other {
         return Some(format!("{} before, {} now", old.kind.words(), new.kind.words()));
@@ -192,13 +192,13 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     }
 }
 
-/// The difference in words, if the old version was the default and no new one is.
+/// The change in words if the old version was the default and no new version is.
 fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<String> {
     let is_lost = !old.hidden && new.iter().all(|export| export.hidden);
     is_lost.then(|| "default version before, not now".to_owned())
 }
 
-/// The difference of binding or visibility in words, if there is one.
+/// The change of binding or visibility in words; `None` if there is none.
 fn binding(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     if old.binding != new.binding {
         return Some(format!("{} before, {} now", old.binding.word(), new.binding.word()));
@@ -221,7 +221,7 @@ fn class(name: &[u8]) -> String {
     let Some(text) = demangle(name) else { return String::new() };
     let text = text.split_once(" for ").map_or(&*text, |(_, rest)| rest);
     let text = without_return_type(text);
-    // Parameters and template arguments hold `::` too.
+    // `::` in parameters and template arguments does not count.
     let mut depth = 0_usize;
     let mut last = None;
     let bytes = text.as_bytes();
@@ -237,7 +237,7 @@ fn class(name: &[u8]) -> String {
     last.map_or_else(String::new, |at| text[..at].to_owned())
 }
 
-/// A demangled name without its return type, which precedes the names of templates.
+/// A demangled name without its return type. Only names of templates have one.
 fn without_return_type(text: &str) -> &str {
     let mut depth = 0_usize;
     let mut start = 0;
@@ -253,7 +253,7 @@ fn without_return_type(text: &str) -> &str {
     &text[start..]
 }
 
-/// The number of symbols of each C++ class or namespace, the largest number first.
+/// The number of symbols in each C++ class or namespace, largest first.
 pub(super) fn by_class(changes: &[Change]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for change in changes {

@@ -1,4 +1,4 @@
-//! The questions that a comparison could not decide, and the findings about them.
+//! Comparisons that could not be made, and the findings about them.
 
 use super::sides::Side;
 use crate::catalogue::Level;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A comparison that could not be made.
 pub(super) struct UndecidedComparison {
-    /// The side as typed, or a file.
+    /// The report as typed, or a file.
     subject: PathBuf,
     why: String,
 }
@@ -23,8 +23,8 @@ impl UndecidedComparison {
         Self { subject: subject.into(), why: why.into() }
     }
 
-    /// The reason as the message of a finding. The `detail` of the finding is the unchanged reason,
-    /// because it is part of the fingerprint.
+    /// The message of the finding. `detail` is the reason without this wording, because it is part
+    /// of the fingerprint.
     fn message(&self) -> String {
         match self.why.strip_suffix(" (--facts)") {
             Some(why) => format!("{why}: write the report with --facts"),
@@ -32,12 +32,12 @@ impl UndecidedComparison {
         }
     }
 
-    /// One line with the subject and the reason.
+    /// One line with the subject and the message.
     pub(super) fn line(&self) -> String {
         format!("{}: {}", show_path(&self.subject), self.message())
     }
 
-    /// The question as a finding of the rule `undecided`, so that every output shows it.
+    /// A finding of the rule `undecided`, so that every output shows the comparison.
     pub(super) fn finding(&self) -> Option<ReportFinding> {
         let rule = rules::find("undecided")?;
         let subject = Located { prefix: None, path: self.subject.clone() };
@@ -49,8 +49,9 @@ impl UndecidedComparison {
     }
 }
 
-/// All questions: sides without symbols, incomplete sides, damaged files, and rules that only one
-/// side ran ([`Audited::apart`](super::fresh::Audited)).
+/// All comparisons that could not be made. The causes are reports without symbols, incomplete
+/// reports, damaged files, and rules that ran for only one report
+/// ([`Audited::apart`](super::fresh::Audited)).
 pub(super) fn questions(
     [old, new]: [&Side<'_>; 2],
     against: &[Side<'_>],

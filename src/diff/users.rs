@@ -1,6 +1,6 @@
-//! The files that break when a symbol is gone or changes: they refer to it, load its library, and
-//! load nothing else that defines it. A library may be loaded because another library needs it.
-//! Symbols of a program are used by its plugins.
+//! The files that break when a symbol is gone or changes. Such a file refers to the symbol, loads
+//! its library, directly or not, and loads no other library that defines the symbol. The symbols of
+//! a program are used by its plugins.
 
 use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
@@ -10,18 +10,18 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The files that refer to some symbols, with one environment for each side.
+/// The files that refer to some symbols. Each report has one environment.
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
-    /// The environments of the same files with the libraries of the new side, if
+    /// The environments of the same files with the libraries of the new report, if
     /// [`Self::of_dropped`] made them.
     after: Vec<Environment<'a>>,
 }
 
 impl<'a> Users<'a> {
-    /// The users of `names` in the audited files of the new side and of `against`. Libraries that
-    /// `against` needs and does not have come from the old side.
+    /// The files of the new report and of `against` that use `names`. If a report in `against`
+    /// lacks a library that its files need, the library of the old report is taken.
     pub(super) fn new(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -36,8 +36,8 @@ impl<'a> Users<'a> {
         Self { environments, after: Vec::new() }
     }
 
-    /// The users of `names` in `against`, once with the libraries of the old side and once with
-    /// those of the new side.
+    /// The files of `against` that use `names`. They are resolved once with the libraries of the
+    /// old report and once with those of the new report.
     pub(super) fn of_dropped(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -50,8 +50,8 @@ impl<'a> Users<'a> {
         Self { environments: before, after }
     }
 
-    /// The files of `against` that found the symbol in `library` with the libraries of the old
-    /// side. With those of the new side, they load neither `library` nor another library that
+    /// The files of `against` that find the symbol in `library` with the old libraries, and do not
+    /// find it with the new ones. With these, they load neither `library` nor another library that
     /// defines the symbol.
     pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
         let pairs = self.environments.iter().zip(&self.after);
@@ -65,8 +65,8 @@ impl<'a> Users<'a> {
         all.into_iter().collect()
     }
 
-    /// The files that a change in a library or program breaks. `pair` has the old and the new
-    /// version of that library or program; these do not count.
+    /// The files that a change in a library or program breaks, except the library or program
+    /// itself. `pair` has its old and its new version.
     pub(super) fn of(&self, change: &Change, pair: [&File; 2]) -> Vec<PathBuf> {
         let all: BTreeSet<&Path> = if is_library(pair[0]) {
             let library = soname(pair[0]);
@@ -78,8 +78,8 @@ impl<'a> Users<'a> {
         all.into_iter().filter(is_other).map(Path::to_path_buf).collect()
     }
 
-    /// The plugins that use a symbol of a program: the shared objects that refer to it. Empty if
-    /// another program, or a library that a file needs, also defines the symbol.
+    /// The plugins that use a symbol of a program: shared objects that refer to the symbol. Empty
+    /// if another program, or a library that a file needs, also defines the symbol.
     fn plugins(&self, change: &Change, pair: [&File; 2]) -> BTreeSet<&Path> {
         if self.environments.iter().any(|own| own.is_defined_elsewhere(change, pair)) {
             return BTreeSet::new();
@@ -102,24 +102,24 @@ struct SymbolReference {
 struct LoadedLibraries<'a> {
     names: FastSet<&'a [u8]>,
     files: FastSet<usize>,
-    /// True if a file is known for each of these names.
+    /// True if a file was found for each of these names.
     is_whole: bool,
 }
 
-/// The files of one side, their references to some symbols, and the definitions of these symbols.
+/// The files of one report, their references to some symbols, and the definitions of these symbols.
 struct Environment<'a> {
-    /// The files of the side, then those of another side, which satisfy needs that the side itself
-    /// does not.
+    /// The files of the report, then those of another report. The latter satisfy only needs that
+    /// the former do not.
     files: Vec<&'a File>,
     references: FastMap<Vec<u8>, Vec<SymbolReference>>,
     definers: FastMap<Vec<u8>, Vec<usize>>,
     /// The libraries that each file with references loads.
     loaded: FastMap<usize, LoadedLibraries<'a>>,
-    /// The names of all libraries that the files need.
+    /// The names of all libraries that a file needs.
     needed: FastSet<&'a [u8]>,
 }
 
-/// The references of a file to the names in question, and the names among them that it defines.
+/// The references of a file to the names that changed, and those of these names that it defines.
 type OfFile = (Vec<(Vec<u8>, SymbolReference)>, Vec<Vec<u8>>);
 
 impl<'a> Environment<'a> {
@@ -167,8 +167,8 @@ impl<'a> Environment<'a> {
         self.broken(change, library).map(|reference| &*self.files[reference.file].path)
     }
 
-    /// True if a program, or a library that some file needs, defines the symbol. The files of
-    /// `pair` do not count.
+    /// True if a program, or a library that a file needs, defines the symbol. The files of `pair`
+    /// do not count.
     fn is_defined_elsewhere(&self, change: &Change, pair: [&File; 2]) -> bool {
         let mut definers = self.definers.get(&change.name).into_iter().flatten();
         definers.any(|at| {
@@ -181,8 +181,8 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// Shared objects with a reference that a change breaks. An object is omitted if a library that
-    /// it loads is unknown, because that library may define the symbol.
+    /// Shared objects with a reference that a change breaks. If a library that the object loads is
+    /// unknown, the object is left out, because that library may define the symbol.
     fn plugins(&self, change: &Change) -> impl Iterator<Item = &Path> {
         let all = self.references.get(&change.name).into_iter().flatten();
         let broken = all.filter(|reference| {
@@ -193,14 +193,15 @@ impl<'a> Environment<'a> {
         files.filter(|file| file.interpreter.is_none()).map(|file| &*file.path)
     }
 
-    /// True if a file loads the library, or another library that defines the symbol.
+    /// True if the file of the reference loads `library`, or another library that defines the
+    /// symbol.
     fn reaches(&self, change: &Change, reference: &SymbolReference, library: &[u8]) -> bool {
         let loads = self.loaded.get(&reference.file);
         loads.is_some_and(|loaded| loaded.names.contains(library))
             || self.is_defined_beside(change, reference, library)
     }
 
-    /// The references that a change in the library breaks.
+    /// The references that a change in `library` breaks.
     fn broken(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &SymbolReference> {
         let all = self.references.get(&change.name).into_iter().flatten();
         all.filter(move |reference| {
@@ -212,8 +213,8 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// True if the file loads another library that defines the symbol. A reference with a version
-    /// is bound to one library, so no other one counts.
+    /// True if the file of the reference loads another library that defines the symbol. A reference
+    /// with a version names its library, so other libraries do not count for it.
     fn is_defined_beside(
         &self,
         change: &Change,
@@ -230,7 +231,7 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// The references of a file to `names`, without weak ones.
+/// The strong references of a file to `names`.
 fn references(
     side: &Side<'_>,
     at: usize,
@@ -262,8 +263,8 @@ fn by_name<'a>(files: &[&'a File], first: usize) -> FastMap<&'a [u8], Vec<usize>
     out
 }
 
-/// The libraries that a file loads, directly or not. The first map in `by_name` that has a name
-/// decides.
+/// The libraries that a file loads, directly or not. A needed name is looked up in each map of
+/// `by_name`, and the first map with the name decides.
 fn loaded<'a>(
     files: &[&'a File],
     root: usize,

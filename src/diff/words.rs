@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The words of a finding about symbols.
+/// The parts of a message about symbols.
 pub(super) struct SymbolPhrases {
     pub(super) one: &'static str,
     pub(super) many: &'static str,
@@ -35,7 +35,7 @@ pub(super) const CHANGED: SymbolPhrases = SymbolPhrases {
 
 /// Maximum number of symbols in the message of a finding.
 const MOST_NAMED: usize = 3;
-/// Maximum number of users of one symbol in the evidence.
+/// Maximum number of files in the evidence of one symbol.
 const MOST_USERS: usize = 100;
 /// The message about a lost name.
 pub(super) fn message_of(lost: &LostName<'_>) -> String {
@@ -58,7 +58,8 @@ pub(super) fn directory(below: &[u8]) -> String {
     }
 }
 
-/// Up to [`MOST_NAMED`] symbols as text, those with users first, for outputs that show no evidence.
+/// Up to [`MOST_NAMED`] symbols as text, for outputs without evidence. Symbols that a file uses
+/// come first.
 pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.arrange_by_key(|at| users[*at].is_empty());
@@ -78,7 +79,7 @@ pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
     words.join(", ")
 }
 
-/// Removes the symbols that [`symbols_of`] put at the end of a message: the output for people lists
+/// Removes the symbols that [`symbols_of`] put at the end of a message. The output for people lists
 /// the symbols below the message.
 pub(super) fn without_symbols(finding: &mut ReportFinding) {
     let names_symbols =
@@ -88,13 +89,13 @@ pub(super) fn without_symbols(finding: &mut ReportFinding) {
     }
 }
 
-/// Evidence for a user of a library.
+/// Evidence for a file that uses a library.
 pub(super) fn user(path: PathBuf) -> Evidence {
     Evidence::at(EvidenceKind::Change, Arc::from(path))
 }
 
-/// Evidence for a symbol: one piece for each of the first [`MOST_USERS`] users, or one piece
-/// without a user.
+/// Evidence for a symbol: one piece for each of the first [`MOST_USERS`] files that use it. If
+/// there are none, one piece without a file.
 pub(super) fn evidence(change: &Change, users: &[PathBuf]) -> Vec<Evidence> {
     let piece = |user: Option<&PathBuf>| Evidence {
         symbol: Some(change.name.clone()),
