@@ -31,8 +31,8 @@ pub(super) struct Alert<'r> {
     pub(super) cause: Option<&'r Cause>,
     /// At least one, in the order of the report.
     pub(super) findings: Vec<&'r ReportFinding>,
-    /// The waivers of the findings, one for each reason. Empty if the findings are not waived. An
-    /// alert has either waived findings or others, never both.
+    /// The waivers of the findings, one for each reason; empty if the findings are not waived. The
+    /// findings of an alert are all waived, or none is.
     pub(super) waivers: Vec<&'r ReportWaiver>,
     /// True if the findings are waived, and the report also has findings of this cause and file
     /// that are not.

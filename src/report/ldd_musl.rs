@@ -53,7 +53,7 @@ impl LddPage<'_> {
                     self.object(from)
                 )
             }
-            // Only the first of several needs for a module loads it.
+            // If several needs lead to a module, the first one loads it.
             _ if found.requester == Some(from) && seen.insert(Ok(to)) => {
                 writeln!(out, "\t{} => {}", self.name(name), self.name(found.path))
             }

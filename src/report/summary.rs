@@ -92,7 +92,7 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     page.blank()
 }
 
-/// Writes the number of ELF files of other systems, by kind. Only with `-v`, or if no file was
+/// Writes the number of ELF files of other systems, by kind, if `-v` is given or no file was
 /// audited.
 fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let totals = &report.totals;
@@ -195,8 +195,8 @@ pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// Writes the number of references that programs or libraries that were not read may define. With
-/// `-v`, each provider has a line.
+/// Writes the number of assumed references: programs or libraries that were not read may define
+/// them. With `-v`, each provider has a line.
 fn assumed_of(
     place: &str,
     hosts: &[&Assumption],

@@ -18,7 +18,7 @@ pub(super) fn arch(object: &Object) -> Option<Arch> {
     Arch::of_machine(machine::of(object.header.target())?.name)
 }
 
-/// `FILE:LINE` of a policy entry. Entries of platforms have no line numbers: `FILE` alone.
+/// `FILE:LINE` of a policy entry. `FILE` for an entry of a platform, which has no line number.
 pub(super) fn place(origin: &Origin) -> String {
     let source = show(origin.source.as_bytes());
     if origin.line == 0 { source } else { format!("{source}:{}", origin.line) }

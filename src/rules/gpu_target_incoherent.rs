@@ -56,8 +56,8 @@ that are loaded with dlopen are not known.
 /// for which it has code.
 const OPTIONAL: [&[u8]; 2] = [b"libhipblaslt.so", b"libhipsparselt.so"];
 
-/// Keyed by a unit and a GPU target that it does not serve. The value has the entry points, and the
-/// files that load the unit and have code for the target.
+/// Keyed by a unit (a file or data directory) and a GPU target that the unit does not serve. The
+/// value has the entry points, and the files that load the unit and have code for the target.
 type Lacks = BTreeMap<(Unit, TargetId), (Vec<RootId>, BTreeSet<FileId>)>;
 
 fn check(query: &Query<'_>) -> Findings {

@@ -174,9 +174,9 @@ fn after_source_name(text: &[u8]) -> Option<&[u8]> {
 /// Facts about the C++ code of files, each computed on first use.
 #[derive(Default)]
 pub(super) struct CxxFacts<'q> {
-    /// For each file, the classes that it takes from another library. It refers to the constructor,
-    /// a destructor, the vtable or the type information of such a class. If the file also defines a
-    /// member of the class, the member is inline, or both libraries define it.
+    /// For each file, the classes that it takes from another library. It refers to their
+    /// constructor, destructor, vtable or type information. If the file also defines a member of
+    /// such a class, the member is inline, or both libraries define it.
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].
     weak: FastMap<FileId, bool>,

@@ -108,8 +108,8 @@ fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
     Some((message, format!("truncated at {len} of {end} bytes: {}", all.join("; "))))
 }
 
-/// Findings about damaged archives. Damage in a member has the member's name and the offset of its
-/// header.
+/// Findings about damaged archives. A finding about a member has the member's name and the offset
+/// of its header.
 fn members(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (_, entry) in query.library().entries() {

@@ -27,8 +27,8 @@ impl Parts<'_> {
     }
 }
 
-/// The first component of a name, and the text after it. It is cheap to find, and all names of one
-/// scope have the same one.
+/// The first component of a name, and the text after it. All names of one scope have the same first
+/// component, and it is cheap to find.
 pub(super) fn first_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, _) = nested(name)?;
     rest.split_at_checked(component(rest)?.end)
@@ -85,7 +85,7 @@ pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
     })
 }
 
-/// The text after `_Z` and false, or for a nested name the text after `_ZN` and its qualifiers and
+/// The text after `_Z`, and false. For a nested name (`_ZN`), the text after its qualifiers, and
 /// true.
 fn nested(name: &[u8]) -> Option<(&[u8], bool)> {
     let rest = name.strip_prefix(b"_Z")?;

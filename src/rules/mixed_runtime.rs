@@ -56,8 +56,8 @@ are evidence (`may load`), as for `library-twice`.
 
 /// Runtimes of which a process has at most one file, by soname.
 const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", b"libgcc_s.so.1"];
-/// Runtimes of which a process has at most one kind: the title, and the names before the version.
-/// Python wheels add a hash to them.
+/// Runtimes of which a process has at most one kind: the title, and the starts of the sonames.
+/// Python wheels add a hash to sonames (`libgomp-a34b3233.so.1`).
 const KINDS: [(&str, &[&[u8]]); 2] = [
     ("OpenMP runtimes", &[b"libgomp", b"libomp", b"libiomp5"]),
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),

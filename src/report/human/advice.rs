@@ -283,7 +283,7 @@ impl Sheet<'_> {
         page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
     }
 
-    /// The program that defines all symbols of an entry. `None` if there are several.
+    /// The program that defines all symbols of an entry. `None` if there are several or none.
     fn only_program<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Option<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let programs = candidates.into_iter().filter(|evidence| evidence.is_program());

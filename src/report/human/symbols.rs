@@ -16,8 +16,8 @@ use std::path::Path;
 
 /// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
-/// With more symbols than this, several share a line. But each has its own line with `-v`, or if
-/// one of those shown has a version, a demangled name or a near miss.
+/// If there are more symbols than this, they share lines. Each still has its own line with `-v`, or
+/// if one of those shown has a version, a demangled name or a near miss.
 const LIST: usize = 6;
 /// Upper bounds for the files of a scope, near misses, and explained symbols.
 const MOST_SEARCHED: usize = 4;
@@ -207,8 +207,7 @@ impl Sheet<'_> {
     }
 }
 
-/// The demangled name of a symbol, and its raw name. Lines may break inside of the demangled name
-/// only.
+/// The demangled name of a symbol, and its raw name. Lines break only inside of the demangled name.
 fn spaced(raw: &[u8]) -> String {
     match demangle(raw) {
         Some(text) => format!("{text} {}", name(&format!("[{}]", show(raw)))),

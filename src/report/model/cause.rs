@@ -4,8 +4,8 @@
 //!
 //! The cause of a finding is the first of these that applies:
 //! - a soname that was not found
-//! - an archive missing from a list, by the fixes
-//! - a provider that is not linked, by the fixes
+//! - an archive that a fix adds to a list
+//! - a file that defines the symbol and is not linked
 //! - the cause in the rule's hint: a damaged file, a policy entry, a missing loader, a missing
 //!   option, or an object with undefined symbols
 //! - the finding itself

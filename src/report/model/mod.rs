@@ -59,8 +59,8 @@ pub struct Report {
     /// The rules that ran, with their levels.
     #[serde(default)]
     pub rules: Vec<RuleRun>,
-    /// Assumed references: a host program or library that was not read may define them. By
-    /// provider.
+    /// Assumed references, by provider. A host program or library that was not read may define
+    /// them.
     #[serde(default)]
     pub assumptions: Vec<Assumption>,
     /// The causes, sorted by level and then by number of findings, descending.
@@ -130,7 +130,7 @@ pub struct Tool {
 /// Counts of walked and read entries.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    /// Entries of the walk. The sum of the next six fields, of `foreign` and of `skipped`.
+    /// Entries of the walk: the sum of the next six fields, of `foreign` and of `skipped`.
     pub entries: usize,
     /// ELF files.
     pub elf: usize,

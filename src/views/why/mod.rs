@@ -69,7 +69,8 @@ impl Why {
     ) -> Self {
         let roots = under.as_ref().map(|under| &*under.roots);
         let graph = LoadTree::under(audit, plan, roots);
-        // A program may have the name of a symbol. The name without a dot means the symbol.
+        // A program and a symbol may have the same name. Then a name without a dot means the
+        // symbol.
         let dotted = name.contains(&b'.');
         let library = |by_file: bool, audit: &Audit| {
             LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)

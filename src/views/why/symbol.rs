@@ -184,7 +184,7 @@ struct SymbolAnswerBuilder<'a> {
     part: AnswerScope<'a>,
     providers: BTreeMap<SymbolId, SymbolProvider>,
     requesters: BTreeMap<SymbolId, SymbolRequester>,
-    /// True for symbols that a relocation uses. Only for symbols that were checked.
+    /// For each symbol that was checked, true if a relocation uses it.
     used: FastMap<SymbolId, bool>,
     bound: BTreeMap<SymbolId, Vec<BoundReference>>,
 }
@@ -499,7 +499,7 @@ fn sorted(symbols: &crate::id::FastSet<SymbolIndex>) -> Vec<SymbolIndex> {
     out
 }
 
-/// The definition in a symbol table entry; `None` if the entry defines nothing for other files.
+/// The definition in a symbol table entry; `None` if the entry is not a definition.
 fn definition(file: FileId, object: &Object, entry: &Symbol<'_>) -> Option<SymbolProvider> {
     // A program that is not position-independent may give a function an address without defining it
     // (canonical PLT entry).
