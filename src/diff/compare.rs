@@ -176,9 +176,9 @@ impl<'a> Comparison<'a, '_> {
         changes
     }
 
-    /// The changes to report. For a library, these are all changes. For a program, only those that
-    /// break a plugin, because programs also export copies of library symbols and symbols that no
-    /// plugin uses.
+    /// The changes to report. For a library, these are all changes. For a program, these are
+    /// changes that break a plugin: programs also export symbols that no plugin uses, such as
+    /// copies of library data.
     fn that_count(&self, pair: [&File; 2], mut changes: Changes) -> Changes {
         if !is_library(pair[0]) {
             let is_used = |change: &Change| !self.users.of(change, pair).is_empty();
@@ -221,8 +221,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds one finding about `file`, which no longer loads `library`. The finding has the symbols
-    /// of `library` that other files found through `file`.
+    /// Adds one finding about `file`, which no longer loads `library`. Other files found symbols of
+    /// `library` through `file`; these symbols are evidence.
     fn unreached(&mut self, file: &File, library: &File, all: &[Change], users: &Users<'_>) {
         let used: Vec<(&Change, Vec<PathBuf>)> = all
             .iter()

@@ -1,6 +1,5 @@
-//! Compares the findings of two audits: those that only the new report has, those that only the old
-//! report has, and the number of common ones. A rule that ran in only one of the audits is not
-//! compared.
+//! Compares the findings of two audits: finds those that only one of the reports has, and counts
+//! the common ones. A rule that ran in only one of the audits is not compared.
 
 use super::pairs::FilePairs;
 use super::sides::Side;
@@ -20,8 +19,8 @@ pub(super) struct Audited {
     pub(super) fixed: Vec<ReportFinding>,
     /// Number of findings in both reports. Those that the old report waived count too.
     pub(super) unchanged: usize,
-    /// Rules that were not compared. First those that ran only for the old report. Then those that
-    /// ran only for the new report and have findings.
+    /// Rules that were not compared. The first list has rules that ran only for the old report. The
+    /// second has rules that ran only for the new report and have findings.
     pub(super) apart: [Vec<String>; 2],
 }
 

@@ -44,11 +44,11 @@ pub struct Difference {
     pub added: Vec<String>,
     /// Number of findings that both reports have.
     pub unchanged: usize,
-    /// Number of new files that do not differ from their old version. No finding about such a file
-    /// or one of its names is new, fixed or waived.
+    /// Number of new files that do not differ from their old version. A file differs if a finding
+    /// about the file or one of its names is new, fixed or waived.
     pub same_files: usize,
-    /// True if a new finding says that something is gone: a file, a name of a file, an exported
-    /// symbol or its version, or a GPU target.
+    /// True if a new finding says that a file, file name, exported symbol, symbol version or GPU
+    /// target is gone.
     pub is_any_gone: bool,
     /// Number of new findings of the group `compatibility` that a waiver accepts.
     pub waived: usize,

@@ -24,9 +24,9 @@ pub struct PolicyDecisions<'a> {
     pub waived: &'a (dyn Fn(&Finding) -> bool + Sync),
 }
 
-/// The exports and imports of the files of a report, by index in [`Report::files`]. For an audit of
-/// this run, they are computed one file at a time, because all of them together can be larger than
-/// the rest of the report.
+/// The exports and imports of the files of a report, by index in [`Report::files`]. All of them
+/// together can be larger than the rest of the report. For an audit of this run, they are therefore
+/// computed one file at a time.
 pub enum SideSymbols<'a> {
     /// Computed from the facts of an audit.
     Audit(AuditFacts<'a>),
@@ -173,9 +173,9 @@ impl<'a> Side<'a> {
         self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
     }
 
-    /// The audited libraries that a file loads, directly or not. They are found by soname. The
-    /// resolved paths do not help if a package was unpacked in a directory of its own: there its
-    /// needs lead to the system or to no file.
+    /// The audited libraries that a file loads, directly or not. They are found by soname. If a
+    /// package was unpacked apart from its dependencies, the resolved paths lead to the system or
+    /// to no file.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);

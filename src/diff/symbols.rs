@@ -21,7 +21,7 @@ pub(super) struct Change {
 enum ChangeKind {
     /// The symbol is gone.
     Gone,
-    /// The symbol has other versions, and no longer this one.
+    /// The symbol has versions, but no longer this one.
     Version,
     /// The symbol no longer has a version. If the library still defines the old version, loaders
     /// still bind references with that version.

@@ -37,7 +37,7 @@ impl UndecidedComparison {
         format!("{}: {}", show_path(&self.subject), self.message())
     }
 
-    /// A finding of the rule `undecided`, so that every output shows the comparison.
+    /// The comparison as a finding of the rule `undecided`. Every output shows findings.
     pub(super) fn finding(&self) -> Option<ReportFinding> {
         let rule = rules::find("undecided")?;
         let subject = Located { prefix: None, path: self.subject.clone() };

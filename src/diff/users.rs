@@ -1,6 +1,6 @@
-//! The files that break when a symbol is gone or changes. Such a file refers to the symbol, loads
-//! its library, directly or not, and loads no other library that defines the symbol. The symbols of
-//! a program are used by its plugins.
+//! The files that break when a symbol is gone or changes. Such a file refers to the symbol and
+//! loads its library, directly or not. No other library that the file loads defines the symbol. The
+//! symbols of a program are used by its plugins.
 
 use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
@@ -36,8 +36,8 @@ impl<'a> Users<'a> {
         Self { environments, after: Vec::new() }
     }
 
-    /// The files of `against` that use `names`. They are resolved once with the libraries of the
-    /// old report and once with those of the new report.
+    /// The files of `against` that use `names`. Their needs are resolved twice: with the libraries
+    /// of the old report, and with the libraries of the new report.
     pub(super) fn of_dropped(
         against: &'a [Side<'_>],
         (old, new): (&'a Side<'_>, &'a Side<'_>),
@@ -108,8 +108,8 @@ struct LoadedLibraries<'a> {
 
 /// The files of one report, their references to some symbols, and the definitions of these symbols.
 struct Environment<'a> {
-    /// The files of the report, then those of another report. The latter satisfy only needs that
-    /// the former do not.
+    /// The files of the report, then those of another report. A library of the other report is
+    /// taken only if the first report lacks it.
     files: Vec<&'a File>,
     references: FastMap<Vec<u8>, Vec<SymbolReference>>,
     definers: FastMap<Vec<u8>, Vec<usize>>,
@@ -119,7 +119,8 @@ struct Environment<'a> {
     needed: FastSet<&'a [u8]>,
 }
 
-/// The references of a file to the names that changed, and those of these names that it defines.
+/// The references of a file to the changed symbols, and the names of changed symbols that the file
+/// defines.
 type OfFile = (Vec<(Vec<u8>, SymbolReference)>, Vec<Vec<u8>>);
 
 impl<'a> Environment<'a> {

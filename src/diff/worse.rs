@@ -1,4 +1,4 @@
-//! The new findings of a comparison as a report, so that every output can write them.
+//! Makes a report of the new findings of a comparison. Every output can write a report.
 
 use super::sides::{PolicyDecisions, Side};
 use crate::catalogue::Level;

@@ -1,6 +1,6 @@
-//! A first policy for a prefix that has findings. It accepts all of them in few entries. Findings
-//! about unread files are left out. An entry covers findings of one rule and one cause. Its reason
-//! is a placeholder that a person must replace.
+//! A first policy for a prefix that has findings. It accepts all findings in few entries, except
+//! findings about unread files. An entry covers findings of one rule and one cause. Its reason is a
+//! placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
@@ -81,9 +81,9 @@ fn entries(rule: &str, findings: &[&ReportFinding], day: &str) -> Result<Vec<Str
     Ok(all)
 }
 
-/// The glob for the names that `key` returns. `None` if a finding has no such name, or if one glob
-/// cannot hold all names (too many, or a comma in one of several). The error is a name that cannot
-/// be written.
+/// The glob for the names that `key` returns. `None` if a finding has no such name, or if a glob
+/// cannot hold the names: more than [`MOST_NAMES`], or several and one with a comma. The error is a
+/// name that cannot be written.
 fn alternatives<'f>(
     findings: &[&'f ReportFinding],
     key: impl Fn(&'f ReportFinding) -> Option<&'f [u8]>,

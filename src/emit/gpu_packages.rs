@@ -1,6 +1,6 @@
-//! Packages that must be rebuilt for other GPU targets. The new targets are those of the package
-//! and those that findings report as missing, except those that a policy excludes. The emitters for
-//! build systems and `rebuild-order` use this module.
+//! Packages that must be rebuilt for other GPU targets. The new targets are the targets of the
+//! package and the targets that findings report as missing. Targets that a policy excludes are
+//! dropped. The emitters for build systems and `rebuild-order` use this module.
 
 use super::{Emission, Emitted};
 use crate::finding::NOT_LISTED;

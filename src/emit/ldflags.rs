@@ -1,6 +1,6 @@
 //! `ldflags`: linker options that add the missing archives, quoted for a shell or a response file.
-//! In both, a backslash quotes the next character, and single quotes quote a newline (POSIX shell,
-//! section 2.2; libiberty's `buildargv`; LLVM's `TokenizeGNUCommandLine`).
+//! In shells and response files, a backslash quotes the next character, and single quotes quote a
+//! newline (POSIX shell, section 2.2; libiberty's `buildargv`; LLVM's `TokenizeGNUCommandLine`).
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,6 +1,6 @@
-//! `policy-waivers`: `[[waive]]` entries to paste into a policy file. They cover all findings
-//! except those about unread files, and equal entries are written once. The reasons are empty. A
-//! policy with an empty reason is invalid, so a person must state each reason.
+//! `policy-waivers`: `[[waive]]` entries to paste into a policy file. Findings about unread files
+//! get no entry. Equal entries are written once. The reasons are empty. A policy with an empty
+//! reason is invalid, so a person must state each reason.
 
 use super::{Emission, Emitted};
 use crate::report::model::ReportFinding;
@@ -69,8 +69,8 @@ pub(super) fn pattern(text: &str, is_name: bool) -> String {
     out
 }
 
-/// The text between the quotes of a basic TOML string. Only printable ASCII stays unescaped,
-/// because other characters could control a terminal.
+/// The text between the quotes of a basic TOML string. All characters except printable ASCII are
+/// escaped, because they could control a terminal.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,6 +1,6 @@
 //! `dot`: the graph of the audited files and the libraries that they load, for graphviz. Files with
 //! errors or warnings, and libraries that were not found, are red. Only edges to libraries that
-//! were not found have labels, so that a graph of 200 libraries stays readable.
+//! were not found have labels: a graph of 200 libraries with more labels is hard to read.
 
 use super::Rendering;
 use super::model::Report;

@@ -195,8 +195,8 @@ impl<'r> ReportEntry<'r> {
         out.into_values().collect()
     }
 
-    /// True if a heading may name the symbol: the entry has only one finding, no file is known to
-    /// define the symbol, and the symbol is short.
+    /// True if a heading may name the symbol: the entry has one finding, the symbol is short, and
+    /// no file that defines it is known.
     pub(super) fn names_symbol(&self) -> bool {
         let [one] = &self.findings[..] else { return false };
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT

@@ -1,6 +1,5 @@
-//! The result of `fix` in a few lines for people: the archives to add to each list, the undefined
-//! symbols with their candidates, and the number of verified fixes. `cli::fix` writes these lines
-//! after the report.
+//! The result of `fix` in a few lines for people: undefined symbols with their candidates, archives
+//! to add, and the number of verified fixes. `cli::fix` writes these lines after the report.
 
 use super::layout::wrap;
 use super::model::{Causes, Report, ReportFinding};

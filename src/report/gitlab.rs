@@ -1,5 +1,5 @@
 //! `gitlab`: a Code Quality report of GitLab. An issue is a cause in one file. Fingerprints are
-//! unique, because GitLab shows only the first issue with a given fingerprint.
+//! unique, because GitLab shows one issue for each fingerprint.
 
 use super::Rendering;
 use super::alerts::{self, Alert};

@@ -45,7 +45,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 
 fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let path = show_path(&how.paths.relative(&alert.path));
-    // Two alerts about one file, of waived and other findings, need two names.
+    // One file may have an alert of waived findings and one of other findings: they need two names.
     let rest = if alert.is_rest { " (waived findings)" } else { "" };
     let name = match alert.cause {
         Some(cause) if cause.files > 1 || alert.findings.len() > 1 => {

@@ -4,8 +4,8 @@
 use super::Style;
 use std::io::{self, Write};
 
-/// Replaces a blank inside of a name until the line is written. The names contain no control
-/// characters, because those are escaped.
+/// Replaces a blank inside of a name until the line is written. Control characters in names are
+/// escaped, so a name never contains it.
 const GLUE: char = '\u{1f}';
 /// Width of a label, and of the indent before it, in columns.
 const LABEL: usize = 10;
@@ -21,8 +21,8 @@ pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The first `most` of `names`, and the number of others. If only one would be hidden, all are
-/// shown.
+/// The first `most` of `names`, and the number of hidden names. If only one would be hidden, all
+/// are shown.
 pub(crate) fn some(names: &[String], most: usize) -> String {
     // One more name is about as short as `and 1 more`.
     let most = if names.len().checked_sub(1) == Some(most) { names.len() } else { most };

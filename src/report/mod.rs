@@ -85,7 +85,7 @@ pub type RenderReport = fn(&Report, &Rendering<'_>, &mut dyn Write) -> io::Resul
 pub struct Rendering<'a> {
     /// The look of text for people.
     pub style: Style,
-    /// How outputs for other programs write paths.
+    /// The way in which outputs for programs write paths.
     pub paths: &'a Paths,
     /// Exports, imports and bindings, with `--facts`.
     pub facts: Option<&'a dyn StreamedFacts>,

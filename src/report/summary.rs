@@ -1,5 +1,5 @@
-//! The last lines of a report for people: the list of causes, the totals, the audited files, the
-//! assumed references, and the next command to type. Build logs may show only these lines.
+//! The last lines of a report for people: causes, totals, audited files, assumed references, and
+//! the next command to type. Build logs may show only these lines.
 
 use super::entry::Entries;
 use super::layout::{LabelledLines, count, name, wrap};

@@ -34,7 +34,7 @@ pub(super) fn policy_file(origin: &Origin) -> Arc<Located> {
     Located { prefix: None, path: PathBuf::from(&*origin.source) }.into()
 }
 
-/// A directory given on the command line, and its prefix.
+/// A directory of the command line, and its prefix.
 pub(super) struct GivenDirectory<'a> {
     /// The directory, links resolved.
     pub(super) dir: &'a Path,
@@ -62,7 +62,7 @@ impl GivenDirectory<'_> {
 }
 
 impl<'a> Query<'a> {
-    /// The directories that were given.
+    /// The directories of the command line.
     pub(super) fn given(&self) -> Vec<GivenDirectory<'a>> {
         let prefixes = &self.prefixes();
         let given = |dir: &'a PathBuf| {

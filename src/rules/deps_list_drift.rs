@@ -85,7 +85,7 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// A finding about the first list value with an unknown variable, such as one of another file.
+/// A finding about the first value of the list with a variable that another file sets.
 fn unknown(
     query: &Query<'_>,
     entry: &MergedFrom,

@@ -212,8 +212,8 @@ fn detail(path: &Path) -> Vec<u8> {
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
-/// True for a file that is outside of all stores, and in a directory that the policy allows as a
-/// search path, such as the driver directory of NixOS.
+/// True for a file outside of all stores in a directory that the policy allows as a search path. An
+/// example is the driver directory of NixOS.
 fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
     let allowed = query.policy().search_path.allow.iter().flat_map(|(entries, _)| entries);
     let mut dirs = allowed.filter(|entry| entry.starts_with('/'));

@@ -126,8 +126,8 @@ fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<Str
     out
 }
 
-/// The reason why a runtime cannot read a compressed bundle, by the sources of each release of clr
-/// and comgr.
+/// The reason why a runtime cannot read a compressed bundle, from the sources of clr and comgr of
+/// each release.
 fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
     let is_generic =
         || container.entries.iter().filter_map(ContainerEntry::target_id).any(|id| id.is_generic());
@@ -169,9 +169,8 @@ fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Findi
     Some(finding)
 }
 
-/// Findings about GPU targets of the policy that no code serves. A patched runtime would run the
-/// code of another target on them, but that code is in a compressed bundle, where the runtime does
-/// not look.
+/// Findings about GPU targets of the policy that no code serves. A patched runtime accepts the code
+/// of another target for them. But it does not look for that code in a compressed bundle.
 fn hidden(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     let Some((targets, _)) = &query.policy().gpu.targets else { return out };

@@ -117,8 +117,8 @@ fn largest(object: &Object) -> Vec<String> {
     parts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The larger of two spans, in bytes: from the start of code to the end of data, and from the start
-/// of data to the end of code. `None` without code or without data.
+/// The largest distance between code and data, in bytes: from the start of one to the end of the
+/// other. `None` without code or without data.
 fn apart(sections: &[Section]) -> Option<u64> {
     let extent = |is_code: bool| {
         let some = || near(sections).filter(move |section| section.is_code == is_code);

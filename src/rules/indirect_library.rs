@@ -77,8 +77,8 @@ fn check(query: &Query<'_>) -> Findings {
 
 type Names = BTreeSet<Vec<u8>>;
 
-/// Libraries whose symbols `module` uses although no DT_NEEDED of `module` names them. Other
-/// libraries that `module` loads need them. The value has the symbols that `module` uses.
+/// Libraries whose symbols `module` uses although no DT_NEEDED of `module` names them. Its other
+/// libraries need them. The value has the symbols that `module` uses.
 fn indirect(
     query: &Query<'_>,
     closure: &Closure,

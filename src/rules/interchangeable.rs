@@ -54,12 +54,12 @@ pub(super) fn definitions<'q>(
         || is_inline(query, name, both, cxx)
 }
 
-/// True if a name that both libraries define leads to the same implementation in both.
+/// True if the common names of both libraries have one implementation.
 pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> bool {
     let names = [query.library_name(a), query.library_name(b)];
     let are_dispatch = names.iter().all(|name| DISPATCH.contains(name));
-    // On i386 and others, libc.so.6 exports functions of libgcc_s, which call libgcc_s itself
-    // (`sysdeps/generic/framestate.c`).
+    // On i386 and some other machines, libc.so.6 exports functions of libgcc_s. They call libgcc_s
+    // itself (`sysdeps/generic/framestate.c`).
     let are_unwinder = names.contains(&&b"libc.so.6"[..]) && names.contains(&&b"libgcc_s.so.1"[..]);
     are_dispatch || are_unwinder || of_one_libc(query, a, b)
 }

@@ -140,8 +140,8 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let mut out = Findings::new();
-    // Programs choose the order in which they open libraries. Firefox, for example, opens libraries
-    // that define stubs of optional libraries.
+    // A program chooses the order in which it opens libraries, so the interposition is wanted.
+    // Firefox, for example, opens libraries that define stubs of optional libraries.
     pairs.retain(|(loser, winner), _| !opened.contains(loser) && !opened.contains(winner));
     for ((loser, winner), pair) in pairs {
         out.extend(findings(query, (loser, winner), &pair));
@@ -269,7 +269,7 @@ fn interposed<'d>(
     // For a copy of data or a canonical PLT entry in the program, the winner is the original
     // definition.
     let winner = found.source.map_or(Some(found), of)?;
-    // Programs interpose on purpose: their callbacks and allocators replace those of libraries.
+    // Programs interpose callbacks and allocators on purpose.
     let declared = winner.module == ROOT
         || winner.is_address
         || closure.module(winner.module).how == FoundBy::Preload;

@@ -257,7 +257,7 @@ fn exported(object: &Object) -> usize {
 }
 
 /// Counts the symbols that both objects define. A symbol counts if the versions are equal or one is
-/// missing, so that a reference can bind to either definition.
+/// missing: a reference can then bind to either definition.
 fn common((a, b): (&Object, &Object)) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
     let (small, large) = if exported(a) <= exported(b) { (a, b) } else { (b, a) };

@@ -1,5 +1,5 @@
-//! The parts of a mangled C++ name (Itanium ABI): enough to recognise members of one class, and
-//! names that differ only in parameters or `[abi:…]` tags. This is not a demangler: a name with an
+//! The parts of a mangled C++ name (Itanium ABI): enough to recognise members of one class,
+//! different parameters, and different `[abi:…]` tags. This is not a demangler: a name with an
 //! unsupported construct has no parts.
 
 /// The parts of the name of a function, a variable, a vtable or a typeinfo.

@@ -1,5 +1,5 @@
-//! `outside-closure`: a library or interpreter that is not on a whitelist, or was found outside of
-//! the store or prefix of the file that needs it (`found_outside`).
+//! `outside-closure`: a library or interpreter that is not on a whitelist. Also one that was found
+//! outside of the store or prefix of the file that needs it (`found_outside`).
 
 use super::demand::{arch, place};
 use super::words::passed_over;

@@ -217,7 +217,7 @@ impl<'a> Query<'a> {
         self.audit.left_out()
     }
 
-    /// Files given by name that are not for this system.
+    /// Files that the command line names and that are not for this system.
     pub(super) fn foreign(&self) -> &'a [(FileId, Foreign)] {
         &self.audit.closures.foreign
     }

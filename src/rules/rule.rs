@@ -15,7 +15,7 @@ pub struct Rule {
     pub id: RuleId,
     /// Its group.
     pub group: RuleGroup,
-    /// Its level, unless a policy or an option sets another.
+    /// The default level. Policies and options can set another.
     pub level: Level,
     /// One line without a full stop.
     pub summary: &'static str,
@@ -23,8 +23,8 @@ pub struct Rule {
     pub docs: &'static str,
     /// The files that it checks.
     pub checked_files: CheckedFiles,
-    /// True if findings of the rule hold the references that a missing library explains. Such a
-    /// rule runs even if its level is `allow`, so that the report can count these references.
+    /// True if findings of the rule hold the references that a missing library explains. The report
+    /// counts these references, so such a rule runs even if its level is `allow`.
     pub explains: bool,
     leaves_open: bool,
     keys: Option<&'static [&'static str]>,

@@ -158,8 +158,8 @@ fn origin(
     found.map(|(_, file)| file)
 }
 
-/// True if an object exports a symbol that is neither the name of one of its versions nor a
-/// placeholder of glibc's empty libraries (`__libpthread_version_placeholder`).
+/// True if an object exports a symbol. Names of its versions do not count, and neither do the
+/// placeholders of glibc's empty libraries (`__libpthread_version_placeholder`).
 fn defines_any(object: &Object) -> bool {
     let Some(tables) = &object.tables else { return false };
     let versions: FastSet<&[u8]> =

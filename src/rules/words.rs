@@ -47,7 +47,7 @@ impl Query<'_> {
         others.map(|name| Evidence::at(EvidenceKind::Reference, name.path.as_path().into()))
     }
 
-    /// A finding about a file, with the file's other names as evidence.
+    /// A finding about a file, with hard links to the file as evidence.
     pub(super) fn about(&self, rule: RuleId, file: FileId, message: String) -> Box<Finding> {
         let mut finding = Finding::new(rule, self.locate(file), message);
         finding.evidence.extend(self.other_names(file));

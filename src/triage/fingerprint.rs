@@ -31,7 +31,7 @@ pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     parallel::map(findings, |finding| place(finding).fingerprint(finding))
 }
 
-/// The fingerprint of one finding about a file whose soname is not known.
+/// The fingerprint of one finding, without the soname of its file.
 pub fn fingerprint_of(finding: &Finding) -> String {
     FingerprintFile::new(finding, &Sonames::default()).fingerprint(finding)
 }

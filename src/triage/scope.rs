@@ -84,8 +84,8 @@ fn depends_on_company(rule: &Rule) -> bool {
     rule.checked_files == CheckedFiles::Loaded || rule.id == *"undecided"
 }
 
-/// True if `object` still names the symbol or library `name`, so that it may still have the
-/// finding. True for rules that are about neither.
+/// True if `object` may still have the finding: it still names the symbol or library `name`. True
+/// for rules that are about neither.
 fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
     // The name is `symbol@version` or `library@version`.
     let begins = |text: &[u8]| {
@@ -251,8 +251,8 @@ impl<'a> RunScope<'a> {
     /// the command line that contain the path. Exceptions:
     /// - unlimited if such a directory is outside of packages or contains a store
     /// - 0 if the rule did not run or could not check the file
-    /// - for rules whose findings depend on entry points: if the run does not cover the package,
-    ///   the number of files that no longer name the symbol or library
+    /// - the number of files that no longer name the symbol or library, for rules that depend on
+    ///   entry points and if the run does not cover the package
     pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

@@ -124,8 +124,8 @@ impl<'a> Waiving<'a> {
         }
     }
 
-    /// Findings about stale and expired waivers. If `of_waivers` is true, only about waivers of the
-    /// rules about waivers. If it is false, only about waivers of other rules.
+    /// Findings about stale and expired waivers. `of_waivers` selects the waivers: those for the
+    /// rules about waivers if it is true, the others if it is false.
     pub(super) fn findings(&self, names: &ScopeNames<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);

@@ -205,7 +205,7 @@ impl Sheet<'_> {
         page.help("regenerate the list", Some(&command))
     }
 
-    /// Adds other advice: build without the members that refer to the undefined symbols.
+    /// Adds the advice to build without the members that refer to the undefined symbols.
     fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut LabelledLines<'_>) -> io::Result<()> {
         let findings = entry.findings.iter().copied();
         let members =

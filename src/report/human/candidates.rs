@@ -65,7 +65,7 @@ impl Sheet<'_> {
         let mut files: Vec<CandidateFile<'_>> = Vec::new();
         let mut all = self.entries.evidence(entry, EvidenceKind::Candidate);
         // Findings about symbols name members of archives. Findings about lists name the same
-        // archives without members, so those are dropped.
+        // archives without members. The names without members are dropped.
         let has_members = all.iter().any(|evidence| evidence.member.is_some());
         let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
         let unread = unread::lines(all.iter().copied(), page.style.verbose);

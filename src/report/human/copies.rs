@@ -58,7 +58,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Writes the symbols in one line. With `-v`, or if one of them has a demangled name or sizes, each
+/// Writes the symbols in one line. With `-v`, or if a symbol has a demangled name or sizes, each
 /// has its own line.
 fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
     let most = page.limit(MOST);

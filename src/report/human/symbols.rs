@@ -16,8 +16,8 @@ use std::path::Path;
 
 /// Upper bound for the symbols of one entry without `-v`.
 const MOST: usize = 20;
-/// If there are more symbols than this, they share lines. Each still has its own line with `-v`, or
-/// if one of those shown has a version, a demangled name or a near miss.
+/// If there are more symbols than this, they share lines. With `-v`, or if a listed symbol has a
+/// version, a demangled name or a near miss, each has its own line.
 const LIST: usize = 6;
 /// Upper bounds for the files of a scope, near misses, and explained symbols.
 const MOST_SEARCHED: usize = 4;
@@ -143,8 +143,8 @@ impl Sheet<'_> {
         format!("{symbol}{version} in {path}{reason}")
     }
 
-    /// Writes the files in which the loader searches for the symbols. Without `-v`, writes only
-    /// those of the first entry point.
+    /// Writes the files in which the loader searches for the symbols. Without `-v`, writes only the
+    /// scope of the first entry point.
     pub(super) fn searched(
         &self,
         entry: &ReportEntry<'_>,

@@ -1,4 +1,4 @@
-//! The paths that the loader tried for a library, those that nearly fit first. The default
+//! The paths that the loader tried for a library. Paths that nearly fit come first. The default
 //! directories share a line.
 
 use super::Sheet;

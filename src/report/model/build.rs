@@ -41,7 +41,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The parts of both.
+    /// The parts that `self` or `other` has.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { files: self.files || other.files, archives: self.archives || other.archives }
@@ -359,7 +359,7 @@ fn file(
     }
 }
 
-/// The other names of an audited file.
+/// The links to an audited file.
 fn names(facts: &FileFacts) -> Vec<Name<'static>> {
     let names = facts.names.iter().filter(|_| facts.audited);
     names.map(|name| Name(name.path.as_os_str().as_bytes().to_vec().into())).collect()

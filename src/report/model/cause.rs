@@ -57,7 +57,7 @@ pub struct Cause {
     /// The id of the group that it belongs to.
     #[serde(default)]
     pub group: Option<Arc<str>>,
-    /// The known fixes of its findings, each once.
+    /// The fixes of its findings, each once.
     pub fix: Vec<Fix>,
     /// The evidence that all of its findings share. Empty for a single finding.
     pub evidence: Vec<Evidence>,
@@ -251,8 +251,9 @@ fn unlisted(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> 
     Some(NamedCause { file: list.map(Path::to_path_buf), ..named })
 }
 
-/// The cause of an undefined symbol with a provider: the file that a fix links, else the first
-/// candidate that is neither a program nor part of the system. `None` without such a file.
+/// The cause of an undefined symbol: a file that defines it and is not linked. This is the file
+/// that a fix links, else the first candidate outside of the system that is not a program. `None`
+/// if there is none.
 fn provider(finding: &ReportFinding, prefixes: &Prefixes) -> Option<NamedCause> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent != FixKind::AddToList);

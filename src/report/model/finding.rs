@@ -31,7 +31,7 @@ pub struct ReportFinding {
     /// A version.
     #[serde(with = "raw_option")]
     pub version: Option<Vec<u8>>,
-    /// A library, by the needed name.
+    /// A library, by its name in DT_NEEDED.
     #[serde(with = "raw_option")]
     pub library: Option<Vec<u8>>,
     /// A GPU target.

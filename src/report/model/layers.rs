@@ -1,5 +1,5 @@
-//! The libraries that come from a stage, and those from the system below it. In a run without
-//! stages: the PATHs of the command line that look like a stage.
+//! The libraries that come from a stage, and the libraries that come from the system below it. In a
+//! run without stages: the PATHs of the command line that look like a stage.
 
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId};

@@ -144,7 +144,7 @@ pub struct Totals {
     pub special: usize,
     /// Files that were only partly readable.
     pub partial: usize,
-    /// ELF files of other systems, which were not audited, by kind.
+    /// ELF files of other systems, by kind. They were not audited.
     #[serde(default)]
     pub foreign: BTreeMap<String, usize>,
     /// Entries that were not read, by reason.
@@ -290,7 +290,7 @@ impl Report {
         self.findings.iter().filter(|finding| self.is_input(finding))
     }
 
-    /// Findings that can fail the run: those that are not in [`Self::inputs`].
+    /// Findings that can fail the run: all except [`Self::inputs`].
     pub fn faults(&self) -> impl Iterator<Item = &ReportFinding> {
         self.findings.iter().filter(|finding| !self.is_input(finding))
     }

@@ -1,5 +1,5 @@
-//! `gpu` for people: the device code of each file, the matrix of targets and libraries, the
-//! findings, and the files without code for the target of `--target`.
+//! `gpu` for people: the device code of each file, the matrix of targets and libraries, and the
+//! findings. With `--target`, also the files without code for that target.
 
 use super::{CoverageRow, CoverageScope, Gpu, shown};
 use crate::audit::Audit;

@@ -1,5 +1,5 @@
-//! `why LIBRARY --under ENTRY`: other files of the library in the same process, and files that the
-//! loader would take from directories of LD_LIBRARY_PATH instead.
+//! `why LIBRARY --under ENTRY`: other files of the library in the same process. Also files that the
+//! loader would take if LD_LIBRARY_PATH had their directory.
 
 use super::under::position;
 use crate::audit::Audit;

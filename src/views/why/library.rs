@@ -1,5 +1,5 @@
-//! `why` for a library: the files with that name, the needs with the name, and the needs that find
-//! one of these files.
+//! `why` for a library: the files with that name, and the needs for it. A need counts if it has the
+//! name or finds one of the files.
 
 use super::elsewhere::{Copy, copies, instead};
 use super::under::position;

@@ -1,6 +1,6 @@
-//! `linkaudit why NAME`: the objects that need a library or refer to a symbol, the files that
-//! provide the name, and the paths that the loader tried. `library` and `symbol` make the answers.
-//! `names` finds the symbols that NAME means, and `under` selects the entry point.
+//! `linkaudit why NAME`: the objects that need a library or refer to a symbol, and the files that
+//! define it. For a library, also the paths that the loader tried. `library` and `symbol` make the
+//! answers. `names` finds the symbols that NAME means, and `under` selects the entry point.
 
 mod asked;
 mod elsewhere;

@@ -63,7 +63,7 @@ fn add(names: &mut RequestedNames, text: Option<&str>, view: View<'_>, corpus: &
     }
 }
 
-/// Mangled names that contain one of `words` and for which `wanted` is true.
+/// Mangled names that contain a word of `words` and for which `wanted` returns true.
 fn mangled<'v>(
     words: &[&[u8]],
     view: View<'v>,

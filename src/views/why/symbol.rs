@@ -428,8 +428,8 @@ impl SymbolAnswerBuilder<'_> {
         symbols.any(|(file, list)| list.iter().any(|symbol| has_version(*file, *symbol)))
     }
 
-    /// Drops other versions than that of NAME. Definitions to which a reference with that version
-    /// binds are kept.
+    /// Drops versions other than the version of NAME. Definitions to which a reference with that
+    /// version binds are kept.
     fn restrict(&mut self) {
         let Some(wanted) = self.part.version else { return };
         self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));

@@ -1,5 +1,5 @@
-//! The part of a symbol's page about undefined references: what `check` reports, the definitions
-//! that nearly fit, the files in which the loader searched, and the next steps.
+//! The part of a symbol's page about undefined references: what `check` reports, near misses, the
+//! files in which the loader searched, and the next steps.
 
 use super::human::WhyPage;
 use super::symbol::{SymbolAnswer, SymbolRequester};
