@@ -1,5 +1,5 @@
-//! The command `archive`: reads the archives, the directories with candidates and the linked
-//! objects, and answers one question about them. On request, it also writes lld's tables.
+//! The command `archive`: reads archives and the objects that link them, and answers one question
+//! about the link. `--why-extract` and `--archive-stats` also write lld's tables.
 
 use super::exit::Exit;
 use super::link_line::Typed;
@@ -43,7 +43,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
             "no archive given\nhelp: name one: linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so"
         );
     }
-    // In an ordered link, the objects may be among the files.
+    // An ordered link may have its objects among the ARCHIVE operands.
     let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
     if !asks && !options.all_members && !is_ordered {
         bail!(
@@ -64,14 +64,14 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
     let mut prepared = prepare_with(shared, &typed, &options.from, &tables)?;
-    // Only single files of these directories are inputs.
+    // The `-L` directories are not audited: only the libraries of `-l` are read from them.
     let dirs = prepared.plan.paths.split_off(typed.len() - dirs.len());
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     apart_from_lines(shared, &tables, options)?;
     let (asked, plan, scripts) = ask(options, &prepared, &dirs)?;
-    // Files that linker scripts name are also read.
+    // The files that linker scripts name are inputs too.
     output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
     let read = scripts.iter().map(PathBuf::as_path);
     output_conflicts::apart_from(&*prepared.tree, shared, &tables, read)?;
@@ -190,7 +190,7 @@ fn answer(
     })
 }
 
-/// True if the order of the files counts; lld's tables also require an order.
+/// True if the order of the files matters. lld's tables also describe an ordered link.
 fn is_ordered(options: &ArchiveOptions) -> bool {
     let tables = options.why_extract.is_some() || options.archive_stats.is_some();
     let is_position = |typed: &Typed| matches!(typed, Typed::Position(_) | Typed::Library(_));
@@ -203,8 +203,8 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || !options.wrap.is_empty()
 }
 
-/// The question, the plan of the audit for it, and the linker scripts that were read. Scripts are
-/// replaced by the files that they name, and each `-l` by its file in `dirs`.
+/// Returns the question, the plan of the audit for it, and the linker scripts that were read.
+/// Scripts are replaced by the files that they name, and each `-l` by its file in `dirs`.
 fn ask(
     options: &ArchiveOptions,
     prepared: &Prepared,
@@ -282,7 +282,7 @@ fn link(
         allow_shlib_undefined: options.allow_shlib_undefined,
     };
     let tree = &*prepared.tree;
-    // GNU ld and mold skip libraries for another class or machine, and lld refuses them.
+    // GNU ld and mold skip a `-l` library for another ELF class or machine. lld refuses it.
     let mut given = objects.iter().chain(archives).chain(order);
     let target = match linker {
         cover::Linker::Lld => None,
@@ -318,7 +318,7 @@ fn link(
 /// Maximum nesting depth of groups.
 const DEEPEST: usize = 64;
 
-/// The open groups, and the open `--start-lib`.
+/// Groups and `--start-lib` options that have not ended yet.
 #[derive(Default)]
 struct Nesting {
     groups: usize,
@@ -326,8 +326,8 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// Follows an option. The error says why the linker refuses it: lld allows no nesting, and GNU
-    /// ld allows groups in groups. mold ignores groups.
+    /// Applies one option. Fails if the linker would refuse the option here: lld allows no nesting,
+    /// GNU ld allows groups in groups, and mold ignores groups.
     fn enter(&mut self, position: PositionalOption, linker: cover::Linker) -> Result<()> {
         let is_lld = linker == cover::Linker::Lld;
         let is_mold = linker == cover::Linker::Mold;
@@ -363,8 +363,9 @@ impl Nesting {
     }
 }
 
-/// Adds the files in place of one input, each as `item`, the borders of their groups, and the
-/// commands of scripts. A group in a group of the command line is a part of it.
+/// Adds the files in place of one input, each as `item`, with the limits of their groups and the
+/// commands of scripts. `in_group`: the input is in a `--start-group`, and limits of groups are
+/// left out.
 fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,
@@ -384,8 +385,8 @@ fn add_inputs(
     inputs.commands_before(inputs.files.len()).try_for_each(|command| add_command(link, command))
 }
 
-/// Adds a command of a script. GNU ld knows the entry point before it reads such a script, and
-/// requests the names of EXTERN at its position.
+/// Adds a command of a linker script. GNU ld sets the entry point before it reads the script, so it
+/// ignores ENTRY. It requests the names of EXTERN at the position of the script.
 fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
     let is_gnu = link.linker == cover::Linker::Gnu;
     match command {

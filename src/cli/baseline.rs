@@ -1,6 +1,6 @@
-//! The files of `--baseline` and `--write-baseline`. Both are read before the audit, the second
-//! only if it exists. Only the second is written at the end. All added and removed lines are shown
-//! on stderr. `triage` defines the format.
+//! Reads the files of `--baseline` and `--write-baseline` before the audit. After the audit, writes
+//! the file of `--write-baseline`, and shows its added and removed lines on stderr. `triage`
+//! defines the format.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::{SharedOptions, message, named, out};
@@ -14,18 +14,16 @@ use std::path::Path;
 /// Maximum size of a baseline in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The baseline of a run, and its use.
 pub(super) struct Baselines {
     /// The baseline with which findings are compared.
     known: Option<Baseline>,
     /// True if it waives findings, false if it is only rewritten.
     waives: bool,
-    /// True if the baseline is written.
     is_written: bool,
 }
 
 impl Baselines {
-    /// Reads the files of the options. A file that will be overwritten must be a baseline too.
+    /// Reads the files of the options. An existing file of `--write-baseline` must be a baseline.
     pub(super) fn new(shared: &SharedOptions) -> Result<Self> {
         if shared.fail_on_gone && shared.baseline.is_none() {
             bail!("--fail-on-gone needs a baseline\nhelp: add --baseline FILE");
@@ -44,7 +42,7 @@ impl Baselines {
     }
 
     /// The new content of the file of `--write-baseline`; `None` without this option. With
-    /// `--baseline`, no line is added.
+    /// `--baseline`, lines are only removed.
     pub(super) fn rewrite(&self, triage: &Triage) -> Option<Rewrite> {
         let new = || rewrite(self.known.as_ref(), triage, !self.waives);
         self.is_written.then(new)

@@ -27,8 +27,8 @@ pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
     let mut progress = Progress::new(prepared.progress);
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;
-    // Outputs for which every file is an entry point get their own run. It reads additional files,
-    // which the other outputs must not contain.
+    // Outputs of link maps (`ldd`) treat every file as an entry point. They get a second run: it
+    // reads more files, which must not appear in the other outputs.
     for every_file_is_root in [false, true] {
         let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
         let Some(ground) = walked.take() else { break };
@@ -51,8 +51,8 @@ pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
     Ok(status)
 }
 
-/// Writes the file of `--write-baseline`, and returns the exit status of the run. Reports the stale
-/// lines of `--baseline`, unless the output on stdout shows them.
+/// Writes the file of `--write-baseline`, and returns the exit status of the run. Reports stale
+/// lines of `--baseline` on stderr if the output on stdout does not show them.
 fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result<Exit> {
     let baselines = &prepared.baselines;
     baseline::write(shared, run.rewrite.as_ref())?;
@@ -71,12 +71,12 @@ fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result
 struct Share<'a> {
     stdout: Option<&'static Output>,
     files: Vec<&'a (&'static Output, PathBuf)>,
-    /// True for the last run.
+    /// True if no other run follows.
     is_last: bool,
 }
 
 impl<'a> Share<'a> {
-    /// The outputs of the run with this value of `every_file_is_root`; `None` if there are none.
+    /// The outputs that need this value of `every_file_is_root`; `None` if no output does.
     fn of(sinks: &'a Sinks<Output>, every_file_is_root: bool, plan: &Plan) -> Option<Self> {
         let every = |output: &Output| plan.as_ldd || output.is_of_link_maps();
         let is_here = |output: &Output| every(output) == every_file_is_root;

@@ -1,5 +1,5 @@
 //! `--nix-closure FILE|-`: the store items of a closure, as `nix path-info --json` or `nix-store
-//! -qR` writes them. `cli::plan` uses this module.
+//! -qR` writes them.
 
 use crate::package::is_item_name;
 use crate::text::{show, show_path};
@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The store directory, if the JSON has no `storeDir` and names the items without it.
+/// The store directory for item names without a directory, if the JSON has no `storeDir`.
 const STORE: &str = "/nix/store";
 
 /// The items of the closure in `bytes`, sorted. Errors name `file`.
@@ -43,9 +43,10 @@ fn lines(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, String> {
     Ok(out)
 }
 
-/// Reads the layouts of `nix path-info --json`: an array of objects with `path` (up to Nix 2.18),
-/// an object with paths as keys (format 1), or an object with `info`, whose names are relative to
-/// `storeDir` (format 2). Also reads an array of paths.
+/// Reads the layouts of `nix path-info --json`:
+/// - an array of objects with `path` (up to Nix 2.18), or of paths
+/// - an object with paths as keys (format 1)
+/// - an object with `info`, whose keys are names in `storeDir` (format 2)
 fn of_json(value: &Value) -> Result<BTreeSet<PathBuf>, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     match value {

@@ -1,4 +1,4 @@
-//! Runs the command of the command line. The commands are in other files of this directory.
+//! Calls the function of the requested command.
 
 use super::exit::Exit;
 use super::{

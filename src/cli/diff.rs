@@ -1,5 +1,5 @@
-//! The command `diff`: reads or audits two sides, and writes the new findings and those that
-//! disappeared. `crate::diff` compares them.
+//! The command `diff`: reads a report or audits a directory for OLD and for NEW. Writes the
+//! findings that are new and those that disappeared. `crate::diff` compares the two.
 
 use super::exit::{self, Exit};
 use super::plan::{Prepared, prepare, sinks};
@@ -36,8 +36,8 @@ impl NamedFormat for DiffOutput {
     }
 }
 
-/// `human` and `json` show the whole comparison. Each other output shows only the new findings, as
-/// the output of that name shows a report of `check`.
+/// `human` and `json` show the whole comparison. All other outputs show the new findings as a
+/// report of `check`.
 const DIFF_OUTPUTS: &[DiffOutput] = &[
     DiffOutput { name: "human", render: diff::human },
     DiffOutput { name: "json", render: |difference, _, out| diff::json(difference, out) },
@@ -50,7 +50,7 @@ const DIFF_OUTPUTS: &[DiffOutput] = &[
     DiffOutput { name: "markdown", render: |d, how, out| of_report("markdown", d, how, out) },
 ];
 
-/// Writes the new findings as `check` writes a report.
+/// Writes the new findings as a report of `check`.
 fn of_report(
     name: &str,
     difference: &Difference,
@@ -60,7 +60,7 @@ fn of_report(
     report::render(name, &difference.worse, how, out)
 }
 
-/// A side before the comparison: a report, or an audited directory.
+/// OLD, NEW or `--against` before the comparison: a report, or an audited directory.
 struct SideSource {
     name: String,
     of: SideInput,
@@ -91,7 +91,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let sides = [&options.old, &options.new].into_iter().chain(&options.against);
     let inputs = sides.map(PathBuf::as_path).chain(policy.files());
     output_conflicts::apart_from(&DiskTree::new(), shared, &[], inputs)?;
-    // The sides may be in different directories, so the sandbox does not restrict reading.
+    // OLD and NEW may be in different directories, so the sandbox does not restrict reading.
     sandbox::enter(&SharedOptions { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
     let shared = &SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
     threads::start(plan::wanted_threads(shared));
@@ -139,7 +139,7 @@ pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     Ok(audit(shared, path, false)?.report().clone())
 }
 
-/// Audits one side.
+/// Audits the directory `path`. If `staged`, it is a staging directory.
 fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource> {
     let name = show_path(path);
     let (mut own, mut paths) = (shared.clone(), vec![path.to_path_buf()]);
@@ -147,7 +147,7 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
         own.staged = std::mem::take(&mut paths);
     }
     let mut prepared = prepare(&own, &paths)?;
-    // Plugins use symbols that programs export.
+    // Compare the exports of programs too: plugins use them.
     prepared.plan.definitions = true;
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
     prepared.refuse_other_files(&own, &paths)?;
@@ -167,12 +167,11 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     Ok(SideSource { name, of: SideInput::Run(Box::new(run)) })
 }
 
-/// Reads a JSON report; `None` for a directory, a file of another kind, or a path that cannot be
-/// read.
+/// Reads a JSON report. `None` if `path` is a directory, a file of another kind, or unreadable.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
-    // The audit reports paths that cannot be read. With --root, a path may exist only in the
-    // sysroot.
+    // An unreadable path is not an error yet: with --root, it may exist in the sysroot. The audit
+    // reports it otherwise.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
     let first = head.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(b'{') {

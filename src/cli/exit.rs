@@ -50,8 +50,8 @@ pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| finding.rule.starts_with("gpu-"))
 }
 
-/// The exit status of `fix`: findings with verified fixes do not count. If `whole` is false, the
-/// outputs are incomplete, and the status is [`Exit::Findings`].
+/// The exit status of `fix`: findings with verified fixes do not count. If `whole` is false, an
+/// output lacks a name, and the status is [`Exit::Findings`].
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &ReportFinding| !finding.has_proven_fix();
     if whole { status(report, fail_on, is_open) } else { Exit::Findings }
@@ -69,7 +69,7 @@ fn status(report: &Report, fail_on: FailOn, counts: impl Fn(&ReportFinding) -> b
     of_answer(report, fails)
 }
 
-/// The exit status of an answer that fails or not, about the files of a report.
+/// The exit status of a command that answers a question. `fails` is true for a negative answer.
 pub fn of_answer(report: &Report, fails: bool) -> Exit {
     if fails {
         Exit::Findings

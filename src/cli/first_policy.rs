@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Writes the policy to `file`.
 pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<Exit> {
-    // The sandbox is off: the file is created after the audit, and no output option names it.
+    // The policy is written after the audit, and the sandbox would refuse that.
     let shared = SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
     let report = diff::report_of(&shared, from)?;
     let made = first_policy(&report, &plan::today().to_string());

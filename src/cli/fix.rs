@@ -1,5 +1,5 @@
 //! The command `fix`: audits files, attaches fixes to the findings, and writes the fixes in files
-//! for other tools. This module decides where they are written; `crate::emit` makes their contents.
+//! for other tools. This module opens the outputs; `crate::emit` makes their contents.
 
 use super::check::render;
 use super::exit::{self, Exit};
@@ -29,7 +29,7 @@ struct Sinks {
 
 impl Sinks {
     /// The parts of the report that the outputs need besides findings. The human format on stdout
-    /// needs none: it shows a summary of the fixes.
+    /// shows only a summary of the fixes, and needs none.
     fn parts(&self, style: Style) -> Parts {
         let files = self.reports.iter().map(|(output, _)| *output);
         let stdout = Some(self.report).filter(|report| report.name != "human");
@@ -55,7 +55,7 @@ pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> 
     let prepared = prepare_with(shared, &options.paths, &places, &[])?;
     prepared.say_what_is_assumed(shared);
     let archive = options.archive.as_ref().and_then(|_| prepared.plan.lib_paths.first().cloned());
-    // A list given as an option replaces the lists of policies.
+    // `--deps-list` replaces the lists that policies name.
     let lists = match list {
         None => Arc::clone(&prepared.plan.lists),
         Some((path, list)) => {
@@ -102,8 +102,8 @@ pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> 
     Ok(status)
 }
 
-/// The destinations that the options request. Fails for an unknown name, and if two outputs would
-/// go to stdout.
+/// The destinations that the options request. Fails for an unknown name, or if two outputs would go
+/// to stdout.
 fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     let emitter = |name: &str| EMITTERS.iter().find(|emitter| emitter.name == name);
     let is_emitter =
@@ -139,7 +139,7 @@ fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     Ok(Sinks { emitted, report: reports.stdout, emitters, reports: reports.files })
 }
 
-/// Writes all outputs; false if a format could not represent a name.
+/// Writes all outputs. Returns false if a format could not represent a name.
 fn write(
     shared: &SharedOptions,
     sinks: &Sinks,

@@ -1,5 +1,5 @@
 //! The command `hook`: prints an integration, installs it below a directory, or removes it from
-//! there. A file whose content is not that of the integration is never overwritten or removed.
+//! there. A file that differs from the integration's file is never overwritten or removed.
 
 use super::exit::Exit;
 use super::{HookOptions, named, out};
@@ -70,7 +70,6 @@ struct Placed {
     there: There,
 }
 
-/// The state of a destination.
 enum There {
     Absent,
     Same,
@@ -93,7 +92,7 @@ fn there(path: &Path, file: &HookFile) -> There {
     }
     match tree.kind(path) {
         Err(Errno::NOENT) => There::Absent,
-        // A file in place of a directory is reported when the directory is created.
+        // A parent of `path` is a file. Creating the directories reports it.
         Err(Errno::NOTDIR) => There::Absent,
         _ => match named::read(path, MOST) {
             Ok(bytes) if bytes == file.text.as_bytes() => There::Same,
@@ -109,7 +108,7 @@ fn difference(there: &[u8], file: &HookFile) -> String {
     if diff.is_empty() { "is not text in UTF-8\n".to_owned() } else { diff }
 }
 
-/// Fails if the content of a destination differs from the integration's file, and shows the
+/// Fails if a destination has a file that differs from the integration's file, and shows the
 /// differences on stderr.
 fn refuse(placed: &[Placed], system: &HookSystem, done: &str) -> Result<()> {
     let mut shown = String::new();
@@ -144,7 +143,7 @@ fn install(system: &HookSystem, dir: &Path) -> Result<Exit> {
     for Placed { file, path, there } in &placed {
         let shown = show_path(path);
         if matches!(there, There::Same) {
-            // A redirected `linkaudit hook` makes a file that no package manager can start.
+            // `linkaudit hook SYSTEM > FILE` makes a file that is not executable.
             let is_inert = file.is_program && tree.mode(path).is_some_and(|mode| mode & 0o111 == 0);
             if is_inert {
                 out::make_executable(path)

@@ -1,5 +1,5 @@
 //! `--host FILE[=GLOB]`: a program, and the plugins that it loads. A file that cannot load plugins
-//! ends the run with an error. `cli::plan` uses this module.
+//! is an error.
 
 use super::place::AuditedSystem;
 use crate::facts;
@@ -50,7 +50,7 @@ fn host(typed: &OsStr, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<Hos
     Ok(HostFile { path, plugins })
 }
 
-/// The reason why a file cannot be a host program, if there is one.
+/// The reason why the file at `path` cannot load plugins; `None` if it can.
 fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     match tree.kind(path) {
         Err(errno) => return Some(walk::describe(errno)),
@@ -64,7 +64,7 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
-        // A library is accepted too: it stands for the programs that load it before plugins.
+        // A library may stand for the programs that load it and then the plugins.
         Some(Role::Program | Role::Shared) => return None,
         Some(Role::Static) => "a static program: it cannot load plugins",
         Some(_) => "not a dynamically linked program",

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a response file.
 const MOST: u64 = 16 << 20;
 
-/// Maximum nesting depth of response files. Deeper ones are assumed to form a cycle, and are not
-/// replaced.
+/// Maximum nesting depth of response files. An `@FILE` at this depth is assumed to be a cycle, and
+/// is not replaced.
 const DEEPEST: usize = 8;
 
 /// Options without a value that affect the inputs after them.
@@ -68,8 +68,8 @@ pub(super) struct ExpandedLine {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Replaces each `@FILE` after the command `archive` by the words of the file. The argument stays
-/// if the file cannot be read, as with linkers (`expandargv` of libiberty).
+/// Replaces each `@FILE` after the command `archive` by the words of the file. If the file cannot
+/// be read, `@FILE` stays an argument (`expandargv` of libiberty).
 pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine {
     let mut out = ExpandedLine::default();
     let mut is_archive = false;
@@ -98,8 +98,8 @@ fn expand_one(argument: OsString, depth: usize, out: &mut ExpandedLine) {
     }
 }
 
-/// The words of a response file, separated by white space. Quotes enclose white space; a backslash
-/// makes the next byte literal, in both kinds of quotes too.
+/// The words of a response file, separated by white space. Quotes enclose white space. A backslash
+/// makes the next byte literal, inside single and double quotes too.
 fn words(text: &[u8]) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut word: Option<Vec<u8>> = None;

@@ -12,15 +12,14 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a list in bytes.
 const MOST: u64 = 16 << 20;
 
-/// Reads one list. The error is a message. The sets in the list are checked later, when it is known
-/// which of them are used.
+/// Reads one list. The error is a message. The archive sets that the list names are checked later.
 pub(super) fn read(file: &Path) -> Result<DepsList, String> {
     let shown = show_path(file);
     let text = named::read(file, MOST).map_err(|why| format!("{shown}: {why}"))?;
     DepsList::parse(text).map_err(|trouble| format!("{shown}:{}: {}", trouble.line, trouble.reason))
 }
 
-/// The lists of `[[archive]]` entries in a policy. Lists of built-in policies are skipped if the
+/// The lists of `[[archive]]` entries in a policy. A list of a built-in policy is skipped if its
 /// file does not exist.
 pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     let entry = |entry: &ArchivePolicy| {
@@ -34,8 +33,8 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     policy.archives.iter().filter_map(entry).collect()
 }
 
-/// Pairs of a set and the directory of its archives. Links in the directory are resolved, as in the
-/// paths of archives.
+/// The archive sets of an entry, each with the directory of its archives. Links in the directory
+/// are resolved, because paths of archives have their links resolved.
 pub(super) fn from(entry: &ArchivePolicy) -> Vec<(String, PathBuf)> {
     let tree = DiskTree::new();
     let real = |dir: &PathBuf| tree.real_path(dir).unwrap_or_else(|_| dir.clone());

@@ -35,7 +35,7 @@ pub(super) fn man(install: Option<&Path>) -> Result<Exit> {
 /// Renders the page of a command. `name` is the whole name with blanks: `linkaudit policy show`.
 fn page(command: &Command, name: &str) -> Result<Vec<u8>> {
     let command = command.clone().name(name.replace(' ', "-")).bin_name(name);
-    // `help` has no page, so the list of commands leaves it out.
+    // `help` has no page of its own.
     let hide_help = |own: Command| if own.get_name() == "help" { own.hide(true) } else { own };
     let command = command.disable_help_subcommand(true).mut_subcommands(hide_help);
     let mut page = Vec::new();

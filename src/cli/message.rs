@@ -1,6 +1,5 @@
 //! Messages for the user on stderr, in one style: `error: …`, `warning: …` or `note: …` in lower
-//! case. If there is a next step, the text ends with a line `help: …`. `main` and the commands use
-//! this module.
+//! case. If there is a next step, the text ends with a line `help: …`.
 
 use crate::text::show;
 use std::io::Write as _;

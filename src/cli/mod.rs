@@ -1,6 +1,5 @@
-//! The command line: the options and commands. This file opens nothing and decides nothing: `plan`
-//! makes a [`crate::plan::Plan`] from the options, `commands` runs a command, and only `out` writes
-//! to stdout and to files.
+//! The command line: the options and commands. `plan` makes a [`crate::plan::Plan`] from the
+//! options, `commands` runs a command, and only `out` writes to stdout and to files.
 
 mod archive;
 mod baseline;
@@ -71,7 +70,8 @@ impl Cli {
     /// Parses the command line of this process.
     pub fn from_process() -> Result<Self, clap::Error> {
         let typed = link_line::expand(std::env::args_os());
-        // The sections of the help take a millisecond to build, and matter only if help is shown.
+        // The sections of the help take a millisecond to build, so they are built only to show
+        // help.
         let matches = match Cli::command().try_get_matches_from(&typed.words) {
             Ok(matches) => matches,
             Err(_) => shown().try_get_matches_from(typed.words)?,
@@ -573,7 +573,7 @@ pub struct SharedOptions {
 
 impl SharedOptions {
     /// The files that the run writes: outputs, the baseline, and `more`, the output files of
-    /// options that only one command has.
+    /// options of one command, such as `--why-extract`.
     fn written<'a>(&'a self, more: &'a [&'a Path]) -> impl Iterator<Item = &'a Path> {
         let outputs =
             self.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));

@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     if len > most {
         return Err(too_large());
     }
-    // A file of size zero may have content, like the files of procfs: up to 1 MiB of it is read.
+    // Files of procfs have size zero, but content. Up to 1 MiB of it is read.
     let room = usize::try_from(len.max(1 << 20)).map_err(|_| too_large())?;
     let bytes = handle.read_new(room, 0).map_err(|error| plain(&error))?;
     if len == 0 && bytes.len() == room {

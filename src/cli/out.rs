@@ -35,7 +35,7 @@ pub(super) fn stdout_file() -> Option<(u64, u64)> {
 
 /// The path to which [`file()`] needs write access, with links resolved.
 pub(super) enum WriteTarget {
-    /// The directory of the output, which is a regular or new file.
+    /// The directory of the output. The output is a regular file, or does not exist yet.
     In(PathBuf),
     /// The output itself, which exists and is not a regular file.
     Itself(PathBuf),
@@ -50,7 +50,7 @@ impl WriteTarget {
 }
 
 /// The path to which [`file()`] needs write access for an output at `path`. For a regular or new
-/// file, this is its directory: a temporary file is created there and renamed to `path`.
+/// file, this is its directory, where a temporary file is created and then renamed to `path`.
 pub(super) fn target(path: &Path) -> WriteTarget {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {
@@ -64,9 +64,9 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Lets `render` write a file. The output goes to a temporary file in the same directory. Its
-/// rename at the end replaces the file, so readers never see half of the output. Pipes and devices
-/// are written directly.
+/// Lets `render` write a file. The output goes to a temporary file in the same directory, which is
+/// renamed to `path` at the end. Readers see the old or the new content, never a part. Pipes and
+/// devices are written directly.
 pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -77,7 +77,7 @@ pub(super) fn file(
         render(&mut out)?;
         return out.flush();
     }
-    // A link stays: its target is replaced.
+    // If `path` is a symbolic link, its target is replaced.
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
         Err(_) if path.is_symlink() => {
@@ -101,14 +101,14 @@ pub(super) fn file(
     };
     let written = written.and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
-        // Only the first error is reported, not a failure to remove the temporary file.
+        // The first error is reported, and a failure to remove the temporary file is ignored.
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// Waits until the content is on disk: after a crash of the machine, the new name must not lead to
-/// an empty file. A file system without support for this is not an error.
+/// Waits until the content is on disk (fsync). If the rename reached the disk before the content, a
+/// crash of the machine would leave an empty file. A file system without fsync is not an error.
 fn stored(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error)
@@ -120,16 +120,16 @@ fn stored(file: &File) -> io::Result<()> {
     }
 }
 
-/// Creates a file without a name in the directory of `target`, so that nothing remains if a signal
-/// ends the run. `None` if that fails: some file systems do not support it.
+/// Creates a file without a name in the directory of `target` (O_TMPFILE): if a signal ends the
+/// run, the kernel removes it. `None` on failure: some file systems lack O_TMPFILE.
 fn nameless(target: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     // The umask of the process applies.
     rustix::fs::open(directory(target), flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
 
-/// Gives the name `path` to a file without a name. If no link can be made, for example without
-/// procfs, the content is copied to a new file.
+/// Links a file without a name to `path`. If that fails, for example without procfs, the content is
+/// copied to a new file.
 fn name(mut file: &File, path: &Path) -> io::Result<()> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     if rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok() {
@@ -170,7 +170,7 @@ pub(super) fn new_program(
     render(&mut out)
 }
 
-/// Lets all users run a program who may read it.
+/// Lets all users who may read a program also run it.
 pub(super) fn make_executable(path: &Path) -> io::Result<()> {
     let mut permissions = fs::metadata(path)?.permissions();
     let mode = permissions.mode();

@@ -1,9 +1,11 @@
-//! Keeps outputs apart from inputs. Before the audit, it refuses an output that is an audited or
-//! searched file, or that is below an audited or searched directory. It also refuses an output that
-//! is a policy, a baseline, a list of archives or the file of `--files-from`, and two outputs to one
-//! file. Linker scripts and response files are inputs too. A baseline and a list may be replaced by
-//! their new versions. Files are identified by device and inode, because a file may have several
-//! names. All commands that audit use this module.
+//! Before the audit, refuses outputs that would overwrite an input, and two outputs to one file.
+//! Inputs are:
+//! - audited or searched files, and all files below audited or searched directories
+//! - policies, baselines, lists of archives, linker scripts and response files
+//! - the files of `--files-from`, `--nix-closure` and `--replaces`
+//!
+//! A new version may replace a baseline or a list. Files are identified by device and inode,
+//! because a file may have several names.
 
 use super::{SharedOptions, out};
 use crate::emit::EMITTERS;
@@ -31,12 +33,12 @@ struct OutputFile<'a> {
     /// are resolved.
     real: PathBuf,
     there: Option<(u64, u64)>,
-    /// The kind of input that it may replace by a new version.
+    /// The kind of input that this output may replace.
     renews: Option<Use>,
 }
 
-/// Refuses outputs that would overwrite inputs. `more` are the output files of options that only
-/// one command has.
+/// Refuses outputs that would overwrite inputs. `more` are the output files of options of one
+/// command.
 pub(super) fn check(
     plan: &Plan,
     tree: &dyn Tree,
@@ -71,8 +73,8 @@ pub(super) fn check(
     no_two_in_one(&targets)
 }
 
-/// Refuses outputs that would overwrite one of `files` in `tree`, which the command reads, such as
-/// reports and linker scripts. `more` are the output files of options that only one command has.
+/// Refuses outputs that would overwrite one of `files` in `tree`, such as reports and linker
+/// scripts. `more` are the output files of options of one command.
 pub(super) fn apart_from<'p>(
     tree: &dyn Tree,
     shared: &SharedOptions,
@@ -179,7 +181,7 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &SharedOptions) -> FastMap
     plan.all_paths().iter().chain(hosts).for_each(|path| add(tree, path, Use::Audited));
     plan.stages.iter().for_each(|dir| add(&DiskTree::new(), dir, Use::Audited));
     plan.lib_paths.iter().for_each(|path| add(tree, path, Use::Searched));
-    // A policy may extend others, and a name may select a part of a file.
+    // Policies that other policies extend are inputs too.
     let policies = shared.policy.iter().map(Path::new).chain(plan.policy.files());
     let lists = [&shared.files_from, &shared.nix_closure, &shared.replaces];
     let named = lists.into_iter().flatten().map(PathBuf::as_path).chain(policies);

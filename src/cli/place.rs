@@ -1,5 +1,5 @@
 //! Translates typed paths to paths in the audited system: on this machine, inside `--root` or in a
-//! stage. Also determines the start directory and the processor of programs. `cli::plan` uses it.
+//! stage. Also determines the working directory and the processor of the audited programs.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::SharedOptions;
@@ -82,8 +82,8 @@ impl<'a> AuditedSystem<'a> {
         }
     }
 
-    /// The file system with the stages laid over it; `None` without stages. `replaced` are the
-    /// paths that the installation of the stages removes.
+    /// The file system with the files of all stages added; `None` without stages. `replaced` are
+    /// the paths that the installation of the stages removes.
     pub(super) fn laid(&self, replaced: &[PathBuf]) -> Result<Option<StagedTree>> {
         if self.stages.is_empty() {
             return Ok(None);
@@ -107,8 +107,8 @@ impl<'a> AuditedSystem<'a> {
         self.stages.iter().find_map(below)
     }
 
-    /// Translates a path on the command line to its path in the audited system. With `--root`, a
-    /// relative path must be below it.
+    /// Translates a path on the command line to its path in the audited system. With `--root DIR`,
+    /// a relative path must lead below DIR.
     pub(super) fn named(&self, path: &Path) -> Result<PathBuf> {
         match (self.inside(path), &self.root) {
             (Some(inside), _) => Ok(inside),
@@ -123,7 +123,7 @@ impl<'a> AuditedSystem<'a> {
     }
 
     /// Translates an entry of `--files-from` or `--nix-closure` to its path in the audited system.
-    /// With `--root`, a path that is not below it counts as a path inside it.
+    /// With `--root DIR`, a path outside of DIR is taken as a path in the sysroot.
     pub(super) fn listed(&self, path: PathBuf) -> PathBuf {
         match self.inside(&path) {
             Some(inside) => inside,
@@ -133,7 +133,7 @@ impl<'a> AuditedSystem<'a> {
     }
 
     /// Translates a path below a stage or `--root` to its path in the audited system. Without
-    /// `--root`, but with `--cwd` or `--staged`, any other path is made absolute. Otherwise `None`.
+    /// `--root`, but with `--cwd` or `--staged`, makes any other path absolute. `None` otherwise.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         if let Some(installed) = self.in_stage(path) {
             return Some(installed);

@@ -31,8 +31,8 @@ const LONGEST: usize = 1 << 20;
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: Box<dyn Tree>,
-    /// True if the sysroot has `usr/lib` and no `lib`: it is read as if the links of a merged
-    /// `/usr` existed.
+    /// True if the sysroot has `usr/lib` and no `lib`. The links of a merged `/usr` are then
+    /// assumed, such as `/lib` to `usr/lib`.
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
@@ -52,8 +52,8 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// Fails for the first PATH that is a file of a kind that linkaudit does not read. `typed` has
-    /// all PATHs as typed.
+    /// Fails for the first PATH that is a file of a kind that linkaudit does not read. `typed` are
+    /// the PATHs as typed.
     pub(super) fn refuse_other_files(
         &self,
         shared: &SharedOptions,
@@ -100,9 +100,10 @@ fn loader_rules(option: LoaderOption) -> Option<LoaderRules> {
 }
 
 /// Like [`prepare`]. `places` are more directories to search for candidates, before those of
-/// `--lib-path`. `written` are the output files of options that only one command has. First, the
-/// files that options name are read. Then the process enters the sandbox and starts its threads.
-/// Audited files are read only after that.
+/// `--lib-path`. `written` are the output files of options of one command.
+///
+/// First, the files that options name are read. Then the process enters the sandbox and starts its
+/// threads. Audited files are read last.
 pub(super) fn prepare_with(
     shared: &SharedOptions,
     paths: &[PathBuf],
@@ -148,7 +149,7 @@ pub(super) fn prepare_with(
     let closure: Vec<PathBuf> = closure.into_iter().map(|path| place.listed(path)).collect();
     let listed = listed.into_iter().map(|path| place.listed(path));
     let listed: Arc<[PathBuf]> = listed.chain(closure.iter().cloned()).collect();
-    // Installed paths are relative to the root of the whole system.
+    // Installed paths of staged files start at `/`, so `/` is their default prefix.
     let whole = (!shared.staged.is_empty()).then(|| PathBuf::from("/"));
     let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &*tree)).transpose()?;
     let prefix = prefix.or(whole);
@@ -224,8 +225,7 @@ fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result
     }
 }
 
-/// How the outputs of `diff` write paths: as [`Prepared::paths`], without a plan, because `diff`
-/// may audit nothing.
+/// [`Prepared::paths`] for `diff`, which needs no plan if it compares two reports.
 pub(super) fn output_paths(shared: &SharedOptions) -> Result<Paths> {
     let here = current_directory(std::iter::empty())?;
     AuditedSystem::new(shared, &here)?.outputs(shared)
@@ -246,13 +246,13 @@ pub(super) fn style(shared: &SharedOptions) -> Style {
 /// The audited file system.
 struct System {
     tree: Box<dyn Tree>,
-    /// True if the sysroot is read as if the links of a merged `/usr` existed.
+    /// True if the links of a merged `/usr` are assumed.
     merged: bool,
 }
 
 impl System {
-    /// Makes the file system. With stages, a directory of `paths`, `places` or `--lib-path` that is
-    /// not in a stage also lists the files that are already installed. `replaced` are the paths
+    /// Makes the file system. With stages, an audited or searched directory that was not typed as a
+    /// path in a stage also lists the files that are already installed. `replaced` are the paths
     /// that the installation of the stages removes.
     fn new(
         shared: &SharedOptions,
@@ -288,8 +288,8 @@ fn prefix(typed: &Path, named: &Path, tree: &dyn Tree) -> Result<PathBuf> {
     tree.real_path(named).with_context(|| format!("--prefix {typed}"))
 }
 
-/// Fails for the first path outside `prefix`. A link inside may lead outside. A path that does not
-/// exist is not an error here: it becomes a finding.
+/// Fails for the first path outside `prefix`. A link below `prefix` may lead outside. A missing
+/// path is skipped: it becomes a finding.
 fn all_below<'a>(
     prefix: &Path,
     mut paths: impl Iterator<Item = &'a PathBuf>,
@@ -313,7 +313,7 @@ fn all_below<'a>(
     }
 }
 
-/// The help for a missing path that is or resembles a command; empty for other paths.
+/// Help for a missing path that is or resembles the name of a command; empty for other paths.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
@@ -357,7 +357,7 @@ fn cpu(name: &str) -> Result<Cpu> {
     Cpu::named(name).with_context(unknown)
 }
 
-/// The outputs that `--format` and `--output` request, among those of `command`.
+/// The outputs that `--format` and `--output` request. `outputs` are all that `command` has.
 pub(super) fn sinks<O: NamedFormat>(
     shared: &SharedOptions,
     command: &str,
@@ -366,8 +366,8 @@ pub(super) fn sinks<O: NamedFormat>(
     sinks_of((&shared.format, &shared.output), command, outputs, &[])
 }
 
-/// The outputs for a `--format` and for pairs `NAME=FILE`, among those of `command`. An error about
-/// a pair also lists `others`, the names of other files that the command writes.
+/// The outputs for a `--format` and for pairs `NAME=FILE`. `outputs` are all that `command` has. An
+/// error about a pair also lists `others`, the names of other files that the command writes.
 pub(super) fn sinks_of<O: NamedFormat>(
     (format, pairs): (&str, &[String]),
     command: &str,

@@ -1,5 +1,5 @@
-//! Policies of a run: selects and merges them, and shows their errors. `cli::plan` uses the merged
-//! policy. Also runs the commands of `policy`.
+//! Policies of a run: selects and merges them, and shows their errors. Also runs the commands of
+//! `policy`.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
@@ -120,7 +120,7 @@ fn found(shared: &SharedOptions) -> Result<bool> {
 
 /// Shows errors in policies on stderr. The result is the message that ends the run.
 fn refuse(mistakes: &PolicyErrors, color: bool) -> anyhow::Error {
-    // Without stderr, only the exit status remains.
+    // If stderr is closed, the exit status still reports the errors.
     let _ = writeln!(io::stderr(), "{}", mistakes.render(color));
     match mistakes.count() {
         1 => anyhow::anyhow!("1 error in the policy: nothing was audited"),

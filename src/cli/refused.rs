@@ -1,6 +1,6 @@
 //! Refuses PATHs that are files of a kind that linkaudit does not read. The error names the kind of
-//! the file and the next step. The first bytes and the file name decide the kind. `cli::plan` is
-//! the caller. In lists and directories, such files are only counted.
+//! the file and the next step. The first bytes and the file name decide the kind. In lists and
+//! directories, files of these kinds are only counted.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{BITCODE, Class, Classes, is_debian_package};
@@ -106,8 +106,8 @@ pub(super) fn reason(
     })
 }
 
-/// For a package file of pkg-config or CMake, by its name: its class if a run may read it, its
-/// kind, and the next step. `None` for other names.
+/// Recognises a package file of pkg-config or CMake by its name. Returns its class if a run can
+/// read it, its kind, and the next step. `None` for other names.
 fn package_file(path: &Path) -> Option<(Option<Class>, &'static str, Help)> {
     let enable = Help::Do("to read it, enable its rules: -W package-text");
     Some(match class_by_name(path)? {

@@ -1,5 +1,4 @@
-//! Runs one audit and makes its report, for all commands that audit. It only calls the stages, in
-//! order.
+//! Runs one audit and makes its report, for all commands that audit.
 
 use super::SharedOptions;
 use super::baseline::Baselines;
@@ -114,7 +113,7 @@ impl AuditRun {
         Subject { audit: &self.audit, plan: &self.plan, report: &self.report }
     }
 
-    /// The facts, for another run with the same files.
+    /// Keeps the facts for another run with the same files.
     pub(super) fn into_walked(self) -> WalkedRun {
         WalkedRun { ground: self.audit.into_ground(), took: Duration::ZERO }
     }

@@ -24,7 +24,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
     libc::SYS_memfd_create,
-    // Truncation by path. Landlock's right for it would cost a lookup up to the root at each open.
+    // Truncation by path. Landlock's right for it would slow down every open (see `costly` below).
     libc::SYS_truncate,
     // Connections. io_uring would bypass the filter.
     libc::SYS_socket,
@@ -55,11 +55,11 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_request_key,
 ];
 
-/// The newest set of rights; an older kernel supports a part of them.
+/// The newest set of Landlock rights. An older kernel enforces the rights that it knows.
 const RIGHTS: ABI = ABI::V6;
 
-/// Enters the sandbox, unless `--sandbox off`. `more` are the output files of options that only one
-/// command has.
+/// Enters the sandbox, unless `--sandbox off`. `more` are the output files of options of one
+/// command.
 pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
     if shared.sandbox == Sandbox::Off {
         return;
@@ -68,14 +68,14 @@ pub(super) fn enter(shared: &SharedOptions, more: &[&Path]) {
         shared.root.iter().chain(&shared.staged).map(AsRef::as_ref).collect();
     let readable = shared.root.is_some().then_some(&*readable);
     let written: Vec<&Path> = shared.written(more).collect();
-    // Errors mean that the kernel lacks Landlock or seccomp.
+    // An error means that the kernel lacks Landlock or seccomp: the run continues.
     let _ = restrict_files(readable, &written);
     let _ = restrict_calls();
 }
 
-/// Restricts writing to the directories of `written`. If `readable` is given, restricts reading to
-/// `readable` and these directories. For an output that exists and is not a regular file, only that
-/// file is allowed. The status says if the kernel enforces the rules.
+/// Restricts writing to the directories of `written`, and for a pipe or device to that file. If
+/// `readable` is given, restricts reading to `readable` and the places that may be written. The
+/// status says if the kernel enforces the rules.
 fn restrict_files(
     readable: Option<&[&Path]>,
     written: &[&Path],
@@ -139,7 +139,7 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    /// Runs work in a separate thread, so that only this thread is restricted.
+    /// Runs `work` in a new thread: only that thread is restricted.
     fn inside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| scope.spawn(work).join().expect("the work is done"))
     }

@@ -1,6 +1,6 @@
 //! Replaces linker scripts among the inputs by the files that they name, and finds the files of
-//! `-l`. `expand` skips the ELF files that scripts name, because only archives count.
-//! `cli::archive` and `cli::fix` use this module.
+//! `-l`. `expand` skips the ELF files that scripts name: without a link order, only archives are
+//! inputs.
 
 use crate::cover::Linker;
 use crate::format::archive::places;
@@ -51,13 +51,13 @@ impl ExpandedScripts {
         self.groups.iter().any(|group| group.end == at + 1)
     }
 
-    /// The commands before the file at `at` and after the one before it. After the last file, `at`
-    /// is the number of files.
+    /// The commands between the file before `at` and the file at `at`. After the last file, `at` is
+    /// the number of files.
     pub(super) fn commands_before(&self, at: usize) -> impl Iterator<Item = &ScriptCommand> {
         self.commands.iter().filter(move |(place, _)| *place == at).map(|(_, command)| command)
     }
 
-    /// Ends the list of GROUP whose first file is at `start`. Lists inside of it become part of it.
+    /// Ends the list of GROUP whose first file is at `start`. Nested lists become part of it.
     fn end_group(&mut self, start: usize) {
         self.groups.retain(|group| group.end <= start);
         if start < self.files.len() {
@@ -88,8 +88,8 @@ pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Resul
     Ok(out)
 }
 
-/// The same as [`inputs_of`], but names in scripts are found as `linker` finds them; `dirs` are the
-/// directories of `-L`, and libraries that do not link with `target` are skipped.
+/// Like [`inputs_of`], but names in scripts are searched for by the rules of `linker`. `dirs` are
+/// the directories of `-L`. Libraries for another ELF class or machine than `target` are skipped.
 pub(super) fn linked(
     tree: &dyn Tree,
     path: &Path,
@@ -102,8 +102,9 @@ pub(super) fn linked(
     Ok(out)
 }
 
-/// The file of `-l NAME`: `libNAME.so` or `libNAME.a` of the first directory that has one of them.
-/// `-l :FILE` has the whole name of the file. Files that do not link with `target` are skipped.
+/// The file of `-l NAME`: `libNAME.so` or `libNAME.a` in the first directory that has one of them.
+/// In `-l :FILE`, FILE is the whole file name. Files for another ELF class or machine than `target`
+/// are skipped.
 pub(super) fn library(
     tree: &dyn Tree,
     name: &OsStr,
@@ -190,13 +191,13 @@ pub(super) fn named<'p>(
     out
 }
 
-/// The directories in which the files of scripts are searched for, and the files that count.
+/// The directories in which names in scripts are searched for, and the files that become inputs.
 #[derive(Clone, Copy)]
 struct ScriptSearch<'a> {
     tree: &'a dyn Tree,
     dirs: &'a [PathBuf],
     rules: SearchRules,
-    /// The target with which libraries must link, if others are skipped.
+    /// If given, libraries for another ELF class or machine are skipped.
     target: Option<Target>,
 }
 
@@ -263,7 +264,8 @@ impl ScriptSearch<'_> {
                     if linker == Linker::Mold && !keyword.is_empty() {
                         bail!("{}: mold does not know {keyword} in a script", show_path(path));
                     }
-                    // A script is read before its inputs are opened.
+                    // Linkers read a whole script before they open its inputs, so EXTERN precedes
+                    // them.
                     let is_extern = matches!(command, ScriptCommand::Extern(_));
                     let place = if is_extern { first } else { out.files.len() };
                     out.commands.push((place, command.clone()));
@@ -303,10 +305,10 @@ impl ScriptSearch<'_> {
         Ok(())
     }
 
-    /// The file that a name in `script` stands for. Linkers search for a library in the directories
-    /// of `-L` only, and for a file also in the directory of the script and in the current
-    /// directory; mold 1.10 leaves out that of the script (`ldfile_open_file` of GNU ld,
-    /// `ScriptParser::addFile` of lld).
+    /// The file that a name in `script` stands for. Linkers search for a library only in the
+    /// directories of `-L`. They search for a file also in the directory of the script and in the
+    /// current directory; mold 1.10 leaves out the directory of the script (`ldfile_open_file` of
+    /// GNU ld, `ScriptParser::addFile` of lld).
     fn find(self, script: &Path, name: &ScriptName) -> Option<PathBuf> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let is_file = |path: &PathBuf| is_file(self.tree, path);
@@ -321,7 +323,7 @@ impl ScriptSearch<'_> {
                 places.flat_map(|dir| [file(dir, ".a"), file(dir, ".so")]).find(is_file)
             }
             (ScriptName::File(name), rules) => {
-                // The root of the tree is the sysroot, which a leading `=` stands for.
+                // A leading `=` stands for the sysroot, which is the root of the tree.
                 let name = name.strip_prefix(b"=").unwrap_or(name);
                 let path = Path::new(OsStr::from_bytes(name));
                 let beside = Some(beside).filter(|_| rules != SearchRules::Link(Linker::Mold));

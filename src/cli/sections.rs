@@ -1,4 +1,4 @@
-//! The sections of shared options in help, and the commands that show each.
+//! The sections of options in the help, and the commands that hide a section.
 
 use clap::{Arg, Command};
 
@@ -15,8 +15,8 @@ pub(super) const OUTPUT: &str = "Output";
 /// Options about the process.
 pub(super) const RUN: &str = "Run";
 
-/// For each command, the sections of options that have no effect: help hides them. All commands
-/// accept all options, so that options may precede the command.
+/// For each command, the sections of options that have no effect on it: its help hides them. All
+/// commands accept them anyway, so that options may precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
     ("tree", &[BASELINE]),
     ("why", &[BASELINE]),

@@ -5,7 +5,7 @@ use rayon::{ThreadBuilder, ThreadPoolBuilder};
 use rustix::process::{Resource, getrlimit};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Maximum number of threads: more threads do not make a run faster on any file system.
+/// Maximum number of threads. More made no run faster on any file system.
 pub(super) const MOST: usize = 64;
 /// Address space in bytes for one thread of the pool and one of the walk. The allocator reserves it
 /// in large pieces.
@@ -22,7 +22,7 @@ pub(super) fn start(wanted: usize) -> usize {
     let count = waiting.len().max(1);
     let pool = ThreadPoolBuilder::new().num_threads(count);
     let mut waiting = waiting.into_iter();
-    // An error means that a pool exists, which is fine: `diff` prepares one for each side.
+    // The error that a pool exists is ignored: `diff` calls this again for each audited directory.
     let _ = if waiting.len() == 0 {
         pool.use_current_thread().build_global()
     } else {

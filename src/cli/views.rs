@@ -1,5 +1,4 @@
-//! The commands `tree` and `why`: they audit like `check`, and answer one question. `crate::views`
-//! makes and formats the answers.
+//! The commands `tree` and `why`: they audit like `check`, and answer one question.
 
 use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, real_path, sinks};
