@@ -12,7 +12,7 @@ const DEEPEST: usize = 16;
 const MOST_TEXT: usize = 1 << 20;
 
 impl Eval<'_> {
-    /// The words of a list of arguments. Parentheses are words of their own.
+    /// The words of a list of arguments. Each parenthesis is a separate word.
     pub(super) fn words(&mut self, file: &Parsed, arguments: &[Argument]) -> Vec<ArgumentWord> {
         let mut out = Vec::with_capacity(arguments.len());
         for argument in arguments {

@@ -40,10 +40,9 @@ pub(super) const MOST_BYTES: usize = 256 << 20;
 /// Maximum amount of text and state that is copied for one package, in bytes: about a second of
 /// work. It ends the evaluation of files that would take quadratic time.
 pub(super) const MOST_WORK: usize = 3 << 30;
-/// Estimate of the work for one entry of a state, in copied bytes: it is copied, and may be merged
-/// later.
+/// Estimated cost of copying and merging one variable, target or property, in copied bytes.
 const ENTRY: usize = 256;
-/// Estimate of the work for one byte of a text that is taken apart or searched, in copied bytes.
+/// Estimated cost of splitting or searching one byte of a text, in copied bytes.
 pub(super) const ITEM: usize = 16;
 
 impl Eval<'_> {
@@ -52,12 +51,12 @@ impl Eval<'_> {
         self.steps == 0 || self.bytes == 0 || self.work == 0
     }
 
-    /// Accounts for a text that is made.
+    /// Accounts for `bytes` of new text.
     pub(super) fn spend(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Accounts for text that is copied.
+    /// Accounts for `bytes` of copied text.
     pub(super) fn copy(&mut self, bytes: usize) {
         self.work = self.work.saturating_sub(bytes);
     }
@@ -75,8 +74,8 @@ impl Eval<'_> {
         self.state.scopes.push(scope);
     }
 
-    /// The names of the defined variables that start with `start`. Also accounts for the caller's
-    /// work: it sets each of them.
+    /// The names of the defined variables that start with `start`. Also accounts for setting each
+    /// of these variables, because all callers do that.
     pub(super) fn names_with(&mut self, start: &[u8]) -> Vec<Text> {
         let names = self.state.names_with(start);
         self.copy(self.state.len() * ITEM + names.len() * ENTRY);

@@ -1,5 +1,5 @@
-//! Evaluates the commands that change what later commands see. An unknown command may set the
-//! variables that its arguments name, so their values become unknown.
+//! Evaluates the commands that set variables, define targets or include files. An unknown command
+//! may set the variables that its arguments name, so their values become unknown.
 
 use super::eval::{Eval, Flow, bytes};
 use super::parsed::Parsed;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Commands that are assumed to set no variables. Those named `target_…` still change a target.
+/// Commands that are assumed to set no variables. The `target_…` commands still change a target.
 const SILENT: [&str; 31] = [
     "add_compile_definitions",
     "add_compile_options",
@@ -95,13 +95,14 @@ impl Eval<'_> {
         if let Some(function) = self.state.functions.get(name).cloned() {
             return self.call(&function, &words);
         }
-        // A function that replaces a command can call the replaced one: `_` precedes its name.
+        // If a function replaces a command of CMake, `_NAME` calls the replaced command.
         let replaced =
             name.strip_prefix('_').filter(|name| self.state.functions.contains_key(*name));
         let name = replaced.filter(|name| OF_CMAKE.contains(&format!(" {name} "))).unwrap_or(name);
         match name {
             "return" => {
-                // A policy decides if `return(PROPAGATE name…)` sets the variables.
+                // Policy CMP0140 decides if `return(PROPAGATE name…)` sets the variables: they
+                // become unknown.
                 for word in words.iter().skip(1).filter_map(ArgumentWord::text) {
                     self.state.set_outside(word, Some(None));
                 }
@@ -174,8 +175,7 @@ impl Eval<'_> {
         if self.state.functions.contains_key(&name) { Truth::True } else { Truth::Unknown }
     }
 
-    /// Makes variables unknown: those that the words name, and those whose names start with such a
-    /// name and `_`.
+    /// Makes unknown all variables that the words name, and all variables `NAME_…` for these names.
     pub(super) fn obscure(&mut self, words: &[ArgumentWord]) {
         for word in words {
             let Some(text) = word.text().map(<[u8]>::to_vec) else { continue };
@@ -188,7 +188,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Makes the variable `text` unknown, and the variables whose names start with `text` and `_`.
+    /// Makes unknown the variable `text` and all variables `text_…`.
     pub(super) fn obscure_name(&mut self, text: &[u8]) {
         self.state.set(text, None);
         let cloud: Text = [text, b"_"].concat().into();
@@ -215,7 +215,7 @@ impl Eval<'_> {
         }
         let parts: Vec<&[u8]> = words[1..].iter().filter_map(ArgumentWord::text).collect();
         let text = parts.concat();
-        // A file that the package checked before and did not find, and that the message names.
+        // The message may name a file that the package checked with EXISTS and did not find.
         let absent =
             self.last_absent.iter().rev().find(|path| contains(&text, bytes(path))).cloned();
         if let Some(path) = absent {
@@ -236,7 +236,6 @@ impl Eval<'_> {
             .and_then(ArgumentWord::text)
             .map(<[u8]>::to_vec);
         let Some(text) = first.text().map(<[u8]>::to_vec) else {
-            // Any file may be included.
             return self.give_up("it includes a file whose name is not known");
         };
         let path = Path::new(OsStr::from_bytes(&text));
@@ -258,7 +257,7 @@ impl Eval<'_> {
                     let what = b"include could not find requested file: ";
                     self.fatal = Some([&what[..], &text].concat());
                 }
-                // The consumer's configuration continues to its end, and then fails.
+                // CMake continues to the end of the configuration, and then fails.
                 Flow::Next
             }
             PathEntry::Directory | PathEntry::Unknown => {
@@ -268,7 +267,7 @@ impl Eval<'_> {
     }
 
     /// Includes a module by its name. If the value of CMAKE_MODULE_PATH is known, a module in one
-    /// of its directories is evaluated. A module of CMake is not: it defines functions.
+    /// of its directories is evaluated. CMake's own modules are not evaluated.
     fn module(&mut self, name: &[u8], result: Option<&[u8]>) -> Flow {
         let is_of_cmake = modules::includes(name);
         if let Some(result) = result {
@@ -288,12 +287,12 @@ impl Eval<'_> {
                 }
             }
         } else {
-            // A module in these directories is not evaluated: CMake may first find another one of
-            // that name, in a directory that is not known.
+            // CMake may first find another module of this name in an unknown directory. Therefore a
+            // module in these directories is not evaluated.
             let paths: Vec<_> = self.module_dirs.iter().map(|dir| dir.join(file)).collect();
             is_known |= paths.iter().any(|path| is_there(self, path));
         }
-        // The consumer may have a module of this name, or fail here.
+        // The consumer may have the missing module, or may fail here.
         self.may_fail |= !is_known;
         self.has_modules |= !EVALUATED.contains(&name);
         Flow::Next
@@ -361,7 +360,7 @@ impl Eval<'_> {
             let value = (end > 0).then_some(value);
             return self.state.set_outside(&name, value);
         }
-        // The cache of a new project is empty, so this value counts, unless a variable hides it.
+        // The cache of a new project is empty, so this value is used, unless a variable is set.
         if cache.is_some() && self.defined(&name) != Truth::False {
             return;
         }

@@ -1,6 +1,6 @@
 //! Conditions of `if` and `while` (cmake-commands(7), `if`), with three results: true, false and
 //! unknown. Precedence: parentheses, unary tests, comparisons, NOT, AND, OR. AND and OR always
-//! evaluate both sides.
+//! evaluate both operands.
 
 use super::eval::Eval;
 use super::pattern::Regex;
@@ -145,7 +145,7 @@ impl Eval<'_> {
                 PathEntry::Unknown => Truth::Unknown,
             },
             "IS_SYMLINK" if path.is_absolute() => Truth::maybe(self.host.is_link(path)),
-            // CMP0142 is the last policy of the modelled release.
+            // CMP0142 is the last policy of CMake 3.25.
             "POLICY" => {
                 let digits =
                     text.strip_prefix(b"CMP").and_then(|text| std::str::from_utf8(text).ok());
@@ -193,7 +193,7 @@ impl Eval<'_> {
         }
         let Some(left) = self.operand(left) else { return Truth::Unknown };
         if name == "MATCHES" {
-            // The right side is never the name of a variable.
+            // The right operand is a pattern, never the name of a variable.
             let Some(pattern) = right.text() else { return Truth::Unknown };
             return self.matches(&left, pattern);
         }

@@ -1,5 +1,5 @@
-//! The evaluation of one package: the variables of a consumer, the version file, the request, and
-//! the outcome.
+//! Evaluates one package: sets the variables of a consumer and of its request, evaluates the
+//! version file and the configuration file, and returns the outcome.
 
 use super::budget::{MOST_BYTES, MOST_STEPS, MOST_WORK, Work};
 use super::eval::{Eval, Flow, Frame, Left, bytes};
@@ -196,7 +196,7 @@ impl<'h> Eval<'h> {
     fn version(&mut self, path: &Path, config: &Config<'_>) -> Version {
         let outside = self.state.clone();
         let wanted = config.version.unwrap_or_default();
-        // The lower end of a range.
+        // For a range of versions (`1.2...2`), the lower limit.
         let lower: Vec<u8> = wanted
             .split(|b| *b == b'.')
             .take_while(|part| !part.is_empty())
@@ -246,9 +246,9 @@ impl<'h> Eval<'h> {
             Truth::False => Truth::True,
             Truth::Unknown => Truth::Unknown,
         };
-        // A branch behind an unknown condition failed. It is assumed not to run, because most such
-        // conditions test if a library was found. After a process, or if the package is not found
-        // without this branch either, nothing is assumed.
+        // If a branch of an unknown condition failed, it is assumed not to run: most unknown
+        // conditions test if a library was found. The result is unknown instead if
+        // `execute_process` was called, or if the package is not found even without this branch.
         let is_open = self.has_failed_branch && (self.has_processes || truth == Truth::False);
         Some(if self.may_fail || is_open { Truth::Unknown } else { truth })
     }

@@ -1,5 +1,5 @@
-//! Evaluates files and blocks. Code behind an unknown condition is evaluated on a copy of the
-//! state, which is then merged with the states of the other branches. Such code records no events.
+//! Evaluates files and blocks. Under an unknown condition, each branch is evaluated on a copy of
+//! the state. The states are then merged. Code in these branches records no events.
 
 use super::parsed::Parsed;
 use super::state::{CommandSite, EvalState, Function, Text};
@@ -36,9 +36,8 @@ pub(super) struct Frame {
     pub(super) replaced: Vec<(Text, MaybeText)>,
 }
 
-/// The states of branches that end early behind unknown conditions. The code after such a branch
-/// runs without its state. At the end of the loop, file or call that the branch left, the states
-/// are merged.
+/// The states of branches under unknown conditions that end early (`break`, `continue`, `return`).
+/// Each is merged at the end of the loop, file or call that the branch left.
 #[derive(Default)]
 pub(super) struct Left {
     round: Option<EvalState>,
@@ -77,16 +76,16 @@ pub(super) struct Eval<'h> {
     pub(super) gave_up: Option<GaveUp>,
     /// Required packages for which a find module searches. They are assumed to be found.
     pub(super) assumed: Vec<Vec<u8>>,
-    /// Directories that were certainly added to CMAKE_MODULE_PATH. They are used if its value is
-    /// unknown.
+    /// Directories that were certainly added to CMAKE_MODULE_PATH. They are searched if the whole
+    /// value is unknown.
     pub(super) module_dirs: Vec<PathBuf>,
-    /// True once `include` or `find_package` used a module that is not evaluated: it may define
-    /// commands.
+    /// True once `include` or `find_package` used a module that is not evaluated. The module may
+    /// define commands.
     pub(super) has_modules: bool,
-    /// True if the package may fail for some consumers: something is missing behind an unknown
-    /// condition, or the consumer may lack a module.
+    /// True if the package may fail for some consumers: a file or package is missing under an
+    /// unknown condition, or the consumer may lack a module.
     pub(super) may_fail: bool,
-    /// True if a branch behind an unknown condition failed.
+    /// True if a branch under an unknown condition failed.
     pub(super) has_failed_branch: bool,
     /// True once `execute_process` was called, whose results are unknown.
     pub(super) has_processes: bool,
@@ -144,8 +143,9 @@ impl Eval<'_> {
         }
     }
 
-    /// Handles an undefined command. It is a fatal error, unless a module or the requesting package
-    /// may have defined it. `is_certain` is false if a requested package may skip the command.
+    /// Handles an undefined command. A module or the requesting package may have defined it;
+    /// otherwise it is a fatal error. `is_certain` is false if a requested package calls the
+    /// command and may skip it.
     pub(super) fn strange_command(&mut self, name: &str, is_certain: bool) -> Flow {
         if self.has_modules || self.state.functions.contains_key(name) {
             return Flow::Next;
@@ -174,7 +174,7 @@ impl Eval<'_> {
         Flow::Stop
     }
 
-    /// The value of a reference such as `${name}`: that of a macro's parameter, or of a variable.
+    /// The value of `${name}`: a parameter of the current macro, or a variable.
     pub(super) fn referred_value(&self, name: &[u8]) -> MaybeText {
         let replaced = self.frame.replaced.iter().find(|(known, _)| **known == *name);
         replaced.map_or_else(|| self.value_of(name), |(_, value)| value.clone())
@@ -232,8 +232,8 @@ impl Eval<'_> {
         if flow == Flow::Stop { flow } else { Flow::Next }
     }
 
-    /// Ends a file or call: merges the states of the branches that left it early, and restores
-    /// those that left the enclosing code.
+    /// Ends a file or call: merges the states of the branches that left it early. `outer` are the
+    /// states that left the enclosing code.
     fn rejoin(&mut self, outer: Left) {
         let left = std::mem::replace(&mut self.left, outer);
         for state in [left.round, left.whole_loop, left.file].into_iter().flatten() {
@@ -325,15 +325,15 @@ impl Eval<'_> {
         }
         let mut ways: Vec<(EvalState, Flow)> = vec![(std::mem::take(&mut self.state), flow)];
         ways.extend(others);
-        // The `if` ends in the way that skips the least code.
+        // Evaluation continues with the branches that skip the least code.
         let nearest = [Flow::Next, Flow::Continue, Flow::Break, Flow::Return];
         let way = nearest.into_iter().find(|way| ways.iter().any(|(_, flow)| flow == way));
         self.has_failed_branch |= ways.iter().any(|(_, flow)| *flow == Flow::Stop);
         self.go_on(way.unwrap_or(Flow::Stop), ways)
     }
 
-    /// Continues with the merged states of the branches that end with `way`. The states of the
-    /// other branches are kept for the end of the loop or file that they leave.
+    /// Continues with the merged states of the branches that end with `way`. The other states are
+    /// kept until the end of the loop, file or call that their branches leave.
     fn go_on(&mut self, way: Flow, all: Vec<(EvalState, Flow)>) -> Flow {
         let (same, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, flow)| *flow == way);
         let mut same = same.into_iter().map(|(state, _)| state);
@@ -453,8 +453,8 @@ impl Eval<'_> {
         flow
     }
 
-    /// Ends a loop: merges the states of the branches that left it, and restores those that left
-    /// the enclosing loop.
+    /// Ends a loop: merges the states of the branches that left it. `outer` are the states that
+    /// left the enclosing loop.
     fn end_loop(&mut self, outer: Option<EvalState>) {
         if let Some(state) = std::mem::replace(&mut self.left.whole_loop, outer) {
             self.state.merge(state);
@@ -489,8 +489,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Evaluates `block()`. The variables that it sets do not leave it, except those after
-    /// PROPAGATE.
+    /// Evaluates `block()`. Variables that are set in it are local, except those after PROPAGATE.
     fn scoped(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
         let command = &file.commands[begin];
         let words = self.words(file, &command.arguments);
@@ -586,7 +585,6 @@ impl Eval<'_> {
     }
 }
 
-/// The bytes of a path.
 pub(super) fn bytes(path: &Path) -> &[u8] {
     std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())
 }

@@ -79,14 +79,14 @@ impl Eval<'_> {
         }
         if self.is_module(&request) {
             self.has_modules = true;
-            // The consumer may have a module of this name, or fail here.
+            // The consumer may have the missing module, or may fail here.
             self.may_fail |= (is_dependency || request.required) && self.lacks_module(&name);
-            // The targets of CMake's modules have known prefixes.
+            // Targets of CMake's modules have known prefixes. Other modules may define any target.
             self.is_open |= !modules::finds(&name);
             self.obscure_package(&name);
             if is_dependency || request.required {
-                // If the required package is missing, the configuration fails and the rest does not
-                // matter.
+                // Without the required package, the configuration fails at this command. The rest
+                // is evaluated as if the package is found.
                 self.state.set(&found_name, known(&b"TRUE"[..]));
                 self.assumed.push(name);
             }
@@ -199,7 +199,7 @@ impl Eval<'_> {
     }
 
     /// True if neither CMake nor a directory of CMAKE_MODULE_PATH has a module for a package. False
-    /// if that is unknown.
+    /// also if this is unknown.
     fn lacks_module(&mut self, name: &[u8]) -> bool {
         if modules::finds(name) {
             return false;
@@ -266,7 +266,7 @@ fn request(words: &[ArgumentWord]) -> Option<Request> {
                     }
                 }
                 "OPTIONAL_COMPONENTS" => {}
-                // Other names of files and directories are not searched.
+                // The search knows only the default names of files and directories.
                 "NAMES" | "CONFIGS" | "PATH_SUFFIXES" => wanted.is_known = false,
                 _ => {}
             },

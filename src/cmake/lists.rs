@@ -71,8 +71,8 @@ impl Eval<'_> {
         self.state.set(&target, value);
     }
 
-    /// `list(APPEND)` and `list(PREPEND)` join texts. They do not take the list apart, so its
-    /// backslashes stay.
+    /// `list(APPEND)` and `list(PREPEND)` join texts without splitting the list, so its backslashes
+    /// stay.
     fn extend(&mut self, name: &[u8], text: MaybeText, more: &[ArgumentWord], at_end: bool) {
         if more.is_empty() {
             return;

@@ -1,11 +1,11 @@
-//! An evaluator of the CMake files that packages install for `find_package`. It finds the files
-//! that they include, the targets that they define, and the files and packages that these name.
-//! Nothing is executed. A value that depends on the consumer or on a program is unknown. Both
-//! branches of a condition on it are evaluated, but no defects in them are reported.
+//! Evaluates the CMake files that packages install for `find_package`. It finds the files that they
+//! include, the targets that they define, and the files and packages that these targets name. No
+//! program is executed. A value is unknown if it depends on a program, or on the consumer: the
+//! project that calls `find_package`. Both branches of a condition on an unknown value are
+//! evaluated, without reporting defects in them.
 //!
-//! It opens no file: it looks up files through a [`CMakeHost`], which `audit::package_text`
-//! implements. It models a consumer that calls `find_package(NAME CONFIG)` on the audited system,
-//! with CMake 3.25.
+//! Files are looked up through a [`CMakeHost`], which `audit::package_text` implements. The
+//! modelled consumer calls `find_package(NAME CONFIG)` on the audited system, with CMake 3.25.
 
 mod arguments;
 mod budget;
@@ -76,8 +76,8 @@ pub trait CMakeHost {
         scope: PackageScope,
         depth: usize,
     ) -> (Package, PackageScope);
-    /// Looks up a name in the scopes of the packages that request the evaluated one. The result of
-    /// the innermost scope that decides ([`PackageScope::answer`]) counts.
+    /// Looks up a name in the scopes of the packages that request the evaluated one, from the
+    /// innermost. The first answer of [`PackageScope::answer`] is the result.
     fn enclosing(&self, sought: &ScopeLookup) -> ScopeAnswer;
 }
 
@@ -130,7 +130,7 @@ pub struct Package {
     pub(crate) strange: Vec<(String, bool)>,
     /// Variables that the package changes.
     pub(crate) variables: Vec<(Text, MaybeText)>,
-    /// Variables of enclosing packages that the package removes.
+    /// Variables of the requesting packages that this package unsets.
     pub(crate) removed: Vec<Text>,
     /// Targets of other packages, each with a property that the package may set.
     pub(crate) touched: Vec<(Text, Text)>,
@@ -240,7 +240,7 @@ pub struct PackageOutcome {
     pub message: Vec<u8>,
     /// The parts that other packages use.
     pub package: Package,
-    /// The work of the evaluation, without that of the packages that it requested.
+    /// The work of the evaluation, without the work for packages that it requested.
     pub spent: Work,
 }
 

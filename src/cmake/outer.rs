@@ -1,5 +1,4 @@
-//! The scopes of the packages that request the evaluated package. The evaluation sees their
-//! variables, targets and commands.
+//! Lookups in enclosing scopes: those of the packages that request the evaluated package.
 
 use super::eval::Eval;
 use super::state::{DefinedTarget, EvalState, Function, Text};
@@ -73,8 +72,8 @@ impl PackageScope {
 }
 
 impl Eval<'_> {
-    /// The value of a variable in an enclosing scope; `None` if no such scope has it, or if this
-    /// package set or removed it, or unknown code of this package may have set it.
+    /// The value of a variable in an enclosing scope. `None` if no enclosing scope has the
+    /// variable, or if this package set or unset it, or may have set it in unevaluated code.
     pub(super) fn outer_value(&self, name: &[u8]) -> Option<MaybeText> {
         let state = &self.state;
         let is_own =
@@ -88,7 +87,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Unsets a variable. If an enclosing package set it, it is hidden from this package.
+    /// Unsets a variable. A variable that an enclosing package set is hidden from this package.
     pub(super) fn forget_variable(&mut self, name: &[u8]) {
         self.state.unset(name);
         if self.outer_value(name).is_some() {

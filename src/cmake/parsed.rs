@@ -64,8 +64,8 @@ impl Parsed {
     }
 }
 
-/// Finds the end of each block and branch. Returns a defect if blocks are not closed, or closed
-/// without a begin.
+/// Finds the end of each block and branch. Returns a defect if a block has no end, or an end has no
+/// block.
 fn pair(list: &mut [ParsedCommand]) -> Option<&'static str> {
     let mut open: Vec<usize> = Vec::new();
     for at in 0..list.len() {

@@ -25,12 +25,12 @@ pub struct CommandSite {
 pub(super) struct DefinedTarget {
     /// True if only some of the possible branches define it.
     pub(super) maybe: bool,
-    /// True for a program or a module library. No target links to it, so no configuration or link
-    /// of a consumer fails if its file does not exist.
+    /// True for a program or a MODULE library. CMake forbids to link to it, so no consumer fails if
+    /// its file does not exist.
     pub(super) is_program: bool,
     /// True if the target may have properties that are unknown.
     pub(super) is_open: bool,
-    /// True if another package defined it: that package's evaluation checks it.
+    /// True if another package defined it. The evaluation of that package checks the target.
     pub(super) foreign: bool,
     /// Properties, each with its value and the command that set it last. The command is `None` if
     /// it ran only under an unknown condition.
@@ -76,7 +76,7 @@ impl EvalState {
         self.scopes.last().is_some_and(|scope| scope.contains_key(name))
     }
 
-    /// Number of entries that a copy of the state has to copy.
+    /// The number of entries in a copy of the state.
     pub(super) fn len(&self) -> usize {
         let properties = self.targets.values().map(|target| 1 + target.properties.len());
         let variables = self.scopes.iter().map(FastMap::len);
@@ -117,7 +117,7 @@ impl EvalState {
         }
     }
 
-    /// True for a variable that CMake, a cache or unknown code may have set.
+    /// True for a variable that CMake, a cache or unevaluated code may have set.
     fn is_cloudy(&self, name: &[u8]) -> bool {
         const OF_CMAKE: [&[u8]; 5] = [b"CMAKE_", b"_CMAKE_", b"PROJECT_", b"CPACK_", b"CTEST_"];
         let is_own = name.starts_with(b"CMAKE_FIND_PACKAGE_NAME")
@@ -125,7 +125,7 @@ impl EvalState {
         !is_own && OF_CMAKE.iter().any(|start| name.starts_with(start)) || self.is_obscured(name)
     }
 
-    /// True for a variable that unknown code may have set.
+    /// True for a variable that unevaluated code may have set.
     pub(super) fn is_obscured(&self, name: &[u8]) -> bool {
         self.clouds.len() < name.len() && self.clouds.iter().any(|c| name.starts_with(c))
             || self.clouds.len() >= name.len()

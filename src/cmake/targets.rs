@@ -39,9 +39,9 @@ impl Eval<'_> {
         let Some(name) = words.first().and_then(ArgumentWord::text) else { return };
         let maybe = !self.certain();
         let name: Text = name.into();
-        // No target links to a module.
+        // CMake forbids to link to a MODULE library.
         let is_program = is_program || words.get(1).is_some_and(|word| word.is("MODULE"));
-        // An alias has the properties of another target.
+        // The properties of an alias are those of another target. They count as unknown.
         let is_open = words.get(1).is_some_and(|word| word.is("ALIAS"));
         let target = DefinedTarget { maybe, is_program, is_open, ..DefinedTarget::default() };
         self.state.targets.entry(name).or_insert(target);
@@ -182,7 +182,7 @@ impl Eval<'_> {
         let Some(known_target) = known_target else { return Some(None) };
         match known_target.properties.get(property) {
             Some((value, _)) => Some(value.clone()),
-            // CMake does not initialise properties with this prefix.
+            // CMake gives these properties no initial value.
             None if !known_target.is_open && property.starts_with(b"INTERFACE_") => None,
             None => Some(None),
         }
@@ -214,9 +214,8 @@ impl Eval<'_> {
             }
             for (property, (value, site)) in &target.properties {
                 let (Some(value), Some(site)) = (value, site) else { continue };
-                // A program may be installed separately from the libraries of its export, as with
-                // LLVM. If the package itself checks for the program's file, a failed check is an
-                // event. Qt exports private targets whose headers are in a package of their own.
+                // Distributions may package the programs of an export separately from its libraries
+                // (LLVM), and the headers of a private target too (Qt). These files may be missing.
                 let is_private = name.ends_with(b"Private") && INCLUDES.contains(&&**property);
                 if target.is_program || is_private {
                     continue;
@@ -226,7 +225,7 @@ impl Eval<'_> {
         }
     }
 
-    /// The header directories that targets name, also those of targets that may not exist.
+    /// The header directories that targets name, including targets that may not exist.
     pub(super) fn include_dirs(&self) -> Vec<PathBuf> {
         let mut out = Vec::new();
         for target in self.state.targets.values() {
@@ -258,7 +257,7 @@ impl Eval<'_> {
         for item in items(value, true) {
             let item = link_only(&item);
             let path = Path::new(OsStr::from_bytes(item));
-            // A generator expression may have semicolons inside.
+            // A generator expression may contain semicolons, and then has several items.
             let begins = memchr::memmem::find_iter(item, b"$<").count();
             let is_inside = open + begins > 0;
             open = (open + begins).saturating_sub(memchr::memchr_iter(b'>', item).count());

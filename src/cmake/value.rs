@@ -75,7 +75,7 @@ impl Truth {
 }
 
 /// The items of a list. Semicolons separate them, except inside of brackets or after a backslash.
-/// `drop_empty` drops empty items, as in unquoted arguments.
+/// `drop_empty` drops empty items, as CMake does for unquoted arguments.
 pub(super) fn items(list: &[u8], drop_empty: bool) -> Vec<Vec<u8>> {
     let (mut out, mut item, mut depth) = (Vec::new(), Vec::new(), 0_i64);
     let mut bytes = list.iter().copied().peekable();
