@@ -1,7 +1,7 @@
 //! Links again with the archives of the fixes, in the proposed order and by the rules of each
-//! linker. The order-independent solution may select other members than a linker, if a name has
-//! several definitions, or if an archive also defines a symbol whose own fix is doubtful. `prove`
-//! calls [`refusals`]. A fix is not verified if its archives bring a member that does not link.
+//! linker. A solution is made without a link order. If a name has several definitions, a linker may
+//! therefore extract other members. `prove` calls [`refusals`]: a fix is not verified if a linker
+//! extracts a member that does not link.
 
 use super::link_order::{self, References};
 use super::linkable;
@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Links the object again with the archives of all fixes. Returns the first member of each fix that
-/// fails, with the reason. Fixes for which `doubtful` is true are skipped. `references` decide the
-/// order of the archives, as they decide that of the proposed link.
+/// fails, with the reason. Fixes for which `doubtful` is true are skipped. `references` determine
+/// the link order, as in the proposed link.
 pub(super) fn refusals(
     audit: &Audit,
     tree: &dyn Tree,
@@ -111,8 +111,8 @@ impl LinkWithFixes<'_> {
         None
     }
 
-    /// The first reason why the selection of one linker fails. `clean` has members that are known
-    /// to link together; the function replaces them if the selected members link.
+    /// The first reason why the selection of one linker fails. `clean` are members that link
+    /// together. If the selected members link, they replace `clean`.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],

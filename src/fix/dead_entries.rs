@@ -1,5 +1,6 @@
 //! Fixes that drop dead or unsafe entries of search paths. `patch` verifies that the same files are
-//! loaded without them. If a library may appear there later, the fix is only a suggestion.
+//! loaded without them. If a library may appear in the directory later, the fix is only a
+//! suggestion.
 
 use super::patch::{Patch, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -12,7 +13,7 @@ const UNSAFE: &str = "unsafe-search-entry";
 /// `detail` of the finding about entries that the audit did not check.
 const UNCHECKED: &[u8] = b"more";
 
-/// Reasons why an entry may be needed although nothing is found there now.
+/// Reasons why an entry may be needed although the loader finds no library through it now.
 const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
 
@@ -46,7 +47,8 @@ fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<
     if entry.state != EntryState::Absent {
         return Some(MAY_OPEN);
     }
-    // No package installs files into a build or user directory, and the prefix itself is complete.
+    // No other package installs libraries into the prefix itself, or into a build or user directory
+    // (`unsafe-search-entry`).
     let prefix = audit.prefixes.locate(&audit.corpus.files[file].path).prefix;
     let is_own = prefix.is_some_and(|prefix| entry.directory.starts_with(prefix));
     (finding.rule != *UNSAFE && !is_own).then_some(MAY_BRING)

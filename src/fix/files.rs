@@ -44,8 +44,7 @@ pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
     if names.is_empty() {
         return;
     }
-    // Paths are made absolute, because reports and scripts with these paths are used in other
-    // directories.
+    // Paths are made absolute, because reports and scripts may be used in another directory.
     let directories = plan.lib_paths.iter().chain(wanted.iter().map(|wanted| &wanted.prefix));
     let mut directories: Vec<PathBuf> = directories.map(|dir| plan.cwd.join(dir)).collect();
     directories.arrange();
@@ -65,7 +64,7 @@ fn unknown(why: &str) -> Proof {
     Proof::Unknown(why.into())
 }
 
-/// The component that a finding says was not built or is required.
+/// The component that was not built or that a policy requires, by a finding.
 fn component(finding: &Finding) -> Option<Vec<u8>> {
     let detail = finding.detail.as_deref()?;
     match finding.rule.as_str() {
@@ -101,7 +100,7 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
                         .map(|end| lib.join(path(&[b"lib", name, end].concat())))
                         .into(),
                 },
-                // A directory appears together with its files.
+                // A missing directory (`-L`, `-I`) gets no fix: it appears together with its files.
                 None if detail.starts_with(b"-") => Vec::new(),
                 None => vec![path(detail)],
             }
@@ -110,10 +109,10 @@ fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
     }
 }
 
-/// The expected path of a header in the prefix. A name without a directory is relative to the
-/// directory of the including file. So is a name whose first directory exists there, as for
-/// `#include "detail/b.h"`. Other names are relative to the outermost `include` directory above
-/// that file; `None` if there is none.
+/// The expected path of a header in the prefix:
+/// - beside the including file, if the name has no directory, or if its first directory exists
+///   there (`#include "detail/b.h"`)
+/// - else in the outermost `include` directory above the including file; `None` if there is none
 fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
     let beside = finding.file.path.parent()?;
     let prefix = finding.file.prefix.as_deref()?;

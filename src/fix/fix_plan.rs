@@ -1,5 +1,4 @@
 //! The changes that remove findings, as data: archives for lists, and changes of dynamic sections.
-//! `propose` makes the plan; emitters and the summary for people write it.
 
 use crate::format::deps_list::{DepsList, SetChange};
 use crate::order;
@@ -11,7 +10,8 @@ use std::path::PathBuf;
 pub struct FixPlan {
     /// The archive that is merged from others, if there is one.
     pub merged: Option<PathBuf>,
-    /// The deps list of the merged archive, or of a link without one, with its changes.
+    /// The list of archives with its changes: the parts of the merged archive, or the inputs of a
+    /// link.
     pub list: Option<ListChange>,
     /// The merged archive and the archives to add, in link order, then the shared libraries.
     /// Archives that refer to each other in a cycle are in one group.
@@ -22,7 +22,7 @@ pub struct FixPlan {
 
 impl FixPlan {
     /// Archives that the merged archive lacks, or archives and shared libraries that the link
-    /// lacks, in link order: the first of several definitions of a name prevails.
+    /// lacks. They are in link order, because a linker uses the first definition of a name.
     pub fn added(&self) -> impl Iterator<Item = &PathBuf> {
         let all = self.order.iter().flatten();
         all.filter(|path| self.merged.as_ref() != Some(*path))

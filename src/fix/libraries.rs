@@ -88,7 +88,7 @@ fn choose(audit: &Audit, file: FileId) -> Choice {
     }
 }
 
-/// The errors with the libraries as additional needs, and those that occur only with them.
+/// All errors with the libraries as additional needs, and the errors that are new.
 struct Verified {
     after: BTreeSet<LoadError>,
     new: BTreeSet<LoadError>,

@@ -1,6 +1,5 @@
 //! The order for a linker that reads each archive once: an archive precedes the archives that
-//! define names to which it refers. `propose` uses it for lists and for the archives of a fix, and
-//! `as_linked` for its links.
+//! define names to which it refers.
 
 use crate::cover::ArchiveSet;
 use crate::format::archive::SymbolKind;
@@ -12,8 +11,8 @@ use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// For each archive, the archives that define names to which it refers and which it does not
-/// define.
+/// The dependencies of each archive: the archives that define names to which it refers, and which
+/// it does not define itself.
 pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
 
 /// The references between archives, limited to the members that the solutions take.
@@ -55,10 +54,10 @@ fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
     out
 }
 
-/// The link order that a set must keep when the archives in `new` are added to it. `new` is keyed
-/// by name. Empty if the set is not in link order now, that is, if an archive comes after one that
-/// it needs. If `is_linked` is false, also empty if the set is just sorted, or if no archive in it
-/// needs another one.
+/// The link order that a set must keep when the archives in `new`, keyed by name, are added to it.
+/// Empty in two cases:
+/// - the set is not in link order now: an archive comes after one that it needs
+/// - `is_linked` is false, and the set is sorted by name or has no archive that needs another one
 pub(super) fn of_set(
     library: &ArchiveSet,
     (list, set): (&DepsList, usize),
@@ -115,9 +114,9 @@ pub(super) fn sorted(archives: &[ArchiveId], references: &References) -> Vec<Vec
     let mut left: Vec<ArchiveId> = archives.to_vec();
     let mut out = Vec::new();
     while let Some(first) = left.first() {
-        // Take `first` and all archives that refer to it, directly or not. Among these, select one
-        // that the fewest archives refer to. It forms a cycle with the archives that refer to it,
-        // and no archive outside of the cycle refers to the cycle.
+        // Take `first` and all archives that refer to it, directly or not. Among these, select the
+        // one with the fewest direct and indirect referrers. It forms a cycle with them, and no
+        // other archive refers to this cycle.
         let all = leading(*first, &left, references);
         let smallest = all.iter().map(|archive| leading(*archive, &left, references));
         let Some(circle) = smallest.min_by_key(BTreeSet::len) else { return out };

@@ -1,7 +1,11 @@
-//! Members that linkers reject for an output: their code is not position-independent or uses the
-//! local-exec TLS model, their strong definitions are duplicates, they are built for another ABI,
-//! they define a symbol version that the output lacks, or they mix thread-local and ordinary
-//! symbols. `prove` and `as_linked` use it: a fix with such a member is not verified.
+//! Finds members that linkers reject for an output:
+//! - their code is not position-independent, or uses the local-exec TLS model
+//! - their strong definitions are duplicates
+//! - they are built for another ABI
+//! - they define a symbol version that the output lacks
+//! - they mix thread-local and ordinary symbols
+//!
+//! `prove` and `as_linked` leave a fix with such a member unverified.
 
 use super::{mixed_tls, sections};
 use crate::audit::Audit;
@@ -17,7 +21,8 @@ use crate::tree::{Opened, Tree};
 use object::elf;
 use std::sync::Arc;
 
-/// The reason why a part of a solution cannot be linked, keyed by library and first member.
+/// Parts of solutions that cannot be linked, by library and first member of the part, each with the
+/// reason.
 pub(super) type Refusals = FastMap<(FileId, MemberId), String>;
 
 /// Finds the parts of `solutions` that cannot be linked. Duplicate definitions in members of the
@@ -91,8 +96,8 @@ struct LinkableCheck<'a> {
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
-    /// Names of the symbol table of the object that new members define strongly, each with its
-    /// binding in the object.
+    /// Names that new members define strongly and that `.symtab` of the object defines too, each
+    /// with its binding in the object.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 
@@ -113,9 +118,9 @@ impl<'a> LinkableCheck<'a> {
         Self { audit, object, kind, facts, new, inside: FastMap::default() }
     }
 
-    /// Names that new members define strongly and that the symbol table of the object defines,
-    /// except weakly. Local ones may be global in the files that the object was linked from, and
-    /// programs export few of their global ones.
+    /// Reads the names of `inside`. Weak definitions of the object are skipped. Local symbols
+    /// count, because they may have been global before the object was linked. The dynamic symbol
+    /// table does not suffice, because programs export few of their global symbols.
     fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
         let names: FastSet<&[u8]> = facts.flat_map(strong).map(|(_, n)| n).collect();
@@ -126,7 +131,7 @@ impl<'a> LinkableCheck<'a> {
                     out.insert(name.into(), bind);
                 }
             };
-            // A stripped object has no such names.
+            // A stripped object has no `.symtab`.
             each_defined(&handle, visit).ok();
         }
         out
@@ -139,8 +144,8 @@ impl<'a> LinkableCheck<'a> {
         if tables.is_some_and(|tables| tables.exports_strongly(name)) {
             return true;
         }
-        // A linker keeps one copy of a COMDAT group. Compilers put unique definitions into groups.
-        // The object does not tell whether its own was in one.
+        // A linker keeps one copy of a COMDAT group, and compilers put STB_GNU_UNIQUE definitions
+        // into groups. A linked object does not record the groups.
         let is_of_group = elf::SymbolBind(global.bind) == elf::STB_GNU_UNIQUE
             && facts.group_of(global.section).is_some();
         match self.inside.get(name) {
@@ -181,8 +186,8 @@ impl<'a> LinkableCheck<'a> {
         out
     }
 
-    /// Names with restricted visibility in some member: definitions of other objects cannot replace
-    /// these.
+    /// Names that are hidden, internal or protected in some member: definitions of other objects
+    /// cannot replace them.
     fn restricted(&self) -> FastSet<&[u8]> {
         let names = self.facts.values().flat_map(|facts| {
             let restricted = facts.globals.iter().filter(|global| global.visibility != 0);
@@ -191,8 +196,8 @@ impl<'a> LinkableCheck<'a> {
         names.collect()
     }
 
-    /// True for a weak reference with restricted visibility that no definition satisfies. GNU ld or
-    /// mold refuses the distance to it.
+    /// True for a weak reference of restricted visibility that no definition satisfies. GNU ld or
+    /// mold refuses a PC-relative relocation against it.
     fn is_nothing(&self, global: &Global, facts: &LinkFacts) -> bool {
         let name = facts.name(global);
         let library = &self.audit.library;
@@ -326,8 +331,8 @@ impl<'a> LinkableCheck<'a> {
         out
     }
 
-    /// New members that may have a strong definition of the same name as another new member: the
-    /// hashes of the names are equal.
+    /// New members that share the hash of a strongly defined name with another new member. Both may
+    /// define the same name.
     fn repeated(&self) -> FastSet<MemberId> {
         let library = &self.audit.library;
         let mut first: FastMap<u64, MemberId> = FastMap::default();
@@ -344,8 +349,8 @@ impl<'a> LinkableCheck<'a> {
     }
 }
 
-/// The linkers that reject a relocation, in words. Its class is that of lld. Others write some
-/// relocations for the loader, even if the section is read-only.
+/// The linkers that reject a relocation, in words. `demand` follows lld. Other linkers leave some
+/// relocations to the loader, even in read-only sections.
 fn rejecting(target: Target, demand: Demand) -> &'static str {
     match demand {
         Demand::Word => "lld rejects it, GNU ld and mold make text relocations",

@@ -1,8 +1,8 @@
 //! Members that use a name as a thread-local variable while another object of the link uses it as
-//! an ordinary symbol, or the reverse. GNU ld accepts no such mixture, not even with an undefined
-//! symbol (`elf_link_add_object_symbols` in `bfd/elflink.c`). Only names that a member refers to,
-//! or that the run looked up in archives, are compared. `linkable` reports duplicate definitions of
-//! any name.
+//! an ordinary symbol, or the reverse. GNU ld rejects this even if one of the symbols is undefined
+//! (`elf_link_add_object_symbols` in `bfd/elflink.c`). Only names that a member refers to, or that
+//! the run looked up in archives, are compared. `linkable` reports duplicate definitions of any
+//! name.
 
 use crate::audit::Audit;
 use crate::format::archive::LinkFacts;
@@ -18,9 +18,8 @@ struct Used {
     ordinary: FastSet<NameId>,
 }
 
-/// Members that use a name as a thread-local variable while another object uses it as an ordinary
-/// symbol, or the reverse, each with the reason. `facts` must have the names of all thread-local
-/// symbols of the members.
+/// The members that mix the kinds of a name with another object, each with the reason. `facts` must
+/// have the names of all thread-local symbols of the members.
 pub(super) fn members(
     audit: &Audit,
     object: &Object,
@@ -71,7 +70,7 @@ fn thread_local(audit: &Audit, facts: &LinkFacts) -> FastSet<NameId> {
     symbols.filter_map(|global| audit.library.find(facts.name(global))).collect()
 }
 
-/// The first thread-local name of a member that is also an ordinary symbol there, with a version.
+/// The first name of a member that is both a thread-local and an ordinary symbol of this member.
 fn both(facts: &LinkFacts) -> Option<&[u8]> {
     let names = |wanted: bool| {
         let kinds = facts.globals.iter().filter(move |g| is_thread_local(g.kind) == wanted);

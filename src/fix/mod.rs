@@ -7,8 +7,8 @@
 //! dynamic sections; `patch` verifies them, and `steps` attaches the results. `owners` names the
 //! packages of archives.
 //!
-//! `propose` runs all of these except `owners`. This module writes no file and changes no audited
-//! file: `emit` writes fix plans.
+//! `propose` runs all of these except `owners`. Audited files do not change: `emit` writes the fix
+//! plan for other tools.
 
 mod as_linked;
 mod dead_entries;

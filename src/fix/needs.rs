@@ -1,7 +1,6 @@
-//! Shared libraries that objects use without needing them, as needs for patchelf to add.
-//! `libraries` finds those that define undefined symbols, and verifies a new link; findings of
-//! `indirect-library` name the others. In this module, the file is not linked again; only its needs
-//! change.
+//! Adds needs (DT_NEEDED) for shared libraries that objects use without needing them, as patchelf
+//! does. `libraries` finds the libraries that define undefined symbols, and findings of
+//! `indirect-library` name the others. A need is verified without linking the file again.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use super::steps::{self, Cure, Work};
@@ -45,7 +44,7 @@ pub(super) fn attach(
     Patcher::new(audit, plan, tree, verified).run(&steps).1
 }
 
-/// Attaches fixes that add needs for libraries that a file uses and that are loaded only because
+/// Attaches fixes that add needs for libraries that a file uses, and that are loaded only because
 /// other libraries need them. Adds the verified needs to `verified`.
 pub(super) fn attach_indirect(
     work: &mut Work<'_>,

@@ -1,6 +1,6 @@
 //! Names the packages of archives in findings and in the proposal, so that a person can add these
-//! packages to the dependencies of a build. In findings they are evidence, so that levels, causes
-//! and fingerprints do not depend on them. `cli::run` calls it after the fixes were made.
+//! packages to the dependencies of a build. Findings get them as evidence, on which levels, causes
+//! and fingerprints do not depend.
 
 use super::propose::Proposal;
 use crate::audit::{ArchiveOwner, ArchiveOwners};
@@ -15,8 +15,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Attaches the packages of candidate archives to the evidence about them. Findings whose archive
-/// is not among the candidates get installed archives with its name.
+/// Attaches the packages of candidate archives to the evidence about them. If a finding lacks an
+/// archive and no candidate has its name, installed archives of that name are attached.
 pub fn attach(
     plan: &Plan,
     tree: &dyn Tree,
@@ -67,8 +67,8 @@ fn candidate(evidence: &Evidence) -> Option<&Path> {
     (evidence.member.is_some() || is_archive(path)).then_some(path)
 }
 
-/// Names of archives that a finding lacks and that no candidate has: from suggestions, and from
-/// lists that could not be compared.
+/// Names of archives that a finding lacks and that no candidate has. The names come from
+/// suggestions and from `deps-list-drift`.
 fn missing(finding: &Finding) -> BTreeSet<Vec<u8>> {
     let has = |name: &[u8]| {
         let paths = finding.evidence.iter().filter_map(candidate).filter_map(Path::file_name);

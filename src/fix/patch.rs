@@ -1,10 +1,11 @@
-//! Changes of dynamic sections, as patchelf makes them, and their verification: the audit resolves
-//! and binds again with the changed objects. There must be no new error, and all files that were
-//! loaded before must still be loaded. A change of needs must not change other bindings. If a need
-//! is dropped, its library may disappear, with the libraries that only it needs. It must not
-//! disappear if plugins may use it, or if constructors would then run in another order.
-//! `search_path`, `search_policy`, `needs`, `renamed_needs`, `unused_needs` and `dead_entries` make
-//! the steps.
+//! Changes dynamic sections as patchelf does, and verifies the changes: the audit resolves and
+//! binds again with the changed objects. A change is verified under these conditions:
+//! - there is no new error
+//! - all files that were loaded before are still loaded, except libraries of dropped needs
+//! - a change of needs leaves all other bindings the same
+//!
+//! A need is not dropped if plugins may use its library, or if constructors would run in another
+//! order.
 
 use super::fix_plan::{ElfPatch, PathChange};
 use crate::audit::{Audit, LoadError};
@@ -101,7 +102,6 @@ impl Patch {
         self.tag.unwrap_or(if has_rpath_alone { PathTag::Rpath } else { PathTag::Runpath })
     }
 
-    /// The search path of a file after the changes.
     fn path(&self, audit: &Audit, file: FileId) -> Vec<u8> {
         if self.no_path {
             return Vec::new();
@@ -179,7 +179,7 @@ impl<'a> Patcher<'a> {
         out
     }
 
-    /// The first way that is verified, else the reason why the first one is not.
+    /// The first alternative that is verified, or the reason why the first one is not.
     fn choose(&mut self, step: &Step) -> Result<Patch, String> {
         let mut refusal = None;
         for way in &step.ways {
@@ -242,7 +242,7 @@ impl<'a> Patcher<'a> {
     }
 }
 
-/// The files that are loaded through dropped needs: the libraries, and all that these need.
+/// The files that are loaded through dropped needs, directly or not.
 fn dispensable(audit: &Audit, files: &Verified) -> FastSet<FileId> {
     let mut out = FastSet::default();
     for_each_drop(audit, files, |closure, _, dropped| {

@@ -1,5 +1,4 @@
 //! Finds the merged archive that a run repairs, and the position of a new archive on its list.
-//! `propose` uses it.
 
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, can_list};
@@ -18,13 +17,13 @@ use std::path::Path;
 /// The position of an archive on a list.
 pub(super) struct ListPosition {
     /// The indices of the sets that take the name; empty if no set fits. There are several if the
-    /// archives do not tell which of them is in effect.
+    /// archives do not decide which branch of a condition applies.
     pub(super) sets: Vec<usize>,
     /// The bare name, if it can be written in a list.
     pub(super) name: Option<Vec<u8>>,
     /// The reason why the position is uncertain.
     pub(super) doubt: Option<String>,
-    /// If all of `sets` have the name already: what that means for a fix that adds nothing else.
+    /// The message for a fix that adds nothing, because all of `sets` list the name already.
     pub(super) listed: Option<String>,
     /// The reason why no set fits, if `sets` is empty.
     pub(super) refusal: &'static str,
@@ -36,9 +35,9 @@ pub(super) struct Listed<'a> {
     pub(super) list: DepsList,
 }
 
-/// The merged archive and its list: those given, or the only ones that fit. If the request names a
-/// list, it may be that of a link without a merged archive. An error if the request requires them
-/// and none or several fit.
+/// The merged archive and its list: those that options name, or the only ones that fit. A list that
+/// an option names may be for a link without a merged archive. An error if the request requires
+/// them, and none or several fit.
 pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,
@@ -173,15 +172,15 @@ pub(super) fn place(
     out
 }
 
-/// The line on which the list already has the name, in a set that is in effect wherever the given
-/// set is.
+/// The line on which the list already has the name. Only sets that apply wherever `set` applies are
+/// searched.
 pub(super) fn listed_on(list: &DepsList, set: usize, name: &[u8]) -> Option<u32> {
     let numbered = list.sets().iter().enumerate().filter(|(at, _)| reaches(list, *at, set));
     let mut entries = numbered.flat_map(|(_, set)| &set.entries);
     entries.find(|entry| entry.name == name).map(|entry| entry.line)
 }
 
-/// True if the values of the set `from` are in effect wherever those of `to` are.
+/// True if the set `from` applies wherever the set `to` applies.
 fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
     let (Some(first), Some(second)) = (list.sets().get(from), list.sets().get(to)) else {
         return false;
@@ -218,10 +217,12 @@ fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]
     best.map(|(name, _)| name)
 }
 
-/// The sets of a variable or target that a new archive joins: the unconditional set with the most
-/// candidates. If there is none, or if later sets replace its values, it is the branch with the
-/// largest share of archives whose members the merged archive contains; without a merged archive,
-/// the largest share of candidates. Branches that the archives do not tell apart join it.
+/// The sets of a variable or target that a new archive joins:
+/// - the unconditional set with the most candidates, if later sets do not replace its values
+/// - else the branch with the largest share of archives whose members the merged archive contains,
+///   and all branches that the archives do not distinguish from it
+///
+/// Without a merged archive, the share of candidates decides.
 fn parts_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Vec<usize> {
     let all = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
     let mut branches: Vec<(usize, &Set)> = all().filter(|(_, set)| set.known() > 0).collect();
@@ -234,7 +235,7 @@ fn parts_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>)
         return vec![*at];
     }
     if branches.iter().any(|(_, set)| !set.is_conditional()) {
-        // A conditional addition does not stand for the whole value.
+        // A conditional `list(APPEND)` has only a part of the value.
         branches.retain(|(_, set)| set.origin != SetCommand::Append || !set.is_conditional());
     }
     let inside = if branches.len() > 1 { fat.map(|fat| inside(audit, fat)) } else { None };

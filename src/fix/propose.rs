@@ -1,5 +1,5 @@
 //! Fixes for the findings of a run: undefined symbols of libraries are looked up in the candidate
-//! archives, and fixes are verified and attached to the findings. `cli::run` calls it between rules
+//! archives, and fixes are verified and attached to the findings. This stage runs between the rules
 //! and triage.
 
 use super::dead_entries;
@@ -159,8 +159,8 @@ fn of_symbols(
     Ok(Proposal { remedy, members, wanted, ..Proposal::default() })
 }
 
-/// If a fix adds an archive to the list, findings that report the absence of this archive from the
-/// list (`deps-list-drift`) get a copy of the fix, unless they have one.
+/// If a fix adds an archive to the list, findings of `deps-list-drift` about this archive get a
+/// copy of the fix. Findings that have a fix keep it.
 fn share(findings: &mut Findings) {
     let all = findings.iter().flat_map(|finding| &finding.fix);
     let listed = all.filter(|fix| fix.intent == FixKind::AddToList);
@@ -205,7 +205,7 @@ impl Context<'_> {
         // Without a provider, the merged archive already has the symbol: the library must be linked
         // again.
         let again = self.fat.filter(|_| part.provider.is_none()).map(|fat| self.link(fat, &proof));
-        // A list that has all names already does not have them where they matter.
+        // If the list has all names already, they are in sets without effect on this link.
         let adds_nothing =
             part.archives.iter().all(|archive| self.places[archive].listed.is_some());
         let fix = |archive| self.fix(archive, adds_nothing, &proof);

@@ -1,10 +1,10 @@
-//! Verifies fixes: the library is linked again in a model, with the members that the fix adds, and
-//! the audit resolves and binds the result. The added members remove some references and bring
-//! others; the loader's rules decide which symbols are then undefined.
+//! Verifies fixes: models the library as linked again with the members that a fix adds, and
+//! resolves and binds the result. The added members define some symbols and refer to others. The
+//! loader's rules decide which symbols are then undefined.
 //!
-//! Fixes are verified together as long as there are no new errors, otherwise by halves, so that
-//! only a fix with new errors stays unverified. Beyond a limit, groups are not split, and other
-//! fixes of a group stay unverified too. `propose` calls it.
+//! All fixes are verified together. A group with new errors is split in halves, until only the
+//! fixes that cause new errors stay unverified. Beyond a limit, groups are not split, and all fixes
+//! of a group with new errors stay unverified.
 
 use super::linkable::{Refusals, refusals};
 use super::{as_linked, link_order, sections};
@@ -19,16 +19,16 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Number of verifications after which no group of fixes is split. Each part of an earlier split is
-/// still verified once. A group that then has new errors stays unverified. Fixes with members that
-/// linkers reject are excluded before.
+/// Number of verifications after which no group of fixes is split. Both halves of an earlier split
+/// are still verified once.
 const MOST_LOOKS: usize = 100;
 
 /// The results of verification for each part of each solution.
 pub struct Proofs {
     shown: FastMap<(FileId, MemberId), Arc<ProofResult>>,
     refusals: Refusals,
-    /// Parts whose undefined names linkers define because of sections of the members.
+    /// Parts whose undefined names linkers define because of sections of the members
+    /// (`__start_foo`).
     with_sections: FastSet<(FileId, MemberId)>,
 }
 
@@ -51,7 +51,7 @@ impl Proofs {
         part.is_closed() || self.with_sections.contains(&(file, part.first))
     }
 
-    /// The reason why the fix `part` for `symbol` of `file` is not verified, if it is not.
+    /// The reason why the fix `part` for `symbol` of `file` is not verified; `None` if it is.
     pub fn doubt(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Option<String> {
         if let Some(refusal) = self.refusals.get(&(file, part.first)) {
             return Some(refusal.clone());
@@ -120,7 +120,8 @@ pub fn prove(
     prover.proofs
 }
 
-/// The parts whose undefined names linkers define because of sections of the members.
+/// The parts whose undefined names linkers define because of sections of the members
+/// (`__start_foo`).
 fn with_sections(
     audit: &Audit,
     tree: &dyn Tree,

@@ -1,5 +1,5 @@
-//! The members of a merged archive that refer to a symbol, in words, with the archive that each
-//! came from. `propose` uses it for each undefined symbol.
+//! The members of a merged archive that refer to a symbol, in words, each with the archive that it
+//! was copied from.
 
 use crate::audit::Audit;
 use crate::cover::{self, ArchiveSet, Origins};
@@ -7,7 +7,7 @@ use crate::id::{ArchiveId, FastMap, MemberId};
 use crate::text::{show, show_path};
 use std::path::Path;
 
-/// Maximum number of members that are listed for one symbol; more would not help.
+/// Maximum number of members that are listed for one symbol.
 const MOST: usize = 3;
 
 /// Finds the members of the merged archive that refer to a symbol.

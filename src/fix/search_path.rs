@@ -1,5 +1,5 @@
 //! Entries of search paths with which the loader finds missing libraries of the same prefix.
-//! `propose` calls it, and `patch` verifies the entries.
+//! `patch` verifies the entries.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use crate::audit::{Audit, LoadError};
@@ -60,8 +60,8 @@ pub(super) fn attach(
 }
 
 /// For each file and needed name, the entries that would find a candidate of the same prefix.
-/// Entries for candidates that define more of the symbols that the missing library explains come
-/// first; among equals, shorter entries.
+/// Entries for candidates that define more of the undefined symbols that the library should define
+/// come first, then shorter entries.
 fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
     let mut out: BTreeMap<FileId, Ways> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.rule == *"missing-library") {
@@ -89,7 +89,7 @@ fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
     out
 }
 
-/// The number of symbols that the missing library explains and the candidate does not define.
+/// Number of undefined symbols that the missing library should define and the candidate does not.
 fn lacks(audit: &Audit, finding: &Finding, candidate: &Path) -> usize {
     let file = audit.corpus.file_at(candidate);
     let object = file.and_then(|file| audit.corpus.files[file].object());

@@ -1,5 +1,5 @@
-//! Names that linkers define because the output has a section: `__start_foo` and `__stop_foo`.
-//! `prove` asks if the members of a fix bring that section; the archives alone do not tell.
+//! Names that linkers define because the output has a section: `__start_foo` and `__stop_foo` for
+//! `foo`. `prove` reads the members of a fix to find the section.
 
 use crate::audit::Audit;
 use crate::cover::{LinkOutput, LinkerDefined};
@@ -30,8 +30,8 @@ pub(super) fn define_rest(
     wanted.iter().all(|name| facts.values().any(|facts| has_section(facts, name)))
 }
 
-/// True if a link keeps a section of this name. Another object may have the section of a COMDAT
-/// group.
+/// True if a link keeps a section of this name. A section of a COMDAT group does not count: the
+/// linker may keep the copy of another object.
 fn has_section(facts: &LinkFacts, name: &[u8]) -> bool {
     let mut sections = facts.sections.iter().enumerate();
     sections.any(|(at, section)| {

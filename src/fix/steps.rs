@@ -22,7 +22,7 @@ pub(super) struct Cure {
     /// The text that is added, dropped or set, for the report.
     pub(super) entry: Option<Vec<u8>>,
     pub(super) step: Step,
-    /// The reason why the fix is a suggestion even if nothing changes for the audited files.
+    /// The reason why the fix stays a suggestion although the verification succeeds.
     pub(super) doubt: Option<&'static str>,
 }
 

@@ -37,8 +37,9 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: FixKind::DropNeed, entry: Some(library), step, doubt })
 }
 
-/// True if the file refers to a symbol that the library defines, and no other library that the file
-/// loads. It is bound to a program that defines the symbol too, but other programs may not.
+/// True if the file refers to a symbol that only this library defines among the libraries that the
+/// file loads. Now the reference binds to a program that defines the symbol too. Another program
+/// may lack the symbol.
 fn is_only_definer(audit: &Audit, finding: &Finding, file: FileId, patch: &Patch) -> bool {
     let object_of = |file: FileId| audit.corpus.files[file].object();
     let mut providers = finding.evidence_of(EvidenceKind::Provider);
