@@ -1,6 +1,6 @@
 //! Matches globs that [`super::simple`] rejects: many nested alternatives, or classes that match
-//! `/`. For each byte, the automaton keeps all states that a match may have reached. So its time is
-//! at most proportional to the length of the text times the length of the pattern.
+//! `/`. For each byte, the automaton visits each state at most once. The time is at most
+//! proportional to the length of the text times the length of the pattern.
 
 use super::glob::{ByteSet, Token, is_nothing};
 

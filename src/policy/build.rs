@@ -1,6 +1,6 @@
-//! Builds the model of one policy from its text, and collects its errors. This module checks how
-//! values fit together, after [`super::tree`] has checked each value. `load` reads the policies
-//! that the policy extends.
+//! Builds the model of one policy from its text, and collects its errors. [`super::tree`] checks
+//! each value first. This module checks how values fit together. `load` reads the policies that the
+//! policy extends.
 
 use super::errors::{PolicyError, PolicySource};
 use super::shape::{self, SELECTORS};

@@ -9,7 +9,7 @@ impl Policy {
     /// group, whichever policy comes first. The last of several settings with the same name wins.
     pub fn level_of(&self, rule: &KnownRule) -> Level {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
-        // If the policy is a whitelist of libraries, a library outside of it is an error.
+        // If the policy is a whitelist of libraries, an unlisted library is an error.
         let is_whitelist = rule.id == "outside-closure" && self.is_closed();
         let default = if is_whitelist { Level::Error } else { rule.level };
         set.map_or(default, |set| set.level)

@@ -1,6 +1,6 @@
-//! Loads policies by name, built-ins and files, together with the policies that they extend, and
-//! merges them in order. The errors of all of them are returned together. Files are opened only
-//! through [`PolicyFiles`], which the command line implements.
+//! Loads built-in policies and policy files with the policies that they extend, and merges them in
+//! order. All errors are returned together. Files are opened only through [`PolicyFiles`], which
+//! the command line implements.
 
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// Maximum length of a chain of `extends`; a longer one is surely an error.
+/// Maximum length of a chain of `extends`.
 const MOST_DEEP: usize = 32;
 
 /// Access to policy files.
@@ -87,7 +87,7 @@ impl PolicyLoader<'_> {
             }
             return;
         }
-        // `#` precedes the name of one platform in a file.
+        // `FILE#PLATFORM` names one platform in a policy file of auditwheel.
         let (file, tag) = match wheel::split(text) {
             Some((file, tag)) => (OsStr::new(file), Some(tag)),
             None => (name, None),
@@ -232,9 +232,9 @@ impl Policy {
     }
 }
 
-/// True if the file has the format of a policy. Only files that a policy extends are checked:
-/// errors are shown with their lines, and a policy must not be able to print the lines of arbitrary
-/// files.
+/// True if the file has the format of a policy. Only files that a policy extends are checked.
+/// Errors are shown with lines of the file, so a policy could otherwise print the lines of any
+/// file.
 fn is_policy(text: &str, is_json: bool) -> bool {
     if is_json {
         return serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();

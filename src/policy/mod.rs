@@ -1,6 +1,6 @@
-//! Policies: requirements for the audited files, and knowledge about them that they do not contain
-//! themselves. This file defines the model: the valid policies of a run, merged.
-//! [`crate::plan::Plan`] holds it, and every stage may read it.
+//! Policies: requirements for the audited files, and facts that the files do not contain, such as
+//! their host programs. This file defines the model: the valid policies of a run, merged.
+//! [`crate::plan::Plan`] holds the model, and every stage may read it.
 //!
 //! These modules turn files into the model:
 //! - `load` finds policies by name, with those that they extend, and decides their order.
@@ -233,7 +233,7 @@ impl FileList {
 }
 
 impl Policy {
-    /// True if an entry claims `symbol`: a `[[provider]]` about this file, or a `covers` pattern.
+    /// True if a `[[provider]]` entry about this file or a `covers` pattern matches `symbol`.
     /// `path` returns the path of the file below its prefix.
     pub fn claims(&self, symbol: &[u8], path: impl Fn() -> PathBuf) -> bool {
         let provider = |known: &ProviderEntry| known.claims(symbol) && known.is_about(&path());
@@ -281,10 +281,10 @@ pub struct RequiredFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolAt {
     /// Matches paths below the prefix. `None`: any file may define a required symbol, and every
-    /// file is checked for a forbidden one.
+    /// file is checked for a forbidden symbol.
     pub path: Option<Pattern>,
-    /// Matches needed names, for forbidden symbols. If it is set, only strong references of
-    /// objects that need a library with a matching name count.
+    /// Matches needed names, for forbidden symbols. If a pattern is set, only objects that need a
+    /// matching library are checked, and only their strong references count.
     pub library: Option<Pattern>,
     /// A raw name if the symbol is required, a pattern if it is forbidden.
     pub symbol: Pattern,
@@ -391,7 +391,7 @@ pub struct ArchivePolicy {
     pub covers: Vec<Pattern>,
     /// The list of archives that it is merged from.
     pub deps_list: Option<PathBuf>,
-    /// Sets of the list, each with the directory of its archives.
+    /// Archive sets of the list, each with the directory of its archives.
     pub from: Vec<(String, PathBuf)>,
     /// Its location.
     pub origin: Origin,

@@ -16,8 +16,8 @@ pub struct Pattern {
     text: Box<str>,
     /// True if `*` does not match `/`.
     separated: bool,
-    /// Built on first use: a run uses few patterns of a policy, and to build all would take longer
-    /// than a small audit.
+    /// Built on first use: a run uses few patterns of a policy, and building all patterns takes
+    /// longer than a small audit.
     matcher: OnceLock<Matcher>,
 }
 
@@ -82,7 +82,7 @@ impl Pattern {
         (!self.separated && !name.iter().any(special)).then_some(name)
     }
 
-    /// The literal text with which all matches begin, and that with which all end.
+    /// The literal prefix and the literal suffix of all matches.
     pub fn ends(&self) -> (&[u8], &[u8]) {
         let text = self.text.as_bytes();
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
@@ -98,7 +98,7 @@ impl Pattern {
         self.matcher().matches(bytes)
     }
 
-    /// False only if no match starts with `byte`. For an automaton, it is always true.
+    /// True if a match may start with `byte`. Always true for an automaton.
     pub fn may_begin_with(&self, byte: u8) -> bool {
         match self.matcher() {
             Matcher::Simple(simple) => simple.may_begin_with(byte),

@@ -59,7 +59,7 @@ pub struct Platform {
     /// The priority in auditwheel: higher for older systems, because files built for them run on
     /// more systems.
     pub priority: i64,
-    /// Rules by architecture. If the policy names one architecture, only its rules.
+    /// Rules by architecture. If the policy names one architecture, only the rules of that one.
     pub rules: BTreeMap<Arch, PlatformRules>,
     /// Its origin; the source is the name that the policy used.
     pub origin: Origin,
@@ -132,10 +132,13 @@ impl Policy {
         self.provided_only.as_ref().is_some_and(|(only, _)| *only) || !self.platforms.is_empty()
     }
 
-    /// True if the target system provides a library of this name to files of `arch`: the policy
-    /// lists it, or all platforms have it. Without platforms, a whitelist also allows the loader. A
-    /// platform without rules for that architecture is ignored, even if no other is left; the rule
-    /// `undecided` reports it.
+    /// True if the target system provides a library of this name to files of `arch`. One of these
+    /// conditions holds:
+    /// - the policy lists the library
+    /// - there are platforms, and all platforms with rules for `arch` have the library
+    /// - the policy is a whitelist without platforms, and the library is a loader
+    ///
+    /// The rule `undecided` reports platforms without rules for `arch`.
     pub fn provides(&self, name: &[u8], arch: Option<Arch>) -> bool {
         if self.provided.iter().any(|provided| provided.soname.as_bytes() == name) {
             return true;

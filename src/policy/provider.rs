@@ -1,6 +1,5 @@
 //! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text
-//! as in the archive's name. `fix` and `views` suggest the archive; `diagnosis` and `audit` only
-//! need to know if an entry claims a symbol.
+//! as in the archive's name.
 
 use super::ProviderEntry;
 use std::path::Path;
@@ -28,8 +27,8 @@ impl ProviderEntry {
     }
 }
 
-/// The text that turns `pattern` into `name` if it replaces each `{T}`; it has at least one
-/// character. Empty if the pattern has no `{T}` and equals `name`. `None` if there is no such text.
+/// The text that replaces each `{T}` of `pattern` to give `name`; it has at least one character.
+/// Empty if the pattern has no `{T}` and equals `name`. `None` if there is no such text.
 fn filling<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
     let Some((before, after)) = pattern.split_once(HOLE) else {
         return (pattern == name).then_some("");

@@ -1,5 +1,4 @@
-//! The JSON Schema (draft 2020-12) of policy files. It is generated from the table that the parser
-//! uses, so that editors and the parser agree. `linkaudit policy schema` prints it.
+//! The JSON Schema (draft 2020-12) of policy files, generated from the table that the parser uses.
 
 use super::shape::{self, PolicyKey, ValueKind};
 use super::words::TextKind;

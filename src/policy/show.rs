@@ -1,6 +1,5 @@
-//! Writes a merged policy as TOML, with a comment about the origin of each entry. The output, read
-//! as a policy, has the same entries. Two entries with the same output differ only in their
-//! origins.
+//! Writes a merged policy as TOML, with a comment about the origin of each entry. Reading the
+//! output as a policy gives the same entries.
 
 use super::{
     ArchivePolicy, FileList, ForbiddenLibrary, HostEntry, LevelSetting, Origin, Pattern, Policy,

@@ -1,5 +1,5 @@
-//! Globs that need little backtracking: they expand to few sequences of bytes, classes and stars.
-//! Undefined symbols of all objects are matched against them. A check of the first byte takes a
+//! Globs that expand to few sequences of bytes, classes and stars, and so need little backtracking.
+//! The undefined symbols of all objects are matched against globs. Comparing first bytes takes a
 //! tenth of the time of an automaton. [`super::automaton`] matches all other globs.
 
 use super::glob::{ByteSet, Token, is_nothing};

@@ -1,5 +1,5 @@
-//! Syntax errors: converts the errors of the TOML parser, and recognises other errors that are only
-//! their consequences. `build` calls it.
+//! Converts the syntax errors of the TOML parser. Recognises other errors that only follow from a
+//! syntax error.
 
 use super::errors::{PolicyError, PolicySource};
 use crate::order::Arrange as _;

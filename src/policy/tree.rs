@@ -1,5 +1,5 @@
-//! Checks a TOML document against [`super::shape`]. It returns valid values as a tree with
-//! positions, and reports all others as errors. The checks do not depend on the key.
+//! Checks a TOML document against [`super::shape`]. Returns valid values as a tree with positions,
+//! and reports all others as errors. A check depends on the kind of a value, not on its key.
 
 use super::Day;
 use super::errors::{PolicyError, PolicySource};
@@ -47,8 +47,9 @@ pub(super) struct Table {
     pub(super) span: Range<usize>,
     /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, PolicyNode)>,
-    /// True if an entry was left out because its key or value is invalid. Then `build` reports
-    /// neither missing alternative keys, nor a `from` without a list, nor a duplicate of the table.
+    /// True if an entry was left out because its key or value is invalid. `build` then reports no
+    /// errors that the entry may explain: missing alternative keys, a `from` without a list, or a
+    /// duplicate of the table.
     pub(super) partial: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Demands of a policy that no implemented rule checks. They must never count as satisfied, so the
-//! rule `undecided` reports each. Demands whose rule is set to `allow` do not count.
+//! Demands of a policy that no implemented rule checks. The rule `undecided` reports each, because
+//! a demand that is not checked is not satisfied. Demands whose rule is set to `allow` are ignored.
 
 use super::{Origin, Policy, SymbolAt};
 use crate::catalogue::{Catalogue, GROUPS, Level};
@@ -18,7 +18,7 @@ pub struct Unchecked {
 
 impl Policy {
     /// Demands that no implemented rule checks, each once: those of tables in the policy, then
-    /// settings of levels, by name. Rules with the level `allow` do not count.
+    /// settings of levels, by name. Rules with the level `allow` are ignored.
     pub fn unchecked(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let built = |id: &str| catalogue.known(id).is_some_and(|known| known.is_built);
         self.unchecked_by(catalogue, built)

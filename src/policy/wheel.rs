@@ -1,8 +1,8 @@
 //! Reads auditwheel's own format for policies: a JSON list of platforms. Each platform has the
 //! libraries that it provides, the versions of their symbols by architecture, and symbols that they
-//! do not export. One platform of such a file, for one architecture, forms a policy. The files of
-//! auditwheel 6.8.2 are built in: a name without architecture selects all architectures of the
-//! platform. `load` calls this module, and reports get all platforms of a libc from it.
+//! do not export. `FILE#PLATFORM_ARCH` selects one platform for one architecture as a policy. The
+//! files of auditwheel 6.8.2 are built in: a name without architecture selects all architectures of
+//! the platform.
 
 use super::errors::{PolicyError, PolicySource};
 use super::{
@@ -144,7 +144,8 @@ impl WheelPlatform {
         let families = self.symbol_versions.get(arch).into_iter().flatten();
         let limits = families.map(|(family, versions)| VersionLimit {
             family: family.clone(),
-            // Versions such as TM_1 are not numbers. If a family has no number, none is allowed.
+            // Versions such as TM_1 are not numbers. If a family has no number, no number is
+            // allowed.
             newest: versions
                 .iter()
                 .filter_map(|v| value_errors::parts(v))
@@ -158,8 +159,8 @@ impl WheelPlatform {
             .blacklist
             .iter()
             .flat_map(|(library, symbols)| symbols.iter().map(move |symbol| (library, symbol)));
-        // All of them are patterns: `fault` checks those of given files, and the built-in ones are
-        // valid.
+        // All names are valid patterns: `fault` checks the names in files of users, and a test
+        // checks the built-in files.
         let forbidden = symbols.filter_map(|(library, symbol)| {
             Some(SymbolAt {
                 path: None,
@@ -251,8 +252,8 @@ pub(super) fn built_in_names() -> Vec<String> {
     all.flat_map(|platform| platform.names().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// The built-in platforms of a libc, the oldest first. A file that satisfies one satisfies all
-/// later ones that have its architecture.
+/// The built-in platforms of a libc, the oldest first. A file that satisfies a platform satisfies
+/// all later platforms that have the file's architecture.
 pub fn built_in_platforms(libc: Libc) -> Vec<platform::Platform> {
     let texts = BUILT_IN.into_iter().filter(|(own, _)| *own == libc);
     let all = texts.flat_map(|(_, text)| platforms(text));

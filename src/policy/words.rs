@@ -1,5 +1,5 @@
 //! Kinds of text in policies, each with a name, an example and the valid values. The parser, its
-//! messages and the JSON Schema use them. A kind does not depend on the key that uses it.
+//! messages and the JSON Schema use them.
 
 use super::value_errors::{self, ValueError};
 use crate::catalogue::{Catalogue, GROUPS, group, renamed};
