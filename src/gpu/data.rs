@@ -35,8 +35,8 @@ pub struct DataSet {
     pub dir: Arc<Path>,
     /// The library that loads it, if that was read.
     pub library: Option<FileId>,
-    /// True for Tensile data. Its targets are those with an index, unless `TensileLibrary.dat`
-    /// serves all.
+    /// True for Tensile data. The targets are then those with an index. If `TensileLibrary.dat`
+    /// exists, it serves all targets, and the targets come from the code objects.
     pub is_tensile: bool,
     /// The targets of its code.
     pub offers: Vec<TargetCode>,
@@ -77,10 +77,10 @@ pub enum DataDefect {
         /// The number of these code objects.
         count: usize,
     },
-    /// A file with code for several targets lacks a target of its data set, or a target of the data
-    /// set has no file with helpers.
+    /// A target of the data set is missing in a file with code for several targets, or has no
+    /// helper file.
     Fewer {
-        /// The file; `Kernels.so-000-*.hsaco` for the files with helpers.
+        /// The file; `Kernels.so-000-*.hsaco` for helper files.
         file: Vec<u8>,
         /// The target.
         target: TargetId,
@@ -235,9 +235,9 @@ fn missing(listing: &Listing, index: &[u8], value: &[u8]) -> Option<DataDefect> 
     })
 }
 
-/// True if a library has a code object. The name of the code object is that of the library,
-/// followed by nothing, by settings, or, for code that was built for several targets, by the target
-/// of the index. If `target` is `None`, the index is for all targets, and any target counts.
+/// True if a library has a code object. The code object has the name of the library, and may add
+/// settings (`-xnack+`) or the target of the index (`_gfx90a`). If `target` is `None`, the index is
+/// for all targets, and any target counts.
 fn has_code(listing: &Listing, library: &[u8], target: Option<&TargetId>) -> bool {
     let start = std::ops::Bound::Included(library.to_vec());
     let names = listing.names.range((start, std::ops::Bound::Unbounded));

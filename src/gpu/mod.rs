@@ -47,8 +47,8 @@ pub struct Process {
     pub profile: Profile,
     /// The reason for that profile.
     pub reason: String,
-    /// The device code that it loads. With each unit: the files of the process that load the unit,
-    /// directly or through others.
+    /// The device code that the process loads. Each unit has the files that load it, directly or
+    /// through other files.
     pub units: Vec<(Unit, Vec<FileId>)>,
 }
 
@@ -78,7 +78,7 @@ impl Devices {
     }
 
     /// The profile for a unit: that of the first process that loads it, else that of the run, else
-    /// upstream's.
+    /// [`Profile::Stock`].
     pub fn profile(&self, unit: Unit) -> Profile {
         let loads = |process: &&Process| process.units.iter().any(|(known, _)| *known == unit);
         let own = self.processes.iter().find(loads).map(|process| process.profile);

@@ -56,8 +56,8 @@ impl Runtime {
     }
 }
 
-/// The profile that applies: the policy's, else that of the distribution in whose directory the
-/// runtime is, else upstream's. The text is the reason.
+/// The profile that applies, with the reason. It is the profile in the policy, else that of the
+/// distribution in whose directory the runtime is, else upstream's.
 pub fn profile_of(policy: &Gpu, runtime: Option<&Path>) -> (Profile, String) {
     let stated = policy.loader.as_ref().and_then(|(name, _)| Profile::named(name));
     if let Some(profile) = stated {
