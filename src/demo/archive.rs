@@ -16,7 +16,7 @@ pub(super) fn write(members: &[(&str, Vec<u8>, &[&str])]) -> Vec<u8> {
             format!("/{at}")
         })
         .collect();
-    // Hand-written readers of archives expect an even size here.
+    // Some readers of archives require an even size of this table.
     if long.len() % 2 == 1 {
         long.push(b'\n');
     }

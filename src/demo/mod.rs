@@ -35,8 +35,8 @@ pub fn sources() -> Vec<DemoFile> {
 }
 
 /// The output of a build in `dir`: the archive that is merged from the archives in `list`, and the
-/// library that is linked from it. As in other links of shared libraries, a name without a
-/// definition stays undefined.
+/// library that is linked from it. A name without a definition stays undefined, as in a link with
+/// `-shared` and without `-z defs`.
 pub fn build(list: &DepsList, dir: &str) -> Vec<DemoFile> {
     let names: BTreeSet<&[u8]> = order::set(list.names());
     let listed = ARCHIVES.iter().filter(|archive| names.contains(archive.name.as_bytes()));

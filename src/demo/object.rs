@@ -53,8 +53,8 @@ pub(super) fn write(defines: &[&str], refers: &[&str]) -> Vec<u8> {
     let headers = out.len();
     for (at, (_, kind, flags, entry)) in SECTIONS.iter().enumerate() {
         let (offset, size) = places[at];
-        // The relocations link to the symbols and to `.text`. The symbols link to their names, and
-        // one symbol is local.
+        // `sh_link` and `sh_info`: `.rela.text` names `.symtab` and `.text`. `.symtab` names
+        // `.strtab`, and has one local symbol.
         let (link, info) = match at {
             2 => (3, 1),
             3 => (4, 1),

@@ -1,6 +1,6 @@
 //! Integrations with package managers, build systems and CI: files of `integrations/`, embedded.
-//! Each system has one folder in `integrations/` and one row in [`SYSTEMS`]. A file has the same
-//! path in its folder as below the directory of `--install`. `cli::hook` writes the files.
+//! Each system has one folder in `integrations/` and one row in [`SYSTEMS`]. The path of a file in
+//! its folder is also its path below the directory of `--install`. `cli::hook` writes the files.
 
 mod diff;
 

@@ -37,9 +37,9 @@ impl MergedFrom {
         }
     }
 
-    /// The list, reduced to the sets that name an archive of `library` or whose directory `from`
-    /// gives. If there is no such set, all sets that could be read stay; empty sets always stay. An
-    /// error if the list cannot be read, if such a set cannot be read (with its line), or if no set
+    /// The list, reduced to the sets that matter: those that name an archive of `library`, or whose
+    /// directory `from` gives. If no set matters, all readable sets stay. Empty sets always stay.
+    /// An error if the list or a set that matters cannot be read (with its line), or if no set
     /// stays.
     pub fn listed(&self, library: &ArchiveSet) -> Result<DepsList, String> {
         let mut list = identified(self.list.as_ref().map_err(Clone::clone)?, library);
@@ -120,8 +120,8 @@ pub struct Sources<'l> {
     library: &'l ArchiveSet,
     /// By archive id: true for an archive from which members may have been copied.
     eligible: Vec<bool>,
-    /// The smallest hash of each member that was looked up. For all members with one of these
-    /// smallest hashes, `owners` is complete.
+    /// The smallest hash of each member that was looked up. `owners` has all archives for members
+    /// with these smallest hashes.
     known: FastSet<u64>,
     /// By the hashes of a member's definitions, in their order: the first two eligible archives
     /// that have a member with these definitions.

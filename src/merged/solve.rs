@@ -1,6 +1,6 @@
-//! Finds the archives that define a library's undefined symbols, transitively. `cover` computes the
-//! answer, and this module splits it by symbol. The rule about lists and `fix::propose` share the
-//! result, which [`Solved`] caches.
+//! Finds the archives that define a library's undefined symbols, directly or through other
+//! archives. `cover` computes the answer, and this module splits it by symbol. The rule about lists
+//! and `fix::propose` share the result, which [`Solved`] caches.
 
 use crate::audit::{Audit, LIBC_NONSHARED, link_references};
 use crate::cover::{
@@ -105,7 +105,8 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     let mut symbols: BTreeSet<&[u8]> =
         order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
-    // A shared library is preferred to archives, but not to the parts of a merged archive.
+    // If a shared library defines a symbol, no archive is added for it. A merged archive is
+    // different: its missing parts are added anyway.
     symbols.retain(|name| fat.is_some() || shared_definers(audit, file, name).next().is_none());
     let undefined = symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined));
     let root = root(audit, (file, object), undefined.collect());
@@ -129,8 +130,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
 }
 
 /// Repeats the link of `file` by the rules of one linker, with further archives before the shared
-/// libraries that it needs. An archive may satisfy any reference of the file, and references of
-/// these libraries too.
+/// libraries that it needs. The archives may define names for the file and for these libraries.
 pub fn link_again(
     (audit, tree): (&Audit, &dyn Tree),
     (file, needed): (FileId, &[FileId]),
@@ -138,7 +138,7 @@ pub fn link_again(
     archives: &[LinkInput],
 ) -> Coverage {
     let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
-    // The objects that it was linked from refer to names without versions.
+    // The original objects referred to names without versions.
     let symbols = link_references(object, false);
     let first = (root(audit, (file, object), symbols), Some(object));
     let libraries = needed.iter().filter_map(|library| {
@@ -191,7 +191,7 @@ fn root(
     }
 }
 
-/// Shared libraries that were given or are candidates, and that define `symbol` for a linker.
+/// Audited or candidate shared libraries from which a linker takes `symbol`.
 pub fn shared_definers<'a>(
     audit: &'a Audit,
     file: FileId,
@@ -309,7 +309,7 @@ impl<'a> Graph<'a> {
         Self { audit, members, definers, links, undefined, output }
     }
 
-    /// True if neither the linker nor the static part of the C library defines the name.
+    /// True if neither the linker nor `libc_nonshared.a` defines the name.
     fn is_open(&self, name: &[u8]) -> bool {
         let (output, target) = self.output;
         output.defines(Some(target), name) == LinkerDefined::No && !LIBC_NONSHARED.contains(&name)
@@ -337,7 +337,7 @@ impl<'a> Graph<'a> {
         Solution { file, output: self.output, coverage, by_symbol, gain }
     }
 
-    /// The names that the members at `firsts`, and all members that these need, add to the library.
+    /// The names that the members at `firsts`, and all members that they need, add to the library.
     fn gain(&self, firsts: Vec<usize>) -> Gain {
         let library = &self.audit.library;
         let mut taken = vec![false; self.members.len()];
