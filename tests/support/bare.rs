@@ -1,5 +1,5 @@
-//! Builds shared objects with only needs and search paths, byte by byte: thousands of them need no
-//! compiler. Real loaders accept them.
+//! Builds shared objects with only needs and search paths, byte by byte, so that a test can build
+//! thousands of them. Real loaders accept them.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use crate::support::Lab;

@@ -11,9 +11,9 @@ use crate::support::clean;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The directories whose lists this process has updated. The lock is held while apt runs. The tests
-/// of one binary share directories and apt's own locks are off, so an update could remove the lists
-/// that a fetch reads.
+/// The directories whose package lists this process has updated. The lock is held while apt runs.
+/// The tests of one binary share the directories, without apt's own locks. An update could
+/// therefore remove the lists that a fetch reads.
 static UPDATED: LazyLock<Mutex<BTreeSet<PathBuf>>> = LazyLock::new(Mutex::default);
 
 /// One release for one architecture.
@@ -53,7 +53,7 @@ impl Debian {
         if done.contains(&debian.dir) {
             return Ok(debian);
         }
-        // Old lists suffice if the mirror is in the middle of an update.
+        // An update fails while the mirror itself is updated. Old lists suffice then.
         let updated = debian.apt(&["update"]);
         let lists = debian.dir.join("state/lists").read_dir().map_err(|error| error.to_string())?;
         if lists.count() < 3 {

@@ -28,14 +28,14 @@ const MACHS: &[(&str, u32)] = &[
     ("gfx11-generic", 0x54),
 ];
 
-/// A code object for `target`, such as `gfx90a:xnack+`, of code object version 5, or 6 for a
-/// generic one.
+/// A code object for `target`, such as `gfx90a:xnack+`. The code object version is 6 for a generic
+/// target, else 5.
 pub fn code_object(target: &str) -> Vec<u8> {
     code_object_with(target, target, &[Some("kernel")])
 }
 
-/// A code object with the target `noted` in its notes, and with these kernels. `None` stands for a
-/// name that an assembler read as a boolean.
+/// A code object with the target `noted` in its notes, and with these kernels. `None` is a kernel
+/// whose name an assembler wrote as a boolean.
 pub fn code_object_with(target: &str, noted: &str, kernels: &[Option<&str>]) -> Vec<u8> {
     let (processor, settings) = target.split_once(':').unwrap_or((target, ""));
     let mach = MACHS.iter().find(|(name, _)| *name == processor).expect("a known processor").1;

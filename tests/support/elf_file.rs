@@ -1,8 +1,6 @@
 //! Edits an ELF file in memory. It reads only the parts that a test needs to find the words to
-//! overwrite: program headers, dynamic entries, and the tables that they point to.
-//!
-//! It is not a second reader: it follows only the program headers, and returns `None` or an empty
-//! list for anything that it cannot read.
+//! overwrite: program headers, dynamic entries, and the tables that they point to. Anything that it
+//! cannot read gives `None` or an empty list.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 pub const PT_LOAD: u32 = 1;
@@ -160,7 +158,8 @@ impl ElfFile {
         if self.wide { 24 } else { 16 }
     }
 
-    /// File offsets of the dynamic symbols, found by the string table that linkers put behind them.
+    /// File offsets of the dynamic symbols. Linkers put the string table behind the symbols, so
+    /// they end there.
     pub fn symbols(&self) -> Vec<usize> {
         let (Some(start), Some(end)) = (self.table(DT_SYMTAB), self.table(DT_STRTAB)) else {
             return Vec::new();

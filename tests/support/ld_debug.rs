@@ -44,8 +44,8 @@ pub fn programs() -> Vec<PathBuf> {
     paths
 }
 
-/// True if the kernel would hand the file to [`LOADER`], so that no code of its own runs in trace
-/// mode. A loader that runs a set-id program ignores the trace mode's variables.
+/// True if the kernel would start [`LOADER`] for the file: in trace mode, no code of the file runs.
+/// Set-id programs are left out, because the loader ignores the variables of trace mode for them.
 pub fn is_fitting(path: &Path) -> bool {
     let set_id = path.metadata().map_or(true, |data| data.mode() & SET_ID != 0);
     !set_id && std::fs::read(path).is_ok_and(|bytes| interpreter(&bytes) == Some(LOADER.as_bytes()))
@@ -93,20 +93,20 @@ pub fn ran(program: &Path, args: &[&str]) -> BTreeSet<Binding> {
 pub struct Opening {
     /// The files that were loaded, in the order of their relocation: the opened one is the last.
     pub files: Vec<String>,
-    /// What their relocations are bound to.
+    /// The bindings of their relocations.
     pub bound: BTreeSet<Binding>,
 }
 
-/// What the loader binds while a program runs.
+/// The bindings of the loader while a program runs.
 #[derive(Default)]
 pub struct Run {
-    /// Until the program begins.
+    /// Bindings before control passes to the program.
     pub start: BTreeSet<Binding>,
-    /// By each dlopen. Lookups of dlsym are left out.
+    /// Bindings of each dlopen, without lookups of dlsym.
     pub opened: Vec<Opening>,
 }
 
-/// Runs a program, also one that opens files. `None` if it fails.
+/// Runs a program, which may call dlopen. `None` if it fails.
 pub fn run(program: &Path, args: &[String]) -> Option<Run> {
     let child = support::clean(program)
         .args(args)
@@ -125,7 +125,7 @@ pub fn run(program: &Path, args: &[String]) -> Option<Run> {
 fn phases(text: &str, process: &str) -> Run {
     let mut run = Run::default();
     let mut is_started = false;
-    // The object under relocation. A lookup at any other time is of dlsym.
+    // The object that is being relocated. Without one, a lookup is that of a dlsym.
     let mut current: Option<&str> = None;
     for line in text.lines().filter_map(|line| line.trim_start().strip_prefix(process)) {
         let line = line.trim();

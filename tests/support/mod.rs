@@ -1,7 +1,6 @@
 //! Shared code of the integration tests: a laboratory directory with a C compiler, the real loader
-//! as an oracle, the comparison of two `ldd` texts, and the only way to skip a test.
-//!
-//! It has no expectations; each test file states its own.
+//! as an oracle, the comparison of two `ldd` texts, and the only way to skip a test. The expected
+//! results are in the test files.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 #![allow(unreachable_pub, clippy::print_stdout, reason = "tests say what they compared")]
 
@@ -27,8 +26,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Tests that need privileges a build machine may lack. Only these may be skipped when
-/// `LINKAUDIT_NO_SKIP=1` (set by `.ci/run`) turns every other skip into a failure.
+/// Tests that need privileges which a build machine may lack. `LINKAUDIT_NO_SKIP=1` (set by
+/// `.ci/run`) allows only these to be skipped.
 pub const MAY_SKIP: &[(&str, &str)] = &[
     ("cache_in_a_mount_namespace", "needs a private /etc: root and unshare(CLONE_NEWNS)"),
     ("cmake_packages", "needs root for chroot"),
@@ -86,13 +85,14 @@ impl Lab {
         Self { dir: scratch::tempdir().expect("a temporary directory") }
     }
 
-    /// A laboratory whose path has ten bytes, so that lines with the path wrap alike in every run.
+    /// A laboratory whose path always has ten bytes, so that output with the path wraps at the same
+    /// column in every run.
     pub fn with_short_path() -> Self {
         let dir = tempfile::Builder::new().prefix("d").rand_bytes(4).tempdir_in("/tmp");
         Self { dir: dir.expect("a temporary directory") }
     }
 
-    /// The directory with links resolved, so that both programs print the same path.
+    /// The directory with links resolved, so that linkaudit and `ldd` print the same path.
     pub fn root(&self) -> PathBuf {
         self.dir.path().canonicalize().expect("the laboratory exists")
     }

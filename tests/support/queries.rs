@@ -1,8 +1,8 @@
 //! Compares the binding queries with all bindings (`Plan::facts`), which other tests compare with
-//! the loader itself. Under every entry point, the queries must return exactly the names that two
+//! the loader itself. For every entry point, the queries must return exactly the names that two
 //! libraries of the scope define differently, with the same winner for each reference of a library.
-//! Each object must bind to the same libraries. Here every object of the scope is searched for the
-//! definitions of a name.
+//! They must also return the same libraries for each object. The comparison searches every object
+//! of the scope for each name.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;
@@ -219,8 +219,8 @@ impl<'a> Under<'a> {
     }
 
     /// True if two libraries define the name, and the definitions are not interchangeable. Names
-    /// that are often replaced are interchangeable, and so are inline functions, templates, class
-    /// data of one size, and names of parts of one glibc.
+    /// that are often replaced are interchangeable. So are inline functions, templates, class data
+    /// of one size, and names of parts of one glibc.
     fn differ(&self, name: &[u8], definers: &[(ModuleId, SymbolIndex)]) -> bool {
         let (mut kinds, mut strong, mut is_libc) = (BTreeSet::new(), 0, true);
         let libraries = definers.iter().filter(|(module, _)| *module != ROOT);

@@ -1,7 +1,5 @@
 //! The seeded pseudo-random generator of the generated tests (splitmix64). A seed gives the same
 //! graph or mutant on every machine and with every crate version.
-//!
-//! Its randomness is good enough only for tests.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 #[derive(Clone)]

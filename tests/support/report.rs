@@ -1,6 +1,5 @@
-//! A JSON report of a run, for tests: findings by rule, totals, names as bytes.
-//!
-//! The totals of every report that is read here must add up.
+//! A JSON report of a run, for tests: findings by rule, totals, names as bytes. Reading a report
+//! also checks that its totals add up.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;

@@ -8,9 +8,9 @@ const ENOUGH: u64 = 8 << 30;
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The directory for temporary files: TMPDIR if it is set, otherwise shared memory if it has room
-/// and programs may run from it, otherwise `/tmp`. Tests create and delete many small files, and
-/// ext4 searches long for a free inode after many deletions (`recently_deleted` in
-/// `fs/ext4/ialloc.c`).
+/// and programs may run from it, otherwise `/tmp`. Shared memory is preferred because tests create
+/// and delete many small files. After many deletions, ext4 searches long for a free inode
+/// (`recently_deleted` in `fs/ext4/ialloc.c`).
 pub fn scratch() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| match std::env::var_os("TMPDIR") {

@@ -1,8 +1,8 @@
 //! Builds tiny shared objects and programs for x86-64, byte by byte without a compiler. Each has
 //! one PT_LOAD with the whole file, a dynamic section, symbols with a GNU hash table, and a jump
-//! slot for each reference. Graphs of thousands of them take a moment.
+//! slot for each reference. A graph of thousands of objects is built in a moment.
 //!
-//! The real loader accepts them too (checked by `tests/loader/graphs.rs`).
+//! The real loader accepts them too (`tests/loader/graphs.rs` checks this).
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of this module")]
 
 /// The content of an object.
