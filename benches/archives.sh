@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Coverage of static archives, both sides in one run on a warm cache: all archives of LLVM against
-# `llvm-nm -A`, which only lists their symbols; and, where a merged archive and the library linked from
-# it are named, the question what they lack against the link that would find it.
+# Measures `linkaudit archive` against other tools on a warm cache. For all archives of LLVM, the
+# other tool is `llvm-nm -A`, which only lists their symbols. With arguments, it also measures the
+# search for archives that a library and its merged archive lack, against the link by lld.
 #   bash benches/archives.sh [LIBRARY MERGED-ARCHIVE OBJECT]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 printf '!<arch>\n' >"$here/none.a"
 
-# Seconds that a command takes; its status does not matter.
+# Nanoseconds that a command takes; its exit status is ignored.
 seconds() {
   local start end
   start=$(date +%s%N)
@@ -22,7 +22,7 @@ seconds() {
   echo $((end - start))
 }
 
-# The median of the ratios of two commands that take turns, with the lowest time of each.
+# Runs two commands alternately. Prints the lowest time of each, and the median of the ratios.
 compare() {
   local name=$1 ours=$2 theirs=$3 a b lines=""
   seconds $ours >/dev/null
@@ -40,7 +40,7 @@ compare() {
     $((other / 1000000)) "$rounds" "$(printf '%s\n' "$ratios" | sed -n "$(((rounds + 1) / 2))p")"
 }
 
-# Kilobytes at the peak.
+# Peak memory in kB.
 peak() { { /usr/bin/time -f '%M' "$@" >/dev/null 2>"$here/peak" || true; tail -1 "$here/peak"; }; }
 
 mkdir "$here/from"

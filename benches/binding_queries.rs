@@ -1,10 +1,11 @@
-//! What the two binding queries add to an audit of all ELF programs and shared objects of /usr.
+//! Measures what the two binding queries add to an audit of all ELF programs and shared objects of
+//! /usr.
 //!
-//! usage: cargo bench --bench binding_queries [-- ROUNDS]     5 rounds unless said
+//! usage: cargo bench --bench binding_queries [-- ROUNDS]     5 rounds by default
 //!
-//! Every figure is a process of its own, as a run of linkaudit is; the four ways take turns, and a ratio
-//! is one of two figures of the same round. `TREE=DIR` measures another tree than /usr, `LIST=FILE` the
-//! files that FILE names. It prints; redirect it to benches/results/DATE-binding-queries.txt.
+//! Each figure is that of a separate process. The four kinds of runs alternate, and a ratio is one
+//! of two figures of the same round. `TREE=DIR` measures another tree than /usr, `LIST=FILE` the
+//! files that FILE names. Redirect the output to benches/results/DATE-binding-queries.txt.
 #![allow(
     missing_docs,
     clippy::disallowed_methods,
@@ -29,7 +30,7 @@ use linkaudit::wants::Wants;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is measured: a name and the wants of the plan.
+/// The kinds of runs that are measured: a name and the wants of the plan.
 const WAYS: [(&str, Wants); 4] = [
     ("audit", Wants::NONE),
     ("with duplicate definitions", Wants::DUPLICATE_DEFINITIONS),
@@ -46,7 +47,7 @@ fn main() {
     }
 }
 
-/// One audit; prints its processor time in nanoseconds and what came out.
+/// Runs one audit. Prints its processor time in nanoseconds, the time of the stage, and counts.
 fn child(way: usize, list: &str) {
     let (_, rule_wants) = WAYS[way];
     let list = std::fs::read_to_string(list).expect("a list");
@@ -82,7 +83,7 @@ fn child(way: usize, list: &str) {
     std::mem::forget(audit);
 }
 
-/// The figures of one way, by round.
+/// The figures of one kind of run, by round.
 #[derive(Default)]
 struct Figures {
     /// Seconds from start to end.

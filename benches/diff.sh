@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# What `linkaudit diff` costs: of two trees against one audit, of two reports with --facts against one
+# Measures `linkaudit diff`: two trees against one audit, and two reports with --facts against one
 # second.
 #
 # usage: benches/diff.sh [ROUNDS]       5 rounds if not said; writes benches/results/DATE-diff.txt
 #
-# The old tree holds copies of all ELF files of /usr with the links beside them. The new one is a copy
-# of it that lacks each hundredth library, so that the users of these are searched too. Both sides run by
-# turns on a warm cache, and a bound holds for the median of the rounds' ratios. Exit status 1 if a
-# bound is missed, 2 if something that is needed is not there.
+# The old tree has copies of all ELF files of /usr with the links beside them. The new tree is a
+# copy of the old one without each hundredth library, so that the users of these libraries are
+# searched too. Both commands of a comparison run alternately on a warm cache. A bound holds for the
+# median of the ratios of all rounds. Exit status 1 if a bound is missed, 2 if a required tool is
+# missing.
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release
 # TREE=DIR         another tree than /usr; RESULTS=DIR (for trials)
@@ -68,7 +69,7 @@ ratio --name "Two trees: against one audit of the old one" --at-most 2.5 \
 ratio --name "Two reports: against one second" --at-most 1 \
   --theirs "sh -c 'sleep 1; echo slept'" \
   --ours "$program diff --isolated --format json $tmp/old.json $tmp/new.json"
-# A busy machine makes every run longer; the processor time of one says what it costs.
+# On a busy machine, elapsed times grow. The processor time of a run changes less.
 TIMEFORMAT='%U user, %S system'
 spent() {
   say "$1: $({ time "${@:2}" >/dev/null || true; } 2>&1 | tail -n 1)"

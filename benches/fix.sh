@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# The birth case whole: the library, the merged archive it was linked from and all archives of LLVM 19 as
-# candidates are read, and the list is written anew; against the link by lld that would find the same.
+# Measures `fix` on the case that linkaudit was written for, against the link by lld that reports
+# the same undefined symbols. `fix` reads the library, the merged archive that it was linked from
+# and all archives of LLVM 19 as candidates, and writes the new list.
 #
 # usage: benches/fix.sh [ROUNDS]        5 rounds if not said; writes benches/results/DATE-fix.txt
 #
-# The sources are those of tests/archives/rocklab. Debian: apt-get install lld llvm-19-dev libmlir-19-dev
-# liblld-19-dev libpolly-19-dev. Exit status 1 if the bound is missed, 2 if something is not there.
+# The sources are those of tests/archives/rocklab. Debian: apt-get install lld llvm-19-dev
+# libmlir-19-dev liblld-19-dev libpolly-19-dev. Exit status 1 if the bound is missed, 2 if a
+# required tool or file is missing.
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release
 # LAB=DIR          a directory with libMIOpen.so, librockCompiler.a and the list beside them, instead of
@@ -58,7 +60,7 @@ if [[ -z ${LAB:-} ]]; then
   # shellcheck disable=SC2086
   c++ -shared -fuse-ld=lld -Wl,-u,kernel -o "$LAB/libMIOpen.so" "$LAB/librockCompiler.a" $system
   entry=kernel
-  # What was just written is on the disk before anything is measured.
+  # Write the new files to disk before the measurement.
   sync
 fi
 entry=${entry:-${ENTRY:-miopenCompileKernel}}

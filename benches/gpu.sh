@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# How fast `linkaudit gpu` lists a library of 513 MB with 95 bundles, against extracting its section and
-# listing that with clang-offload-bundler, and 700 compressed code objects; and what the rules about device code
-# cost in an audit of a prefix without device code.
+# Measures three commands:
+# - `linkaudit gpu` on a library of 513 MB with 95 bundles, against objcopy of its section and
+#   clang-offload-bundler
+# - `linkaudit gpu` on 700 compressed code objects
+# - an audit of a prefix without device code, with and without the rules about device code
 #
 # usage: benches/gpu.sh [ROUNDS]       5 rounds if not said; writes benches/results/DATE-gpu.txt
 #
-# Both sides run by turns on a warm cache, and a bound holds for the median of the rounds' ratios. Exit
-# status 1 if a bound is missed, 2 if something that is needed is not there.
+# Both commands of a comparison run alternately on a warm cache. A bound holds for the median of the
+# ratios of all rounds. Exit status 1 if a bound is missed, 2 if a required tool is missing.
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release
 # LIBRARY=FILE     libonnxruntime_providers_rocm.so; otherwise the wheel onnxruntime-rocm 1.22.2.post3 is fetched
@@ -79,7 +81,7 @@ theirs() {
   "$bundler" --list --type=o --input="$tmp/section"
 }
 prefix=${PREFIX:-/usr}
-# Seconds of processor time, which other programs change less.
+# Seconds of processor time. Other programs change it less than the elapsed time.
 audit() {
   local TIMEFORMAT='%U %S'
   { time "$program" "$prefix" --isolated --format json "$@" >/dev/null 2>&1 || true; } 2>&1 | awk '{ print $1 + $2 }'

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures the cases of growth_cases.py; growth.sh calls it.
 
-Seconds are those of the processor (user and system), the least of some runs on a warm cache, without
-those of a run on nothing. The slope of a case is log(time ratio) / log(size ratio) from its smallest
-to its largest size, as far as it takes 50 ms; for n log n it is about 1.1. The slopes from each size to
-the next stand behind it; they are less certain.
+Times are processor times (user and system) in seconds: the lowest of RUNS runs on a warm cache, minus
+the time of a run on an empty directory. The slope of a case is log(time ratio) / log(size ratio) from
+its smallest to its largest size; sizes that take less than 50 ms do not count. For n log n, the slope
+is about 1.1. The slopes from each size to the next are printed after it, and are less certain.
 
 usage: growth.py [CASE...]      environment: LINKAUDIT, SIZES (separated by commas), RUNS
 """
@@ -32,12 +32,13 @@ failed = []
 def run(args, limits=""):
     """Processor seconds, elapsed seconds, peak megabytes, status and output."""
     with open("figures", "w+", encoding="ascii") as figures, open("out", "w+b") as out:
-        # /usr/bin/time forks: the peak of a child of this process would be at least its own.
+        # /usr/bin/time forks, so its child starts small. The peak of a child of this process would
+        # be at least that of this process.
         command = ["sh", "-c", f'{limits} exec /usr/bin/time -o figures -f "%U %S %e %M" "$@"', "sh"]
         status = subprocess.run([*command, PROGRAM, *args], stdout=out, stderr=out, check=False)
         user, system, elapsed, peak = figures.read().splitlines()[-1].split()
         out.seek(0)
-        # The shell of a process that a signal ended gives a status from 128 on.
+        # A status from 128 on is that of a shell whose process a signal ended.
         return (float(user) + float(system), float(elapsed), int(peak) / 1024, status.returncode,
                 out.read())
 
@@ -88,7 +89,7 @@ def grow(name, start):
 
 
 def large(name, limits, most_seconds, most_megabytes, ends):
-    """A million of something: the run ends with a report that says what it left out."""
+    """Runs a case with a size of one million. The report must say what the run left out."""
     def one():
         args = getattr(cases, name)(10**6)
         _, elapsed, peak, status, out = run(args, limits)
@@ -100,7 +101,8 @@ def large(name, limits, most_seconds, most_megabytes, ends):
 
 
 def usr():
-    """All of /usr with few descriptors and little space, against a run without limits."""
+    """Audits all of /usr with few descriptors and little address space; compares the report with that of a
+    run without limits."""
     def one():
         args = ["--isolated", "--format", "json", "/usr"]
         *_, expected = run(args)
@@ -112,7 +114,7 @@ def usr():
 
 
 def start_up():
-    """The seconds of a run on nothing."""
+    """The processor seconds of a run on an empty directory."""
     def one():
         os.mkdir("p")
         return min(run(["--isolated", "--format", "json", "p"])[0] for _ in range(5))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# How time grows with the input: each case of growth_cases.py at doubling sizes, and a large input and
-# all of /usr with little address space and few file descriptors. The result goes to
-# results/DATE-growth.txt; the exit status is 1 if something grows faster than n log n, or takes more
-# than it may.
+# Measures how time grows with the input: runs each case of growth_cases.py at doubling sizes. Also
+# audits a large input and all of /usr with little address space and few file descriptors. The
+# result goes to results/DATE-growth.txt. Exit status 1 if a case grows faster than n log n, or
+# exceeds a limit of time or memory.
 #   bash benches/growth.sh [CASE...]      only these cases, to stdout
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
-"""The inputs of `growth.sh`: a case is a function of a size and a directory that writes the input and
-returns the arguments of linkaudit, run in that directory. A size is a count of the case's things
-(waivers, libraries, symbols); everything else in the input is as small as it can be.
+"""The inputs of `growth.sh`. A case is a function of a size: it writes the input in the current
+directory, and returns the arguments of linkaudit. The size is the number of waivers, libraries, symbols
+or other items. Everything else in the input is as small as possible.
 """
 
 import os
@@ -129,7 +129,7 @@ def baseline_stale(count):
 
 
 def baseline_equal(count):
-    """Lines that are all alike, and one finding."""
+    """A baseline with equal lines, and one finding."""
     undefined(1)
     run(["--isolated", "-q", "--write-baseline", "baseline", "p"])
     with open("baseline", encoding="utf-8") as file:
@@ -229,7 +229,7 @@ def chain_missing(count):
 
 
 def chain_missing_everywhere(count):
-    """Each library also needs one that does not exist, each another one."""
+    """Each library also needs a library that does not exist, a different one for each."""
     for at in range(count):
         needs = [b"lib%d.so" % (at + 1)] if at + 1 < count else []
         write(f"lib{at}.so", library(b"lib%d.so" % at, needs + [b"none%d.so" % at], b"$ORIGIN"))
@@ -381,7 +381,7 @@ def search_path_empty(count):
 
 
 def run(args):
-    """A run that prepares an input."""
+    """Runs linkaudit to prepare an input."""
     with open(os.devnull, "wb") as nothing:
         subprocess.run([os.environ["LINKAUDIT"], *args], stdout=nothing, stderr=nothing, check=False)
 

@@ -1,6 +1,6 @@
 """Shared objects for x86-64, written byte by byte: one PT_LOAD that is the whole file, a dynamic
 section, symbols with a GNU hash table of as many buckets as a linker makes, and a jump slot for each
-reference. `growth_cases.py` makes its inputs with it; `tests/support/tiny.rs` is the same in Rust.
+reference. `growth_cases.py` makes its inputs with it; `tests/support/tiny.rs` does the same in Rust.
 """
 
 import struct
@@ -20,7 +20,7 @@ def align(at):
 
 
 def hash_table(names, first):
-    """The names in the order of their buckets, and the table behind them."""
+    """The names in the order of their buckets, and the hash table (DT_GNU_HASH)."""
     buckets = max(1, len(names) // 4)
     words = 1
     while words * 32 < len(names):

@@ -3,9 +3,10 @@
 #
 # usage: benches/inferred.sh ROOT [ROUNDS]      writes benches/results/DATE-inferred.txt
 #
-# ROOT is a Debian root with plugins; the program runs in it by chroot, so this needs root. Both sides run
-# by turns on a warm cache. Exit status 1 if the median with inferred hosts is above 1.2 times the other
-# median, or above 2 s in a root of at most 9,000 ELF files.
+# ROOT is a Debian root with plugins; the program runs in it by chroot, so this needs root. Runs
+# with and without inferred hosts alternate on a warm cache. Exit status 1 if the median with
+# inferred hosts is above 1.2 times the other median, or above 2 s in a root of at most 9,000 ELF
+# files.
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release. RESULTS=DIR (for trials)
 set -euo pipefail
@@ -26,7 +27,8 @@ trap 'rm -f "$program" "$out"' EXIT
 cp "$LINKAUDIT" "$program"
 chmod 755 "$program"
 
-# Runs one side and prints its user time. The program exits with 1 or 3 where it finds something.
+# Runs one of the two commands and prints its user time. Exit statuses 1 and 3 report findings or an
+# incomplete audit, and are accepted.
 side() {
   local TIMEFORMAT=%U status=0
   { time chroot "$root" "/${program##*/}" check /usr "$@" >"$out" 2>&1 || status=$?; } 2>&1

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the lists that the measurements take: all regular files of a tree, its ELF programs and
-shared objects (ET_EXEC and ET_DYN, whatever ldd thinks of them), and of these the ones that a loader
-of ldd's own list accepts, each after that loader.
+"""Writes the lists that the measurements read:
+- all regular files of a tree
+- its ELF programs and shared objects (ET_EXEC and ET_DYN), even those that ldd rejects
+- the programs and shared objects that a loader of ldd's list accepts, each after that loader
 
-usage: lists.py TREE DIRECTORY [EVERY]     EVERY: only each so many-th ELF file, for a trial
+usage: lists.py TREE DIRECTORY [EVERY]     EVERY=N: only each N-th ELF file, for a trial
 """
 
 import os
@@ -22,7 +23,7 @@ def elf_files(paths):
             continue
         if len(head) == 20 and head[:4] == b"\x7fELF":
             kind = int.from_bytes(head[16:18], "little" if head[5] == 1 else "big")
-            # A newline cannot stand in a list of lines, which --files-from and xargs -d take.
+            # A newline cannot occur in a line of the lists that --files-from and xargs -d read.
             if kind in (2, 3) and b"\n" not in path:
                 yield path
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Sixty archives left out of a list: `fix` finds them again and verifies the repair; against the link by lld
-# of the whole library. The library refers to all targets of LLVM 19, and every second archive that lld
-# takes is not in the merged archive.
+# Measures `fix` for sixty archives that are left out of a list: it finds the archives and verifies
+# them. The comparison is the link of the whole library by lld. The library refers to all targets of
+# LLVM 19, and the merged archive lacks every second archive from which lld extracts members.
 #
 # usage: benches/missing.sh [ROUNDS]        5 rounds if not said; writes benches/results/DATE-missing.txt
 #

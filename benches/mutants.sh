@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long damaged files hold linkaudit up, and how much memory they make it take: twenty thousand
-# mutants of the libraries of other machines, 500 at a time.
+# Measures the time and memory that damaged files cost: twenty thousand mutants of the libraries of
+# other machines, 500 at a time.
 #
 # usage: benches/mutants.sh        writes benches/results/DATE-mutants.txt
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures two sides of a comparison by turns and prints every figure, the medians and the ratio.
+"""Measures --ours and --theirs alternately, and prints every figure, the medians and the ratio.
 
-One round runs each command of both sides once; a side of several commands takes their sum. The
-ratio of a round is theirs divided by ours (with --at-most: ours divided by theirs), and the bound
-holds for the median of the ratios. Peak memory is what the kernel says of the process that ended
-(what `/usr/bin/time -v` prints as maximum resident set size). Exit status 1: a bound is missed.
+One round runs each command once. The times of several --theirs commands are added. The ratio of a
+round is theirs divided by ours (with --at-most: ours divided by theirs). The bound holds for the
+median of the ratios. Peak memory is the maximum resident set size that the kernel reports for the
+ended process (as `/usr/bin/time -v` does). Exit status 1: a bound is missed.
 
 usage: ratio.py --name TEXT --rounds N --theirs CMD [--theirs CMD] --ours CMD
                 (--at-least X | --at-most X) [--memory MIB] [--show FROM=TO]...
@@ -35,7 +35,7 @@ def options():
 
 
 def run(command, out):
-    """Seconds and MiB of one run. Nothing but the command itself is started: no shell."""
+    """Seconds and MiB of one run. The command is started without a shell."""
     words = shlex.split(command)
     actions = [(os.POSIX_SPAWN_OPEN, 1, out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
                (os.POSIX_SPAWN_DUP2, 1, 2)]
@@ -44,7 +44,8 @@ def run(command, out):
     _, status, usage = os.wait4(child, 0)
     seconds = time.perf_counter() - start
     code = os.waitstatus_to_exitcode(status)
-    # xargs answers 123 where ldd answers 1; linkaudit answers 1 and 3 where it finds something.
+    # ldd exits with 1 if a library is missing, and xargs then exits with 123. linkaudit exits with
+    # 1 for findings and with 3 for an incomplete audit.
     if code not in (0, 1, 3, 123) or os.path.getsize(out) == 0:
         with open(out, "rb") as text:
             sys.exit(f"{command}: exit {code}: {text.read(500).decode(errors='replace')}")

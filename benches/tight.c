@@ -1,13 +1,13 @@
-/* The tightest rivals that the measurements need and no package holds.
+/* Minimal programs with which the measurements compare linkaudit. No package has them.
  *
- * heads THREADS LIST: opens every file of LIST, reads 20 bytes and closes it, as a tool must that
- * wants to know which files are ELF.
+ * heads THREADS LIST: opens every file of LIST, reads 20 bytes and closes it. A tool that finds ELF
+ * files must do at least this.
  *
  * trace JOBS LIST: runs the dynamic loader itself for every file of LIST, in the mode in which
  * `ldd -r` runs it, without ldd's shell script. LIST has the loader before each file.
  *
- * Lists are NUL-separated. The environment for the loader must not be that of xargs: it would put
- * xargs into trace mode as well.
+ * Lists are NUL-separated. `trace` replaces xargs, because LD_TRACE_LOADED_OBJECTS in the environment
+ * of xargs would put xargs itself into trace mode.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

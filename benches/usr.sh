@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How fast linkaudit is over the whole of /usr, against ldd, the loader itself, and a walk.
+# Measures linkaudit on all of /usr, against ldd, the loader itself, and a walk of the directories.
 #
 # usage: benches/usr.sh [ROUNDS]        5 rounds if not said; writes benches/results/DATE-usr.txt
 #
-# Both sides run by turns in one session on a warm cache, and a bound holds for the median of the
-# rounds' ratios, because one absolute time says little about another machine. Exit status 1 if a
-# bound is missed, 2 if something that is needed is not there.
+# Both commands of a comparison run alternately on a warm cache. A bound holds for the median of the
+# ratios of all rounds, because one absolute time says little about another machine. Exit status 1
+# if a bound is missed, 2 if a required tool is missing.
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release
 # TREE=DIR         another tree than /usr; EVERY=N only each N-th ELF file; RESULTS=DIR (for trials)
