@@ -1,5 +1,5 @@
 //! `--nix-closure FILE|-`: the store items of a closure, as `nix path-info --json` or `nix-store
-//! -qR` writes them.
+//! -qR` writes them. `cli::plan` calls this module.
 
 use crate::package::is_item_name;
 use crate::text::{show, show_path};

@@ -1,5 +1,5 @@
 //! `--host FILE[=GLOB]`: a program, and the plugins that it loads. A file that cannot load plugins
-//! is an error.
+//! is an error. `cli::plan` calls this module.
 
 use super::place::AuditedSystem;
 use crate::facts;

@@ -1,5 +1,6 @@
 //! Messages for the user on stderr, in one style: `error: …`, `warning: …` or `note: …` in lower
-//! case. If there is a next step, the text ends with a line `help: …`.
+//! case. If there is a next step, the text ends with a line `help: …`. `main` and the commands call
+//! this module.
 
 use crate::text::show;
 use std::io::Write as _;

@@ -5,7 +5,7 @@
 //! - the files of `--files-from`, `--nix-closure` and `--replaces`
 //!
 //! A new version may replace a baseline or a list. Files are identified by device and inode,
-//! because a file may have several names.
+//! because a file may have several names. All commands that audit call this module.
 
 use super::{SharedOptions, out};
 use crate::emit::EMITTERS;

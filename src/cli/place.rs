@@ -1,5 +1,6 @@
 //! Translates typed paths to paths in the audited system: on this machine, inside `--root` or in a
 //! stage. Also determines the working directory and the processor of the audited programs.
+//! `cli::plan` calls this module.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::SharedOptions;

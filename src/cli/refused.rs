@@ -1,6 +1,6 @@
 //! Refuses PATHs that are files of a kind that linkaudit does not read. The error names the kind of
 //! the file and the next step. The first bytes and the file name decide the kind. In lists and
-//! directories, files of these kinds are only counted.
+//! directories, files of these kinds are only counted. `cli::plan` calls this module.
 
 use crate::audit::cmake_package_name;
 use crate::sniff::{BITCODE, Class, Classes, is_debian_package};

@@ -1,6 +1,6 @@
 //! Replaces linker scripts among the inputs by the files that they name, and finds the files of
 //! `-l`. `expand` skips the ELF files that scripts name: without a link order, only archives are
-//! inputs.
+//! inputs. `cli::archive` and `cli::fix` call this module.
 
 use crate::cover::Linker;
 use crate::format::archive::places;

@@ -1,5 +1,6 @@
 //! The order for a linker that reads each archive once: an archive precedes the archives that
-//! define names to which it refers.
+//! define names to which it refers. `propose`, `prove` and `as_linked`
+//! call this module.
 
 use crate::cover::ArchiveSet;
 use crate::format::archive::SymbolKind;

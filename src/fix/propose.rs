@@ -1,6 +1,6 @@
 //! Fixes for the findings of a run: undefined symbols of libraries are looked up in the candidate
-//! archives, and fixes are verified and attached to the findings. This stage runs between the rules
-//! and triage.
+//! archives, and fixes are verified and attached to the findings. `cli::run` calls this module
+//! between rules and triage.
 
 use super::dead_entries;
 use super::files;

@@ -4,7 +4,7 @@
 //!
 //! All fixes are verified together. A group with new errors is split in halves, until only the
 //! fixes that cause new errors stay unverified. Beyond a limit, groups are not split, and all fixes
-//! of a group with new errors stay unverified.
+//! of a group with new errors stay unverified. `propose` calls this module.
 
 use super::linkable::{Refusals, refusals};
 use super::{as_linked, link_order, sections};

@@ -1,5 +1,5 @@
 //! The members of a merged archive that refer to a symbol, in words, each with the archive that it
-//! was copied from.
+//! was copied from. `propose` calls this module.
 
 use crate::audit::Audit;
 use crate::cover::{self, ArchiveSet, Origins};

@@ -1,5 +1,5 @@
 //! Entries of search paths with which the loader finds missing libraries of the same prefix.
-//! `patch` verifies the entries.
+//! `patch` verifies the entries. `propose` calls this module.
 
 use super::patch::{Patch, Patcher, Step, Verified};
 use crate::audit::{Audit, LoadError};

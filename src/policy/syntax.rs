@@ -1,5 +1,5 @@
 //! Converts the syntax errors of the TOML parser. Recognises other errors that only follow from a
-//! syntax error.
+//! syntax error. `build` calls this module.
 
 use super::errors::{PolicyError, PolicySource};
 use crate::order::Arrange as _;

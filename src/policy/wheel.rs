@@ -2,7 +2,7 @@
 //! libraries that it provides, the versions of their symbols by architecture, and symbols that they
 //! do not export. `FILE#PLATFORM_ARCH` selects one platform for one architecture as a policy. The
 //! files of auditwheel 6.8.2 are built in: a name without architecture selects all architectures of
-//! the platform.
+//! the platform. `load` calls this module.
 
 use super::errors::{PolicyError, PolicySource};
 use super::{
