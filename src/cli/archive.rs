@@ -364,8 +364,8 @@ impl Nesting {
 }
 
 /// Adds the files in place of one input, each as `item`, with the limits of their groups and the
-/// commands of scripts. `in_group`: the input is in a `--start-group`, and limits of groups are
-/// left out.
+/// commands of scripts. `in_group` is true inside a `--start-group`: limits of groups are then left
+/// out.
 fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,
@@ -422,7 +422,7 @@ fn linker(typed: LinkerOption) -> cover::Linker {
     }
 }
 
-/// The linker by whose rules an ordered link is made.
+/// The linker whose rules apply to an ordered link.
 fn linker_of(options: &ArchiveOptions) -> cover::Linker {
     options.linker.map_or_else(cover::Linker::default, linker)
 }

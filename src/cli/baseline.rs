@@ -17,7 +17,8 @@ const MOST_BYTES: u64 = 256 << 20;
 pub(super) struct Baselines {
     /// The baseline with which findings are compared.
     known: Option<Baseline>,
-    /// True if it waives findings, false if it is only rewritten.
+    /// True if `known` waives findings (`--baseline`). False if it is only the old content of
+    /// `--write-baseline`.
     waives: bool,
     is_written: bool,
 }

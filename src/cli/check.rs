@@ -27,8 +27,8 @@ pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
     let mut progress = Progress::new(prepared.progress);
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;
-    // Outputs of link maps (`ldd`) treat every file as an entry point. They get a second run: it
-    // reads more files, which must not appear in the other outputs.
+    // Outputs of link maps (`ldd`) treat every file as an entry point. They get a second run,
+    // because it reads more files than the other outputs may show.
     for every_file_is_root in [false, true] {
         let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
         let Some(ground) = walked.take() else { break };

@@ -131,7 +131,7 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     Ok(status)
 }
 
-/// The report at `path`, or the report of an audit of the prefix there.
+/// The JSON report at `path`. If `path` is a prefix, the report of an audit.
 pub(super) fn report_of(shared: &SharedOptions, path: &Path) -> Result<Report> {
     if let Some(report) = read(path)? {
         return Ok(report);
@@ -170,8 +170,8 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
 /// Reads a JSON report. `None` if `path` is a directory, a file of another kind, or unreadable.
 fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
-    // An unreadable path is not an error yet: with --root, it may exist in the sysroot. The audit
-    // reports it otherwise.
+    // An unreadable path is not an error yet: with --root, it may exist in the sysroot. If it does
+    // not, the audit reports it.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
     let first = head.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(b'{') {

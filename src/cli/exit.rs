@@ -51,7 +51,7 @@ pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
 }
 
 /// The exit status of `fix`: findings with verified fixes do not count. If `whole` is false, an
-/// output lacks a name, and the status is [`Exit::Findings`].
+/// output could not represent a name, and the status is [`Exit::Findings`].
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &ReportFinding| !finding.has_proven_fix();
     if whole { status(report, fail_on, is_open) } else { Exit::Findings }

@@ -1,5 +1,5 @@
-//! Collects the arguments of `archive` whose order counts, and replaces response files (`@FILE`) as
-//! linkers do.
+//! Collects the arguments of `archive` whose order matters, and replaces response files (`@FILE`)
+//! as linkers do.
 
 use super::named;
 use crate::views::archive::PositionalOption;

@@ -251,9 +251,9 @@ struct System {
 }
 
 impl System {
-    /// Makes the file system. With stages, an audited or searched directory that was not typed as a
-    /// path in a stage also lists the files that are already installed. `replaced` are the paths
-    /// that the installation of the stages removes.
+    /// Makes the file system. With stages, a directory that was typed as an installed path lists
+    /// its installed files and its staged files. `replaced` are the paths that the installation of
+    /// the stages removes.
     fn new(
         shared: &SharedOptions,
         place: &AuditedSystem<'_>,
@@ -327,9 +327,9 @@ fn command_meant(path: &Path) -> String {
     }
 }
 
-/// True if text is coloured. `on_terminal` is true if it goes to a terminal. The usual environment
-/// variables apply (no-color.org, bixense.com/clicolors, force-color.org). `NO_COLOR` precedes
-/// `CLICOLOR_FORCE` and `FORCE_COLOR`. These two precede `CLICOLOR`, `TERM` and the terminal.
+/// True if text is coloured. `on_terminal` is true if the text goes to a terminal. The usual
+/// environment variables apply (no-color.org, bixense.com/clicolors, force-color.org). `NO_COLOR`
+/// precedes `CLICOLOR_FORCE` and `FORCE_COLOR`, which precede `CLICOLOR`, `TERM` and the terminal.
 pub(super) fn colored(shared: &SharedOptions, on_terminal: bool) -> bool {
     let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_on = |name: &str| value(name).is_some_and(|value| value != "0");

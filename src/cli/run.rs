@@ -42,7 +42,7 @@ impl WalkedRun {
         self.ground.scripts()
     }
 
-    /// Reads `paths`, which linker scripts name, as providers.
+    /// Reads `paths`, which linker scripts name, as candidates.
     pub(super) fn add_providers(&mut self, plan: &Plan, tree: &dyn Tree, paths: &[PathBuf]) {
         self.ground.add_providers(plan, tree, paths);
     }

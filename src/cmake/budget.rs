@@ -3,7 +3,7 @@
 use super::eval::Eval;
 use super::state::{EvalState, Text};
 
-/// The work that one evaluation may cost, or that it did cost.
+/// An amount of work: a limit, or the cost of an evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Work {
     /// Number of commands.

@@ -360,7 +360,8 @@ impl Eval<'_> {
             let value = (end > 0).then_some(value);
             return self.state.set_outside(&name, value);
         }
-        // The cache of a new project is empty, so this value is used, unless a variable is set.
+        // The cache of a new project is empty, so the value is used, unless a variable of this name
+        // is set.
         if cache.is_some() && self.defined(&name) != Truth::False {
             return;
         }

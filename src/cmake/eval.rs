@@ -97,8 +97,8 @@ pub(super) struct Eval<'h> {
     /// False if another package requests this one. That package may have defined commands that this
     /// one calls.
     pub(super) alone: bool,
-    /// Undefined commands that the requesting package must have defined, each with true if it
-    /// certainly runs.
+    /// Commands that this package calls and does not define: the requesting package must have
+    /// defined them. Each has true if it certainly runs.
     pub(super) strange: Vec<(String, bool)>,
     /// The states of branches that may have left the current loop, file or call.
     pub(super) left: Left,

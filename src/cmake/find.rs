@@ -68,7 +68,7 @@ impl Eval<'_> {
         let name = request.wanted.name.clone();
         let found_name = [name.as_slice(), b"_FOUND"].concat();
         if is_dependency {
-            // If the package was found before, its file would only define the same again.
+            // If the package was found before, evaluating its file again changes nothing.
             let before = self.value_of(&found_name);
             let is_found = self.defined(&found_name) == Truth::True
                 && before.is_some_and(|value| constant(&value).unwrap_or(true));
@@ -124,8 +124,8 @@ impl Eval<'_> {
         Flow::Next
     }
 
-    /// The options of a request. `find_dependency` adds the options with which this package was
-    /// requested itself.
+    /// The options of a request. `find_dependency` adds QUIET and REQUIRED if this package was
+    /// requested with them.
     fn manner(&self, request: &Request, is_dependency: bool) -> Manner {
         let of = |is_set: bool, end: &str| {
             let own = [self.package.as_slice(), end.as_bytes()].concat();

@@ -54,7 +54,7 @@ pub(super) struct EvalState {
     pub(super) scopes: Vec<FastMap<Text, MaybeText>>,
     pub(super) targets: BTreeMap<Text, DefinedTarget>,
     pub(super) functions: FastMap<String, Function>,
-    /// Variables of enclosing packages that this one removed.
+    /// Variables of enclosing packages that this package unset.
     pub(super) hidden: BTreeSet<Text>,
     /// Prefixes of the names of variables that unevaluated code may have set.
     pub(super) clouds: BTreeSet<Text>,

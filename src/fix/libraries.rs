@@ -61,8 +61,8 @@ pub(super) fn attach(
     libraries.into_iter().collect()
 }
 
-/// Few libraries that define the symbols, chosen greedily: each time the one that defines the most
-/// of the remaining symbols. Of several such libraries, the first by path wins.
+/// Selects few libraries that define the symbols. Each step takes the library that defines the most
+/// of the remaining symbols; of several, the first by path.
 fn choose(audit: &Audit, file: FileId) -> Choice {
     let mut definers: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);

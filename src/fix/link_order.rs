@@ -1,6 +1,5 @@
 //! The order for a linker that reads each archive once: an archive precedes the archives that
-//! define names to which it refers. `propose`, `prove` and `as_linked`
-//! call this module.
+//! define names to which it refers. `propose`, `prove` and `as_linked` call this module.
 
 use crate::cover::ArchiveSet;
 use crate::format::archive::SymbolKind;
@@ -25,8 +24,8 @@ pub(super) fn of_solutions(library: &ArchiveSet, solutions: &[Arc<Solution>]) ->
 
 /// The references between archives, limited to `members`.
 fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
-    // A name counts only if one archive is known to define it: the only one with a strong
-    // definition, or the only one at all if there is no strong definition.
+    // A name counts only if it is certain which archive defines it: there is one archive with a
+    // strong definition, or there is one archive with any definition.
     let mut definers: FastMap<NameId, (ArchiveId, bool, bool)> = FastMap::default();
     let mut own: FastSet<(ArchiveId, NameId)> = FastSet::default();
     for member in members {

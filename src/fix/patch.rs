@@ -150,8 +150,8 @@ impl<'a> Patcher<'a> {
         Self { audit, plan, tree, before, looks: 0, verified }
     }
 
-    /// Verifies the steps. Returns for each step the way that was verified or the reason why none
-    /// was, and all verified changes.
+    /// Verifies the steps. Returns the verified alternative of each step or the reason for its
+    /// refusal, and all verified changes.
     pub(super) fn run(mut self, steps: &[Step]) -> (Vec<Result<Patch, String>>, Verified) {
         let mut files: Vec<FileId> = steps.iter().map(|step| step.file).collect();
         files.arrange();
@@ -191,8 +191,8 @@ impl<'a> Patcher<'a> {
         Err(refusal.unwrap_or_default())
     }
 
-    /// Resolves and binds again with these steps in addition to the verified ones. If that
-    /// succeeds, the steps become verified too; the error is the reason why they do not.
+    /// Resolves and binds again with these steps in addition to the verified ones. On success, the
+    /// steps become verified too. The error is the reason of a failure.
     fn verify(&mut self, steps: &[(&Step, &Patch)]) -> Result<(), String> {
         if self.looks == MOST_LOOKS {
             return Err(format!("the limit of {MOST_LOOKS} attempts is reached"));

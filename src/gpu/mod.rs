@@ -94,8 +94,8 @@ impl Devices {
     }
 }
 
-/// True for a program, library or archive with device code in it. False for a separate code object
-/// or bundle, unless several containers follow each other in the file.
+/// True for a program, library or archive with device code in it. False for a file that is one code
+/// object or one bundle. A file of several containers in a row counts as a host.
 pub fn is_host(code: &DeviceCode) -> bool {
     code.wrappers > 0 || code.containers.iter().any(|container| container.offset > 0)
 }
@@ -114,7 +114,7 @@ pub fn offers(code: &DeviceCode) -> Vec<TargetCode> {
     by_target(all)
 }
 
-/// One offer for each target, preferably one that is not compressed.
+/// One [`TargetCode`] for each target, preferably one that is not compressed.
 pub fn by_target(offers: BTreeSet<TargetCode>) -> Vec<TargetCode> {
     let mut out: Vec<TargetCode> = offers.into_iter().collect();
     // `false` sorts first.

@@ -1,5 +1,5 @@
-//! The HIP runtime of a process, libamdhip64: its version and the patches of its distributor, which
-//! decide which code it can load.
+//! The HIP runtime of a process, libamdhip64: its version and the patches of its distributor. Both
+//! decide which device code the runtime loads.
 
 use super::compat::Profile;
 use crate::id::FileId;

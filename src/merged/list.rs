@@ -113,9 +113,9 @@ fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
 /// definitions in all archives.
 const MOST_DEFINITIONS: usize = 16;
 
-/// Finds the archive that a member of a merged archive was copied from. It is stricter than
-/// [`crate::cover::Origins`], and made for whole archives: members that define the same names are
-/// compared only once.
+/// Finds the archive that a member of a merged archive was copied from. Members that define the
+/// same names are compared only once, because all members of an archive are looked up. The
+/// conditions are stricter than those of [`crate::cover::Origins`].
 pub struct Sources<'l> {
     library: &'l ArchiveSet,
     /// By archive id: true for an archive from which members may have been copied.

@@ -138,7 +138,7 @@ pub fn link_again(
     archives: &[LinkInput],
 ) -> Coverage {
     let Some(object) = audit.corpus.files[file].object() else { return Coverage::default() };
-    // The original objects referred to names without versions.
+    // The objects that the file was linked from had references without versions.
     let symbols = link_references(object, false);
     let first = (root(audit, (file, object), symbols), Some(object));
     let libraries = needed.iter().filter_map(|library| {
@@ -169,7 +169,7 @@ pub fn link_again(
         link: Some(&link),
     };
     let mut coverage = in_order(&question, &link);
-    // All roots are linked files, whose sections do not count.
+    // `refine` needs only the files of relocatable objects, and all roots are linked files.
     audit.refine(tree, &question, &[], &mut coverage);
     coverage
 }

@@ -126,8 +126,8 @@ impl Libc {
 }
 
 impl Policy {
-    /// True if files may need no other libraries from outside of the prefix than those that the
-    /// policy lists.
+    /// True if the policy is a whitelist: files may need only listed libraries from outside of the
+    /// prefix.
     pub fn is_closed(&self) -> bool {
         self.provided_only.as_ref().is_some_and(|(only, _)| *only) || !self.platforms.is_empty()
     }

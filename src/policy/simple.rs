@@ -188,8 +188,8 @@ fn is(sequence: &[GlobPart], bytes: &[u8], separated: bool) -> bool {
     }
 }
 
-/// The next position after `from` where the star may end: there `behind`, the part after the star,
-/// matches, or the text ends if no part follows. `None` if there is no such position.
+/// The next position after `from` where the star may end. There, `behind` (the part after the star)
+/// matches, or the text ends if `behind` is `None`. `None` if there is no such position.
 fn longer(behind: Option<&GlobPart>, bytes: &[u8], from: usize, separated: bool) -> Option<usize> {
     let rest = bytes.get(from + 1..)?;
     let skip = match behind {

@@ -24,8 +24,8 @@ impl Policy {
         self.unchecked_by(catalogue, built)
     }
 
-    /// Demands, settings of levels and waivers whose rule is planned, at any level. Each kind of
-    /// demand is listed once.
+    /// Demands, settings of levels and waivers whose rule is planned and not implemented. Each kind
+    /// of demand is listed once.
     pub fn inactive(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let demands = self.demands().into_iter();
         let levels = self.levels.iter().filter_map(|set| {

@@ -278,7 +278,7 @@ pub fn host_source(name: &str, bundles: &[&str]) -> String {
     out + "return 0; }\n"
 }
 
-/// A Tensile index that names these libraries, as lazy loading writes it.
+/// A Tensile index that names these libraries, in the format of lazy loading.
 pub fn index(names: &[&str]) -> Vec<u8> {
     let mut out = vec![0x81];
     text(&mut out, "library");

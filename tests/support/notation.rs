@@ -5,7 +5,7 @@
 
 use crate::support::Lab;
 
-/// A table of cases: functions of the type `kit::Build`, each listed under its name.
+/// A table of cases: functions of the type `kit::Build`, each with its name.
 #[allow(unused_macros, reason = "not every test binary has tables of cases")]
 macro_rules! cases {
     ($($case:ident),+ $(,)?) => { &[$((stringify!($case), $case as super::kit::Build)),+] };

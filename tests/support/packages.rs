@@ -87,7 +87,7 @@ fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cross-packages")
 }
 
-/// Only one test of a process fetches the packages; the others share them.
+/// Only one test of a process fetches the packages; the others wait for it.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The shared objects of all packages. `None` if the packages cannot be fetched; then `test` is
