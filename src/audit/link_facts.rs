@@ -2,7 +2,10 @@
 //! that a linker would not report. The view `archive` and fixes are the callers.
 
 use super::Audit;
-use crate::cover::{self, Coverage, CoverageQuestion, ObjectFacts, referring, refine, rivals};
+use crate::cover::{
+    self, CheckedReferences, Coverage, CoverageQuestion, ObjectFacts, Refining,
+    decides_by_sections, referring, rivals,
+};
 use crate::facts::Content;
 use crate::facts::members::LinkFile;
 use crate::format::archive::{LinkFacts, RelocationFilter};
@@ -12,6 +15,9 @@ use crate::tree::Tree;
 
 /// Maximum number of members of one archive that a thread reads at once.
 const TOGETHER: usize = 16;
+
+/// Factor between the numbers of referrers that two rounds of [`Audit::refine`] read.
+const GROWTH: usize = 8;
 
 impl Audit {
     /// The sections and relocations of members; members that cannot be read are omitted.
@@ -57,29 +63,26 @@ impl Audit {
     }
 
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
-    /// the file of each of `question.roots`.
+    /// the file of each of the question's roots. For each name, at least the first `most_by`
+    /// referrers are exact.
     pub fn refine(
         &self,
         tree: &dyn Tree,
-        question: &CoverageQuestion<'_>,
-        files: &[FileId],
+        (question, files): (&CoverageQuestion<'_>, &[FileId]),
+        most_by: usize,
         coverage: &mut Coverage,
     ) {
         if coverage.undefined.is_empty() {
             return;
         }
-        let names: FastSet<&[u8]> =
-            coverage.undefined.iter().map(|undefined| &*undefined.symbol).collect();
-        let nothing = FastSet::default();
-        // All relocations decide which sections `--gc-sections` drops.
-        let (wanted, of_rivals) = if question.gc_sections {
-            (RelocationFilter::All, RelocationFilter::All)
+        let undefined = coverage.undefined.iter().map(|undefined| undefined.symbol.clone());
+        let undefined: FastSet<Box<[u8]>> = undefined.collect();
+        let names: FastSet<&[u8]> = undefined.iter().map(|name| &**name).collect();
+        let wanted = if question.gc_sections {
+            // All relocations decide which sections are dropped.
+            RelocationFilter::All
         } else {
-            let every_section = cover::counts_every_section(question);
-            (
-                RelocationFilter::Names(&names, every_section),
-                RelocationFilter::Names(&nothing, every_section),
-            )
+            RelocationFilter::Names(&names, cover::counts_every_section(question))
         };
         let root = |(file, root): (&FileId, &cover::ReferringFile)| {
             let file = &self.corpus.files[*file];
@@ -89,11 +92,46 @@ impl Audit {
         };
         let mut facts = ObjectFacts {
             roots: files.iter().zip(question.roots).map(root).collect(),
-            members: self.link_facts(tree, &referring(question, coverage), wanted),
+            members: FastMap::default(),
         };
-        let more = rivals(question, coverage, &facts);
-        facts.members.extend(self.link_facts(tree, &more, of_rivals));
-        drop(names);
-        refine(question, coverage, &facts);
+        let refining = Refining { question, undefined: &undefined };
+        let is_whole = most_by == usize::MAX || decides_by_sections(question, coverage);
+        let mut checked = if is_whole {
+            CheckedReferences::All
+        } else {
+            CheckedReferences::Of(FastMap::default())
+        };
+        let (mut read, mut batch, mut is_refined) = (FastSet::default(), most_by, false);
+        loop {
+            let next = if is_whole {
+                referring(question, coverage)
+            } else {
+                checked.extend(names.iter().copied(), coverage, (most_by, batch))
+            };
+            if is_refined && next.is_empty() {
+                return;
+            }
+            self.read_objects(tree, next, wanted, (&mut facts, &mut read));
+            let rivals = rivals(question, coverage, &facts, &checked);
+            self.read_objects(tree, rivals, wanted, (&mut facts, &mut read));
+            refining.refine(coverage, &facts, &checked);
+            if is_whole {
+                return;
+            }
+            is_refined = true;
+            batch = batch.saturating_mul(GROWTH);
+        }
+    }
+
+    /// Reads the facts of those `members` that are not in `read` yet.
+    fn read_objects(
+        &self,
+        tree: &dyn Tree,
+        mut members: Vec<MemberId>,
+        wanted: RelocationFilter<'_>,
+        (facts, read): (&mut ObjectFacts, &mut FastSet<MemberId>),
+    ) {
+        members.retain(|member| read.insert(*member));
+        facts.members.extend(self.link_facts(tree, &members, wanted));
     }
 }

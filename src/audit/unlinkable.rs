@@ -179,7 +179,7 @@ impl Audit {
         let list = names.into_iter();
         let undefined = list.map(|(symbol, mut by)| {
             by.dedup();
-            UndefinedName { symbol: symbol.into(), by }
+            UndefinedName { symbol: symbol.into(), by, unread: 0 }
         });
         let mut coverage = Coverage {
             undefined: undefined.collect(),
@@ -199,7 +199,7 @@ impl Audit {
             gc_sections: false,
             link: None,
         };
-        self.refine(tree, &question, &[], &mut coverage);
+        self.refine(tree, (&question, &[]), usize::MAX, &mut coverage);
         let target = question.target();
         let blind = unread.iter().any(|other| match (target, other) {
             (Some(target), Some(other)) => target.links_with(*other),

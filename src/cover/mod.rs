@@ -8,6 +8,7 @@
 //! `archive` and fixes are the callers.
 
 mod archive_set;
+mod checked;
 mod contained;
 mod gc;
 mod lacking;
@@ -23,6 +24,7 @@ mod refine;
 mod trace;
 
 pub use archive_set::{ArchiveEntry, ArchiveSet, MemberDefinition};
+pub use checked::CheckedReferences;
 pub use contained::contained;
 pub use lacking::{LackingReference, lacking};
 pub use link::{DefsymOption, ENTRY, Link, LinkInput, Linker, Wrap};
@@ -32,7 +34,7 @@ pub use order::in_order;
 pub use order_independent::cover;
 pub use origin::Origins;
 pub use position::{Demand, demand};
-pub use refine::{counts_every_section, referring, refine, rivals};
+pub use refine::{Refining, counts_every_section, decides_by_sections, referring, rivals};
 pub use trace::{ArchiveReferences, Referrers};
 
 use crate::format::archive::SymbolKind;
@@ -226,6 +228,8 @@ pub struct UndefinedName {
     pub symbol: Box<[u8]>,
     /// All its referrers: options, then roots, then members in their order.
     pub by: Vec<ReferredBy>,
+    /// Number of members in `by` whose relocations were not read. The linker may not report them.
+    pub unread: usize,
 }
 
 /// A symbol with equally good definitions in several archives.

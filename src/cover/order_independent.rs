@@ -363,7 +363,7 @@ pub(super) fn referrers(
         .zip(by)
         .map(|(symbol, mut by)| {
             by.dedup();
-            UndefinedName { symbol: symbol.into(), by }
+            UndefinedName { symbol: symbol.into(), by, unread: 0 }
         })
         .collect()
 }

@@ -3,6 +3,7 @@
 //! count for lld (`scanRelocations` in `lld/ELF/Relocations.cpp`). GNU ld and mold look at debug
 //! sections too. `gc` finds the sections that `--gc-sections` drops.
 
+use super::checked::CheckedReferences;
 use super::gc::KeptSections;
 use super::object_facts::ObjectFacts;
 use super::read_order::read_order;
@@ -12,7 +13,7 @@ use crate::id::{FastMap, FastSet, MemberId};
 use crate::parallel;
 use object::elf;
 
-/// Members whose facts [`refine`] needs: those that refer to undefined names. Two cases need all
+/// Members whose facts [`Refining`] needs: those that refer to undefined names. Two cases need all
 /// needed members: `--gc-sections` with an undefined name, and an undefined name that the linker
 /// defines only because of a section.
 pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<MemberId> {
@@ -32,7 +33,7 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
 }
 
 /// True if the sections of all objects decide which names stay undefined.
-fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
+pub fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
     let decides = |name: &[u8]| {
         !matches!(question.linker_defines(name), LinkerDefined::No | LinkerDefined::Always)
     };
@@ -41,33 +42,42 @@ fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> 
 }
 
 /// Needed members without facts that may have a COMDAT group of an object in `facts`, and that the
-/// linker reads before that object: their copy is kept. Only groups with a reference to an
-/// undefined name count.
+/// linker reads before that object: their copy is kept. Only groups with a reference in `checked`
+/// count.
 pub fn rivals(
     question: &CoverageQuestion<'_>,
     coverage: &Coverage,
     facts: &ObjectFacts,
+    checked: &CheckedReferences<'_>,
 ) -> Vec<MemberId> {
     let library = question.library;
     let places = read_order(question, coverage);
     let hashes = parallel::map(&places, |by| -> Vec<u64> {
-        let names = facts.of(*by).map(LinkFacts::group_names).unwrap_or_default();
-        names.into_iter().map(|name| library.hash(name)).collect()
+        let names = facts.of(*by).map(|facts| facts.group_names(|name| checked.has(*by, name)));
+        names.into_iter().flatten().map(|name| library.hash(name)).collect()
     });
-    let end = hashes.iter().rposition(|of| !of.is_empty()).unwrap_or(0);
-    let hashes: FastSet<u64> = hashes.into_iter().flatten().collect();
-    let members = places[..end].iter().filter_map(|by| by.member());
-    let mut unread: Vec<MemberId> =
-        members.filter(|member| !facts.members.contains_key(member)).collect();
-    unread.sort_unstable();
-    unread.dedup();
-    let is_rival = |member: &MemberId| library.hashes(*member).iter().any(|h| hashes.contains(h));
-    let found = parallel::map(&unread, is_rival);
-    unread
-        .into_iter()
-        .zip(found)
-        .filter_map(|(member, is_rival)| is_rival.then_some(member))
-        .collect()
+    let last: FastMap<u64, usize> = (0..)
+        .zip(hashes)
+        .flat_map(|(place, of)| of.into_iter().map(move |hash| (hash, place)))
+        .collect();
+    if last.is_empty() {
+        return Vec::new();
+    }
+    let is_later = |hash: &u64, place: usize| last.get(hash).is_some_and(|last| *last > place);
+    let unread: Vec<(usize, MemberId)> = places
+        .iter()
+        .enumerate()
+        .filter_map(|(place, by)| Some((place, by.member()?)))
+        .filter(|(_, member)| !facts.members.contains_key(member))
+        .collect();
+    let found = parallel::map(&unread, |(place, member)| {
+        library.hashes(*member).iter().any(|hash| is_later(hash, *place))
+    });
+    let found = unread.into_iter().zip(found).filter(|(_, is_rival)| *is_rival);
+    let mut out: Vec<MemberId> = found.map(|((_, member), _)| member).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
 }
 
 /// True if relocations of sections that are not loaded count.
@@ -75,39 +85,58 @@ pub fn counts_every_section(question: &CoverageQuestion<'_>) -> bool {
     matches!(question.output.linker, Some(Linker::Gnu | Linker::Mold))
 }
 
-/// Removes references that do not count, names that have no reference left, and names that the
-/// linker defines.
-pub fn refine(question: &CoverageQuestion<'_>, coverage: &mut Coverage, facts: &ObjectFacts) {
-    let places = read_order(question, coverage);
-    let undefined = coverage.undefined.iter().map(|undefined| undefined.symbol.clone()).collect();
-    let owners = owners(&places, facts, decides_by_sections(question, coverage));
-    let live = Live { question, facts, owners: &owners, undefined: &undefined, kept: None };
-    let is_discarded = |by: ReferredBy, section: usize| {
-        facts.of(by).is_some_and(|of| live.is_discarded(by, of, section))
-    };
-    let kept =
-        question.gc_sections.then(|| KeptSections::find(question, (facts, &places), &is_discarded));
-    let live = Live { kept, ..live };
-    let mut referrers: Vec<ReferredBy> =
-        coverage.undefined.iter().flat_map(|undefined| &undefined.by).copied().collect();
-    referrers.sort_unstable();
-    referrers.dedup();
-    let references = parallel::map(&referrers, |by| live.references(*by));
-    let references: FastMap<ReferredBy, CountedNames<'_>> = referrers
-        .into_iter()
-        .zip(references)
-        .filter_map(|(by, names)| Some((by, names?)))
-        .collect();
-    let counts = |by: &ReferredBy, name: &[u8]| {
-        references.get(by).is_none_or(|names| names.get(name).is_none_or(|counts| *counts))
-    };
-    coverage.undefined.retain_mut(|undefined| {
-        if live.is_linker_defined(&undefined.symbol, &places) {
-            return false;
-        }
-        undefined.by.retain(|by| counts(by, &undefined.symbol));
-        !undefined.by.is_empty()
-    });
+/// The undefined names that [`Refining::refine`] checks.
+pub struct Refining<'a> {
+    /// The question.
+    pub question: &'a CoverageQuestion<'a>,
+    /// The undefined names before any is removed.
+    pub undefined: &'a FastSet<Box<[u8]>>,
+}
+
+impl Refining<'_> {
+    /// Removes references that do not count, names that have no reference left, and names that the
+    /// linker defines. References that are not in `checked` stay.
+    pub fn refine(
+        &self,
+        coverage: &mut Coverage,
+        facts: &ObjectFacts,
+        checked: &CheckedReferences<'_>,
+    ) {
+        let Self { question, undefined } = *self;
+        let places = read_order(question, coverage);
+        let owners = owners(&places, facts, decides_by_sections(question, coverage));
+        let live = Live { question, facts, owners: &owners, undefined, kept: None };
+        let is_discarded = |by: ReferredBy, section: usize| {
+            facts.of(by).is_some_and(|of| live.is_discarded(by, of, section))
+        };
+        let kept = question
+            .gc_sections
+            .then(|| KeptSections::find(question, (facts, &places), &is_discarded));
+        let live = Live { kept, ..live };
+        let mut referrers: Vec<ReferredBy> = coverage
+            .undefined
+            .iter()
+            .flat_map(|one| one.by.iter().filter(|by| checked.has(**by, &one.symbol)))
+            .copied()
+            .collect();
+        referrers.sort_unstable();
+        referrers.dedup();
+        let names = parallel::map(&referrers, |by| live.references(*by));
+        let references: FastMap<ReferredBy, CountedNames<'_>> =
+            referrers.into_iter().zip(names).filter_map(|(by, names)| Some((by, names?))).collect();
+        let counts = |by: &ReferredBy, name: &[u8]| {
+            references.get(by).is_none_or(|names| names.get(name).is_none_or(|counts| *counts))
+        };
+        coverage.undefined.retain_mut(|undefined| {
+            if live.is_linker_defined(&undefined.symbol, &places) {
+                return false;
+            }
+            let (name, by) = (&undefined.symbol, &mut undefined.by);
+            by.retain(|by| !checked.has(*by, name) || counts(by, name));
+            undefined.unread = by.iter().filter(|by| !checked.has(**by, name)).count();
+            !by.is_empty()
+        });
+    }
 }
 
 /// The undefined names of one object. The value is true if a relocation in the output refers to the

@@ -170,7 +170,7 @@ pub fn link_again(
     };
     let mut coverage = in_order(&question, &link);
     // `refine` needs only the files of relocatable objects, and all roots are linked files.
-    audit.refine(tree, &question, &[], &mut coverage);
+    audit.refine(tree, (&question, &[]), 1, &mut coverage);
     coverage
 }
 

@@ -41,6 +41,13 @@ pub(super) fn class_component(name: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(component(rest)?.end)
 }
 
+/// True for a name in the namespace `std`, and for a vtable or typeinfo of one of its classes. Some
+/// classes have an abbreviation, such as `Ss` for `std::string`.
+pub(super) fn is_in_std(name: &[u8]) -> bool {
+    let first = first_component(name).or_else(|| class_component(name));
+    first.is_some_and(|(first, _)| first.first() == Some(&b'S'))
+}
+
 /// The kind of a vtable or typeinfo, `TV` or `TI`, and the text after it.
 fn of_class(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let (kind, rest) = name.strip_prefix(b"_Z")?.split_at_checked(2)?;

@@ -5,14 +5,19 @@
 //! misses as evidence, and `why` shows them. The view `archive` and its rules look up members of
 //! archives in the same way.
 
-use super::mangled::{Parts, class_component, first_component, leading_name, parts};
+use super::mangled::{Parts, class_component, first_component, is_in_std, leading_name, parts};
 use crate::audit::Audit;
+use crate::cover::ArchiveSet;
 use crate::format::archive;
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Target};
-use crate::id::{FastMap, FastSet, FileId, RootId};
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, RootId};
 use crate::order::Arrange as _;
 use crate::parallel;
+use crate::tree::Tree;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// Maximum numbers of definitions: stored for each key and file, stored for each key, and listed
 /// for each symbol.
@@ -94,6 +99,8 @@ pub(crate) struct NearQuery {
     names: FastSet<Vec<u8>>,
     keys: FastSet<NearKey>,
     first_components: FastMap<Vec<u8>, Seconds>,
+    /// True if a wanted name is a C++ name outside of the namespace `std`.
+    has_own_scope: bool,
 }
 
 /// The second components of the wanted names that share one first component.
@@ -129,6 +136,7 @@ impl NearQuery {
             out.names.insert(symbol.to_vec());
             let parts = parts(symbol);
             out.keys.extend(parts.iter().flat_map(keys));
+            out.has_own_scope |= parts.is_some() && !is_in_std(symbol);
             if let Some(lead) = first_component(symbol).or_else(|| class_component(symbol)) {
                 out.first_components.entry_ref(lead.0).or_default().add(lead, parts.as_ref());
             }
@@ -155,6 +163,47 @@ impl NearQuery {
         })
     }
 
+    /// The definitions in `archives` that nearly fit. Definitions in the namespace `std` are
+    /// searched for only in archives of the C++ library, because all others have instances of the
+    /// same templates. Only indexes that may list a near name are read.
+    pub(crate) fn in_archives(
+        &self,
+        (audit, tree): (&Audit, &dyn Tree),
+        archives: &[ArchiveId],
+    ) -> Vec<(FileId, archive::DefiningMember)> {
+        let library = &audit.library;
+        let is_std = |archive: &ArchiveId| is_cxx_library(&library.entry(*archive).path);
+        let (std, other): (Vec<ArchiveId>, Vec<ArchiveId>) =
+            archives.iter().partition(|a| is_std(a));
+        let is_listed = |name: &[u8]| self.is_near(name) && !self.names.contains(name);
+        let mut out = Vec::new();
+        if !self.keys.is_empty() || is_versioned(library, &std) {
+            out = audit.definitions_like(tree, &std, &is_listed);
+        }
+        if self.has_own_scope || is_versioned(library, &other) {
+            let is_listed = |name: &[u8]| !is_in_std(name) && is_listed(name);
+            out.extend(audit.definitions_like(tree, &other, &is_listed));
+        }
+        // The table of names has the definitions of the wanted names themselves.
+        let given: FastSet<ArchiveId> = archives.iter().copied().collect();
+        for name in &self.names {
+            let found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
+            let members = found.map(|definition| definition.member);
+            let mut members: Vec<MemberId> =
+                members.filter(|member| given.contains(&library.archive_of(*member))).collect();
+            members.sort_unstable();
+            out.extend(members.into_iter().map(|member| {
+                let definition = archive::DefiningMember {
+                    symbol: name.as_slice().into(),
+                    member: library.member_name(member).into(),
+                    target: library.member(member).target,
+                };
+                (library.entry(library.archive_of(member)).file, definition)
+            }));
+        }
+        out
+    }
+
     /// The wanted keys of a definition.
     fn of(&self, name: &[u8]) -> Vec<NearKey> {
         let mut out: Vec<NearKey> = Vec::new();
@@ -167,6 +216,18 @@ impl NearQuery {
         out.extend(near.filter(|key| self.keys.contains(key)));
         out
     }
+}
+
+/// True if one of the archives defines a name with a version.
+fn is_versioned(library: &ArchiveSet, archives: &[ArchiveId]) -> bool {
+    archives.iter().any(|archive| library.entry(*archive).members.versioned)
+}
+
+/// True for an archive of GCC's or LLVM's C++ library, by its name.
+fn is_cxx_library(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+    let begins: [&[u8]; 3] = [b"libstdc++", b"libsupc++", b"libc++"];
+    begins.iter().any(|begin| name.starts_with(begin))
 }
 
 fn keys(parts: &Parts<'_>) -> impl Iterator<Item = NearKey> + use<> {

@@ -45,7 +45,7 @@ pub fn attach(audit: &Audit, tree: &dyn Tree, findings: &mut Findings) {
     }
     let wanted = NearQuery::new(names.into_iter());
     let archives: Vec<ArchiveId> = audit.library.entries().map(|(archive, _)| archive).collect();
-    let members = audit.definitions_like(tree, &archives, &|name| wanted.is_near(name));
+    let members = wanted.in_archives((audit, tree), &archives);
     let members = members.iter().map(|(file, definition)| (*file, definition));
     let near = NearMisses::in_link(&wanted, std::iter::empty(), members);
     for finding in findings.iter_mut().filter(|finding| asked(finding)) {

@@ -61,6 +61,8 @@ pub(super) struct RawSymbol<'b> {
     pub(super) name: &'b [u8],
     /// Offset of the name in the string table.
     pub(super) start: u32,
+    /// True if the symbol has a version.
+    pub(super) versioned: bool,
     pub(super) bind: elf::SymbolBind,
     pub(super) function: bool,
     pub(super) section: elf::SymbolSection,
@@ -314,13 +316,14 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
             continue;
         }
         let start = symbol.st_name(e);
-        let Some(name) = raw.strings.get(start as usize..).and_then(stem) else {
+        let text = raw.strings.get(start as usize..);
+        let Some((name, versioned)) = text.and_then(stem_and_version) else {
             whole = false;
             continue;
         };
         let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
         let (section, other) = (symbol.st_shndx(e), symbol.st_other());
-        take(RawSymbol { name, start, bind, function, section, other: other.0 });
+        take(RawSymbol { name, start, versioned, bind, function, section, other: other.0 });
     }
     whole
 }
@@ -328,11 +331,16 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
 /// The name at the start of `text`, up to its NUL; `None` if there is no NUL. A symbol with a
 /// default version, `NAME@@VERSION`, counts as `NAME`, as in lld (`SymbolTable::insert`).
 pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
+    stem_and_version(text).map(|(name, _)| name)
+}
+
+/// Like [`stem`], with true if the name has a version.
+fn stem_and_version(text: &[u8]) -> Option<(&[u8], bool)> {
     let end = memchr::memchr2(0, b'@', text)?;
     if text[end] == 0 {
-        return Some(&text[..end]);
+        return Some((&text[..end], false));
     }
     let nul = end + memchr::memchr(0, &text[end..])?;
-    let versioned = text.get(end + 1) == Some(&b'@');
-    Some(&text[..if versioned { end } else { nul }])
+    let is_default = text.get(end + 1) == Some(&b'@');
+    Some((&text[..if is_default { end } else { nul }], true))
 }

@@ -233,10 +233,16 @@ impl LinkFacts {
     }
 
     /// Names by which other objects with the same COMDAT groups are found, for the groups that have
-    /// a relocation that was wanted: their signatures and the names that they define. No symbol has
-    /// the name of some signatures, such as those of constructors (`C5`).
-    pub fn group_names(&self) -> Vec<&[u8]> {
-        let referring = self.referring_groups();
+    /// a relocation to a name for which `is_asked` is true: their signatures and the names that they
+    /// define. No symbol has the name of some signatures, such as those of constructors (`C5`).
+    pub fn group_names(&self, is_asked: impl Fn(&[u8]) -> bool) -> Vec<&[u8]> {
+        let asks = |relocation: &&ObjectRelocation| {
+            let global = relocation.global.and_then(|global| self.globals.get(global));
+            global.is_none_or(|global| is_asked(self.name(global)))
+        };
+        let asked = self.relocations.iter().filter(asks);
+        let referring: FastSet<usize> =
+            asked.filter_map(|one| self.group_index(one.section)).collect();
         if referring.is_empty() {
             return Vec::new();
         }

@@ -18,6 +18,8 @@ pub struct Members {
     pub list: Vec<Member>,
     /// True for an archive without an index of GNU's form, which GNU ld rejects.
     pub lacks_index: bool,
+    /// True if a member defines or refers to a name with a version (`NAME@VERSION`).
+    pub versioned: bool,
     /// The index, if it was read.
     pub index: Option<ArchiveSymbolIndex>,
     /// The defects, each with the header offset of its member.

@@ -39,6 +39,8 @@ pub(super) struct SymbolsBuilder {
     pub(super) hashes: Vec<u64>,
     /// For each definition, the offset of its name in its member's string table.
     pub(super) starts: Vec<u32>,
+    /// True if a name has a version.
+    pub(super) versioned: bool,
     /// Names of the last symbols, which do not have ids yet.
     batch: Batch,
     /// Symbols whose names did not fit into the run's table.
@@ -64,6 +66,7 @@ impl SymbolsBuilder {
         self.symbols.reserve(expected);
         self.hashes.reserve(expected);
         self.starts.reserve(expected);
+        self.versioned = false;
         self.batch.clear();
         self.lost.clear();
     }
@@ -90,7 +93,7 @@ impl SymbolsBuilder {
         (base, add): (u64, bool),
         names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
-        let Self { symbols, hashes, starts, batch, lost } = self;
+        let Self { symbols, hashes, starts, versioned, batch, lost } = self;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = None;
@@ -112,6 +115,7 @@ impl SymbolsBuilder {
                 starts.push(symbol.start);
             }
             room -= name.len();
+            *versioned |= symbol.versioned;
             if name == SLIM {
                 kind = MemberKind::SlimLto;
             }

@@ -54,18 +54,24 @@ pub struct NearHint {
 pub struct ShownHints {
     /// Maximum number of undefined names that are shown, and of unknown names.
     pub names: usize,
+    /// Maximum number of referrers that are shown for one name.
+    pub referrers: usize,
     /// True if the packages of archives are shown.
     pub owners: bool,
 }
 
 impl ShownHints {
     /// Everything.
-    pub const ALL: Self = Self { names: usize::MAX, owners: true };
+    pub const ALL: Self = Self { names: usize::MAX, referrers: usize::MAX, owners: true };
 
     /// The parts that at least one of two outputs shows.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { names: self.names.max(other.names), owners: self.owners || other.owners }
+        Self {
+            names: self.names.max(other.names),
+            referrers: self.referrers.max(other.referrers),
+            owners: self.owners || other.owners,
+        }
     }
 }
 
@@ -140,7 +146,7 @@ impl Hints {
             return;
         }
         let wanted = NearQuery::new(open.clone().map(|undefined| &*undefined.symbol));
-        let members = audit.definitions_like(tree, &asked.archives, &|name| wanted.is_near(name));
+        let members = wanted.in_archives((audit, tree), &asked.archives);
         let members = members.iter().map(|(file, definition)| (*file, definition));
         let near = NearMisses::in_link(&wanted, asked.objects.iter().copied(), members);
         // A link ignores the definitions of libraries that only its shared objects need.

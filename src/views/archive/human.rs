@@ -21,7 +21,8 @@ pub(super) const MOST_BY: usize = 3;
 
 /// The parts of the answer that [`render`] shows.
 pub(super) fn shown(style: Style) -> ShownHints {
-    ShownHints { names: if style.verbose { usize::MAX } else { MOST }, owners: !style.quiet }
+    let (names, referrers) = if style.verbose { (usize::MAX, usize::MAX) } else { (MOST, MOST_BY) };
+    ShownHints { names, referrers, owners: !style.quiet }
 }
 
 pub(super) fn render(
@@ -199,7 +200,13 @@ pub(super) fn undefined(
         for by in undefined.by.iter().take(most_by) {
             writeln!(out, "    by {}", view.who(library, *by))?;
         }
-        more(undefined.by.len().saturating_sub(most_by), style, out)?;
+        let hidden = undefined.by.len().saturating_sub(most_by);
+        if undefined.unread > 0 {
+            let text = format!("… and up to {hidden} more (-v shows all)");
+            writeln!(out, "{}", style.dim(&text))?;
+        } else {
+            more(hidden, style, out)?;
+        }
         hints(view, (&undefined.symbol, 4), style, out)?;
     }
     more(view.coverage.undefined.len().saturating_sub(most), style, out)?;

@@ -189,7 +189,7 @@ impl ArchiveAnswer {
             Some(link) => cover::in_order(&question, link),
             None => cover::cover(&question),
         };
-        audit.refine(tree, &question, &files, &mut coverage);
+        audit.refine(tree, (&question, &files), shown.referrers, &mut coverage);
         let (foreign, unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));

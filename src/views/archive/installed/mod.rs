@@ -125,7 +125,7 @@ fn merged_names<'a>(lists: impl Iterator<Item = &'a Vec<UndefinedName>>) -> Vec<
     let mut out = Vec::with_capacity(by_name.len());
     for (symbol, mut by) in by_name {
         by.arrange();
-        out.push(UndefinedName { symbol: symbol.into(), by });
+        out.push(UndefinedName { symbol: symbol.into(), by, unread: 0 });
     }
     out
 }
