@@ -51,7 +51,7 @@ pub struct ArchiveSet {
     names: Arc<SymbolNames>,
     parts: Vec<DefinitionShard>,
     /// Members with a definition, sorted by the smallest hash of a name that they define.
-    alike: Vec<(u64, MemberId)>,
+    alike: OnceLock<Vec<(u64, MemberId)>>,
     /// The names that members without a strong definition define. The key is the hash of a name,
     /// the value is the number of its definitions in all archives.
     weak: OnceLock<FastMap<u64, usize>>,
@@ -64,15 +64,15 @@ struct DefinitionShard {
     definitions: Vec<MemberDefinition>,
 }
 
-/// For one archive: each member with the smallest hash of its defined names, and the definitions of
-/// names that have an id.
-type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, MemberDefinition)>);
+/// Definitions of names that have an id, in one archive.
+type Gathered = Vec<(NameId, MemberDefinition)>;
 
 impl DefinitionShard {
     fn new(part: usize, found: &[Gathered], bound: usize) -> Self {
         let mut out = Self { heads: vec![NONE; bound.div_ceil(PARTS)], definitions: Vec::new() };
-        let definitions = found.iter().flat_map(|(_, definitions)| definitions);
-        for (name, definition) in definitions.filter(|(name, _)| name.index() % PARTS == part) {
+        for (name, definition) in
+            found.iter().flatten().filter(|(name, _)| name.index() % PARTS == part)
+        {
             let head = &mut out.heads[name.index() / PARTS];
             let next = *head;
             *head = number(out.definitions.len());
@@ -104,8 +104,6 @@ impl ArchiveSet {
         let archives: Vec<ArchiveId> = out.entries.ids().collect();
         let gather = |archive: &ArchiveId| out.gather(*archive);
         let found: Vec<Gathered> = parallel::map_single(&archives, gather);
-        out.alike = found.iter().flat_map(|(alike, _)| alike).copied().collect();
-        out.alike.sort_unstable();
         let part = |part| DefinitionShard::new(part, &found, out.names.bound());
         out.parts = (0..PARTS).into_par_iter().map(part).collect();
         out
@@ -113,19 +111,17 @@ impl ArchiveSet {
 
     /// Collects the definitions of an archive's members.
     fn gather(&self, archive: ArchiveId) -> Gathered {
-        let (mut alike, mut definitions) = (Vec::new(), Vec::new());
+        let members = &self.entries[archive].members;
+        let mut out = Vec::new();
         for member in self.members_of(archive) {
-            alike.extend(self.hashes(member).iter().min().map(|least| (*least, member)));
-            let symbols = self.entries[archive].members.symbols(self.member(member));
-            for symbol in symbols.iter().filter(|symbol| symbol.kind.is_definition()) {
-                if symbol.name != NAMELESS {
-                    let (kind, function) = (symbol.kind, symbol.function);
-                    let definition = MemberDefinition { member, kind, function, next: NONE };
-                    definitions.push((symbol.name, definition));
-                }
-            }
+            let symbols = members.symbols(self.member(member)).iter();
+            let named = symbols.filter(|one| one.kind.is_definition() && one.name != NAMELESS);
+            out.extend(named.map(|symbol| {
+                let (kind, function) = (symbol.kind, symbol.function);
+                (symbol.name, MemberDefinition { member, kind, function, next: NONE })
+            }));
         }
-        (alike, definitions)
+        out
     }
 
     /// The id of a name that some member refers to, or that the run requested before members were
@@ -267,9 +263,18 @@ impl ArchiveSet {
     /// Members that may define the same names as this one, including itself: the smallest hash of
     /// their defined names is equal. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
+        let all = self.alike.get_or_init(|| {
+            let least = |member: &MemberId| self.hashes(*member).iter().min().copied();
+            let members: Vec<MemberId> = self.owners.ids().collect();
+            let found = parallel::map(&members, least).into_iter().zip(members);
+            let mut out: Vec<(u64, MemberId)> =
+                found.filter_map(|(least, member)| Some((least?, member))).collect();
+            out.sort_unstable();
+            out
+        });
         let least = self.hashes(member).iter().min().copied();
-        let start = self.alike.partition_point(|(other, _)| Some(*other) < least);
-        let same = self.alike[start..].iter().take_while(move |(other, _)| Some(*other) == least);
+        let start = all.partition_point(|(other, _)| Some(*other) < least);
+        let same = all[start..].iter().take_while(move |(other, _)| Some(*other) == least);
         same.map(|(_, member)| *member)
     }
 }
