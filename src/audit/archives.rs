@@ -64,7 +64,8 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
 
 /// For a run that is about archives: reads the members of all archives, and the symbols of start
 /// files and of the objects given by name. The collector keeps the names that later steps look up
-/// in them: `unbound` and, to verify fixes, all references of objects with an undefined reference.
+/// in them: `unbound` and, to verify fixes, all references of objects with an undefined reference
+/// and of the libraries that these need.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -90,7 +91,7 @@ pub(super) fn read_all(
     // In a link, an archive may define any reference of a shared object, bound or not.
     let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
     let inputs = inputs.filter_map(FileFacts::object);
-    let referred = lacking(corpus, bound).chain(inputs).flat_map(|object| {
+    let referred = linked_again(corpus, bound).chain(inputs).flat_map(|object| {
         object.references.iter().map(|reference| object.reference_name(reference))
     });
     let asked = plan.symbols.iter().map(|name| &**name).chain(unbound.texts());
@@ -101,14 +102,22 @@ pub(super) fn read_all(
     shelve(&lazy, corpus, collector, wanted)
 }
 
-/// Objects with an undefined reference under some entry point.
-fn lacking<'c>(corpus: &'c Corpus, bound: BoundClosures<'_>) -> impl Iterator<Item = &'c Object> {
+/// Objects with an undefined reference under some entry point, and the libraries that they need
+/// directly: a linker also takes members for the references of these.
+fn linked_again<'c>(
+    corpus: &'c Corpus,
+    bound: BoundClosures<'_>,
+) -> impl Iterator<Item = &'c Object> {
     let mut files: Vec<FileId> = Vec::new();
     for (closure, binding) in bound.closures.roots.iter().zip(bound.bindings) {
         let lacking = binding.reports.iter().filter(|(_, reports)| {
             reports.iter().any(|report| matches!(report, RelocationMessage::Undefined { .. }))
         });
-        files.extend(lacking.filter_map(|(module, _)| closure.module(*module).file));
+        for (module, _) in lacking {
+            let needed = closure.needs(*module).iter().map(|edge| edge.to);
+            let modules = std::iter::once(*module).chain(needed);
+            files.extend(modules.filter_map(|module| closure.module(module).file));
+        }
     }
     files.arrange();
     files.dedup();

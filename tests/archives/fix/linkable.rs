@@ -3,7 +3,7 @@
 //! verified fix.
 
 use super::kit::{archive, text, tool};
-use crate::support::{Lab, has};
+use crate::support::{Lab, has, skip};
 use serde_json::Value;
 use std::ffi::OsStr;
 
@@ -169,5 +169,53 @@ fn archives_without_an_index() {
         let link = lab.sh("ld -shared -z defs -o new.so user.o parts/libg.a");
         assert_eq!(link.status.success(), takes, "{}", text(&link.stderr));
         tool(&lab, "ranlib parts/libg.a");
+    }
+}
+
+/// lld and mold also take members for the references of the libraries that the object needs, mold
+/// even for weak ones. GNU ld reads these libraries after the archives. Each case has the code of
+/// such a library, and a second member of the fix's archive.
+#[test]
+fn references_of_needed_libraries_take_members() {
+    let linkers = ["ld", "ld.lld-19", "mold"];
+    if !linkers.iter().all(|linker| has(linker)) {
+        return skip("references_of_needed_libraries_take_members", "needs three linkers");
+    }
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\nret\n");
+    member(&lab, "far", ".text\n.globl x\nx: ret\n");
+    member(&lab, "g", ".text\n.globl g\ng: ret\n");
+    tool(&lab, "ld -shared -o libfar.so far.o");
+    let tls = "data16 leaq t@tlsgd(%rip), %rdi\n.value 0x6666\nrex64\ncall __tls_get_addr@PLT\n";
+    let tls = format!("{tls}.section .tbss,\"awT\",@nobits\n.globl t\nt: .quad 0\n");
+    for (needed, more, takes) in [
+        ("", "call nosuch@PLT\n", [true; 3]),
+        (".data\n.quad x\n", "ret\n", [true; 3]),
+        (".data\n.quad x\n", "call nosuch@PLT\n", [true, false, false]),
+        (".data\n.quad x\n", ".globl own\nown: ret\n", [true, false, false]),
+        (".data\n.quad x\n", &tls, [true, false, false]),
+        (".weak x\n.data\n.quad x\n", "call nosuch@PLT\n", [true, true, false]),
+        (".weak x\n.data\n.quad x\n", &tls, [true, true, false]),
+    ] {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "near", &format!(".text\n.globl near\nnear: ret\n{needed}"));
+        member(&lab, "x", &format!(".text\n.globl x\nx: {more}"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o", "x.o"]);
+        let options = "-shared -rpath='$ORIGIN'";
+        tool(&lab, &format!("ld {options} -o libnear.so near.o libfar.so"));
+        tool(&lab, &format!("ld {options} -o libuser.so user.o libnear.so"));
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        let links: Vec<bool> = linkers
+            .iter()
+            .map(|linker| {
+                let line = "-z defs -rpath-link=. -o new.so user.o parts/libg.a libnear.so";
+                lab.sh(&format!("{linker} {options} {line}")).status.success()
+            })
+            .collect();
+        assert_eq!(
+            (is_verified, &*links),
+            (takes == [true; 3], &takes[..]),
+            "{needed}{more}{doubts}"
+        );
     }
 }
