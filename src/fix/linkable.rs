@@ -8,7 +8,7 @@
 //! `prove` and `as_linked` leave a fix with such a member unverified.
 
 use super::{mixed_tls, sections};
-use crate::audit::Audit;
+use crate::audit::{Audit, Libraries};
 use crate::cover::{Demand, OutputKind, demand};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
 use crate::format::elf::symtab::each_defined;
@@ -41,7 +41,7 @@ pub(super) fn refusals(
         let is_of_fat = |member: MemberId| Some(audit.library.archive_of(member)) == fat;
         members.retain(|member| !(is_of_fat(*member) && is_inside(audit, object, *member)));
         let new = members.iter().copied().filter(|member| !is_of_fat(*member)).collect();
-        let mut check = LinkableCheck::new(audit, tree, object, (&members, new));
+        let mut check = LinkableCheck::new(audit, tree, (solution.file, object), (&members, new));
         if fat.is_none() {
             check.inside = check.defined_inside(tree, solution.file);
         }
@@ -62,7 +62,7 @@ pub(super) fn check(
     (file, object): (FileId, &Object),
     members: &[MemberId],
 ) -> FastMap<MemberId, String> {
-    let mut check = LinkableCheck::new(audit, tree, object, (members, members.to_vec()));
+    let mut check = LinkableCheck::new(audit, tree, (file, object), (members, members.to_vec()));
     check.inside = check.defined_inside(tree, file);
     check.refused(members)
 }
@@ -85,7 +85,7 @@ fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) 
             None | Some(Demand::Address) => true,
             Some(Demand::Nothing) => false,
             Some(Demand::Word) => flags & elf::SHF_WRITE.0 == 0,
-            Some(Demand::Distance) => is_shared && is_global,
+            Some(Demand::Distance) => is_global,
             Some(Demand::ProgramTls) => is_shared,
         }
 }
@@ -96,8 +96,10 @@ struct LinkableCheck<'a> {
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
-    /// Names that new members define strongly and that `.symtab` of the object defines too, each
-    /// with its binding in the object.
+    /// The libraries that are loaded together with the object.
+    libraries: Libraries<'a>,
+    /// Names of the symbol table of the object that new members define strongly or refer to weakly,
+    /// each with its binding in the object.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 
@@ -107,7 +109,7 @@ impl<'a> LinkableCheck<'a> {
     fn new(
         audit: &'a Audit,
         tree: &dyn Tree,
-        object: &'a Object,
+        (file, object): (FileId, &'a Object),
         (members, new): (&[MemberId], Vec<MemberId>),
     ) -> Self {
         let (kind, target) = (output_kind(object), object.header.target());
@@ -115,7 +117,8 @@ impl<'a> LinkableCheck<'a> {
             may_refuse(kind, (target, relocation), flags, is_global)
         };
         let facts = audit.link_facts(tree, members, RelocationFilter::Loaded(&wanted));
-        Self { audit, object, kind, facts, new, inside: FastMap::default() }
+        let libraries = audit.libraries_of(&[file]);
+        Self { audit, object, kind, facts, new, libraries, inside: FastMap::default() }
     }
 
     /// Reads the names of `inside`. Weak definitions of the object are skipped. Local symbols
@@ -123,11 +126,15 @@ impl<'a> LinkableCheck<'a> {
     /// table does not suffice, because programs export few of their global symbols.
     fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
-        let names: FastSet<&[u8]> = facts.flat_map(strong).map(|(_, n)| n).collect();
+        let is_wanted = |global: &&Global| is_strong(global) || is_weak_reference(global);
+        let names = facts.flat_map(|facts| {
+            facts.globals.iter().filter(is_wanted).map(|global| facts.name(global))
+        });
+        let names: FastSet<&[u8]> = names.collect();
         let mut out = FastMap::default();
         if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
             let visit = |name: &[u8], bind: elf::SymbolBind| {
-                if bind != elf::STB_WEAK && names.contains(name) {
+                if names.contains(name) {
                     out.insert(name.into(), bind);
                 }
             };
@@ -150,8 +157,8 @@ impl<'a> LinkableCheck<'a> {
             && facts.group_of(global.section).is_some();
         match self.inside.get(name) {
             Some(&elf::STB_GNU_UNIQUE) => !is_of_group,
-            Some(_) => true,
-            None => !is_of_group && tables.is_some_and(|tables| tables.exports_uniquely(name)),
+            Some(&bind) if bind != elf::STB_WEAK => true,
+            _ => !is_of_group && tables.is_some_and(|tables| tables.exports_uniquely(name)),
         }
     }
 
@@ -196,20 +203,34 @@ impl<'a> LinkableCheck<'a> {
         names.collect()
     }
 
-    /// True for a weak reference of restricted visibility that no definition satisfies. GNU ld or
-    /// mold refuses a PC-relative relocation against it.
-    fn is_nothing(&self, global: &Global, facts: &LinkFacts) -> bool {
-        let name = facts.name(global);
+    /// True if the object or a member of the link defines the name, or a linker does because of a
+    /// section of a member.
+    fn is_defined(&self, name: &[u8]) -> bool {
+        self.is_defined_in_file(name) || sections::define_bound(self.facts.values(), name)
+    }
+
+    fn is_defined_in_file(&self, name: &[u8]) -> bool {
         let library = &self.audit.library;
-        let is_weak = elf::SymbolBind(global.bind) == elf::STB_WEAK;
-        let is_restricted_reference =
-            global.section == 0 && is_weak && global.visibility != 0 && !global.absolute;
-        let tables = self.object.tables.as_ref();
-        let is_here = || tables.is_some_and(|tables| tables.exports_strongly(name));
         let mut found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
-        is_restricted_reference
-            && !is_here()
-            && !found.any(|found| self.facts.contains_key(&found.member))
+        self.object.satisfies_link(name)
+            || self.inside.contains_key(name)
+            || found.any(|found| self.facts.contains_key(&found.member))
+    }
+
+    /// True for a weak reference that no definition satisfies and whose value is 0. Linkers cannot
+    /// write the distance to it into code that may move.
+    fn is_nothing(&self, global: &Global, name: &[u8]) -> bool {
+        // No library satisfies a reference with restricted visibility.
+        is_weak_reference(global)
+            && !self.is_defined(name)
+            && (global.visibility != 0 || !self.libraries.define(name))
+    }
+
+    /// True for a reference to a bound of a section of a member that no file defines.
+    fn is_bound(&self, global: &Global, name: &[u8]) -> bool {
+        global.section == 0
+            && sections::define_bound(self.facts.values(), name)
+            && !self.is_defined_in_file(name)
     }
 
     fn wrong_abi(&self, member: MemberId) -> Option<String> {
@@ -255,15 +276,22 @@ impl<'a> LinkableCheck<'a> {
             let replaceable = || {
                 global.is_some_and(|global| {
                     let name = facts.name(global);
-                    is_replaceable(global, name, restricted) && !sections::is_bound(global, name)
+                    is_replaceable(global, name, restricted) && !self.is_bound(global, name)
                 })
             };
-            let nothing = global.filter(|_| is_shared && demand == Demand::Distance);
-            if let Some(nothing) = nothing.filter(|global| self.is_nothing(global, facts)) {
+            let nothing = global.filter(|_| demand == Demand::Distance);
+            let nothing = nothing.filter(|global| self.is_nothing(global, facts.name(global)));
+            if let Some(nothing) = nothing {
                 let (name, kind) = (show(facts.name(nothing)), relocation.kind);
+                let who = match nothing.visibility {
+                    _ if sections::may_define(facts.name(nothing)) => {
+                        "a linker accepts it only if the library has that section"
+                    }
+                    0 => rejecting(target, demand),
+                    _ => "GNU ld or mold rejects it",
+                };
                 return Some(format!(
-                    "needs the distance to the undefined symbol {name} (relocation type {kind}): \
-                     GNU ld or mold rejects it"
+                    "needs the distance to the undefined symbol {name} (relocation type {kind}): {who}"
                 ));
             }
             let refused = match demand {
@@ -368,6 +396,11 @@ fn strong(facts: &LinkFacts) -> impl Iterator<Item = (&Global, &[u8])> {
 /// True for a definition or reference that another object's definition may replace.
 fn is_replaceable(global: &Global, name: &[u8], restricted: &FastSet<&[u8]>) -> bool {
     global.visibility == 0 && !global.absolute && !restricted.contains(name)
+}
+
+fn is_weak_reference(global: &Global) -> bool {
+    let is_defined = global.section != 0 || global.absolute || global.common;
+    elf::SymbolBind(global.bind) == elf::STB_WEAK && !is_defined
 }
 
 fn is_strong(global: &Global) -> bool {

@@ -1,14 +1,16 @@
 //! Names that linkers define because the output has a section: `__start_foo` and `__stop_foo` for
-//! `foo`. `prove` reads the members of a fix to find the section.
+//! `foo`, and `_TLS_MODULE_BASE_` for thread-local data. `prove` reads the members of a fix to find
+//! the section.
 
 use crate::audit::Audit;
 use crate::cover::{LinkOutput, LinkerDefined};
-use crate::format::archive::{Global, LinkFacts, RelocationFilter};
+use crate::format::archive::{LinkFacts, ObjectSection, RelocationFilter};
 use crate::id::FastSet;
 use crate::merged::solve::{Solution, SymbolClosure, output_kind};
 use crate::tree::Tree;
 
-/// True if all names that the fix leaves undefined are bounds of sections of its members.
+/// True if linkers define all names that the fix leaves undefined because of sections of its
+/// members.
 pub(super) fn define_rest(
     audit: &Audit,
     tree: &dyn Tree,
@@ -17,30 +19,42 @@ pub(super) fn define_rest(
 ) -> bool {
     let Some(object) = audit.corpus.files[solution.file].object() else { return false };
     let output = LinkOutput { kind: output_kind(object), linker: None };
-    let section = |name: &Vec<u8>| match output.defines(Some(object.header.target()), name) {
-        LinkerDefined::WithSection(section) => Some(section.to_vec()),
-        _ => None,
-    };
-    let Some(wanted) = part.undefined.iter().map(section).collect::<Option<Vec<_>>>() else {
+    let target = Some(object.header.target());
+    let wanted: Vec<LinkerDefined<'_>> =
+        part.undefined.iter().map(|name| output.defines(target, name)).collect();
+    if wanted.iter().any(|wanted| matches!(wanted, LinkerDefined::No | LinkerDefined::Always)) {
         return false;
-    };
+    }
     let members = solution.members_of(audit, &[part]);
     let no_names = FastSet::default();
     let facts = audit.link_facts(tree, &members, RelocationFilter::Names(&no_names, false));
-    wanted.iter().all(|name| facts.values().any(|facts| has_section(facts, name)))
+    wanted.iter().all(|wanted| facts.values().any(|facts| has_section(facts, *wanted)))
 }
 
-/// True if a link keeps a section of this name. A section of a COMDAT group does not count: the
-/// linker may keep the copy of another object.
-fn has_section(facts: &LinkFacts, name: &[u8]) -> bool {
+/// True if the object has a section for which the linker defines a name. A section of a COMDAT group
+/// does not count: the linker may keep the copy of another object.
+fn has_section(facts: &LinkFacts, wanted: LinkerDefined<'_>) -> bool {
+    let decides: &dyn Fn(&ObjectSection) -> bool = match wanted {
+        LinkerDefined::No | LinkerDefined::Always => return false,
+        LinkerDefined::WithSection(name) => &move |section| section.name.as_deref() == Some(name),
+        LinkerDefined::WithTls => &ObjectSection::is_tls,
+    };
     let mut sections = facts.sections.iter().enumerate();
-    sections.any(|(at, section)| {
-        section.name.as_deref() == Some(name) && section.group.is_none() && facts.is_loaded(at)
-    })
+    sections.any(|(at, section)| decides(section) && section.group.is_none() && facts.is_loaded(at))
 }
 
-/// True for a reference to a bound of a section: no other object can replace the definition.
-pub(super) fn is_bound(global: &Global, name: &[u8]) -> bool {
+/// True if a section of one of `members` has `name` as a bound: no other object can then replace
+/// the definition of the linker.
+pub(super) fn define_bound<'f>(
+    mut members: impl Iterator<Item = &'f LinkFacts>,
+    name: &[u8],
+) -> bool {
     let defined = LinkOutput::default().defines(None, name);
-    global.section == 0 && matches!(defined, LinkerDefined::WithSection(_))
+    matches!(defined, LinkerDefined::WithSection(_))
+        && members.any(|facts| has_section(facts, defined))
+}
+
+/// True for the name of a bound of a section.
+pub(super) fn may_define(name: &[u8]) -> bool {
+    matches!(LinkOutput::default().defines(None, name), LinkerDefined::WithSection(_))
 }

@@ -57,6 +57,17 @@ const MEMBERS: &[(&str, bool)] = &[
     // Linkers define the bounds of a section that the output has.
     (".text\n.globl g\ng: leaq __start_foo(%rip), %rax\nret\n.section foo,\"aw\"\n.quad 0\n", true),
     (".text\n.globl g\ng: leaq __start_foo(%rip), %rax\nret\n", false),
+    (".text\n.globl g\n.weak __start_foo\ng: leaq __start_foo(%rip), %rax\nret\n", false),
+    (
+        ".text\n.globl g\n.weak __start_foo\n.hidden __start_foo\n\
+         g: leaq __start_foo(%rip), %rax\nret\n.section foo,\"aw\"\n.quad 0\n",
+        true,
+    ),
+    (
+        ".text\n.globl g\ng: leaq _TLS_MODULE_BASE_@tlsdesc(%rip), %rax\n\
+         call *_TLS_MODULE_BASE_@tlscall(%rax)\nret\n.section .tbss,\"awT\",@nobits\n.quad 0\n",
+        true,
+    ),
     // No version script has the version.
     (".text\n.globl g_\ng_: ret\n.symver g_,g@@V1\n", false),
     (".text\n.globl g, g_\ng: ret\ng_: ret\n.symver g_,g@V0\n", false),
@@ -217,5 +228,31 @@ fn references_of_needed_libraries_take_members() {
             (takes == [true; 3], &takes[..]),
             "{needed}{more}{doubts}"
         );
+    }
+}
+
+/// Programs too cannot hold the distance to a weak symbol that nothing defines.
+#[test]
+fn weak_references_of_programs() {
+    if !has("ld.lld-19") {
+        return skip("weak_references_of_programs", "there is no ld.lld-19");
+    }
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl _start, q\n_start: call g@PLT\nret\nq: ret\n");
+    let pie = "-pie -dynamic-linker /lib64/ld-linux-x86-64.so.2";
+    tool(&lab, &format!("ld.lld-19 {pie} --unresolved-symbols=ignore-all -o user user.o"));
+    for (code, takes) in [
+        (".weak none\nleaq none(%rip), %rax\n", false),
+        (".weak none\n.hidden none\nleaq none(%rip), %rax\n", false),
+        (".weak none\ncall none@PLT\n", true),
+        (".weak q\nleaq q(%rip), %rax\n", true),
+    ] {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "g", &format!(".text\n.globl g\ng: {code}"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        let (is_verified, doubts) = verified(&lab, "user");
+        assert_eq!(is_verified, takes, "{code}{doubts}");
+        let link = lab.sh(&format!("ld {pie} -z defs -o new user.o parts/libg.a"));
+        assert_eq!(link.status.success(), takes, "{code}{}", text(&link.stderr));
     }
 }
