@@ -8,9 +8,10 @@ use super::linkable;
 use crate::audit::Audit;
 use crate::cover::{Coverage, LinkInput, Linker, ReferredBy};
 use crate::format::elf::Object;
-use crate::id::{ArchiveId, FastSet, FileId, MemberId};
+use crate::id::{ArchiveId, FileId, MemberId};
 use crate::merged::solve::{Solution, SymbolClosure, link_again};
 use crate::order;
+use crate::order::Arrange as _;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
 use std::collections::BTreeSet;
@@ -44,7 +45,10 @@ pub(super) fn refusals(
         }
     };
     let link = LinkWithFixes { audit, tree, solution, object, needed, references };
-    while let Some((which, why)) = link.refusal(&left) {
+    // `linkable::refusals` has checked all members of the solution.
+    let is_checked = left.len() == solution.parts().len();
+    let mut clean = Vec::from_iter(is_checked.then(|| solution.members(audit)));
+    while let Some((which, why)) = link.refusal(&left, &mut clean) {
         let before = out.len();
         left.retain(|part| {
             let is_it = which.holds(part);
@@ -94,30 +98,34 @@ struct LinkWithFixes<'a> {
 
 impl LinkWithFixes<'_> {
     /// The first reason why one of these fixes fails; `None` if all succeed with every linker.
-    fn refusal(&self, parts: &[&SymbolClosure]) -> Option<(Which, String)> {
-        let members = self.solution.members_of(self.audit, parts);
+    /// `clean` has sorted sets of members that are known to link together.
+    fn refusal(
+        &self,
+        parts: &[&SymbolClosure],
+        clean: &mut Vec<Vec<MemberId>>,
+    ) -> Option<(Which, String)> {
         let inputs = self.inputs(parts);
         if inputs.is_empty() {
             return None;
         }
-        let mut clean: FastSet<MemberId> = members.into_iter().collect();
         for (name, linker) in Linker::ALL {
             let of = (self.solution.file, &*self.needed);
             let coverage = link_again((self.audit, self.tree), of, *linker, &inputs);
-            if let Some((which, why)) = self.of_linker(parts, &coverage, &mut clean) {
+            if let Some((which, why)) = self.of_linker(parts, &coverage, clean) {
                 return Some((which, format!("{why} ({name})")));
             }
         }
         None
     }
 
-    /// The first reason why the selection of one linker fails. `clean` are members that link
-    /// together. If the selected members link, they replace `clean`.
+    /// The first reason why the selection of one linker fails. The function adds the selected
+    /// members to `clean` if they link. A part of a clean set may fail: another member of the set
+    /// may hide a symbol, or have the section that a name needs.
     fn of_linker(
         &self,
         parts: &[&SymbolClosure],
         coverage: &Coverage,
-        clean: &mut FastSet<MemberId>,
+        clean: &mut Vec<Vec<MemberId>>,
     ) -> Option<(Which, String)> {
         let library = &self.audit.library;
         for undefined in &coverage.undefined {
@@ -140,7 +148,9 @@ impl LinkWithFixes<'_> {
             }
         }
         let taken: Vec<MemberId> = coverage.needed.iter().map(|needed| needed.member).collect();
-        if taken.iter().all(|member| clean.contains(member)) {
+        let mut set = taken.clone();
+        set.arrange();
+        if clean.contains(&set) {
             return None;
         }
         let refused =
@@ -149,7 +159,7 @@ impl LinkWithFixes<'_> {
         if let Some((member, why)) = first {
             return Some((Which::Archive(library.archive_of(member)), why.clone()));
         }
-        *clean = taken.into_iter().collect();
+        clean.push(set);
         None
     }
 

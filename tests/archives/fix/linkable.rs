@@ -256,3 +256,41 @@ fn weak_references_of_programs() {
         assert_eq!(link.status.success(), takes, "{code}{}", text(&link.stderr));
     }
 }
+
+/// `d.o` needs the distance to `v`, which only another member hides. The fix of `c` fails if the
+/// link does not take that member: its own fix fails, or a linker takes a weak definition instead.
+#[test]
+fn members_that_hide_a_symbol_must_be_taken() {
+    let lab = Lab::new();
+    member(&lab, "d", ".text\n.globl c, v\nc: leaq v(%rip), %rax\nret\nv: ret\n");
+    let hides = ".hidden v\n.data\n.quad v\n";
+    for (a, b, takes) in [
+        ("a: ret\n", "b: ret\n", [true; 3]),
+        ("a: ret\n", "b: call nosuch@PLT\n", [false; 3]),
+        // mold takes the strong definition.
+        ("a: ret\n.weak b\nb: ret\n", "b: ret\n", [false, false, true]),
+    ] {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "user", ".text\n.globl own\nown: call a@PLT\ncall b@PLT\ncall c@PLT\n");
+        member(&lab, "a", &format!(".text\n.globl a\n{a}"));
+        member(&lab, "b", &format!(".text\n.globl b\n{b}{hides}"));
+        for name in ["a", "b", "d"] {
+            archive(&lab, OsStr::new(&format!("parts/lib{name}.a")), &[&format!("{name}.o")]);
+        }
+        tool(&lab, "ld -shared -o libuser.so user.o");
+        let run = lab.linkaudit(&["fix", "libuser.so", "--lib-path", "parts", "--format", "json"]);
+        let report: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let findings = report["findings"].as_array().expect("findings");
+        let c = findings.iter().find(|finding| finding["symbol"] == "c").expect("a finding");
+        assert_eq!(c["fix"][0]["proven"], takes == [true; 3], "{a}{b}{c:#}");
+        // An unverified fix is left out.
+        let archives = if b.contains("nosuch") { "parts/libd.a" } else { "parts/lib?.a" };
+        let rest = "--unresolved-symbols=ignore-all -o new.so user.o";
+        for (linker, takes) in ["ld", "ld.lld-19", "mold"].into_iter().zip(takes) {
+            if has(linker) {
+                let link = lab.sh(&format!("{linker} -shared {rest} {archives}"));
+                assert_eq!(link.status.success(), takes, "{linker} {a}{b}{}", text(&link.stderr));
+            }
+        }
+    }
+}
