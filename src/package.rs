@@ -1,5 +1,5 @@
-//! Packages: the prefix of a file, and the name of the package in that prefix. This module uses
-//! only the given directories and the stores of Nix and Guix, and opens no file.
+//! Packages: the prefix of a file, and the name of the package in that prefix. Both follow from
+//! paths alone: from the directories of the command line and from store paths of Nix and Guix.
 
 use crate::id::FastSet;
 use std::borrow::Cow;

@@ -33,7 +33,7 @@ enum Owner {
     RocFft,
 }
 
-/// Reads the databases, if the plan asks for device code.
+/// Finds and reads the databases. The result is empty if the plan does not ask for device code.
 pub(super) fn find(
     plan: &Plan,
     tree: &dyn Tree,

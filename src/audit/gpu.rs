@@ -254,7 +254,8 @@ fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
     list(tree, dir, of_files).unwrap_or_default()
 }
 
-/// The names in a directory, sorted: of files and links, or of directories and links.
+/// The sorted names in a directory: those of files and links if `of_files`, else those of
+/// directories and links.
 fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString>, Errno> {
     let mut out = BTreeSet::new();
     let visit = &mut |name: &std::ffi::OsStr, node: DirEntryKind| {

@@ -87,8 +87,8 @@ fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'
     out
 }
 
-/// The path in the libc's directory that has the loader's file name. `None` if the loader itself
-/// lies there.
+/// The path, in the libc's directory, with the name by which the loader is started (which may be a
+/// link). `None` if the loader itself lies in that directory.
 fn beside(corpus: &Corpus, Pair { libc, loader, name }: Pair<'_>) -> Option<PathBuf> {
     let directory: &Path = corpus.files[libc].real.parent()?;
     let is_there = corpus.files[loader].real.parent() == Some(directory);

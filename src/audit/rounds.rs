@@ -9,7 +9,7 @@ use crate::facts::{Corpus, Need};
 /// suffice.
 const WATCHED: usize = 16;
 
-/// The rounds of one stage.
+/// Runs one stage of the audit in rounds until no fact is missing.
 pub(super) struct Rounds {
     stage: &'static str,
 }

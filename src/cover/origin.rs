@@ -28,7 +28,7 @@ struct Firsts {
 }
 
 impl Firsts {
-    /// Adds a member. Members must be added in order.
+    /// Adds a member. Members must be added in the order of their ids.
     fn add(&mut self, archive: ArchiveId, member: MemberId) {
         match self.first {
             None => self.first = Some((archive, member)),

@@ -227,7 +227,7 @@ fn stem(name: &[u8]) -> &[u8] {
 /// All data that may explain an undefined reference.
 #[derive(Clone, Copy)]
 pub struct Explanations<'a> {
-    /// Archives and policy entries.
+    /// Archives that define undefined names, and policy entries that list such names.
     pub claims: Claims<'a>,
     /// Candidates for missing libraries.
     pub libraries: &'a LibraryCandidates,

@@ -1,8 +1,8 @@
 //! Decides the state of each undefined reference under each entry point: assumed to be defined by a
 //! host program, explained by a missing library, provided by the system, or undefined. References
-//! that `[[host]]` entries provide are found first, for all entry points in parallel. The collector
-//! then reads candidate files, which the other states depend on. [`super::builder`] merges equal
-//! states of different entry points.
+//! that the program of a `[[host]]` entry is assumed to define are found first, for all entry
+//! points in parallel. The collector then reads candidate files, which the other states depend on.
+//! [`super::builder`] merges equal states of different entry points.
 
 use super::candidates::CandidateAnswer;
 use super::hosts::{HostFinder, Patterns};
@@ -62,7 +62,7 @@ pub enum ReferenceState {
     /// The program of the `[[host]]` entry with this index in the policy is assumed to define it,
     /// or to load the missing library that explains it.
     Assumed(usize),
-    /// This program is assumed to define it, because it is inferred to load the entry point.
+    /// This program is inferred to load the entry point, and is assumed to define the symbol.
     Inferred(FileId),
     /// A missing library explains it. The fields are the object that needs the library, and the
     /// name of the library.
@@ -140,8 +140,8 @@ impl Undefined {
         self.0.iter().map(|(root, list)| (*root, list.as_slice()))
     }
 
-    /// The names of the references that no `[[host]]` entry provides. The audit searches candidate
-    /// files for them.
+    /// The names of the references that no program of a `[[host]]` entry is assumed to define. The
+    /// audit searches candidate files for these names.
     pub fn names(&self, source: DiagnosisInput<'_>) -> RequestedNames {
         let mut symbols: Vec<(FileId, SymbolIndex)> = Vec::new();
         for (root, list) in &self.0 {
@@ -207,8 +207,9 @@ impl Undefined {
         }
     }
 
-    /// True if some entry point has a missing or provided library in its closure or that of its
-    /// host, and an unversioned reference that no `[[host]]` entry provides.
+    /// True if both hold for some entry point:
+    /// - A library is missing or provided in its closure or in that of its host program.
+    /// - No program of a `[[host]]` entry is assumed to define one of its unversioned references.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &UndefinedReference| {
             let closure = &source.closures.roots[root];

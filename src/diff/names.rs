@@ -89,8 +89,9 @@ pub(super) fn lost<'a>(
     out
 }
 
-/// Finds lost links to directories that still exist. Paths of files through these links are lost
-/// too. A link of a new release replaces one of the old release.
+/// Finds lost links to directories that still exist. Every path of a file that goes through such a
+/// link is lost too. A link is not lost if the new report has one whose path differs only in
+/// version numbers.
 pub(super) fn lost_links<'s, 'a>(
     (old, new): (&'s Side<'a>, &Side<'a>),
     [before, now]: [&Paths<'_, 'a>; 2],

@@ -1,6 +1,6 @@
 //! Names the packages of archives in findings and in the proposal, so that a person can add these
-//! packages to the dependencies of a build. Findings get them as evidence, on which levels, causes
-//! and fingerprints do not depend. `cli::run` calls this module after `propose`.
+//! packages to the dependencies of a build. In findings, a package is evidence, which does not
+//! change levels, causes and fingerprints. `cli::run` calls this module after `propose`.
 
 use super::propose::Proposal;
 use crate::audit::{ArchiveOwner, ArchiveOwners};

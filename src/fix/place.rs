@@ -1,5 +1,5 @@
-//! Finds the merged archive that a run repairs, and the position of a new archive on its list.
-//! `propose` calls this module.
+//! Finds the merged archive that a run repairs, and the position at which an archive is added to
+//! the list that the merged archive is made from. `propose` calls this module.
 
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, can_list};

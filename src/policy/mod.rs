@@ -154,7 +154,7 @@ pub struct LevelSetting {
 /// A `[[waive]]` entry: accepted findings of one rule. All selectors that are set must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// The rule's id; the rule may be planned, not implemented.
+    /// The id of a rule, which may be planned but not implemented.
     pub rule: String,
     /// Matches the path below the prefix.
     pub path: Option<Pattern>,

@@ -438,9 +438,9 @@ fn named(store: &dyn FactStore, candidates: &[EntryPointCandidate]) -> FastSet<F
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-/// Maximum number of modules and needs in all closures of `lone`. In a chain of libraries, their
-/// number grows quadratically. An object without a closure in `lone` is bound again under each
-/// entry point.
+/// Once the closures of `lone` have this many modules and needs, no further closure is added. In a
+/// chain of libraries, this number grows quadratically. An object without a closure in `lone` is
+/// bound again under each entry point.
 const MOST_LONE: usize = 500_000;
 
 /// Adds closures of libraries that are not entry points, except those with a missing fact.

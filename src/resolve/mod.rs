@@ -207,7 +207,7 @@ struct LinkMap {
     /// Order of relocation. Under glibc, dependencies come first, and a program last. Under musl it
     /// is the order of the list, then the program.
     order: Vec<ModuleId>,
-    /// Set if the loader stops: list, scope and order then end at that point.
+    /// The error at which the loader stops, if it stops. `list`, `scope` and `order` end there.
     fatal: Option<Fatal>,
     /// Libraries to preload that the loader skipped.
     preload_failures: Vec<PreloadFailure>,
@@ -331,7 +331,8 @@ impl Closure {
         &self.links.order
     }
 
-    /// Set if the loader stops: list, scope and order then end at that point.
+    /// The error at which the loader stops, if it stops. The list, the scope and the order of
+    /// relocation end there.
     pub fn fatal(&self) -> Option<&Fatal> {
         self.links.fatal.as_ref()
     }

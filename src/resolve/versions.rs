@@ -74,8 +74,8 @@ pub struct VersionMemo {
     names: Stamped,
 }
 
-/// For each object, the files of which it needs versions, in one compact table. The check visits
-/// every object of every entry point, and nearly always needs only this table.
+/// The files that the DT_VERNEED of each object names, in one compact table. The check visits every
+/// object of every entry point, and nearly always needs only this table.
 #[derive(Default)]
 pub struct NeededFiles {
     /// By file: start and end of its range in `names`, and whether DT_RELR lacks its marker.

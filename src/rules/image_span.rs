@@ -98,7 +98,8 @@ fn reached(object: &Object) -> Option<u64> {
     near(sections).map(Section::end).max()?.checked_sub(first)
 }
 
-/// Texts about the largest sections. For an object without section headers, the largest segments.
+/// Descriptions of the largest sections without `SHF_X86_64_LARGE`, or of the largest segments if
+/// the object has no known sections.
 fn largest(object: &Object) -> Vec<String> {
     let mut parts: Vec<(u64, String)> = Vec::new();
     for section in near(&object.sections) {

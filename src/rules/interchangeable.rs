@@ -235,17 +235,18 @@ fn class(name: &[u8]) -> Option<&[u8]> {
     (last > 0 && rest.starts_with(b"E")).then(|| &whole[..last])
 }
 
-/// The leading names of a nested name.
+/// A nested name of the Itanium C++ ABI, split after its leading identifiers: `4Base6Object` and
+/// `C1E`.
 struct Nested<'n> {
-    /// All names.
+    /// All identifiers with their lengths: `4Base6Object`.
     whole: &'n [u8],
-    /// The offset of the last name.
+    /// The offset of the last identifier in `whole`.
     last: usize,
-    /// The text after the names.
+    /// The text after the identifiers.
     rest: &'n [u8],
 }
 
-/// Splits the part of a nested name after `_ZN` and its qualifiers.
+/// Splits `inner`, the text after `_ZN` and the qualifiers of the function.
 fn nested(inner: &[u8]) -> Option<Nested<'_>> {
     let (mut at, mut last) = (0_usize, 0_usize);
     loop {

@@ -221,7 +221,7 @@ impl Query<'_> {
 mod tests {
     use super::is_of;
 
-    /// The wheel's `libgomp-a34b3233.so.1.0.0` is libgomp; Debian's `libgomp-plugin-nvptx.so.1` is
+    /// A wheel's `libgomp-a34b3233.so.1.0.0` is libgomp; Debian's `libgomp-plugin-nvptx.so.1` is
     /// not.
     #[test]
     fn names_of_runtimes() {

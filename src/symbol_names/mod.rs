@@ -71,7 +71,8 @@ pub enum Added {
 #[derive(Clone, Debug, Default)]
 struct Shard {
     pieces: Vec<Vec<u8>>,
-    /// Position of each name: its piece, and in the lowest bits the offset in it.
+    /// Position of each name: the index of its piece, and in the lowest bits the offset in that
+    /// piece.
     places: Vec<u32>,
     table: HashTable<Slot>,
 }

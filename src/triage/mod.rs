@@ -71,8 +71,8 @@ pub struct Triage {
     pub waived: Vec<Waived>,
     /// False if a finding in `findings` is about input that could not be read or decided.
     pub complete: bool,
-    /// Number of references without a version that a missing library may define. Only libraries
-    /// count whose finding is waived or has the level `allow`. These references count as assumed.
+    /// Number of references that are assumed to be defined by a missing library: the library's
+    /// finding is waived or has the level `allow`, and the references have no version.
     pub assumed: usize,
     /// Lines of the baseline whose findings no longer occur, in file order.
     pub stale: Vec<Stale>,

@@ -22,8 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A path below its prefix, and the digits of a fingerprint that identify the package of the
-/// prefix.
+/// The digits of a fingerprint that identify the package of a prefix, and a path below that prefix.
 type Below = (String, Vec<u8>);
 
 /// The files and rules that a run covered.

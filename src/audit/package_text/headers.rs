@@ -31,7 +31,8 @@ pub struct MissingHeader {
     pub elsewhere: Option<PathBuf>,
 }
 
-/// Facts from package files about the walked headers.
+/// What the check of headers knows about packages: their package files, the directories that these
+/// files name, and whether the walk covered the system.
 pub(super) struct Interfaces<'a> {
     /// Directories that package files of any kind name.
     pub(super) dirs: Vec<PathBuf>,

@@ -49,8 +49,8 @@ impl WordSet {
         Self { bits: (0..len).map(|_| AtomicU64::new(0)).collect(), words }
     }
 
-    /// The index in `bits`, and the bit there. The lowest bit of a word is ignored: it is the same
-    /// in all words of a machine.
+    /// The bit of a word: the index of a number in `bits`, and a mask for that number. The lowest
+    /// bit of the word is ignored, because all words of a machine have the same one.
     fn place(&self, HashWord(word): HashWord) -> (usize, u64) {
         let at = (word >> 1) as usize;
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))

@@ -72,8 +72,8 @@ pub struct Inferred(FastMap<FileId, HostOfPlugin>);
 pub(super) struct HostOfPlugin {
     /// The program, or a shared object that the program loads before the plugin.
     pub(super) program: FileId,
-    /// True if the program does not load the plugin's missing libraries at startup: these stay
-    /// missing.
+    /// True if the plugin's missing libraries stay findings, because the program does not load them
+    /// at startup.
     pub(super) keeps_missing: bool,
 }
 

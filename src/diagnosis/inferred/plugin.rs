@@ -39,12 +39,13 @@ pub(super) struct Plugin<'a> {
     pub(super) missing: Vec<&'a [u8]>,
     /// True if the soname is that of a library, such as `libfoo.so.1`.
     pub(super) is_versioned: bool,
-    /// True if a `[[host]]` entry provides some of its undefined references.
+    /// True if the program of a `[[host]]` entry is assumed to define some of its references.
     pub(super) has_profile: bool,
 }
 
-/// Shared objects that may be plugins. Each has an undefined reference that no `[[host]]` entry
-/// provides. An object without undefined symbols is skipped: there is no evidence for a program.
+/// Shared objects that may be plugins. Each has an undefined reference that no program of a
+/// `[[host]]` entry is assumed to define. An object without undefined symbols is skipped: there is
+/// no evidence for a program.
 pub(super) fn plugins<'a>(
     source: DiagnosisInput<'a>,
     open: &Undefined,
@@ -124,8 +125,9 @@ pub(super) fn complete(
     })
 }
 
-/// Shared objects near one of `plugins` that has a `[[host]]` entry. `[[host]]` entries provide all
-/// undefined references of the result.
+/// Entry points near a plugin some of whose undefined references a `[[host]]` entry covers: in its
+/// directory, the parent, a subdirectory or a sibling directory. Programs of `[[host]]` entries are
+/// assumed to define everything that these entry points leave undefined.
 pub(super) fn with_profile<'s>(
     source: DiagnosisInput<'s>,
     open: &'s Undefined,

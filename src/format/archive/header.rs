@@ -1,5 +1,5 @@
 //! Member headers of archives, with the forms of names that GNU and BSD use, and the table of long
-//! names. The other modules of `archive` call it, and read the content of members.
+//! names. The content of members is read by other modules of `archive`.
 
 use crate::format::{ReadError, in_memory, read_range};
 use crate::tree::Handle;

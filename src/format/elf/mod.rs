@@ -64,8 +64,8 @@ pub struct Object {
     /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
     /// `_dl_map_object_from_fd`).
     pub refused: Option<&'static str>,
-    /// The loader's message if it refuses the object because of its segments. The loader checks
-    /// them for entry points too.
+    /// The loader's message if it refuses the object because of its segments. An entry point with
+    /// such segments is refused too, by the loader or by the kernel.
     pub unmappable: Option<&'static str>,
     /// Its program headers, if a loader can use them.
     pub segments: Box<[Segment]>,

@@ -83,9 +83,10 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Number of bytes in one read that skips zeros. Padding is usually shorter than a page.
+/// Number of bytes that a search for the next nonzero byte reads at a time. Padding is usually
+/// shorter than a page.
 const CHUNK: usize = 4096;
-/// Number of bytes in one read that searches for a sequence of bytes.
+/// Number of bytes that a search for a sequence of bytes reads at a time.
 const SCAN: usize = 1 << 20;
 
 /// The 16-bit little-endian number at `at`; `None` beyond the end.

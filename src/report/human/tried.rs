@@ -13,14 +13,16 @@ use std::path::Path;
 
 /// Upper bound for the paths shown without `-v`.
 const MOST: usize = 4;
-/// Reasons: the file does not exist, and its directory does not exist.
+/// The start of the reason if the file does not exist.
 const ABSENT: &str = "no such file or directory";
+/// The reason if its directory does not exist.
 const NO_DIRECTORY: &str = "no such directory";
 
 /// How a path failed. The order is that of the report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
-    /// The path exists but cannot be loaded: another machine, no permission, no regular file.
+    /// The path exists but cannot be loaded: another machine, no permission, no regular file, or
+    /// DF_1_NODEFLIB forbids its directory.
     File,
     /// The path does not exist.
     Named,

@@ -414,8 +414,8 @@ impl<'r> Causes<'r> {
         Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
     }
 
-    /// All evidence of one kind for a finding. A finding without its own evidence of this kind has
-    /// that of its cause. A waived finding holds all of its evidence itself.
+    /// The evidence of one kind for a finding: the finding's own, or else that of its cause. A
+    /// waived finding holds all of its evidence itself.
     pub fn evidence<'f>(
         &self,
         finding: &'f ReportFinding,

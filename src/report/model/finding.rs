@@ -47,7 +47,8 @@ pub struct ReportFinding {
     pub when: Option<When>,
     /// The message, one line without demangled names.
     pub message: String,
-    /// The evidence that its cause does not hold. [`super::Causes::evidence`] returns both parts.
+    /// The evidence of this finding alone. Evidence that all findings of its cause share is moved
+    /// to the cause. [`super::Causes::evidence`] looks in the finding first, then in the cause.
     pub evidence: Vec<Evidence>,
     /// Fixes that would remove it, verified or not.
     pub fix: Vec<Fix>,

@@ -1,6 +1,6 @@
-//! Loaders without a binary, for two cases. With a whitelist, the files of this machine say nothing
-//! about the target system. In the other case, the system has no loader for an object. Only
-//! [`super::Loaders`] uses this module.
+//! Loaders that are assumed because their binary is not there. Either the policy is a whitelist of
+//! libraries, and the audit does not look at this machine's files. Or this system has no loader for
+//! the object. Only [`super::Loaders`] uses this module.
 
 use super::rules::{Family, Loader};
 use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};

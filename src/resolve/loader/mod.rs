@@ -65,10 +65,10 @@ impl Loaders {
     }
 
     /// Chooses the loader of `object`. `run_path` has the directories of the object's RPATH or
-    /// RUNPATH. If the loader is absent, an assumed one replaces it. With a whitelist, the assumed
-    /// loader is that of the policy's platform. Without a whitelist, it searches only
-    /// LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a real loader, so none is
-    /// assumed for it.
+    /// RUNPATH. If the loader is absent, an assumed one replaces it. Its C library is that of
+    /// PT_INTERP, or else that of the needs, or else that of the policy's platforms. Without a
+    /// whitelist, it searches only LD_LIBRARY_PATH and the search paths of objects. `ldd` runs a
+    /// real loader, so none is assumed for it.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -97,7 +97,7 @@ impl Loaders {
         }
     }
 
-    /// A loader without a binary, for the object's platform.
+    /// A loader without a binary, for the object's machine and C library.
     fn assumed(
         &mut self,
         plan: &Plan,

@@ -239,7 +239,8 @@ impl ArchiveAnswer {
         report_is_complete && self.is_certain()
     }
 
-    /// True if the given files decide the answer.
+    /// False if the real link may differ from the answer, because members could not be read or
+    /// objects are in intermediate language.
     fn is_certain(&self) -> bool {
         self.coverage.opaque.is_empty() && self.unknown.is_empty() && !self.lto.is_uncertain
     }

@@ -10,8 +10,9 @@ pub(super) struct TypedName<'n> {
 }
 
 impl<'n> TypedName<'n> {
-    /// The possible readings of `typed`: all of it as name, and then name and version. `typed` has
-    /// a version if it is `NAME@VERSION`, `NAME@@VERSION` or `NAME, version VERSION`.
+    /// The possible readings of `typed`: first all of it as a name, then, if it has a version, a
+    /// name with that version. The forms with a version are `NAME@VERSION`, `NAME@@VERSION` and
+    /// `NAME, version VERSION`.
     pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
         let whole = Self { name: typed, version: None };
         let is_split = |(name, version): &(&[u8], &[u8])| !name.is_empty() && !version.is_empty();

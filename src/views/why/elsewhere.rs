@@ -30,8 +30,8 @@ pub struct Copy {
     pub needed_by: Option<FileId>,
 }
 
-/// The other files of the libraries in `known` under these entry points, in scope order. Files that
-/// a host program loads are left out.
+/// Libraries that the entry points `under` load and whose name has the same stem as that of a file
+/// in `known`, without the files in `known`. By entry point, then in scope order.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
     let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();

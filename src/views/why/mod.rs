@@ -54,7 +54,7 @@ pub enum Answer {
     Library(LibraryAnswer),
     /// A symbol: an object refers to it or defines it.
     Symbol(SymbolAnswer),
-    /// Neither; with similar names of libraries and symbols.
+    /// Neither. The value has similar names of libraries and symbols.
     Unknown(Vec<Vec<u8>>),
 }
 

@@ -51,7 +51,7 @@ pub enum Bind {
 }
 
 impl Bind {
-    /// The word for machine formats.
+    /// The word in human and JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Global => "global",

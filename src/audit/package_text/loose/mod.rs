@@ -370,7 +370,7 @@ impl PathCheck<'_> {
         self.judge("library_path", path.as_os_str().as_bytes());
     }
 
-    /// The library of an OpenCL vendor: its path is the first line.
+    /// A file `vendors/*.icd` of OpenCL: its first line is the path of the vendor's library.
     fn vendor(&mut self, line: &[u8]) {
         if self.line == 1 {
             self.judge("OpenCL library", line.trim_ascii());
