@@ -63,7 +63,7 @@ impl PrefixListing {
 /// Names of missing libraries that exist as file names below a prefix.
 #[derive(Debug, Default)]
 pub struct Candidates {
-    /// The paths of the files, by prefix and name.
+    /// The paths of files with such a name, by prefix and name.
     found: FastMap<(PathBuf, OsString), Vec<PathBuf>>,
     /// The listings of prefixes, by prefix.
     listings: FastMap<PathBuf, PrefixListing>,

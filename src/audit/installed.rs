@@ -45,7 +45,7 @@ const AT_ONCE: usize = 256;
 /// library.
 const MOST: usize = 3;
 
-/// The candidates of the system.
+/// Files of the system that may define undefined symbols, or may be missing libraries.
 #[derive(Default)]
 pub struct Installed {
     /// By object: the files that define its undefined symbols. Libraries come before programs; in
@@ -69,7 +69,7 @@ pub struct InstalledFile {
 pub enum DefinerKind {
     /// A library that the process does not load.
     Library,
-    /// A library with the soname of another file that the process loads.
+    /// A library that the process does not load, because it loads another file with this soname.
     Shadowed,
     /// A program that defines all symbols in question: it may load the object as a plugin.
     Program,

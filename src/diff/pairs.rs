@@ -8,7 +8,7 @@
 //!    name in any directory
 //! 4. the file at the same path if version numbers are ignored
 //! 5. the library with the same stem of the soname
-//! 6. the library that shares most exports
+//! 6. the library with the largest part of the old library's exports
 //!
 //! By a link (2.), one new file may be the counterpart of several old ones.
 
@@ -159,7 +159,8 @@ fn by_links<'a>(
     right.retain(|file| !taken.contains(&*file.path));
 }
 
-/// Pairs each remaining old library with the remaining new library that shares most of its exports.
+/// Pairs each remaining old library with the remaining new library that has the largest part of its
+/// exports, at least [`SHARED`] percent.
 fn by_symbols<'a>(
     (old, left): (&Side<'_>, &mut Vec<&'a File>),
     (new, right): (&Side<'_>, &mut Vec<&'a File>),

@@ -281,8 +281,8 @@ fn late_constructors(audit: &Audit, files: &Verified) -> Option<FileId> {
     out
 }
 
-/// Calls `what` with each closure, each module that drops needs, and the modules of the dropped
-/// needs.
+/// Calls `what` for each module that drops needs, in each closure. The last argument has the
+/// modules of the dropped needs.
 fn for_each_drop(
     audit: &Audit,
     files: &Verified,

@@ -207,7 +207,7 @@ impl Cache {
         ))
     }
 
-    /// The cached path for `name`. True if the entry is for a hwcaps subdirectory.
+    /// The cached path for `name`, with true if the entry is for a hwcaps subdirectory.
     pub fn lookup(&self, name: &[u8], asker: &CacheQuery<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
         // The table is sorted in descending order.

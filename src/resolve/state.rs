@@ -35,7 +35,7 @@ pub(super) struct LinkMapState {
     pub(super) edges: Vec<Edge>,
     pub(super) list: Vec<ModuleId>,
     pub(super) queue: Vec<Queued>,
-    /// The position of the walk.
+    /// The position of the breadth-first walk over `queue`.
     pub(super) place: WalkPosition,
     pub(super) preload_failures: Vec<PreloadFailure>,
     /// True once a filter has moved objects: list order and load order then differ.
@@ -93,7 +93,7 @@ pub(super) struct Queued {
     pub(super) done: bool,
 }
 
-/// The position of a walk.
+/// The position of a breadth-first walk over the queue of modules.
 #[derive(Clone, Copy, Default)]
 pub(super) struct WalkPosition {
     /// Index in the queue at which the walk continues.

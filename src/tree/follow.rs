@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// Links that the kernel follows in one path before it fails with ELOOP.
 const MOST_LINKS: usize = 40;
 
-/// The look-ups of one entry that [`follow`] needs. In each `path`, no directory is a link.
+/// The questions that [`follow`] asks a tree. It passes only a `path` whose directories are not
+/// links.
 pub(super) trait Lookup {
     /// The target of the link at `path`; `None` if the entry is not a link.
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno>;

@@ -1,6 +1,6 @@
-//! Finds the libraries that each object binds to under one entry point. It starts from the
-//! standalone bindings (of each object in its own closure). It repeats the lookup of each reference
-//! whose binding another object of the scope can change.
+//! Finds the libraries that each object binds to under one entry point. The search starts from
+//! standalone bindings, which are those of each object in its own closure. It repeats the lookup of
+//! each reference whose binding another object of the scope can change.
 //!
 //! Every relocation is looked up in three cases:
 //!

@@ -28,8 +28,8 @@ struct Resolved<'q> {
     found: FastMap<&'q [u8], ChosenDefinition>,
     /// Names whose weak references count as strong.
     strong: FastSet<&'q [u8]>,
-    /// Names that may stay undefined although some object refers to them strongly, unless their
-    /// visibility is restricted.
+    /// Names with strong references that may stay undefined, because mold saw a weak reference
+    /// first. They do not count if their visibility is restricted.
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,

@@ -125,9 +125,9 @@ pub(super) fn complete(
     })
 }
 
-/// Entry points near a plugin some of whose undefined references a `[[host]]` entry covers: in its
-/// directory, the parent, a subdirectory or a sibling directory. Programs of `[[host]]` entries are
-/// assumed to define everything that these entry points leave undefined.
+/// Entry points near a plugin with [`Plugin::has_profile`]: in its directory, the parent, a
+/// subdirectory or a sibling directory. Programs of `[[host]]` entries are assumed to define all of
+/// the undefined references of these entry points.
 pub(super) fn with_profile<'s>(
     source: DiagnosisInput<'s>,
     open: &'s Undefined,

@@ -12,7 +12,7 @@ use object::{Endianness, elf};
 
 /// Number of section headers that are read first.
 const LAST: u64 = 4;
-/// Upper bound, in bytes, for a gap that one read covers.
+/// Two parts of a file are read together if the gap between them has at most this many bytes.
 const GAP: u64 = 4096;
 
 /// Initial capacity of a buffer, in bytes. Unused pages are never touched.

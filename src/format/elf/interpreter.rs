@@ -102,8 +102,9 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory at the end of `text`; `None` if there is none. If it may be the first of a
-/// run (`first`), other bytes may precede it: code, or a big-endian length.
+/// The search directory at the end of `text`; `None` if there is none. If `first` is set, the
+/// directory may be the first of a run. Then other bytes may precede it: code, or a big-endian
+/// length.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;

@@ -47,7 +47,7 @@ pub struct Why {
     pub answer: Answer,
 }
 
-/// NAME as library or symbol, with the answer.
+/// The answer, by the kind of thing that NAME is.
 #[derive(Debug)]
 pub enum Answer {
     /// A library: an object needs it by this name, or a file has the name.
