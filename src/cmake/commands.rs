@@ -175,7 +175,8 @@ impl Eval<'_> {
         if self.state.functions.contains_key(&name) { Truth::True } else { Truth::Unknown }
     }
 
-    /// Makes unknown all variables that the words name, and all variables `NAME_…` for these names.
+    /// Marks as unknown all variables that the words name, and all variables `NAME_…` for these
+    /// names.
     pub(super) fn obscure(&mut self, words: &[ArgumentWord]) {
         for word in words {
             let Some(text) = word.text().map(<[u8]>::to_vec) else { continue };

@@ -95,7 +95,7 @@ impl Eval<'_> {
         }
     }
 
-    /// True if the package or an enclosing one defines a target.
+    /// True if this package, or a package that requests it, defines the target.
     pub(super) fn has_target(&self, name: &[u8]) -> Truth {
         let own = self.state.has_target(name);
         if self.alone || own != Truth::False {

@@ -32,7 +32,8 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     out
 }
 
-/// True if the sections of all objects decide which names stay undefined.
+/// True if the sections of all needed members are required to know which names stay undefined: with
+/// `--gc-sections`, or if the linker defines a name only because of a section.
 pub fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
     let decides = |name: &[u8]| {
         !matches!(question.linker_defines(name), LinkerDefined::No | LinkerDefined::Always)

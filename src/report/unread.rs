@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Upper bound for archives and packages of one directory without `-v`.
+/// Maximum number of archives, and of packages, that one line lists without `-v`.
 const MOST: usize = 4;
 
 /// Archives of one package in one directory.
@@ -19,8 +19,8 @@ struct Archives<'r> {
     cmake: BTreeSet<&'r str>,
 }
 
-/// Pairs of `Evidence::how` and a line. Archives with equal `how`, directory and package share a
-/// line.
+/// The lines, each with the `Evidence::how` of its archives. Archives with equal `how`, directory
+/// and package share a line.
 pub(super) fn lines<'r>(
     candidates: impl Iterator<Item = &'r Evidence>,
     verbose: bool,

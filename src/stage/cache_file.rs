@@ -6,8 +6,9 @@ use crate::order::Arrange as _;
 use crate::resolve::cache::{EXTENSION_MAGIC, HWCAP_EXTENSION, NEW_MAGIC, TAG_HWCAPS, compare};
 use std::cmp::Ordering;
 
-/// Size of the header and of one entry, in bytes.
+/// Size of the header, in bytes.
 const HEADER: usize = 48;
+/// Size of one entry, in bytes.
 const ENTRY: usize = 24;
 
 /// The hwcap field of an entry. Entries with the same name and flags are sorted in the order of

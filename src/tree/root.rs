@@ -61,7 +61,7 @@ impl RootDirectory {
         }
     }
 
-    /// The target of a top-level name that is a link on a system with a merged `/usr`.
+    /// The target `usr/lib` for `/lib`, and so on, if the sysroot has a merged `/usr`; else `None`.
     fn merged_away(&self, path: &Path) -> Option<PathBuf> {
         let name = path.strip_prefix("/").ok().filter(|_| self.merged)?;
         MERGED.iter().any(|merged| name == Path::new(merged)).then(|| Path::new("usr").join(name))

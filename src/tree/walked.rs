@@ -172,7 +172,7 @@ pub struct Walked<T> {
     pub totals: WalkTotals,
     /// Files of enabled text classes.
     pub texts: Vec<WalkedText>,
-    /// Names of files and links, of any class, that [`super::walk::Visit::is_named`] selects.
+    /// Paths of files and links, of any class, that [`super::walk::Visit::is_named`] selects.
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,

@@ -19,8 +19,8 @@ pub(super) struct Waiving<'a> {
     plan: &'a Plan,
     /// For each rule, indices in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
-    /// Indices sorted by policy name and line. If several waivers match a finding, the first one
-    /// applies.
+    /// Indices of the waivers, sorted by policy name and line. If several waivers match a finding,
+    /// the first one applies.
     by_origin: Vec<usize>,
     /// The position of each waiver in `by_origin`.
     ranks: Vec<usize>,

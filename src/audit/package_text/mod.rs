@@ -79,8 +79,8 @@ pub struct PackageText {
     pub pkg_config: Vec<PkgConfigFile>,
     /// CMake packages.
     pub cmake: Vec<CMakePackage>,
-    /// Configuration files whose evaluation reached a limit or could not be decided, with the
-    /// reason.
+    /// Configuration files of CMake packages whose evaluation reached a limit or could not be
+    /// decided, with the reason.
     pub undecided: Vec<Undecided>,
     /// Defects in other text files: missing paths, and flags that are added to every link.
     pub loose: Vec<TextPath>,

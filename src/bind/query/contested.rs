@@ -43,9 +43,9 @@ pub struct Contested {
     defined: FastMap<FileId, Vec<ContestedName>>,
     /// By file: the symbols that a relocation may use, with their names.
     used: FastMap<FileId, Vec<Used>>,
-    /// By file: the relocations that use these symbols, in the loader's order.
+    /// By file: the relocations that use a symbol in `used`, in the loader's order.
     relocations: FastMap<FileId, Vec<(Relocation, ContestedName)>>,
-    /// By file: the names that these relocations use, ascending.
+    /// By file: the names in `relocations`, ascending.
     referred: FastMap<FileId, Vec<ContestedName>>,
     /// Names with a definition that the first lookup fixes for the process (STB_GNU_UNIQUE).
     unique: FastSet<ContestedName>,

@@ -71,8 +71,8 @@ impl DepsList {
 
 /// The spellings of the names in one set.
 struct SetSpellings<'s> {
-    /// The entries whose spelling a new name can copy: those that name existing archives, or all if
-    /// none does.
+    /// The entries whose spelling a new name can copy: those that [`DepsList::identify`] recognised
+    /// as archives, or all if it recognised none.
     models: Vec<&'s ListedArchive>,
     counts: BTreeMap<&'s Spelling, usize>,
 }
