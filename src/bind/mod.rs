@@ -23,7 +23,7 @@ use crate::resolve::versions::Checked;
 /// The bindings of one entry point.
 #[derive(Debug, Default)]
 pub struct RootBinding {
-    /// The check of needed versions.
+    /// The result of the check of needed versions.
     pub checked: Checked,
     /// Messages from the relocation of each module, in relocation order. Modules without messages
     /// are omitted.

@@ -215,9 +215,8 @@ pub struct NeededMember {
     pub symbol: Box<[u8]>,
     /// The first referrer of the symbol.
     pub by: ReferredBy,
-    /// The member whose definition of the symbol counts in the end. With a link order, this may be
-    /// another member: one that replaces a weak definition. The table of lld's `--why-extract`
-    /// names it.
+    /// The member whose definition of `symbol` the link uses. For lld, this may be a later member
+    /// that replaces a weak definition. The table of lld's `--why-extract` names the holder.
     pub holder: MemberId,
 }
 

@@ -67,8 +67,8 @@ fn candidate(evidence: &Evidence) -> Option<&Path> {
     (evidence.member.is_some() || is_archive(path)).then_some(path)
 }
 
-/// Names of archives that a finding lacks and that no candidate has. The names come from
-/// suggestions and from `deps-list-drift`.
+/// Names of archives that an unverified fix of the finding suggests, or that `deps-list-drift`
+/// expects on a list, without the names of candidates.
 fn missing(finding: &Finding) -> BTreeSet<Vec<u8>> {
     let has = |name: &[u8]| {
         let paths = finding.evidence.iter().filter_map(candidate).filter_map(Path::file_name);

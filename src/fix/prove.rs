@@ -120,8 +120,9 @@ pub fn prove(
     prover.proofs
 }
 
-/// The parts whose undefined names linkers define because of sections of the members
-/// (`__start_foo`).
+/// The parts of `solutions` whose remaining undefined names, such as `__start_foo`, are defined by
+/// linkers because a member has a section `foo`. A part is identified by the file and by its first
+/// member.
 fn with_sections(
     audit: &Audit,
     tree: &dyn Tree,

@@ -1,4 +1,4 @@
-//! The ways in which a file gets into a link map, and their words in machine formats. In `resolve`,
+//! The ways in which a file gets into a link map, and the words for them in reports. In `resolve`,
 //! only `Root`, `Missing` and `Provided` change how a module is treated. Rules and views read the
 //! others.
 
@@ -51,7 +51,7 @@ impl FoundBy {
         }
     }
 
-    /// The word for machine formats.
+    /// The word in human and JSON output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Root => "root",

@@ -19,8 +19,9 @@ const MOST_LISTED: usize = 200;
 
 impl HostPrograms {
     /// Adds the host programs of `[[host]]` entries with a `list`: programs in the directory of the
-    /// list file that contain its name. Plugins of such a program are the listed libraries, those
-    /// of `loads`, and the shared objects below the directory that have no other host.
+    /// list file whose bytes contain the file name of the list. Plugins of such a program are the
+    /// listed libraries, those of `loads`, and the shared objects below the directory that have no
+    /// other host.
     pub(super) fn add_lists(
         &mut self,
         plan: &Plan,

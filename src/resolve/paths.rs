@@ -1,5 +1,5 @@
-//! Lists of search directories: parses their texts (`fillin_rpath`, `decompose_rpath`) and finds
-//! the directories that exist. `search` walks them.
+//! Parses lists of search directories (`fillin_rpath`, `decompose_rpath`), and finds the
+//! directories that exist. `search` looks for libraries in them.
 
 use super::loader::Loader;
 use super::tokens::{self, Tokens};

@@ -174,9 +174,9 @@ fn after_source_name(text: &[u8]) -> Option<&[u8]> {
 /// Facts about the C++ code of files, each computed on first use.
 #[derive(Default)]
 pub(super) struct CxxFacts<'q> {
-    /// For each file, the classes that it takes from another library. It refers to their
-    /// constructor, destructor, vtable or type information. If the file also defines a member of
-    /// such a class, the member is inline, or both libraries define it.
+    /// For each file, the classes to whose constructor, destructor, vtable or type information it
+    /// refers: another library defines them. If the file also defines a member of such a class, the
+    /// member is inline, or both libraries define it.
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].
     weak: FastMap<FileId, bool>,

@@ -43,7 +43,7 @@ const MOST_COMPONENTS: usize = 256;
 const EVALUATION: usize = 1_000;
 /// Estimate of the work for a comparison of one answer, in bytes.
 const ANSWER: usize = 256;
-/// Maximum number of evaluations in a run; further packages are unknown.
+/// Maximum number of evaluations in a run. Further packages are reported as undecided.
 const MOST_PACKAGES: usize = 20_000;
 
 /// A configuration file whose evaluation reached a limit or could not be decided, with the reason.
@@ -51,8 +51,8 @@ pub type Undecided = (PathBuf, &'static str);
 
 /// Evaluates each configuration file that was given by name or that CMake would find. The second
 /// list has the files whose evaluation reached a limit or could not be decided. Files that cannot
-/// be read are added to `problems`, and header directories that the files and their dependencies
-/// name to `dirs`.
+/// be read are added to `problems`. Header directories that the files and their dependencies name
+/// are added to `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,

@@ -370,8 +370,8 @@ impl Scan<'_> {
     }
 }
 
-/// The nesting depth of generator expressions (`$<…>`) at the end of `text`. `depth` is that at its
-/// start.
+/// The nesting depth of generator expressions (`$<…>`) at the end of `text`. `depth` is the depth
+/// at the start of `text`.
 fn open_expressions(mut depth: usize, text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(b) = text.get(at) {

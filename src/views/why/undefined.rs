@@ -76,7 +76,7 @@ impl CheckResult {
         }
     }
 
-    /// The word for machine formats.
+    /// The word in JSON output.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Reported => "finding",
