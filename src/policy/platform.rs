@@ -68,11 +68,11 @@ pub struct Platform {
 /// The rules of a platform for the files of one architecture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlatformRules {
-    /// Sonames that it provides.
+    /// Sonames that the platform provides.
     pub libraries: Vec<String>,
-    /// The versions that those libraries have.
+    /// For each family, the symbol versions that the platform's libraries define.
     pub limits: Vec<VersionLimit>,
-    /// Symbols that those libraries do not export.
+    /// Symbols that the platform's libraries do not export.
     pub forbidden: Vec<SymbolAt>,
 }
 

@@ -8,8 +8,9 @@ use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Upper bounds for members and archives without `-v`.
+/// Maximum number of members of one archive, and of directories, that are listed without `-v`.
 const MOST_MEMBERS: usize = 3;
+/// Maximum number of archives that are listed without `-v`.
 const MOST_ARCHIVES: usize = 3;
 
 /// The members by archive, and the directories of their sources.

@@ -83,7 +83,7 @@ pub(super) struct Search<'a> {
     pub(super) loader: &'a Loader,
     /// All strings.
     pub(super) strings: &'a mut Strings,
-    /// Earlier results.
+    /// Results of earlier searches.
     pub(super) cache: &'a mut SearchCache,
     /// Facts that are missing.
     pub(super) needs: &'a mut Vec<Need>,

@@ -204,7 +204,7 @@ impl NearQuery {
         out
     }
 
-    /// The wanted keys of a definition.
+    /// The keys of a definition with this name that an undefined name also has.
     fn of(&self, name: &[u8]) -> Vec<NearKey> {
         let mut out: Vec<NearKey> = Vec::new();
         if self.names.contains(name) {
@@ -275,8 +275,8 @@ impl<'a> NearMisses<'a> {
     }
 
     /// The definitions nearest to one symbol of an object for `target`, among all files, the
-    /// nearest first. Definitions with the same name and machine are left out if they have the same
-    /// version or none: the caller knows why the linker did not take those. If nothing else is
+    /// nearest first. Definitions that fit exactly are left out: the same name and machine, and the
+    /// same version or none. The caller knows why the linker did not take them. If nothing else is
     /// near, the result has definitions for another machine.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);

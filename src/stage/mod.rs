@@ -197,7 +197,7 @@ fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
 }
 
 /// The replaced files, with links resolved in their directories but not in the last component.
-/// Replaced directories stay, because an empty directory does not affect a loader.
+/// Directories in `replaced` are omitted, because an empty directory does not affect a loader.
 fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
     let mut out = FastSet::default();
     for path in replaced {

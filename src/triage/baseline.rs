@@ -64,8 +64,9 @@ impl BaselineLine {
     }
 }
 
-/// Upper bounds for invalid lines shown, and for the bytes shown of each.
+/// Maximum number of invalid lines in an error.
 const MOST_TOLD: usize = 50;
+/// Maximum number of bytes of an invalid line in an error.
 const LONGEST_TOLD: usize = 200;
 
 /// The errors in a baseline file.

@@ -87,8 +87,8 @@ impl LinkFactsReader<'_> {
         self.begin(file, place, &head[..read])
     }
 
-    /// The facts of the object at `place` of `file`, which begins with `head`. `None` if it is too
-    /// large or not a relocatable object.
+    /// The facts of the object at `place` (offset and size) in `file`. The object begins with
+    /// `head`. `None` if the object is too large or is not relocatable.
     fn begin(
         &mut self,
         file: &Handle,

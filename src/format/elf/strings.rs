@@ -44,7 +44,7 @@ pub(super) struct LateStrings {
     defect: OnceLock<Defect>,
 }
 
-/// Access to the strings of an object.
+/// The string table of an object: its bytes in a buffer, or the file that is read on demand.
 #[derive(Clone, Copy)]
 pub(super) enum StringSource<'t> {
     Inside(&'t [u8]),
@@ -52,7 +52,7 @@ pub(super) enum StringSource<'t> {
 }
 
 impl StringsLocation {
-    /// Access to the strings. `bytes` is the buffer with the tables.
+    /// The string table at this location. `bytes` is the buffer with the tables.
     #[inline]
     pub(super) fn source<'t>(&'t self, bytes: &'t [u8]) -> StringSource<'t> {
         match self {

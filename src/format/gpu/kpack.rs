@@ -11,9 +11,11 @@ use std::collections::BTreeSet;
 
 /// The magic number of a kpack file.
 pub(super) const MAGIC: &[u8; 4] = b"KPAK";
-/// Upper bounds: bytes of a map with paths, bytes of a table of contents, and number of entries.
+/// Maximum size of a map with paths, in bytes.
 const MOST_REFERENCE: usize = 64 << 10;
+/// Maximum size of a table of contents, in bytes.
 const MOST_TABLE: u64 = 64 << 20;
+/// Maximum number of entries of a table of contents.
 const MOST_ENTRIES: usize = 100_000;
 
 /// The paths in the MessagePack map at the start of `bytes`. Empty if the map is damaged or has no

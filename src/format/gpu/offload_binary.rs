@@ -7,10 +7,11 @@ use crate::format::{ReadError, c_string};
 
 /// The magic number.
 pub(super) const MAGIC: &[u8; 4] = &[0x10, 0xff, 0x10, 0xad];
-/// Upper bounds: images of one binary, pairs of strings of one image, and bytes of one string. LLVM
-/// 21 writes one image for each binary.
+/// Maximum number of images of one binary. LLVM 21 writes one image for each binary.
 const MOST_IMAGES: u64 = 4096;
+/// Maximum number of pairs of strings of one image.
 const MOST_STRINGS: u64 = 64;
+/// Maximum length of a string, in bytes.
 const LONGEST: usize = 4096;
 
 /// The binary at `offset` of the file.

@@ -10,9 +10,9 @@ pub(super) const PLAIN: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// The magic text of a compressed bundle.
 pub(super) const COMPRESSED: &[u8; 4] = b"CCOB";
 
-/// Upper bounds: entries of a bundle, and bytes of one id. LLVM writes one entry for each target,
-/// about 20.
+/// Maximum number of entries of a bundle. LLVM writes one for each target, about 20.
 const MOST_ENTRIES: u64 = 4096;
+/// Maximum length of the id of an entry, in bytes.
 const LONGEST_ID: u64 = 4096;
 /// The reason why a table is incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Upper bounds without `-v`: for candidates and members, and for fixes.
+/// Maximum number of candidates, and of members, that are listed without `-v`.
 const MOST: usize = 5;
+/// Maximum number of fixes that are listed without `-v`.
 const MOST_FIXES: usize = 20;
 
 /// A candidate with its package, and the symbols that it defines. `reason` says why the loader did

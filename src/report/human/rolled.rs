@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Upper bounds for files and symbols.
+/// Maximum number of files that are listed for an entry.
 const MOST_FILES: usize = 8;
+/// Maximum number of symbols that are listed for an entry, if more than one would be hidden.
 const MOST_SYMBOLS: usize = 6;
 
 /// Writes the files and symbols of an entry.

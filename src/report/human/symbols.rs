@@ -19,9 +19,11 @@ const MOST: usize = 20;
 /// If there are more symbols than this, they share lines. With `-v`, or if a listed symbol has a
 /// version, a demangled name or a near miss, each has its own line.
 const LIST: usize = 6;
-/// Upper bounds for the files of a scope, near misses, and explained symbols.
+/// Maximum number of files of a scope that are listed without `-v`.
 const MOST_SEARCHED: usize = 4;
+/// Maximum number of near misses that are listed without `-v`.
 const MOST_NEAR: usize = 3;
+/// Maximum number of explained symbols that are listed.
 const MOST_EXPLAINED: usize = 3;
 /// Maximum length of a name in a list, in characters.
 const MOST_NAME: usize = 60;

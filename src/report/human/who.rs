@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of files that are listed without counts by directory.
 const FEW: usize = 6;
-/// Upper bounds without `-v`: for the names of a directory, and for the directories.
+/// Maximum number of files of one directory, and of entry points, that are listed without `-v`.
 const MOST_NAMES: usize = 3;
+/// Maximum number of directories that are listed without `-v`.
 const MOST_DIRECTORIES: usize = 5;
 
 impl Sheet<'_> {

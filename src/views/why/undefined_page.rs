@@ -14,9 +14,11 @@ use crate::views::count;
 use std::io;
 use std::path::Path;
 
-/// Upper bounds for the files of a scope, the scopes, and the causes without `-v`.
+/// Maximum number of files of a scope that are listed without `-v`.
 const MOST_FILES: usize = 4;
+/// Maximum number of scopes that are shown without `-v`.
 const MOST_SCOPES: usize = 1;
+/// Maximum number of causes that are shown without `-v`.
 const MOST_CAUSES: usize = 3;
 
 impl WhyPage<'_> {
