@@ -209,7 +209,7 @@ impl Undefined {
 
     /// True if both hold for some entry point:
     /// - A library is missing or provided in its closure or in that of its host program.
-    /// - No program of a `[[host]]` entry is assumed to define one of its unversioned references.
+    /// - It has an unversioned reference that no `[[host]]` program is assumed to define.
     pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
         let is_plain = |root: RootId, open: &UndefinedReference| {
             let closure = &source.closures.roots[root];

@@ -150,7 +150,7 @@ pub fn blocked<'o>(
 /// True if `offers` cover `needed`, a target for which another file, or an older version of the
 /// file, has code. A generic target is covered by the same generic code, by SPIR-V code, or by code
 /// for any of its members, because the actual device is unknown. For the same reason, a `needed`
-/// target SPIR-V is always covered.
+/// that is SPIR-V is always covered.
 pub fn serves(needed: &TargetId, offers: &[TargetCode], profile: Profile) -> bool {
     if needed.processor == SPIRV || coverage(needed, offers, profile) != DeviceCoverage::None {
         return true;

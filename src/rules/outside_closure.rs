@@ -1,5 +1,5 @@
 //! `outside-closure`: with a whitelist, a library or interpreter that the whitelist does not have.
-//! Without a whitelist, one that is outside of the store or prefix of the file that needs it
+//! Without a whitelist, one that was found outside of the store or prefix of the file that needs it
 //! (`found_outside`).
 
 use super::demand::{arch, place};

@@ -29,7 +29,7 @@ struct Resolved<'q> {
     /// Names whose weak references count as strong.
     strong: FastSet<&'q [u8]>,
     /// Names with strong references that may stay undefined, because mold saw a weak reference
-    /// first. They do not count if their visibility is restricted.
+    /// first. A reference with restricted visibility needs a definition all the same.
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,
