@@ -213,7 +213,9 @@ impl Plan {
     /// The parts of each audited file to read at first.
     pub fn reading(&self) -> Reading {
         let by_query = self.rule_wants.holds(Wants::BOUND_LIBRARIES);
-        let by_rules = self.rule_wants.holds(Wants::TABLES);
+        // The queries would read the tables of nearly every large program again.
+        let by_rules = self.rule_wants.holds(Wants::TABLES)
+            || self.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS);
         Reading {
             classes: self.classes(),
             tables: self.facts

@@ -5,7 +5,7 @@ use super::{Query, Rule, interchangeable, mixed_runtime};
 use crate::catalogue::SYMBOL;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
-use crate::format::elf::{Object, Tables};
+use crate::format::elf::{Object, SymbolIndex, Tables, hash};
 use crate::id::{FastMap, FastSet, FileId, IdSet, ModuleId, RootId};
 use crate::parallel;
 use crate::resolve::LOADER;
@@ -260,12 +260,30 @@ fn exported(object: &Object) -> usize {
 /// missing: a reference can then bind to either definition.
 fn common((a, b): (&Object, &Object)) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
-    let (small, large) = if exported(a) <= exported(b) { (a, b) } else { (b, a) };
-    let (Some(from), Some(into)) = (&small.tables, &large.tables) else { return out };
-    let (in_small, in_large) = rayon::join(|| strong(small, from), || strong(large, into));
-    for (name, one) in &in_small {
-        let Some(other) = in_large.get(name) else { continue };
-        if one.version.zip(other.version).is_none_or(|(one, other)| one == other) {
+    let (Some(first), Some(second)) = (&a.tables, &b.tables) else { return out };
+    let (ours, theirs) = rayon::join(|| sorted_words(first), || sorted_words(second));
+    let mut rest = theirs.as_slice();
+    for group in ours.chunk_by(|one, other| one.0 == other.0) {
+        let word = group[0].0;
+        rest = &rest[rest.partition_point(|(other, _)| *other < word)..];
+        let others = &rest[..rest.partition_point(|(other, _)| *other == word)];
+        let mut counted: Vec<&[u8]> = Vec::new();
+        let strong_of = |object, tables, list: &[(u32, SymbolIndex)]| -> Vec<Strong<'_>> {
+            list.iter().filter_map(|(_, index)| strong(object, tables, *index)).collect()
+        };
+        if others.is_empty() {
+            continue;
+        }
+        let (group, others) = (strong_of(a, first, group), strong_of(b, second, others));
+        for one in &group {
+            let mut same = others.iter().filter(|other| {
+                let versions = one.version.zip(other.version);
+                other.name == one.name && versions.is_none_or(|(one, other)| one == other)
+            });
+            let Some(other) = same.next().filter(|_| !counted.contains(&one.name)) else {
+                continue;
+            };
+            counted.push(one.name);
             out.count += 1;
             out.are_same_functions &= one.function.is_some() && one.function == other.function;
         }
@@ -273,32 +291,41 @@ fn common((a, b): (&Object, &Object)) -> Common {
     out
 }
 
-/// An exported function or variable.
+/// The symbols of a library, sorted by their GNU hash without its lowest bit. Most libraries have
+/// these hashes in a table.
+fn sorted_words(tables: &Tables) -> Vec<(u32, SymbolIndex)> {
+    let words = tables.hashed_indices().filter_map(|at| Some((tables.word(at)?, at)));
+    let mut out: Vec<(u32, SymbolIndex)> = words.collect();
+    if out.is_empty() {
+        out.extend(tables.exports().map(|symbol| (hash::gnu(symbol.name) & !1, symbol.index)));
+    }
+    out.sort_unstable();
+    out
+}
+
+/// A strong exported function or variable.
 struct Strong<'o> {
+    name: &'o [u8],
     version: Option<&'o [u8]>,
     /// The size, if it is a function.
     function: Option<u64>,
 }
 
-/// Strong exported functions and data.
-fn strong<'o>(object: &'o Object, tables: &'o Tables) -> FastMap<&'o [u8], Strong<'o>> {
-    let is_function = |symbol: &Symbol<'_>| elf::SymbolType(symbol.kind) == elf::STT_FUNC;
-    let is_strong = |symbol: &Symbol<'_>| {
-        elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
-            && matches!(elf::SymbolType(symbol.kind), elf::STT_FUNC | elf::STT_OBJECT)
-            && elf::SymbolVisibility(symbol.visibility) == elf::STV_DEFAULT
-    };
-    let version = |symbol: &Symbol<'_>| {
-        let entry = object.versions.entry(symbol.versym & 0x7fff);
-        let is_versioned = object.versions.has_verdef && symbol.versym & 0x7fff > 1;
-        entry.filter(|_| is_versioned).map(|entry| object.str(entry.name))
-    };
-    let value = |symbol: &Symbol<'_>| Strong {
-        version: version(symbol),
-        function: is_function(symbol).then_some(symbol.size),
-    };
-    let exports = tables.exports().filter(is_strong);
-    exports.map(|symbol| (symbol.name, value(&symbol))).collect()
+/// The symbol at `index`, if it is a strong exported function or variable.
+fn strong<'o>(object: &'o Object, tables: &'o Tables, index: SymbolIndex) -> Option<Strong<'o>> {
+    let symbol = tables.symbol(index).filter(Symbol::is_export)?;
+    let is_function = elf::SymbolType(symbol.kind) == elf::STT_FUNC;
+    let is_strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
+        && (is_function || elf::SymbolType(symbol.kind) == elf::STT_OBJECT)
+        && elf::SymbolVisibility(symbol.visibility) == elf::STV_DEFAULT;
+    let version = symbol.versym & 0x7fff;
+    let entry = object.versions.entry(version);
+    let entry = entry.filter(|_| object.versions.has_verdef && version > 1);
+    is_strong.then(|| Strong {
+        name: symbol.name,
+        version: entry.map(|entry| object.str(entry.name)),
+        function: is_function.then_some(symbol.size),
+    })
 }
 
 fn finding(query: &Query<'_>, kind: CopyKind, fact: &Fact) -> Box<Finding> {
