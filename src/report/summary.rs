@@ -58,8 +58,9 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes the numbered list of causes: errors first, then by number of findings. A single cause is
-/// listed only with `-q`; otherwise its entry is directly above.
+/// Writes the numbered list of causes: errors, then warnings, then those that make the run
+/// incomplete, each by number of findings. A single cause is listed only with `-q`; otherwise its
+/// entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let all = &entries.all;
     if all.is_empty() || (all.len() == 1 && !style.quiet) {
@@ -68,7 +69,7 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     let most = if style.quiet { MOST_QUIET } else { MOST_CAUSES };
     let most = if style.verbose { usize::MAX } else { most };
     let page = &mut LabelledLines::new(style, out);
-    page.line("causes, the largest first:")?;
+    page.line("causes, by level and size:")?;
     for (at, entry) in all.iter().take(most).enumerate() {
         let (subject, rest) = entries.heading(entry);
         let n = entry.findings.len();

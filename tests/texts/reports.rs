@@ -11,6 +11,7 @@ mod situations;
 use crate::support::tiny;
 
 use kit::{rendered, widest};
+use linkaudit::catalogue::Level;
 use linkaudit::report::Style;
 use situations::{SITUATIONS, five_thousand, jdk, one_file, rocm, usr};
 use std::path::PathBuf;
@@ -88,6 +89,23 @@ fn nothing_is_cut() {
     }
 }
 
+/// The list of causes names its order: a small error precedes a large warning.
+#[test]
+fn causes_are_listed_by_level_and_size() {
+    let mut report = five_thousand().report();
+    for finding in report.findings.iter_mut().filter(|f| &*f.rule == "undefined-symbol") {
+        finding.level = Level::Warning;
+    }
+    for cause in report.causes.iter_mut().filter(|cause| &*cause.rule == "undefined-symbol") {
+        cause.level = Level::Warning;
+    }
+    let text = rendered(&report, "human", style(100));
+    let mut list = text.lines().skip_while(|line| *line != "causes, by level and size:").skip(1);
+    let mut starts = |start: &str| list.next().is_some_and(|line| line.starts_with(start));
+    assert!(starts("  1. error[missing-library]"), "{text}");
+    assert!(starts("  2. warning[undefined-symbol] collectd:"), "{text}");
+}
+
 /// The last lines have the list of causes, the totals and the next step.
 #[test]
 fn the_end_is_enough() {
@@ -96,7 +114,7 @@ fn the_end_is_enough() {
         let text = rendered(&report, "human", style(100));
         let end: Vec<&str> = text.lines().rev().take(20).collect();
         let has = |part: &str| end.iter().any(|line| line.contains(part));
-        assert!(has("causes, the largest first:") && has("  1. "), "{text}");
+        assert!(has("causes, by level and size:") && has("  1. "), "{text}");
         assert!(has(" findings ("), "{text}");
         assert!(end[0].starts_with("next: linkaudit explain "), "{text}");
         let isolated = Style { next_step: false, ..style(100) };
@@ -117,7 +135,7 @@ fn sixty_lines_are_enough() {
 fn quiet_is_the_list_and_the_totals() {
     let report = usr().report();
     let quiet = rendered(&report, "human", Style { quiet: true, ..style(100) });
-    assert!(quiet.starts_with("causes, the largest first:"), "{quiet}");
+    assert!(quiet.starts_with("causes, by level and size:"), "{quiet}");
     assert!(!quiet.contains("tried") && !quiet.contains("next:"), "{quiet}");
     let numbered = quiet.lines().filter(|line| line.trim_start().starts_with(char::is_numeric));
     assert!(numbered.count() >= report.causes.len(), "{quiet}");
