@@ -3,7 +3,7 @@
 
 use super::check::render;
 use super::exit::{self, Exit};
-use super::plan::{prepare_with, sinks_of};
+use super::plan::{prepare_with, real_path, sinks_of};
 use super::progress::Progress;
 use super::run::{AuditRun, walk};
 use super::{FixOptions, SharedOptions, baseline, lists, message, out, output_conflicts, scripts};
@@ -60,9 +60,10 @@ pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> 
         None => Arc::clone(&prepared.plan.lists),
         Some((path, list)) => {
             let which = archive.clone().map_or(Which::Found, Which::File);
-            let from = prepared.plan.policy.archives.iter().flat_map(lists::from);
-            let (path, list, from) = (path.clone(), Ok(list), from.collect());
-            Arc::new(vec![MergedFrom { which, path, list, from }])
+            let entries = prepared.plan.policy.archives.iter();
+            let mut from: Vec<_> = entries.flat_map(|entry| entry.from.clone()).collect();
+            lists::translate(&mut from, |dir| real_path(shared, dir, &*prepared.tree));
+            Arc::new(vec![MergedFrom { which, path: path.clone(), list: Ok(list), from }])
         }
     };
     if let Some(emitter) = all().find(|emitter| emitter.needs_list && lists.is_empty()) {

@@ -2,6 +2,7 @@
 //! is an error if an option of `fix` names it, and a finding if a policy names it.
 
 use super::named;
+use super::place::AuditedSystem;
 use crate::format::deps_list::DepsList;
 use crate::plan::{MergedFrom, Which};
 use crate::policy::{ArchivePolicy, Policy};
@@ -19,35 +20,37 @@ pub(super) fn read(file: &Path) -> Result<DepsList, String> {
     DepsList::parse(text).map_err(|trouble| format!("{shown}:{}: {}", trouble.line, trouble.reason))
 }
 
-/// The lists of `[[archive]]` entries in a policy. A list of a built-in policy is skipped if its
-/// file does not exist.
+/// The lists of `[[archive]]` entries in a policy, with the directories of archive sets as the
+/// policy names them. A list of a built-in policy is skipped if its file does not exist.
 pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
     let entry = |entry: &ArchivePolicy| {
         let path = entry.deps_list.clone()?;
         if is_built_in(entry) && DiskTree::new().kind(&path).is_err() {
             return None;
         }
-        let (which, from) = (Which::Policy(entry.matches.clone()), from(entry));
+        let (which, from) = (Which::Policy(entry.matches.clone()), entry.from.clone());
         Some(MergedFrom { which, list: read(&path), path, from })
     };
     policy.archives.iter().filter_map(entry).collect()
 }
 
-/// The archive sets of an entry, each with the directory of its archives. Links in the directory
-/// are resolved, because paths of archives have their links resolved.
-pub(super) fn from(entry: &ArchivePolicy) -> Vec<(String, PathBuf)> {
-    let tree = DiskTree::new();
-    let real = |dir: &PathBuf| tree.real_path(dir).unwrap_or_else(|_| dir.clone());
-    entry.from.iter().map(|(set, dir)| (set.clone(), real(dir))).collect()
+/// Translates the directories of archive sets to the audited system. `real` returns the path of a
+/// directory with its links resolved, because paths of archives have their links resolved. A
+/// directory that does not exist there stays as it is.
+pub(super) fn translate(sets: &mut [(String, PathBuf)], real: impl Fn(&Path) -> Option<PathBuf>) {
+    for (_, dir) in sets {
+        if let Some(found) = real(dir) {
+            *dir = found;
+        }
+    }
 }
 
-/// The existing directories of the archive sets in policy files. Entries without a list and
-/// built-in policies are skipped.
-pub(super) fn places(policy: &Policy) -> Vec<PathBuf> {
+/// The directories of the archive sets in policy files that exist in the audited system. Entries
+/// without a list and built-in policies are skipped.
+pub(super) fn places(policy: &Policy, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Vec<PathBuf> {
     let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());
     let from = entries.filter(|entry| !is_built_in(entry)).flat_map(|entry| &entry.from);
-    let tree = DiskTree::new();
-    from.map(|(_, dir)| dir.clone())
+    from.filter_map(|(_, dir)| place.named(dir).ok())
         .filter(|dir| tree.kind(dir) == Ok(EntryType::Directory))
         .collect()
 }

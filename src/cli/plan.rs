@@ -125,7 +125,7 @@ pub(super) fn prepare_with(
         bail!("nothing to audit\nhelp: name a directory or a file: linkaudit /usr/lib");
     }
     let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
-    let lists = lists::of_policy(&policy);
+    let mut lists = lists::of_policy(&policy);
     let baselines = Baselines::new(shared)?;
     let replaced = match &shared.replaces {
         Some(file) => installed(read_list(file, false)?),
@@ -156,9 +156,12 @@ pub(super) fn prepare_with(
     if let Some(prefix) = &prefix {
         all_below(prefix, paths.iter().chain(&*listed), &*tree)?;
     }
+    for list in &mut lists {
+        lists::translate(&mut list.from, |dir| tree.real_path(&place.named(dir).ok()?).ok());
+    }
     let typed = places.iter().chain(&shared.lib_path).map(named);
-    let lib_paths =
-        typed.chain(lists::places(&policy).into_iter().map(Ok)).collect::<Result<_>>()?;
+    let of_policy = lists::places(&policy, &place, &*tree).into_iter().map(Ok);
+    let lib_paths = typed.chain(of_policy).collect::<Result<_>>()?;
     let hosts = hosts::read(&shared.host, &place, &*tree)?;
     let plan = Plan {
         paths,

@@ -107,6 +107,24 @@ fn a_policy_names_the_list_and_where_its_archives_lie() {
     assert!(text(&run.stdout).contains("error[deps-list-drift]"), "{}", text(&run.stdout));
 }
 
+/// Below --root, the directories of a policy are paths of the sysroot, as those of --lib-path are.
+#[test]
+fn the_directories_of_a_policy_lie_in_the_sysroot() {
+    let lab = three();
+    tool(&lab, "cc -shared -nostdlib -o own/libuser.so -Wl,-u,user own/libfat.a");
+    let new = "# the parts\nset(parts\nbase\n)\nset(own\none\ntwo\nuser\n)\n";
+    for from in ["own = \"parts\", parts = \"own\"", "own = \"/parts\", parts = \"/own\""] {
+        let entry = "[[archive]]\nmatch = \"**/libfat.a\"\ndeps-list = \"deps.cmake\"";
+        lab.write("policy.toml", format!("schema = 1\n{entry}\nfrom = {{ {from} }}\n"));
+        let args = ["fix", "own/libuser.so", "--policy", "policy.toml", "--emit", "cmake-deps"];
+        for list in [&[][..], &["--deps-list", "deps.cmake"]] {
+            let run = lab.linkaudit(&[&args[..], &["--root", "."], list].concat());
+            assert_eq!(run.status.code(), Some(0), "{from}: {}", text(&run.stderr));
+            assert_eq!(text(&run.stdout), new, "{from} {list:?}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_proven_is_said() {
     let lab = three();
