@@ -159,9 +159,8 @@ pub(super) fn prepare_with(
     for list in &mut lists {
         lists::translate(&mut list.from, |dir| tree.real_path(&place.named(dir).ok()?).ok());
     }
-    let typed = places.iter().chain(&shared.lib_path).map(named);
-    let of_policy = lists::places(&policy, &place, &*tree).into_iter().map(Ok);
-    let lib_paths = typed.chain(of_policy).collect::<Result<_>>()?;
+    let mut lib_paths = searched(places.iter().chain(&shared.lib_path), named, &*tree)?;
+    lib_paths.extend(lists::places(&policy, &place, &*tree));
     let hosts = hosts::read(&shared.host, &place, &*tree)?;
     let plan = Plan {
         paths,
@@ -210,6 +209,23 @@ pub(super) fn prepare_with(
         paths: place.outputs(shared)?,
         progress: shows_progress(shared),
     })
+}
+
+/// The places in which options search for candidates, as `named` translates them. Fails for the
+/// first package.
+fn searched<'p>(
+    typed: impl Iterator<Item = &'p PathBuf>,
+    named: impl Fn(&PathBuf) -> Result<PathBuf>,
+    tree: &dyn Tree,
+) -> Result<Vec<PathBuf>> {
+    let place = |typed: &'p PathBuf| -> Result<PathBuf> {
+        let path = named(typed)?;
+        match refused::packed(tree, &path, typed) {
+            Some(why) => bail!(why),
+            None => Ok(path),
+        }
+    };
+    typed.map(place).collect()
 }
 
 fn shows_progress(shared: &SharedOptions) -> bool {

@@ -1,5 +1,5 @@
-//! Refuses PATHs that are files of a kind that linkaudit does not read. The error names the kind of
-//! the file and the next step. The first bytes and the file name decide the kind. In lists and
+//! Refuses PATHs that are files of a kind that linkaudit does not read, and packages in which
+//! candidates should be searched. The error names the kind of the file and the next step. The first bytes and the file name decide the kind. In lists and
 //! directories, files of these kinds are only counted. `cli::plan` calls this module.
 
 use crate::audit::cmake_package_name;
@@ -80,6 +80,25 @@ pub(super) fn reason(
     typed: &Path,
     classes: Classes,
 ) -> Option<String> {
+    let head = head(tree, path)?;
+    let (kind, help) = match package_file(typed) {
+        Some((Some(class), ..)) if classes.contains(class) => return None,
+        Some((_, kind, help)) => (kind.to_owned(), help),
+        None => kind(&head, typed.as_os_str().as_bytes())?,
+    };
+    Some(message(typed, &kind, help))
+}
+
+/// The reason why no candidates can be searched in the file at `path`, which was typed as `typed`:
+/// its content must be unpacked first. `None` for any other file.
+pub(super) fn packed(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<String> {
+    let (kind, help) = kind(&head(tree, path)?, typed.as_os_str().as_bytes())?;
+    let is_packed = matches!(help, Help::Unpack(_) | Help::Before(..) | Help::Pipe(..));
+    is_packed.then(|| message(typed, &kind, help))
+}
+
+/// The first bytes of a regular file.
+fn head(tree: &dyn Tree, path: &Path) -> Option<Vec<u8>> {
     if tree.kind(path) != Ok(EntryType::File) {
         return None;
     }
@@ -87,13 +106,12 @@ pub(super) fn reason(
     let mut head = vec![0; HEAD];
     let length = handle.read_at(&mut head, 0).ok()?;
     head.truncate(length);
-    let (kind, help) = match package_file(typed) {
-        Some((Some(class), ..)) if classes.contains(class) => return None,
-        Some((_, kind, help)) => (kind.to_owned(), help),
-        None => kind(&head, typed.as_os_str().as_bytes())?,
-    };
+    Some(head)
+}
+
+fn message(typed: &Path, kind: &str, help: Help) -> String {
     let (shown, word) = (show_path(typed), shell(&show_path(typed)));
-    Some(match help {
+    match help {
         Help::Unpack(command) => format!("{shown}: {kind}\nhelp: unpack it: {command} {word}"),
         Help::Before(command, word_behind) => {
             format!("{shown}: {kind}\nhelp: unpack it: {command} {word} {word_behind}")
@@ -103,7 +121,7 @@ pub(super) fn reason(
         }
         Help::Do(what) => format!("{shown}: {kind}\nhelp: {what}"),
         Help::Nothing => format!("{shown}: {kind}, neither an ELF file nor a static archive"),
-    })
+    }
 }
 
 /// Recognises a package file of pkg-config or CMake by its name. Returns its class if a run can

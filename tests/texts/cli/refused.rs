@@ -61,6 +61,7 @@ fn a_file_that_is_not_read_is_named_with_what_helps() {
 fn every_command_that_audits_a_file_refuses_packages() {
     let lab = Lab::new();
     lab.so("app/libfoo.so", FOO, &[]);
+    lab.write("app/libfoo.a", "!<arch>\n");
     lab.write("x.deb", DEB);
     lab.write("x.rpm", b"\xed\xab\xee\xdb\x03");
     lab.write("x.whl", b"PK\x03\x04rest");
@@ -71,12 +72,17 @@ fn every_command_that_audits_a_file_refuses_packages() {
         ("x.whl", "a wheel (zip archive)"),
         ("x.tar.xz", "a tar archive (xz)"),
     ] {
-        let commands: [&[&str]; 6] = [
+        let commands: [&[&str]; 11] = [
             &["diff", file, "app"],
             &["diff", "app", file],
             &["diff", file, file],
             &["diff", "app", "app", "--against", file],
             &["archive", "--self", file],
+            &["archive", "--self", "app", "--from", file],
+            &["archive", "app/libfoo.a", "--all-members", "--from", file],
+            &["archive", "app/libfoo.a", "--all-members", "--lib-path", file],
+            &["app", "--lib-path", file],
+            &["fix", "app", "--archive", file],
             &["policy", "init", "p.toml", "--from", file],
         ];
         for command in commands {
