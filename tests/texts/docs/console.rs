@@ -4,6 +4,8 @@
 use super::{WRITING, repository, update};
 use crate::support::{Lab, clean};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// Pages with console blocks.
@@ -214,9 +216,36 @@ fn console_blocks_are_real() {
     println!("{count} commands of {} pages, all with their real output", PAGES.len());
 }
 
-/// The page about JSON promises ten recipes.
+/// The page about JSON promises ten recipes. They work for names that are not UTF-8 too.
 #[test]
 fn json_has_ten_recipes() {
     let text = std::fs::read_to_string(repository("docs/json.md")).expect("docs/json.md");
-    assert!(text.lines().filter(|line| line.starts_with("$ jq")).count() >= 10);
+    let blocks = text.split("```console\n$ ").skip(1);
+    let recipes: Vec<String> = blocks
+        .filter(|block| block.starts_with("jq "))
+        .map(|block| {
+            let mut lines = block.lines();
+            let first = lines.next().expect("a command");
+            let rest = lines.take_while(|line| line.starts_with("  |"));
+            std::iter::once(first).chain(rest).collect::<Vec<_>>().join("\n")
+        })
+        .collect();
+    assert!(recipes.len() >= 10);
+    let lab = Lab::new();
+    lab.so("lib.so", "void gone(void); void broken(void) { gone(); }", &[]);
+    let name = OsStr::from_bytes(b"lib\xff.so");
+    std::fs::create_dir(lab.path("odd")).expect("a directory");
+    std::fs::rename(lab.path("lib.so"), lab.path("odd").join(name))
+        .expect("a file system of bytes");
+    let report = lab.linkaudit(&["--isolated", "--format", "json", "odd"]);
+    lab.write("report.json", report.stdout);
+    for recipe in recipes {
+        let run = lab.sh(&recipe);
+        let (out, errors) =
+            (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+        assert!(run.status.success() && errors.is_empty(), "{recipe}\n{errors}");
+        if recipe.contains("unique[]") || recipe.contains("::") {
+            assert!(out.contains("lib\u{fffd}.so") && !out.contains("bytes"), "{recipe}\n{out}");
+        }
+    }
 }
