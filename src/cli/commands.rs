@@ -2,14 +2,20 @@
 
 use super::exit::Exit;
 use super::{
-    Cli, Command, PolicyCommand, SharedOptions, archive, check, demo, diff, explain, first_policy,
-    fix, gpu, hook, manual, plan, policy, views,
+    Cli, Command, PolicyCommand, SharedOptions, archive, check, demo, diff, explain,
+    first_policy, fix, gpu, hook, manual, plan, policy, views,
 };
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
 
 /// Runs the command of the command line. `main` calls this.
 pub fn run(cli: Cli) -> Result<Exit> {
+    if let Some(command) = cli.command.as_ref().and_then(without_facts).filter(|_| cli.shared.facts)
+    {
+        bail!(
+            "`{command}` writes no exports and bindings\nhelp: use linkaudit check --facts --format json"
+        );
+    }
     match cli.command {
         None => check::check(&cli.shared, &cli.paths),
         Some(Command::Check { paths }) => check::check(&cli.shared, &paths),
@@ -44,6 +50,19 @@ pub fn run(cli: Cli) -> Result<Exit> {
                 None => explain::all(),
             }
         }
+    }
+}
+
+/// The name of a command that audits files, and whose outputs do not have the data of `--facts`.
+fn without_facts(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Tree { .. } => Some("tree"),
+        Command::Why(_) => Some("why"),
+        Command::Archive(_) => Some("archive"),
+        Command::Gpu(_) => Some("gpu"),
+        Command::Fix(_) => Some("fix"),
+        Command::Diff(_) => Some("diff"),
+        _ => None,
     }
 }
 

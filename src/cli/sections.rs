@@ -1,4 +1,4 @@
-//! The sections of options in the help, and the commands that hide a section.
+//! The sections of options in the help, and the commands that hide some of them.
 
 use clap::{Arg, Command};
 
@@ -15,15 +15,18 @@ pub(super) const OUTPUT: &str = "Output";
 /// Options about the process.
 pub(super) const RUN: &str = "Run";
 
-/// For each command, the sections of options that have no effect on it: its help hides them. All
-/// commands accept them anyway, so that options may precede the command.
+/// The id of `--facts`.
+const FACTS: &str = "facts";
+
+/// For each command, the sections and ids of options that have no effect on it: its help hides
+/// them. Most are accepted anyway, so that options may precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
-    ("tree", &[BASELINE]),
-    ("why", &[BASELINE]),
-    ("archive", &[BASELINE]),
-    ("gpu", &[BASELINE]),
-    ("fix", &[BASELINE]),
-    ("diff", &[BASELINE]),
+    ("tree", &[BASELINE, FACTS]),
+    ("why", &[BASELINE, FACTS]),
+    ("archive", &[BASELINE, FACTS]),
+    ("gpu", &[BASELINE, FACTS]),
+    ("fix", &[BASELINE, FACTS]),
+    ("diff", &[BASELINE, FACTS]),
     ("policy", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("demo", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("explain", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
@@ -56,7 +59,7 @@ fn of_diff(option: Arg) -> Arg {
 fn hide(command: Command, hidden: &[&str]) -> Command {
     let own = command.mut_args(|option| {
         let heading = option.get_help_heading().unwrap_or_default();
-        let is_hidden = hidden.contains(&heading);
+        let is_hidden = hidden.contains(&heading) || hidden.contains(&option.get_id().as_str());
         // `--color` also applies to messages.
         if is_hidden && option.get_id() != "color" { option.hide(true) } else { option }
     });

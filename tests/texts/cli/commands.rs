@@ -128,6 +128,26 @@ fn unknown_names() {
 }
 
 #[test]
+fn commands_without_exports_and_bindings_refuse_facts() {
+    let lab = three_trees();
+    let commands: [&[&str]; 6] = [
+        &["tree", "fine"],
+        &["why", "foo", "fine"],
+        &["archive", "--self", "fine"],
+        &["gpu", "fine"],
+        &["fix", "fine"],
+        &["diff", "fine", "fine"],
+    ];
+    for command in commands {
+        let message = format!("`{}` writes no exports and bindings", command[0]);
+        let help = "help: use linkaudit check --facts --format json";
+        run(&lab, &[command, &["--facts"]].concat()).refused(&[&message, help]).in_style();
+        let page = run(&lab, &[command[0], "--help"]);
+        assert!(!page.out.lines().any(|line| line.trim() == "--facts"), "{}", page.out);
+    }
+}
+
+#[test]
 fn unknown_options_and_values() {
     let lab = three_trees();
     for (args, part) in [

@@ -150,6 +150,7 @@ fn commands_show_their_own_options() {
         let (own, options) = shown(&[command]);
         assert_eq!(own, [true, true, true, false, true, true], "{command}");
         assert!(options.contains_key("root") && !options.contains_key("baseline"), "{command}");
+        assert!(!options.contains_key("facts"), "{command}");
     }
     for command in [&["explain"][..], &["demo"], &["policy", "show"], &["man"], &["completions"]] {
         let (own, options) = shown(command);
