@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::{
-    Cli, Command, PolicyCommand, SharedOptions, archive, check, demo, diff, explain,
+    Cli, Command, PolicyCommand, SharedOptions, archive, check, completions, demo, diff, explain,
     first_policy, fix, gpu, hook, manual, plan, policy, views,
 };
 use anyhow::{Result, bail};
@@ -42,7 +42,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
             hook::hook(&options)
         }
         Some(Command::Man { install }) => manual::man(install.as_deref()),
-        Some(Command::Completions { shell }) => manual::completions(shell),
+        Some(Command::Completions { shell }) => completions::completions(shell),
         Some(Command::Explain { rule }) => {
             only_human(&cli.shared, "explain")?;
             match rule {

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 const MOST_REPORT: u64 = 4 << 30;
 
 /// One output of a comparison.
-struct DiffOutput {
+pub(super) struct DiffOutput {
     name: &'static str,
     render: fn(&Difference, &Rendering<'_>, &mut dyn Write) -> io::Result<()>,
 }
@@ -38,7 +38,7 @@ impl NamedFormat for DiffOutput {
 
 /// `human` and `json` show the whole comparison. All other outputs show the new findings as a
 /// report of `check`.
-const DIFF_OUTPUTS: &[DiffOutput] = &[
+pub(super) const DIFF_OUTPUTS: &[DiffOutput] = &[
     DiffOutput { name: "human", render: diff::human },
     DiffOutput { name: "json", render: |difference, _, out| diff::json(difference, out) },
     DiffOutput { name: "table", render: |d, how, out| of_report("table", d, how, out) },

@@ -1,12 +1,10 @@
-//! The commands `man` and `completions`: manual pages, and completion scripts. Both are generated
-//! from the options.
+//! The command `man`: manual pages, generated from the options.
 
 use super::exit::Exit;
 use super::out;
 use crate::text::show_path;
 use anyhow::{Context as _, Result};
 use clap::Command;
-use clap_complete::Shell;
 use clap_mangen::Man;
 use std::path::Path;
 
@@ -41,12 +39,4 @@ fn page(command: &Command, name: &str) -> Result<Vec<u8>> {
     let mut page = Vec::new();
     Man::new(command).render(&mut page).context("cannot make the page")?;
     Ok(page)
-}
-
-/// Runs `linkaudit completions`: writes the completion script for `shell` to stdout.
-pub(super) fn completions(shell: Shell) -> Result<Exit> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut super::shown(), "linkaudit", &mut script);
-    out::stdout(|w| w.write_all(&script)).context("cannot write the script to stdout")?;
-    Ok(Exit::Clean)
 }

@@ -6,6 +6,7 @@ mod baseline;
 mod check;
 mod closure;
 pub mod commands;
+mod completions;
 mod demo;
 mod diff;
 pub mod exit;

@@ -184,11 +184,51 @@ fn manual_pages_and_completions() {
         let script = run(&lab, &["completions", shell]);
         assert!(script.status == 0 && script.out.contains("why"), "{shell}");
     }
+}
+
+/// The words that the script for bash offers for the last of `words`.
+fn offered(lab: &Lab, words: &[&str]) -> String {
+    let [.., previous, last] = words else { panic!("{words:?}") };
+    let line: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let ask = format!(
+        ". ./script; COMP_WORDS=(linkaudit {}); COMP_CWORD={}; \
+         _linkaudit linkaudit '{last}' '{previous}'; echo \"${{COMPREPLY[*]}}\"",
+        line.join(" "),
+        words.len()
+    );
+    let asked = clean("bash").current_dir(lab.root()).args(["-c", &ask]).output().expect("bash");
+    String::from_utf8_lossy(&asked.stdout).trim().to_owned()
+}
+
+/// Scripts offer the options that the help of a command shows, with the names that they accept.
+#[test]
+fn completions_are_what_the_help_shows() {
+    let lab = Lab::new();
     lab.write("script", run(&lab, &["completions", "bash"]).out);
-    let ask = ". ./script; COMP_WORDS=(linkaudit check --stag); COMP_CWORD=2; \
-               _linkaudit linkaudit --stag check; echo \"${COMPREPLY[*]}\"";
-    let asked = clean("bash").current_dir(lab.root()).args(["-c", ask]).output().expect("bash");
-    assert_eq!(String::from_utf8_lossy(&asked.stdout).trim(), "--staged");
+    for (words, expected) in [
+        (&["check", "--stag"][..], "--staged"),
+        (&["check", "--no-reu"], ""),
+        (&["tree", "--write-base"], ""),
+        (&["tree", "--fact"], ""),
+        (&["explain", "--roo"], ""),
+        (&["check", "--format", "sar"], "sarif"),
+        (&["tree", "--format", ""], "human json dot"),
+        (&["why", "--format", ""], "human json"),
+        (&["check", "-A", "undefined-"], "undefined-symbol"),
+        (&["check", "--deny", "link-h"], "link-hygiene"),
+        (&["check", "--fail-on", ""], "error warning never"),
+        (&["check", "--cpu", "x86-64-v3"], "x86-64-v3"),
+        (&["fix", "--emit", "patch"], "patchelf"),
+        (&["explain", "missing-lib"], "missing-library"),
+        (&["completions", "zs"], "zsh"),
+    ] {
+        assert_eq!(offered(&lab, words), expected, "{words:?}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&lab, &["completions", shell]).out;
+        assert!(!script.contains("no-reuse"), "{shell}");
+        assert!(script.contains("sarif") && script.contains("undefined-symbol"), "{shell}");
+    }
 }
 
 /// Outputs by command, as the help lists them; `check` has none before its own.
