@@ -40,20 +40,31 @@ pub(super) fn apply(mut program: Command) -> Command {
     // This adds the options of all commands to each command.
     program.build();
     program = program.mut_subcommand("diff", |command| command.mut_args(of_diff));
+    program = program.mut_subcommand("fix", |command| command.mut_args(of_fix));
     for (name, hidden) in HIDDEN {
         program = program.mut_subcommand(*name, |command| hide(command, hidden));
     }
     program
 }
 
-/// In `diff`, `--fail-on-gone` needs no baseline.
+/// In `diff`, `--fail-on-gone` needs no baseline, and `--baseline` waives findings of directories.
 fn of_diff(option: Arg) -> Arg {
-    if option.get_id() != "fail_on_gone" {
-        return option;
-    }
-    let help = "Exit with 1 if a file, an exported symbol, one of its versions or a GPU target is gone, even if \
-                no audited file uses it";
+    let help = match option.get_id().as_str() {
+        "baseline" => {
+            "Waive the findings that FILE lists, in directories; a JSON report keeps its own waivers"
+        }
+        "fail_on_gone" => {
+            "Exit with 1 if a file, an exported symbol, one of its versions or a GPU target is gone, even if \
+             no audited file uses it"
+        }
+        _ => return option,
+    };
     option.help(help).help_heading(FINDINGS)
+}
+
+/// `fix` reads baselines and writes none.
+fn of_fix(option: Arg) -> Arg {
+    if option.get_id() == "baseline" { option.help_heading(FINDINGS) } else { option }
 }
 
 fn hide(command: Command, hidden: &[&str]) -> Command {

@@ -149,8 +149,13 @@ fn commands_show_their_own_options() {
     for command in ["tree", "why", "archive", "fix"] {
         let (own, options) = shown(&[command]);
         assert_eq!(own, [true, true, true, false, true, true], "{command}");
-        assert!(options.contains_key("root") && !options.contains_key("baseline"), "{command}");
-        assert!(!options.contains_key("facts"), "{command}");
+        assert!(options.contains_key("root") && !options.contains_key("facts"), "{command}");
+        assert!(!options.contains_key("write-baseline"), "{command}");
+    }
+    // They read a baseline, and write none.
+    for (command, reads) in [("tree", false), ("why", false), ("fix", true), ("diff", true)] {
+        let (own, options) = shown(&[command]);
+        assert_eq!((own[3], options.contains_key("baseline")), (false, reads), "{command}");
     }
     for command in [&["explain"][..], &["demo"], &["policy", "show"], &["man"], &["completions"]] {
         let (own, options) = shown(command);
