@@ -14,6 +14,7 @@ mod explain;
 mod first_policy;
 mod fix;
 mod gpu;
+mod help;
 mod hook;
 mod hosts;
 mod link_line;
@@ -75,7 +76,7 @@ impl Cli {
         // help.
         let matches = match Cli::command().try_get_matches_from(&typed.words) {
             Ok(matches) => matches,
-            Err(_) => shown().try_get_matches_from(typed.words)?,
+            Err(_) => help::answer(&typed.words)?,
         };
         let mut cli = Self::from_arg_matches(&matches)?;
         cli.shared.levels = levels(&matches);

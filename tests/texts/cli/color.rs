@@ -53,6 +53,19 @@ fn an_option_is_stronger_than_the_environment() {
 }
 
 #[test]
+fn help_and_errors_about_options() {
+    let lab = Lab::new();
+    for args in [&["--help"][..], &["-h"], &["tree", "--help"], &["help", "tree"]] {
+        let auto = run(&lab, args);
+        assert!(!coloured(&auto.out), "{args:?}");
+        let always = run(&lab, &[&["--color", "always"], args].concat());
+        assert!(coloured(&always.out), "{args:?}");
+        assert_eq!(plain(&always.out), auto.out, "{args:?}");
+    }
+    assert!(coloured(&run(&lab, &["check", "--nosuch", "--color=always"]).err));
+}
+
+#[test]
 fn words_of_the_environment() {
     let lab = three_trees();
     let cases: [(&[(&str, &str)], bool); 8] = [

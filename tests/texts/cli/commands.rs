@@ -127,6 +127,20 @@ fn unknown_names() {
     run(&lab, &["explain", "symbol"]).refused(&["`symbol`"]).in_style();
 }
 
+/// `help COMMAND` suggests names as `policy COMMAND` does.
+#[test]
+fn help_suggests_a_command() {
+    let lab = Lab::new();
+    for (args, name) in [
+        (&["help", "explian"][..], "'explain'"),
+        (&["help", "policy", "shwo"], "'show'"),
+        (&["policy", "shwo"], "'show'"),
+    ] {
+        run(&lab, args).refused(&["unrecognized subcommand", "similar", name]);
+    }
+    assert!(!run(&lab, &["help", "nosuch"]).refused(&["unrecognized"]).err.contains("similar"));
+}
+
 #[test]
 fn commands_without_exports_and_bindings_refuse_facts() {
     let lab = three_trees();
