@@ -174,12 +174,13 @@ fn write(
             let bytes = if out::is_terminal() { shown(&bytes) } else { bytes };
             out::stdout(|w| w.write_all(&bytes)).context("cannot write the fix to stdout")?;
             if !shared.quiet {
-                let _ = fix_plan::write(proposal, &run.report, style, &mut std::io::stderr());
+                let _ =
+                    fix_plan::write(proposal, &run.report, (style, paths), &mut std::io::stderr());
             }
         }
         None => out::stdout(|w| {
             if sinks.report.name == "human" {
-                return fix_plan::write(proposal, &run.report, style, w);
+                return fix_plan::write(proposal, &run.report, (style, paths), w);
             }
             render(sinks.report, run, style, paths, w)
         })

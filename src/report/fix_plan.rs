@@ -4,7 +4,7 @@
 use super::layout::wrap;
 use super::model::{Causes, Report, ReportFinding};
 use super::referring::ReferringMembers;
-use super::{Style, incomplete, repair, unread};
+use super::{Paths, Style, incomplete, repair, unread};
 use crate::audit::ArchiveOwner;
 use crate::finding::{EvidenceKind, Proof};
 use crate::fix::propose::{MissingSymbol, Proposal};
@@ -19,18 +19,18 @@ use std::path::Path;
 /// Maximum number of symbols with a candidate that are listed for one library without `-v`.
 const MOST: usize = 20;
 
-/// Writes the result of `fix`.
+/// Writes the result of `fix`. Commands have paths of this machine, see [`Paths::word`].
 pub fn write(
     proposal: &Proposal,
     report: &Report,
-    style: Style,
+    (style, paths): (Style, &Paths),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let verbose = style.verbose;
     for wanted in proposal.wanted.chunk_by(|a, b| a.library == b.library) {
         symbols(wanted, verbose, out)?;
     }
-    changes(proposal, out)?;
+    changes(proposal, (report, paths), out)?;
     let found: Vec<&ReportFinding> = report.faults().collect();
     let referring = ReferringMembers::of(&Causes::of(report), found.iter().copied());
     if let Some(members) = referring.words(verbose) {
@@ -109,15 +109,22 @@ fn has_changes(proposal: &Proposal) -> bool {
     links || !remedy.patches.is_empty()
 }
 
-fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
+fn changes(
+    proposal: &Proposal,
+    (report, paths): (&Report, &Paths),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let remedy = &proposal.remedy;
     links(proposal, out)?;
     let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
     if adds_needs && remedy.added().next().is_some() {
         writeln!(out, "or, without linking again:")?;
     }
+    if report.layers.is_some() && !remedy.patches.is_empty() {
+        writeln!(out, "in the staging directory:")?;
+    }
     for patch in &remedy.patches {
-        let file = shell(&show_path(&patch.file));
+        let file = paths.word(report, &patch.file);
         for (options, values) in patch.calls() {
             write!(out, "patchelf {options} ")?;
             for value in values {

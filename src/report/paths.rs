@@ -1,6 +1,8 @@
 //! Paths that other programs can open: relative to a directory, and valid on this machine even if
 //! the audited system is a sysroot.
 
+use super::model::Report;
+use crate::text::{shell, show_path};
 use percent::encoded;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -21,6 +23,18 @@ impl Paths {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
             None => path.to_path_buf(),
         }
+    }
+
+    /// The path of an audited file, as a word of a shell command that runs on this machine. The path
+    /// of a staged file is relative to the staging directory, which a report does not name.
+    pub(super) fn word(&self, report: &Report, path: &Path) -> String {
+        let path = match &report.layers {
+            Some(layers) if !layers.sysroot.iter().any(|file| &*file.0 == path) => {
+                path.strip_prefix("/").unwrap_or(path).to_path_buf()
+            }
+            _ => self.here(path),
+        };
+        shell(&show_path(&path))
     }
 
     /// The path of a file relative to `base`. For a file that is not below `base`, the full path on

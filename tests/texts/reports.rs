@@ -10,11 +10,12 @@ mod kit;
 mod situations;
 use crate::support::tiny;
 
-use kit::{rendered, widest};
+use kit::{rendered, rendered_of, widest};
 use linkaudit::catalogue::Level;
-use linkaudit::report::Style;
-use situations::{SITUATIONS, five_thousand, jdk, one_file, rocm, usr};
-use std::path::PathBuf;
+use linkaudit::report::model::{LayerFile, Layers};
+use linkaudit::report::{Paths, Style};
+use situations::{SITUATIONS, developer, five_thousand, jdk, one_file, rocm, usr};
+use std::path::{Path, PathBuf};
 
 /// The style of a report on a terminal of this width.
 fn style(width: usize) -> Style {
@@ -87,6 +88,34 @@ fn nothing_is_cut() {
             assert!(text.contains(short.unwrap_or(&path)), "{name}: {path} is not in\n{text}");
         }
     }
+}
+
+/// Commands act on the files of a sysroot, or of a stage, and not on this machine's. All other text
+/// shows paths of the audited system.
+#[test]
+fn commands_have_paths_of_this_machine() {
+    let verbose = Style { verbose: true, ..style(100) };
+    let paths = Paths { base: None, sysroot: Some("/srv/my root".into()) };
+    let mut report = developer().report();
+    let text = rendered_of(&report, "human", verbose, &paths);
+    let file = "/home/dev/draw/build/bin/draw";
+    let root = format!("'/srv/my root{file}'");
+    assert!(text.contains(&format!("patchelf --add-rpath '$ORIGIN/../lib2' {root}\n")), "{text}");
+    assert!(text.contains(&format!("readelf -d {root} | grep NEEDED\n")), "{text}");
+    assert!(text.contains("in /home/dev/draw/build\n"), "{text}");
+    let list = rendered_of(&rocm().report(), "human", verbose, &paths);
+    assert!(list.contains("/libMIOpen.so --root '/srv/my root' --lib-path "), "{list}");
+    // A staged file has its path in the staging directory, a file of the system the one there.
+    report.layers = Some(Layers::default());
+    let staged = rendered(&report, "human", verbose);
+    assert!(staged.contains("RUNPATH, in the staging directory:"), "{staged}");
+    let below = format!("patchelf --add-rpath '$ORIGIN/../lib2' {}\n", &file[1..]);
+    assert!(staged.contains(&below), "{staged}");
+    assert!(staged.contains(&format!("readelf -d {} | grep NEEDED\n", &file[1..])), "{staged}");
+    let system = Layers { sysroot: vec![LayerFile(Path::new(file).into())], ..Layers::default() };
+    report.layers = Some(system);
+    let text = rendered_of(&report, "human", verbose, &paths);
+    assert!(text.contains(&format!("'$ORIGIN/../lib2' {root}\n")), "{text}");
 }
 
 /// The list of causes names its order: a small error precedes a large warning.

@@ -66,8 +66,9 @@ impl Sheet<'_> {
         let shown = name(&library);
         if first.detail.as_deref() == Some(b"PT_INTERP") {
             let text = format!("install the libc that has {shown}, or name another interpreter");
-            let file = shell(&show_path(&first.full_path()));
-            return page.help(&text, Some(&format!("patchelf --set-interpreter PATH {file}")));
+            let file = self.word(&first.full_path());
+            let command = format!("patchelf --set-interpreter PATH {file}");
+            return page.help(&self.in_stage(&text), Some(&command));
         }
         let candidates = self.candidate_paths(entry);
         let Some(candidate) = nearest(&first.full_path(), &candidates) else {
@@ -84,9 +85,9 @@ impl Sheet<'_> {
         if candidate.file_name().map(Path::new) != base {
             let target = candidate.file_name().map_or(candidate, Path::new);
             let link = candidate.with_file_name(base.unwrap_or(Path::new(&library)));
-            let (target, link) = (shell(&show_path(target)), shell(&show_path(&link)));
-            let text = "give the candidate the needed name";
-            return page.help(text, Some(&format!("ln -s {target} {link}")));
+            let (target, link) = (shell(&show_path(target)), self.word(&link));
+            let text = self.in_stage("give the candidate the needed name");
+            return page.help(&text, Some(&format!("ln -s {target} {link}")));
         }
         let files = entry.files();
         let way = |(finding, _): &(&ReportFinding, usize)| {
@@ -97,12 +98,19 @@ impl Sheet<'_> {
         let ways: BTreeSet<String> = order::set(files.iter().filter_map(way));
         let directories: Vec<String> = ways.iter().map(|way| name(way)).collect();
         if let ([(one, _)], Some(way)) = (&files[..], ways.first()) {
-            let file = shell(&show_path(&one.full_path()));
+            let file = self.word(&one.full_path());
             let command = format!("patchelf --add-rpath {} {file}", shell(way));
-            return page.help("add the candidate's directory to its RUNPATH", Some(&command));
+            let text = self.in_stage("add the candidate's directory to its RUNPATH");
+            return page.help(&text, Some(&command));
         }
         let directories = some(&directories, MOST_DIRECTORIES);
         self.or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
+    }
+
+    /// Text before a command. With stages, paths in commands are relative to a staging directory.
+    fn in_stage(&self, text: &str) -> String {
+        let place = if self.report.layers.is_some() { ", in the staging directory" } else { "" };
+        format!("{text}{place}")
     }
 
     /// The path at which the loader stops searching an object's search path. A new entry at the end
@@ -195,6 +203,12 @@ impl Sheet<'_> {
         }
         let quoted = |path: &Path| shell(&show_path(path));
         let mut command = format!("linkaudit fix {}", quoted(&first.full_path()));
+        if let Some(sysroot) = &self.paths.sysroot {
+            command.extend([" --root ", &quoted(sysroot)]);
+        }
+        if self.report.layers.is_some() {
+            command.push_str(" --staged DIR");
+        }
         if directories.is_empty() {
             command.push_str(" --lib-path DIR");
         }

@@ -14,10 +14,11 @@ mod who;
 use super::entry::{Entries, ReportEntry};
 use super::layout::{LabelledLines, name};
 use super::model::{CauseKind, Report, ReportFinding};
-use super::{Rendering, Style, summary};
+use super::{Paths, Rendering, Style, summary};
 use crate::finding::{EvidenceKind, LARGEST};
-use crate::text::show_path;
+use crate::text::{shell, show_path};
 use std::io::{self, Write};
+use std::path::Path;
 
 /// A report with more entries than this has at most [`MOST_LINES`] lines of entries without `-v`.
 const FEW_ENTRIES: usize = 3;
@@ -31,11 +32,12 @@ const MOST_FINDINGS: usize = 20;
 struct Sheet<'r> {
     report: &'r Report,
     entries: Entries<'r>,
+    paths: &'r Paths,
 }
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
     let style = how.style;
-    let sheet = Sheet { report, entries: Entries::of(report, style) };
+    let sheet = Sheet { report, entries: Entries::of(report, style), paths: how.paths };
     if !style.quiet {
         let page = &mut LabelledLines::new(style, out);
         if let Some(prefix) = sheet.entries.prefix {
@@ -59,7 +61,8 @@ pub(crate) fn steps(
     let apart = Style { verbose: true, quiet: false, ..style };
     // Views write full paths, so no prefix is removed.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
-    let sheet = Sheet { report, entries };
+    // These steps have no commands with paths of audited files.
+    let sheet = Sheet { report, entries, paths: &Paths::default() };
     let page = &mut LabelledLines::new(style, out);
     let all = &sheet.entries.all;
     let about = all.iter().filter(|entry| entry.findings.iter().any(|finding| wanted(finding)));
@@ -170,10 +173,29 @@ impl Sheet<'_> {
                 self.entry_points(&roots, page)?;
             }
             if let Some(witness) = &finding.witness {
-                page.item("witness", &name(witness))?;
+                page.item("witness", &name(&self.witness(finding, witness)))?;
             }
         }
         Ok(())
+    }
+
+    /// The command that shows a finding, with paths of this machine.
+    fn witness(&self, finding: &ReportFinding, command: &str) -> String {
+        let path = finding.full_path();
+        let own = format!(" {}", shell(&show_path(&path)));
+        if command.contains(&own) {
+            return command.replacen(&own, &format!(" {}", self.word(&path)), 1);
+        }
+        let words = command.split(' ').map(|word| match Path::new(word) {
+            path if path.is_absolute() => self.word(path),
+            _ => word.to_owned(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// See [`Paths::word`].
+    fn word(&self, path: &Path) -> String {
+        self.paths.word(self.report, path)
     }
 }
 

@@ -77,8 +77,13 @@ pub(crate) fn program(needs: &[&str], refers: &[&str]) -> Tiny {
 
 /// A report in one format.
 pub(crate) fn rendered(report: &Report, format: &str, style: Style) -> String {
+    rendered_of(report, format, style, &Paths::default())
+}
+
+/// A report in one format about a system at `paths`.
+pub(crate) fn rendered_of(report: &Report, format: &str, style: Style, paths: &Paths) -> String {
     let mut out = Vec::new();
-    let how = Rendering { style, paths: &Paths::default(), facts: None };
+    let how = Rendering { style, paths, facts: None };
     report::render(format, report, &how, &mut out).expect("a vector takes all");
     String::from_utf8(out).expect("text in UTF-8")
 }

@@ -26,7 +26,7 @@ pub(crate) const SITUATIONS: &[(&str, Build)] = &[
 
 /// A C++ program with a library in a directory that is not searched, and a library that was built
 /// against another release of its own base.
-fn developer() -> Situation {
+pub(crate) fn developer() -> Situation {
     let lab = Situation::new("/home/dev/draw/build");
     let draw = program(&["libshape.so.1", "libcolor.so"], &["_ZNK5Shape4areaEv", "_ZN5Shape2idEv"]);
     lab.write("/home/dev/draw/build/bin/draw", draw.runpath("$ORIGIN/../lib").bytes());
