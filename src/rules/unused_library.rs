@@ -30,7 +30,8 @@ const DOCS: &str = "\
 Binds all references of each audited object as the loader does, under every entry point that loads it. Reports a
 DT_NEEDED entry if none of these references is bound to its library. Weak references count as use. A reference to data
 that the program has copied, or to a function whose address the program fixes, counts as a use of the library that
-defines it.
+defines it. A use of a filtee counts as a use of the library whose DT_FILTER or DT_AUXILIARY entry loads it, unless the
+object needs the filtee too.
 
 ## Why it matters
 
@@ -61,6 +62,7 @@ type Pair = (FileId, FileId);
 fn check(query: &Query<'_>) -> Findings {
     let mut used: FastSet<Pair> = FastSet::default();
     let mut needs: BTreeMap<Pair, (LoadedCopy, Vec<u8>)> = BTreeMap::new();
+    let mut filtees: FastMap<FileId, FastSet<FileId>> = FastMap::default();
     for (root, closure) in query.entry_points() {
         if closure.fatal().is_some() {
             continue;
@@ -68,6 +70,10 @@ fn check(query: &Query<'_>) -> Findings {
         let file = |module| closure.module(module).file;
         for bound in query.bound_libraries(root) {
             used.extend(file(bound.module).zip(file(bound.provider)));
+        }
+        for edge in closure.whole_edges().filter(|edge| edge.kind != NeedKind::Needed) {
+            let Some((filter, filtee)) = file(edge.from).zip(file(edge.to)) else { continue };
+            filtees.entry(filter).or_default().insert(filtee);
         }
         for edge in closure.edges().iter().filter(|edge| edge.kind == NeedKind::Needed) {
             let Some((from, to)) = file(edge.from).zip(file(edge.to)) else { continue };
@@ -78,8 +84,13 @@ fn check(query: &Query<'_>) -> Findings {
             }
         }
     }
+    let needed: FastSet<Pair> = needs.keys().copied().collect();
     let is_unused = |(from, to): &Pair| {
+        let is_used_below = |filtee: &FileId| {
+            used.contains(&(*from, *filtee)) && !needed.contains(&(*from, *filtee))
+        };
         !used.contains(&(*from, *to))
+            && !all_filtees(&filtees, *to).iter().any(is_used_below)
             && query.facts(*from).foreign().is_none()
             && query.facts(*to).object().is_some_and(defines_any)
     };
@@ -101,6 +112,17 @@ fn check(query: &Query<'_>) -> Findings {
             finding
         })
         .collect()
+}
+
+/// The filtees of `library`, and in turn theirs.
+fn all_filtees(filtees: &FastMap<FileId, FastSet<FileId>>, library: FileId) -> FastSet<FileId> {
+    let mut out = FastSet::default();
+    let mut next = vec![library];
+    while let Some(filter) = next.pop() {
+        let of_filter = filtees.get(&filter).into_iter().flatten();
+        next.extend(of_filter.copied().filter(|filtee| out.insert(*filtee)));
+    }
+    out
 }
 
 /// The pairs of `unused` whose object uses the library through the program. The program has a copy
