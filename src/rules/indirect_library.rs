@@ -1,10 +1,12 @@
 //! `indirect-library`: an object uses symbols of a library that it does not need itself.
 
 use super::{Query, Rule};
+use crate::bind::lookup;
 use crate::catalogue::{LINK_HYGIENE, Level};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::machine::LookupClass;
-use crate::format::elf::{Object, RefKind, SymbolIndex};
+use crate::format::elf::{Object, RefKind, Reference, SymbolIndex};
 use crate::id::{FastSet, FileId, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::text::show;
@@ -51,7 +53,7 @@ a built file.
 
 Symbols of the loader are not reported, and neither are symbols that the program or a preloaded library defines.
 As in a linker, any default version of a symbol counts as its definition: the version that the object needs is not
-compared.
+compared. A definition with exactly that version counts too, even if linkers no longer choose it.
 ";
 
 /// Upper bound for the symbols named as evidence.
@@ -105,17 +107,39 @@ fn indirect(
         };
         // A copied symbol is also defined in the program, so the program is not a definer here.
         let program = (!is_copy).then_some(&ROOT);
-        let is_near = program.into_iter().chain([&LOADER]).chain(&direct).any(|m| defines(&m));
-        if is_near {
+        let mut near = program.into_iter().chain([&LOADER]).chain(&direct);
+        if near.clone().any(|module| defines(&module)) {
             continue;
         }
         let file = below.iter().find(defines).and_then(|far| closure.module(*far).file);
+        let mut binds_near =
+            || near.any(|near| has_version(query, closure, *near, (module, reference)));
         let is_used = || !is_copy || copies(query, closure.module(module).file, reference.symbol);
-        if let Some(file) = file.filter(|_| is_used()) {
+        if let Some(file) = file.filter(|_| !binds_near() && is_used()) {
             out.entry(file).or_default().insert(name.to_vec());
         }
     }
     out
+}
+
+/// True if the reference of an object has a version, and `near` defines the name in exactly this
+/// version. It may have been the default version when the object was linked.
+fn has_version(
+    query: &Query<'_>,
+    closure: &Closure,
+    near: ModuleId,
+    (module, reference): (ModuleId, &Reference),
+) -> bool {
+    let object_of = |module: ModuleId| query.facts(closure.module(module).file?).object();
+    let Some((object, definer)) = object_of(module).zip(object_of(near)) else { return false };
+    let limit = |module| closure.module(module).version_limit;
+    let version = lookup::wanted(object, reference.version, limit(module));
+    // musl's loader ignores versions and skips definitions with another version than the default.
+    if version.is_none() || query.loader(closure).is_musl() {
+        return false;
+    }
+    let wanted = SymbolQuery::new(object.reference_name(reference), reference.hash, version);
+    lookup::definition(definer, &wanted, limit(near)).is_some()
 }
 
 /// True if a copy relocation uses the symbol.
