@@ -6,7 +6,7 @@ use crate::catalogue::SYMBOL;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, SymbolIndex, Tables, hash};
-use crate::id::{FastMap, FastSet, FileId, IdSet, ModuleId, RootId};
+use crate::id::{FastMap, FileId, IdSet, ModuleId, RootId};
 use crate::parallel;
 use crate::resolve::LOADER;
 use crate::text::show_path;
@@ -75,7 +75,8 @@ const SAMPLED: u32 = 64;
 /// Minimum number of common names of two samples. Half of the names that [`MANY`] common symbols
 /// have in a sample on average.
 const SHARED: usize = MANY / SAMPLED as usize / 2;
-/// Samples ignore names that more libraries than this define.
+/// Names of samples that more libraries than this define are frequent. The number of their pairs
+/// would grow with the square of all files, although few are in one process.
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,59 +138,94 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// Pairs of files that may be copies. Most files are in no pair.
+#[derive(Default)]
 struct CopyCandidates {
     involved: IdSet<FileId>,
     /// Files that share the [`stem`] of their soname with another file. Equal numbers are equal
     /// stems.
     stems: FastMap<FileId, usize>,
-    /// Pairs whose samples have at least [`SHARED`] common names.
-    alike: FastSet<Two>,
+    /// Number of names that two samples share, without [`Self::frequent`] names.
+    shared: FastMap<Two, usize>,
+    /// The names of each sample that more than [`MOST`] libraries define, in ascending order.
+    /// They are compared only for libraries of one process.
+    frequent: FastMap<FileId, Vec<u32>>,
 }
 
 impl CopyCandidates {
     fn find(query: &Query<'_>) -> Self {
-        let mut by_stem: FastMap<&[u8], Vec<FileId>> = FastMap::default();
         let objects = query.files().filter_map(|(file, facts)| Some((file, facts.object()?)));
         let objects: Vec<(FileId, &Object)> =
             objects.filter(|(_, object)| object.is_dynamic()).collect();
-        for (file, object) in &objects {
+        let mut out = Self::default();
+        out.add_stems(&objects);
+        out.add_samples(&objects);
+        out
+    }
+
+    fn add_stems(&mut self, objects: &[(FileId, &Object)]) {
+        let mut by_stem: FastMap<&[u8], Vec<FileId>> = FastMap::default();
+        for (file, object) in objects {
             let soname = object.soname().filter(|name| !name.is_empty());
             if let Some(soname) = soname.filter(|soname| !mixed_runtime::is_single(soname)) {
                 by_stem.entry(stem(soname)).or_default().push(*file);
             }
         }
-        let samples: Vec<Vec<(u32, FileId)>> = parallel::map(&objects, |(file, object)| {
+        for (number, files) in by_stem.into_values().filter(|files| files.len() > 1).enumerate() {
+            self.involved.extend(files.iter().copied());
+            self.stems.extend(files.into_iter().map(|file| (file, number)));
+        }
+    }
+
+    fn add_samples(&mut self, objects: &[(FileId, &Object)]) {
+        let samples: Vec<Vec<(u32, FileId)>> = parallel::map(objects, |(file, object)| {
             sample(object).map(|word| (word, *file)).collect()
         });
         let mut words = samples.concat();
         words.sort_unstable();
         words.dedup();
-        let mut shared: FastMap<Two, usize> = FastMap::default();
-        for group in words.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() <= MOST) {
+        for group in words.chunk_by(|a, b| a.0 == b.0) {
+            if group.len() > MOST {
+                for (word, file) in group {
+                    self.frequent.entry(*file).or_default().push(*word);
+                }
+                continue;
+            }
             each_pair(group.iter().map(|(_, file)| *file), |two| {
-                *shared.entry(two).or_default() += 1;
+                *self.shared.entry(two).or_default() += 1;
             });
         }
-        let mut out = Self {
-            involved: IdSet::default(),
-            stems: FastMap::default(),
-            alike: FastSet::default(),
-        };
-        for (two, _) in shared.into_iter().filter(|(_, count)| *count >= SHARED) {
-            out.involved.extend([two.0, two.1]);
-            out.alike.insert(two);
+        // For each file, the largest number of names that it shares with one other file.
+        let mut most: FastMap<FileId, usize> = FastMap::default();
+        for (two, count) in &self.shared {
+            for file in [two.0, two.1] {
+                let known = most.entry(file).or_default();
+                *known = (*known).max(*count);
+            }
         }
-        for (number, files) in by_stem.into_values().filter(|files| files.len() > 1).enumerate() {
-            out.involved.extend(files.iter().copied());
-            out.stems.extend(files.into_iter().map(|file| (file, number)));
+        for (file, words) in &self.frequent {
+            *most.entry(*file).or_default() += words.len();
         }
-        out
+        let enough = most.into_iter().filter(|(_, count)| *count >= SHARED);
+        self.involved.extend(enough.map(|(file, _)| file));
+    }
+
+    fn frequent_of(&self, file: FileId) -> &[u32] {
+        self.frequent.get(&file).map_or(&[], Vec::as_slice)
     }
 
     /// True if two files of one process must be compared in full.
     fn hold(&self, two: Two) -> bool {
         let stems = [two.0, two.1].map(|file| self.stems.get(&file));
-        stems[0].is_some() && stems[0] == stems[1] || self.alike.contains(&two)
+        if stems[0].is_some() && stems[0] == stems[1] {
+            return true;
+        }
+        let shared = self.shared.get(&two).copied().unwrap_or_default();
+        if shared >= SHARED {
+            return true;
+        }
+        let [ours, theirs] = [two.0, two.1].map(|file| self.frequent_of(file));
+        let is_common = |word: &&u32| theirs.binary_search(word).is_ok();
+        shared + ours.iter().filter(is_common).count() >= SHARED
     }
 }
 
@@ -204,15 +240,18 @@ fn each_pair(files: impl Iterator<Item = FileId>, mut each: impl FnMut(Two)) {
 }
 
 /// A sample of the GNU hash values of an object with at least [`MANY`] symbols. A name that is in
-/// the sample of one object is in the sample of every object that defines it.
+/// the sample of one object is in the sample of every object that defines it. Only strong functions
+/// and variables count, as in [`common`].
 fn sample(object: &Object) -> impl Iterator<Item = u32> {
     let tables = object.tables.as_ref();
     let tables = tables.filter(|tables| tables.hashed_indices().len() >= MANY);
-    let words = tables
-        .into_iter()
-        .flat_map(|tables| tables.hashed_indices().filter_map(|index| tables.word(index)));
     // The lowest bits of a hash select its bucket; bits 8 and above are well mixed.
-    words.filter(|word| (word >> 8) % SAMPLED == 0)
+    let is_sampled = |word: &u32| (word >> 8).is_multiple_of(SAMPLED);
+    tables.into_iter().flat_map(move |tables| {
+        tables.hashed_indices().filter_map(move |index| {
+            tables.word(index).filter(|word| is_sampled(word) && tables.is_strong(index))
+        })
+    })
 }
 
 /// How two files are copies of each other; `None` if they are not.

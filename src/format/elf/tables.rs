@@ -211,6 +211,24 @@ impl Tables {
         })
     }
 
+    /// True if the symbol at `index` is a function or variable with STB_GLOBAL and default
+    /// visibility. Its name is not read.
+    pub fn is_strong(&self, index: SymbolIndex) -> bool {
+        if self.is_64 {
+            self.is_strong_as::<elf::FileHeader64<Endianness>>(index)
+        } else {
+            self.is_strong_as::<elf::FileHeader32<Endianness>>(index)
+        }
+    }
+
+    fn is_strong_as<H: FileHeader<Endian = Endianness>>(&self, index: SymbolIndex) -> bool {
+        self.raw::<H>(index).is_some_and(|raw| {
+            raw.st_bind() == elf::STB_GLOBAL
+                && raw.st_visibility() == elf::STV_DEFAULT
+                && matches!(raw.st_type(), elf::STT_FUNC | elf::STT_OBJECT)
+        })
+    }
+
     /// The entries of the table from index 0 on, as stored in the file.
     pub(super) fn entries<H: FileHeader<Endian = Endianness>>(&self) -> &[H::Sym] {
         let bytes = &self.bytes[self.symbols.clone()];

@@ -47,6 +47,32 @@ fn one_code_base_in_two_libraries() {
     }
 }
 
+/// More libraries with the same functions than samples compare among all files. A process that
+/// loads two of them has one pair, and a process that loads all has every pair.
+#[test]
+fn one_code_base_in_many_libraries() {
+    const COPIES: usize = 17;
+    let lab = Lab::new();
+    let code: String =
+        (0..1_200).map(|n| format!("int base_{n}(void) {{ return {n}; }}")).collect();
+    lab.cc("base.o", &code, &["-c", "-fPIC"], &[]);
+    let names: Vec<String> = (0..COPIES).map(|n| format!("lib/libcopy{n}.so")).collect();
+    for (n, name) in names.iter().enumerate() {
+        let own = format!("int own_{n}(void) {{ return {n}; }}");
+        lab.so(name, &own, &["base.o", &format!("-Wl,-soname,libcopy{n}.so")]);
+    }
+    let main = "int main(void) { return 0; }";
+    for (program, loaded) in [("two", 2), ("all", COPIES)] {
+        let libraries = names[..loaded].iter().map(String::as_str);
+        let flags = ["-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/lib"].into_iter().chain(libraries);
+        lab.exe(program, main, &flags.collect::<Vec<_>>());
+        let options = ["--isolated", program, "lib"];
+        let report = Report::of(support::linkaudit().current_dir(lab.root()).args(options));
+        let found = report.of_rule("library-twice").count();
+        assert_eq!(found, loaded * (loaded - 1) / 2, "{program}: {}", report.outline());
+    }
+}
+
 /// A library that a process loads twice, and that a file of it opens once more. The evidence names the
 /// file and the library that the loader then reports; a name in a file without dlopen is none.
 #[test]
