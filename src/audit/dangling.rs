@@ -2,8 +2,8 @@
 //! read here.
 
 use crate::tree::walk::{UnreadablePath, describe};
-use crate::tree::{Errno, Tree};
-use std::path::PathBuf;
+use crate::tree::{Errno, Tree, without_dots};
+use std::path::{Path, PathBuf};
 
 /// A link that leads to no file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,8 +12,38 @@ pub struct DanglingLink {
     pub path: PathBuf,
     /// The text of the link.
     pub target: PathBuf,
+    /// The texts of the links to which it leads in turn. The last one, or `target` if there is
+    /// none, has no file.
+    pub further: Vec<PathBuf>,
+    /// True if a link of the chain points into `/etc/alternatives`.
+    pub is_alternative: bool,
     /// True if the link leads back to itself, or through more links than the kernel follows.
     pub is_loop: bool,
+}
+
+/// Links of a chain that are read after the first, as many as the kernel follows.
+const MOST_LINKS: usize = 40;
+
+impl DanglingLink {
+    fn new(tree: &dyn Tree, path: PathBuf, target: PathBuf, is_loop: bool) -> Self {
+        let mut out = Self { path, target, further: Vec::new(), is_alternative: false, is_loop };
+        if is_loop {
+            return out;
+        }
+        let mut here = beside(&out.path, &out.target);
+        while out.further.len() < MOST_LINKS {
+            out.is_alternative |= here.starts_with("/etc/alternatives");
+            let Ok(next) = tree.read_link(&here) else { break };
+            here = beside(&here, &next);
+            out.further.push(next);
+        }
+        out
+    }
+}
+
+/// The path that the text `target` of the link at `path` means.
+fn beside(path: &Path, target: &Path) -> PathBuf {
+    without_dots(&path.parent().unwrap_or(path).join(target))
 }
 
 /// The dangling links `links`, whose absolute paths are `places`.
@@ -33,7 +63,7 @@ pub(super) fn read(
             }
             Ok(target) => {
                 let is_loop = tree.kind(link) == Err(Errno::LOOP);
-                out.push(DanglingLink { path, target, is_loop });
+                out.push(DanglingLink::new(tree, path, target, is_loop));
             }
             Err(errno) => problems.push(UnreadablePath { path, reason: describe(errno) }),
         }

@@ -1,11 +1,9 @@
 //! `dangling-link`: a symbolic link with the name of a library and a target that does not exist.
 
 use super::{Query, Rule};
-use crate::audit::DanglingLink;
 use crate::catalogue::LINK_HYGIENE;
 use crate::finding::{Finding, Findings};
 use crate::text::show_path;
-use crate::tree::without_dots;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
@@ -43,17 +41,19 @@ library in exactly the same version.
 
 ## Limits
 
-Links with other names are not reported, and neither are links into `/etc/alternatives`, which are made after the
-installation.
+Links with other names are not reported. Neither are links that lead into `/etc/alternatives`, directly or through
+other links: those are made after the installation.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
-    let links = query.dangling_links().iter().filter(|link| !is_alternative(link));
+    let links = query.dangling_links().iter().filter(|link| !link.is_alternative);
     links
         .map(|link| {
             let target = show_path(&link.target);
             let message = if link.is_loop {
                 format!("links to {target}: too many levels of symbolic links")
+            } else if let Some(last) = link.further.last() {
+                format!("links to {target}, which leads to {}: no such file", show_path(last))
             } else {
                 format!("links to {target}, which does not exist")
             };
@@ -63,11 +63,4 @@ fn check(query: &Query<'_>) -> Findings {
             finding
         })
         .collect()
-}
-
-/// True for a link into `/etc/alternatives`. Such links are made after the installation.
-fn is_alternative(link: &DanglingLink) -> bool {
-    let directory = link.path.parent().unwrap_or(&link.path);
-    let target = without_dots(&directory.join(&link.target));
-    !link.is_loop && target.starts_with("/etc/alternatives")
 }

@@ -49,6 +49,9 @@ fn links_of_libraries_that_lead_to_no_file() {
         ("libelsewhere.so", "../etc/alternatives/libelsewhere.so", true),
         ("libabsolute.so", "/etc/alternatives/libabsolute.so", false),
         ("librelative.so", "../../etc/alternatives/librelative.so", false),
+        ("libtwice.so", "libabsolute.so", false),
+        ("libchain.so", "libchain.so.1", true),
+        ("libchain.so.1", "libchain.so.1.2", true),
     ];
     for (name, target, _) in links {
         lab.link(target, &format!("root/usr/lib/{name}"));
@@ -69,7 +72,11 @@ fn links_of_libraries_that_lead_to_no_file() {
     let messages: Vec<&str> =
         report.of_rule("dangling-link").map(|one| text(&one["message"])).collect();
     assert_eq!(messages[0], "links to libalone.so: too many levels of symbolic links");
-    assert_eq!(messages[3], "links to libgone.so.1, which does not exist");
+    // In the order of the paths: libalone.so, libback.so, libchain.so, …
+    let chain = "links to libchain.so.1, which leads to libchain.so.1.2: no such file";
+    assert_eq!(messages[2], chain);
+    assert_eq!(messages[3], "links to libchain.so.1.2, which does not exist");
+    assert_eq!(messages[5], "links to libgone.so.1, which does not exist");
 }
 
 /// Twelve directories, each with links to all others: there are endless paths through them.
