@@ -74,12 +74,15 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
+/// `/var/lib` holds the state of programs: prefixes below it are like those below other directories.
 fn is_private(directory: &Path) -> bool {
     let names: Vec<&[u8]> =
         directory.components().map(|name| name.as_os_str().as_bytes()).collect();
     let is_lib = |name: &&[u8]| [&b"lib"[..], b"lib32", b"lib64", b"libx32"].contains(name);
     let is_triplet = |name: &[u8]| memchr::memchr_iter(b'-', name).nth(1).is_some();
-    match names.iter().rposition(is_lib).map(|lib| &names[lib + 1..]) {
+    let lib = names.iter().rposition(is_lib);
+    let lib = lib.filter(|lib| !names[..*lib].ends_with(&[&b"var"[..]]));
+    match lib.map(|lib| &names[lib + 1..]) {
         None | Some([]) => false,
         Some([only]) => !is_triplet(only),
         Some(_) => true,
@@ -120,4 +123,24 @@ fn names<'q>(query: &'q Query<'_>, asked: &[ExpectedName<'q>]) -> FastSet<(&'q P
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_private;
+    use std::path::Path;
+
+    #[test]
+    fn private_directories() {
+        let cases = [
+            ("/usr/lib", false),
+            ("/usr/lib/gimp", true),
+            ("/usr/lib/x86_64-linux-gnu/gimp", true),
+            ("/var/lib/jenkins/stage", false),
+            ("/var/lib/jenkins/stage/lib/plugins", true),
+        ];
+        for (directory, expected) in cases {
+            assert_eq!(is_private(Path::new(directory)), expected, "{directory}");
+        }
+    }
 }
