@@ -79,7 +79,6 @@ fn is_private(directory: &Path) -> bool {
     let names: Vec<&[u8]> =
         directory.components().map(|name| name.as_os_str().as_bytes()).collect();
     let is_lib = |name: &&[u8]| [&b"lib"[..], b"lib32", b"lib64", b"libx32"].contains(name);
-    let is_triplet = |name: &[u8]| memchr::memchr_iter(b'-', name).nth(1).is_some();
     let lib = names.iter().rposition(is_lib);
     let lib = lib.filter(|lib| !names[..*lib].ends_with(&[&b"var"[..]]));
     match lib.map(|lib| &names[lib + 1..]) {
@@ -87,6 +86,15 @@ fn is_private(directory: &Path) -> bool {
         Some([only]) => !is_triplet(only),
         Some(_) => true,
     }
+}
+
+/// True for the name of a directory with the libraries of one machine and C library, such as
+/// `x86_64-linux-gnu` or `armv7-alpine-linux-musleabihf`.
+fn is_triplet(name: &[u8]) -> bool {
+    const KERNEL: &[u8] = b"-linux-";
+    let abi = memchr::memmem::find(name, KERNEL).map(|at| &name[at + KERNEL.len()..]);
+    let starts: [&[u8]; 4] = [b"gnu", b"musl", b"uclibc", b"android"];
+    abi.is_some_and(|abi| starts.iter().any(|start| abi.starts_with(start)))
 }
 
 /// A library, and the name that a file or link in its directory must have.
@@ -135,6 +143,10 @@ mod tests {
         let cases = [
             ("/usr/lib", false),
             ("/usr/lib/gimp", true),
+            ("/usr/lib/x86_64-linux-gnu", false),
+            ("/usr/lib/armv7-alpine-linux-musleabihf", false),
+            ("/usr/lib/my-cool-plugins", true),
+            ("/usr/lib/my-linux-plugins", true),
             ("/usr/lib/x86_64-linux-gnu/gimp", true),
             ("/var/lib/jenkins/stage", false),
             ("/var/lib/jenkins/stage/lib/plugins", true),
