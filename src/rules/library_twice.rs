@@ -166,7 +166,8 @@ impl CopyCandidates {
         let mut by_stem: FastMap<&[u8], Vec<FileId>> = FastMap::default();
         for (file, object) in objects {
             let soname = object.soname().filter(|name| !name.is_empty());
-            if let Some(soname) = soname.filter(|soname| !mixed_runtime::is_single(soname)) {
+            let may_repeat = |soname: &&[u8]| mixed_runtime::single_of(soname).is_none();
+            if let Some(soname) = soname.filter(may_repeat) {
                 by_stem.entry(stem(soname)).or_default().push(*file);
             }
         }
@@ -259,6 +260,12 @@ fn compare(query: &Query<'_>, two: Two) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
     if objects.0.header.target() != objects.1.header.target() {
+        return None;
+    }
+    // `mixed-runtime` reports two files of these.
+    let runtimes =
+        [objects.0, objects.1].map(|one| one.soname().and_then(mixed_runtime::single_of));
+    if runtimes[0].is_some() && runtimes[0] == runtimes[1] {
         return None;
     }
     if names[0] == names[1] {

@@ -6,7 +6,7 @@ use crate::catalogue::RUNTIME;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::{FastMap, FileId, ModuleId, RootId};
 use crate::resolve::{Closure, LOADER, ROOT};
-use crate::text::show_path;
+use crate::text::{show, show_path};
 use crate::wants::Wants;
 use std::collections::BTreeMap;
 
@@ -22,11 +22,12 @@ const DOCS: &str = "\
 
 Looks at all files that one process loads, and reports:
 
-- two files of `libc.so.6`, `libstdc++.so.6` or `libgcc_s.so.1`
+- two files of `libc.so.6`, `libstdc++.so.6` or `libgcc_s.so.1`, also if a Python wheel has one of them under a name
+  with a hash (`libstdc++-a1b2c3d4.so.6.0.30`)
 - a `libc.so.6` that is loaded by another `ld.so` than the one in its own directory, unless both have the same
   content
 - as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`) or two C++ ABI libraries (`libstdc++`,
-  `libc++abi`)
+  `libc++abi`), or two `libgcc_s` of which one has a hash in its name
 
 ## Why it matters
 
@@ -55,7 +56,8 @@ are evidence (`may load`), as for `library-twice`.
 ";
 
 /// Runtimes of which a process has at most one file, by soname.
-const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", b"libgcc_s.so.1"];
+const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", LIBGCC];
+const LIBGCC: &[u8] = b"libgcc_s.so.1";
 /// Runtimes of which a process has at most one kind: the title, and the starts of the sonames.
 /// Python wheels add a hash to sonames (`libgomp-a34b3233.so.1`).
 const KINDS: [(&str, &[&[u8]]); 2] = [
@@ -77,8 +79,8 @@ struct Fact {
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum MixtureKind {
-    /// Two files of one of [`SINGLE`].
-    Twice,
+    /// Two files of one of [`SINGLE`]. The field is its index.
+    Twice(usize),
     /// A libc that the loader of another build loads. The field is the loader beside the libc.
     Loader(FileId),
     /// Two runtimes of one row of [`KINDS`]. The field is the index of the row.
@@ -124,7 +126,7 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
         let Some(soname) = query.facts(file).object().and_then(|object| object.soname()) else {
             continue;
         };
-        if let Some(at) = SINGLE.iter().position(|name| *name == soname)
+        if let Some(at) = single_of(soname)
             && single[at].iter().all(|(known, _)| *known != file)
         {
             single[at].push((file, module));
@@ -139,8 +141,8 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
             }
         }
     }
-    for files in single.iter().filter(|files| files.len() > 1) {
-        out.push((MixtureKind::Twice, files.iter().map(|(_, module)| *module).collect()));
+    for (at, files) in single.iter().enumerate().filter(|(_, files)| files.len() > 1) {
+        out.push((MixtureKind::Twice(at), files.iter().map(|(_, module)| *module).collect()));
     }
     for (at, found) in kinds.iter().enumerate().filter(|(_, found)| found.len() > 1) {
         out.push((MixtureKind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
@@ -156,9 +158,16 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
     out
 }
 
-/// True for the soname of a runtime of which a process has at most one file.
-pub(super) fn is_single(soname: &[u8]) -> bool {
-    SINGLE.contains(&soname)
+/// The index in [`SINGLE`] of the runtime with this soname. auditwheel inserts a hash, as in
+/// [`is_of`], and a soname that was the file's name may end with a longer version.
+pub(super) fn single_of(soname: &[u8]) -> Option<usize> {
+    SINGLE.iter().position(|name| {
+        let end = memchr::memmem::find(name, b".so").unwrap_or(name.len());
+        let (stem, version) = name.split_at(end);
+        let rest = || soname.get(stem.len() + 1 + HASH..)?.strip_prefix(version);
+        let is_version = |rest: &[u8]| rest.is_empty() || rest.starts_with(b".");
+        *name == soname || is_of(soname, stem) && rest().is_some_and(is_version)
+    })
 }
 
 /// True if a soname is `name` with a version: `libgomp.so.1`. auditwheel adds `-` and the first
@@ -180,7 +189,8 @@ fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
     let paths: Vec<String> =
         fact.copies.iter().map(|copy| show_path(query.path(copy.file))).collect();
     let (message, detail) = match kind {
-        MixtureKind::Twice => {
+        MixtureKind::Twice(at) => {
+            let name = show(SINGLE[*at]);
             (format!("{name}: loaded twice, from {}", paths.join(" and ")), "copies")
         }
         MixtureKind::Loader(_) => {
@@ -193,8 +203,19 @@ fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
         }
     };
     let mut finding = query.about(RULE.id, first.file, message);
-    finding.mild = matches!(kind, MixtureKind::Kinds(_));
-    finding.library = Some(query.library_name(first.file).to_vec());
+    finding.mild = match kind {
+        MixtureKind::Twice(at) => {
+            let is_renamed = |copy: &LoadedCopy| query.library_name(copy.file) != SINGLE[*at];
+            SINGLE[*at] == LIBGCC && fact.copies.iter().any(is_renamed)
+        }
+        MixtureKind::Loader(_) => false,
+        MixtureKind::Kinds(_) => true,
+    };
+    let library = match kind {
+        MixtureKind::Twice(at) => SINGLE[*at],
+        _ => query.library_name(first.file),
+    };
+    finding.library = Some(library.to_vec());
     finding.detail = Some(detail.into());
     finding.when = matches!(kind, MixtureKind::Loader(_)).then_some(When::Load);
     finding.root = query.first_root(&fact.roots);
@@ -213,13 +234,13 @@ impl Query<'_> {
     fn is_runtime(&self, file: FileId) -> bool {
         let name = self.library_name(file);
         let kinds = KINDS.iter().flat_map(|(_, names)| names.iter());
-        SINGLE.contains(&name) || kinds.into_iter().any(|begin| is_of(name, begin))
+        single_of(name).is_some() || kinds.into_iter().any(|begin| is_of(name, begin))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_of;
+    use super::{SINGLE, is_of, single_of};
 
     /// A wheel's `libgomp-a34b3233.so.1.0.0` is libgomp; Debian's `libgomp-plugin-nvptx.so.1` is
     /// not.
@@ -237,5 +258,25 @@ mod tests {
             "libgomp2.so.1",
         ];
         assert_eq!(others.map(is_gomp), [false; 6]);
+    }
+
+    /// A wheel's `libstdc++-a1b2c3d4.so.6.0.30` is another file of `libstdc++.so.6`.
+    #[test]
+    fn names_of_single_runtimes() {
+        let single = |soname: &str| single_of(soname.as_bytes()).map(|at| SINGLE[at]);
+        let (cxx, gcc) = (Some(&b"libstdc++.so.6"[..]), Some(&b"libgcc_s.so.1"[..]));
+        for (soname, expected) in [
+            ("libstdc++.so.6", cxx),
+            ("libstdc++-a1b2c3d4.so.6.0.30", cxx),
+            ("libstdc++-a1b2c3d4.so.6", cxx),
+            ("libgcc_s-0f1e2d3c.so.1", gcc),
+            ("libgcc_s-0f1e2d3c.so.10", None),
+            ("libstdc++-a1b2c3d4.so.5.0.7", None),
+            ("libstdc++-a1b2c3.so.6", None),
+            ("libstdc++.so.6.0.30", None),
+            ("libstdc++exp.so.6", None),
+        ] {
+            assert_eq!(single(soname), expected, "{soname}");
+        }
     }
 }

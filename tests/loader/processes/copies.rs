@@ -151,3 +151,33 @@ fn more_copies_in_dlopen_notes() {
         assert_eq!(names, expected, "{options:?}");
     }
 }
+
+/// A wheel's libgcc_s, whose name has a hash, beside the one of the system: a warning. A libstdc++
+/// of that kind is an error, and `library-twice` does not report it a second time.
+#[test]
+fn a_runtime_of_a_wheel_beside_that_of_the_system() {
+    let lab = Lab::new();
+    for (stem, version, level) in [("libgcc_s", "1", "warning"), ("libstdc++", "6", "error")] {
+        let (plain, hashed) =
+            (format!("{stem}.so.{version}"), format!("{stem}-a1b2c3d4.so.{version}"));
+        for name in [&plain, &hashed] {
+            let soname = format!("-Wl,-soname,{name}");
+            lab.so(
+                &format!("{stem}/{name}"),
+                "int part(void) { return 1; }",
+                &["-nostdlib", &soname],
+            );
+        }
+        let libraries = [format!("{stem}/{plain}"), format!("{stem}/{hashed}")];
+        let runpath = format!("-Wl,-rpath,$ORIGIN/{stem}");
+        let flags = ["-Wl,--no-as-needed", &libraries[0], &libraries[1], &runpath];
+        let program = lab.exe(&format!("{stem}.app"), "int main(void) { return 0; }", &flags);
+        let report = Report::of(support::linkaudit().arg(program));
+        let found: Vec<(&str, &str)> = ["mixed-runtime", "library-twice"]
+            .into_iter()
+            .flat_map(|rule| report.of_rule(rule))
+            .map(|one| (text(&one["library"]), text(&one["level"])))
+            .collect();
+        assert_eq!(found, [(plain.as_str(), level)], "{}", report.outline());
+    }
+}
