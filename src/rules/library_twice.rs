@@ -9,6 +9,7 @@ use crate::format::elf::{Object, SymbolIndex, Tables, hash};
 use crate::id::{FastMap, FileId, IdSet, ModuleId, RootId};
 use crate::parallel;
 use crate::resolve::LOADER;
+use crate::resolve::loader::Loader;
 use crate::text::show_path;
 use crate::wants::Wants;
 use object::elf;
@@ -33,7 +34,7 @@ Looks at all files that one process loads, and reports two files
   `libLLVM.so.19` and a library that contains LLVM
 
 Symbols count as common only if a reference can be bound to either: both are strong and visible, and their
-versions are equal or absent.
+versions are equal or absent. musl's loader ignores versions: under it, all default versions of a name are common.
 
 If all common symbols of two libraries with different names are functions, each of the same size in both, the
 finding is a warning: the copies were probably built from one source, and they share no data.
@@ -129,7 +130,10 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let facts: Vec<(Two, Fact)> = facts.into_iter().collect();
-    let kinds = parallel::map_single(&facts, |(two, _)| compare(query, *two));
+    let kinds = parallel::map_single(&facts, |(two, fact)| {
+        let (root, _) = fact.copies[0].at;
+        compare(query, *two, Versions::of(query.loader(query.closure(root))))
+    });
     let kinds = kinds.into_iter().zip(facts);
     let mut facts: Vec<(CopyKind, Fact)> =
         kinds.filter_map(|(kind, (_, fact))| Some((kind?, fact))).collect();
@@ -256,7 +260,7 @@ fn sample(object: &Object) -> impl Iterator<Item = u32> {
 }
 
 /// How two files are copies of each other; `None` if they are not.
-fn compare(query: &Query<'_>, two: Two) -> Option<CopyKind> {
+fn compare(query: &Query<'_>, two: Two, versions: Versions) -> Option<CopyKind> {
     let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
     let names = [query.library_name(two.0), query.library_name(two.1)];
     if objects.0.header.target() != objects.1.header.target() {
@@ -274,7 +278,7 @@ fn compare(query: &Query<'_>, two: Two) -> Option<CopyKind> {
     if interchangeable::of_one_implementation(query, two.0, two.1) {
         return None;
     }
-    let common = common(objects);
+    let common = common(objects, versions);
     if stem(names[0]) == stem(names[1]) && common.count >= SOME {
         return Some(CopyKind::Version(common.count));
     }
@@ -303,8 +307,8 @@ fn exported(object: &Object) -> usize {
 }
 
 /// Counts the symbols that both objects define. A symbol counts if the versions are equal or one is
-/// missing: a reference can then bind to either definition.
-fn common((a, b): (&Object, &Object)) -> Common {
+/// missing, or if the loader ignores them: a reference can then bind to either definition.
+fn common((a, b): (&Object, &Object), versions: Versions) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
     let (Some(first), Some(second)) = (&a.tables, &b.tables) else { return out };
     let (ours, theirs) = rayon::join(|| sorted_words(first), || sorted_words(second));
@@ -315,7 +319,7 @@ fn common((a, b): (&Object, &Object)) -> Common {
         let others = &rest[..rest.partition_point(|(other, _)| *other == word)];
         let mut counted: Vec<&[u8]> = Vec::new();
         let strong_of = |object, tables, list: &[(u32, SymbolIndex)]| -> Vec<Strong<'_>> {
-            list.iter().filter_map(|(_, index)| strong(object, tables, *index)).collect()
+            list.iter().filter_map(|(_, index)| strong(object, tables, *index, versions)).collect()
         };
         if others.is_empty() {
             continue;
@@ -349,6 +353,24 @@ fn sorted_words(tables: &Tables) -> Vec<(u32, SymbolIndex)> {
     out
 }
 
+/// The bit of a version index that marks a version other than the default.
+const HIDDEN: u16 = 0x8000;
+
+/// The effect of versions on the lookup of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Versions {
+    /// A reference is bound to a definition with its version.
+    Compared,
+    /// A reference is bound to any default version (`sysv_lookup` and `gnu_lookup` of musl).
+    Ignored,
+}
+
+impl Versions {
+    fn of(loader: &Loader) -> Self {
+        if loader.is_musl() { Self::Ignored } else { Self::Compared }
+    }
+}
+
 /// A strong exported function or variable.
 struct Strong<'o> {
     name: &'o [u8],
@@ -358,16 +380,22 @@ struct Strong<'o> {
 }
 
 /// The symbol at `index`, if it is a strong exported function or variable.
-fn strong<'o>(object: &'o Object, tables: &'o Tables, index: SymbolIndex) -> Option<Strong<'o>> {
+fn strong<'o>(
+    object: &'o Object,
+    tables: &'o Tables,
+    index: SymbolIndex,
+    versions: Versions,
+) -> Option<Strong<'o>> {
     let symbol = tables.symbol(index).filter(Symbol::is_export)?;
     let is_function = elf::SymbolType(symbol.kind) == elf::STT_FUNC;
     let is_strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
         && (is_function || elf::SymbolType(symbol.kind) == elf::STT_OBJECT)
         && elf::SymbolVisibility(symbol.visibility) == elf::STV_DEFAULT;
-    let version = symbol.versym & 0x7fff;
-    let entry = object.versions.entry(version);
+    let version = symbol.versym & !HIDDEN;
+    let entry = object.versions.entry(version).filter(|_| versions == Versions::Compared);
     let entry = entry.filter(|_| object.versions.has_verdef && version > 1);
-    is_strong.then(|| Strong {
+    let may_bind = versions == Versions::Compared || symbol.versym & HIDDEN == 0;
+    (is_strong && may_bind).then(|| Strong {
         name: symbol.name,
         version: entry.map(|entry| object.str(entry.name)),
         function: is_function.then_some(symbol.size),

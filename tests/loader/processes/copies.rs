@@ -152,6 +152,37 @@ fn more_copies_in_dlopen_notes() {
     }
 }
 
+/// Two libraries whose equal names have different versions. musl's loader ignores versions, and skips
+/// a hidden one.
+#[test]
+fn versions_under_musl() {
+    let lab = Lab::new();
+    let functions = |prefix: &str| -> String {
+        (0..30).map(|n| format!("int {prefix}{n}(void) {{ return {n}; }}")).collect()
+    };
+    let hidden: String =
+        (0..30).map(|n| format!("__asm__(\".symver old{n}, f{n}@BASE_3\");")).collect();
+    for version in 1..=3 {
+        lab.write(&format!("{version}.map"), format!("BASE_{version} {{ f*; }};"));
+        let code = if version == 3 { hidden.clone() + &functions("old") } else { functions("f") };
+        let name = format!("libbase.so.{version}");
+        let (soname, map) =
+            (format!("-Wl,-soname,{name}"), format!("-Wl,--version-script,{version}.map"));
+        lab.so(&name, &code, &["-nostdlib", &soname, &map]);
+    }
+    let main = "int main(void) { return 0; }";
+    for (other, under_musl) in [("libbase.so.2", 1), ("libbase.so.3", 0)] {
+        let flags = ["-Wl,--no-as-needed", "libbase.so.1", other, "-Wl,-rpath,$ORIGIN"];
+        lab.exe("app", main, &flags);
+        for (loader, expected) in [("glibc", 0), ("musl", under_musl)] {
+            let options = ["--isolated", "--loader", loader, "app"];
+            let report = Report::of(support::linkaudit().current_dir(lab.root()).args(options));
+            let count = report.of_rule("library-twice").count();
+            assert_eq!(count, expected, "{other} under {loader}: {}", report.outline());
+        }
+    }
+}
+
 /// A wheel's libgcc_s, whose name has a hash, beside the one of the system: a warning. A libstdc++
 /// of that kind is an error, and `library-twice` does not report it a second time.
 #[test]
