@@ -28,6 +28,7 @@ const DOCS: &str = "\
 Looks at all files that one process loads, and reports two files
 
 - with the same soname, in two directories
+- without a soname, but with the same file name, if they export at least 20 common symbols
 - with the same soname up to the version (`libfoo.so.1` and `libfoo.so.2`), if they export at least 20 common
   symbols
 - that export at least 1,000 common symbols, and at least a tenth of the symbols of the smaller one, such as
@@ -67,7 +68,8 @@ DT_HASH alone are compared by name only. `mixed-runtime` reports C libraries and
 
 /// Minimum number of common symbols, for two libraries with different names.
 const MANY: usize = 1000;
-/// Minimum number of common symbols, for two versions of one library.
+/// Minimum number of common symbols, for two versions of one library, and for two libraries of one
+/// name without a soname.
 const SOME: usize = 20;
 /// A sample has one in this many of a library's names. If the sonames of two libraries differ by
 /// more than the version, their samples are compared first. The libraries are compared in full only
@@ -145,8 +147,8 @@ fn check(query: &Query<'_>) -> Findings {
 #[derive(Default)]
 struct CopyCandidates {
     involved: IdSet<FileId>,
-    /// Files that share the [`stem`] of their soname with another file. Equal numbers are equal
-    /// stems.
+    /// Files that share the [`stem`] of their soname, or of their file name if they have none, with
+    /// another file. Equal numbers are equal stems.
     stems: FastMap<FileId, usize>,
     /// Number of names that two samples share, without [`Self::frequent`] names.
     shared: FastMap<Two, usize>,
@@ -161,18 +163,17 @@ impl CopyCandidates {
         let objects: Vec<(FileId, &Object)> =
             objects.filter(|(_, object)| object.is_dynamic()).collect();
         let mut out = Self::default();
-        out.add_stems(&objects);
+        out.add_stems(query, &objects);
         out.add_samples(&objects);
         out
     }
 
-    fn add_stems(&mut self, objects: &[(FileId, &Object)]) {
+    fn add_stems(&mut self, query: &Query<'_>, objects: &[(FileId, &Object)]) {
         let mut by_stem: FastMap<&[u8], Vec<FileId>> = FastMap::default();
-        for (file, object) in objects {
-            let soname = object.soname().filter(|name| !name.is_empty());
-            let may_repeat = |soname: &&[u8]| mixed_runtime::single_of(soname).is_none();
-            if let Some(soname) = soname.filter(may_repeat) {
-                by_stem.entry(stem(soname)).or_default().push(*file);
+        for (file, _) in objects.iter().filter(|(_, object)| object.is_library()) {
+            let name = query.library_name(*file);
+            if mixed_runtime::single_of(name).is_none() {
+                by_stem.entry(stem(name)).or_default().push(*file);
             }
         }
         for (number, files) in by_stem.into_values().filter(|files| files.len() > 1).enumerate() {
@@ -272,7 +273,9 @@ fn compare(query: &Query<'_>, two: Two, versions: Versions) -> Option<CopyKind> 
     if runtimes[0].is_some() && runtimes[0] == runtimes[1] {
         return None;
     }
-    if names[0] == names[1] {
+    let has_soname = |object: &Object| object.soname().is_some_and(|name| !name.is_empty());
+    let is_one_name = names[0] == names[1];
+    if is_one_name && has_soname(objects.0) && has_soname(objects.1) {
         return Some(CopyKind::Soname);
     }
     if interchangeable::of_one_implementation(query, two.0, two.1) {
@@ -280,7 +283,8 @@ fn compare(query: &Query<'_>, two: Two, versions: Versions) -> Option<CopyKind> 
     }
     let common = common(objects, versions);
     if stem(names[0]) == stem(names[1]) && common.count >= SOME {
-        return Some(CopyKind::Version(common.count));
+        let version = CopyKind::Version(common.count);
+        return Some(if is_one_name { CopyKind::Soname } else { version });
     }
     let smaller = [objects.0, objects.1].map(exported).into_iter().min().unwrap_or_default();
     (common.count >= MANY && common.count >= smaller / 10).then_some(CopyKind::Symbols(common))

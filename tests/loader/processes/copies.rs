@@ -152,6 +152,29 @@ fn more_copies_in_dlopen_notes() {
     }
 }
 
+/// Two files of one name without a soname, which a program and its library need by their paths. Files
+/// with fewer common symbols may be different libraries.
+#[test]
+fn one_file_name_without_a_soname() {
+    for (functions, expected) in [(30, vec!["soname"]), (10, vec![])] {
+        let lab = Lab::new();
+        let code: String =
+            (0..functions).map(|n| format!("int base_{n}(void) {{ return {n}; }}")).collect();
+        let (first, second) =
+            (lab.so("a/libbase.so", &code, &[]), lab.so("b/libbase.so", &code, &[]));
+        let path = |path: &PathBuf| path.to_str().expect("UTF-8").to_owned();
+        let (always, runpath) = ("-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN");
+        let user = "int user(void) { return 1; }";
+        lab.so("libuser.so", user, &[always, &path(&second), "-Wl,-soname,libuser.so"]);
+        let main = "int main(void) { return 0; }";
+        lab.exe("app", main, &[always, &path(&first), "libuser.so", runpath]);
+        let report = Report::of(support::linkaudit().arg(lab.path("app")));
+        let found: Vec<&str> =
+            report.of_rule("library-twice").map(|finding| text(&finding["detail"])).collect();
+        assert_eq!(found, expected, "{}", report.outline());
+    }
+}
+
 /// Two libraries whose equal names have different versions. musl's loader ignores versions, and skips
 /// a hidden one.
 #[test]
