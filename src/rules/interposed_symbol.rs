@@ -40,7 +40,7 @@ Binds every reference as the loader does, and reports two cases:
   first in the search scope.
 
 If the program copies the data of a library (copy relocation) or fixes the address of its function, the definition of
-that library counts.
+that library counts. A copy counts under all names of the data (`environ` and `__environ`).
 
 There is one finding for each pair of libraries: `path` is the library whose definition is not used, `library`
 the one whose definition is used. A further finding reports data of different sizes. If all definitions have the

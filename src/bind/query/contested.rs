@@ -22,6 +22,7 @@ use crate::bind::lookup::{Scope, Winner};
 use crate::bind::relocation_pass::{EXACT_FIRST, RelocationPass};
 use crate::bind::{Binding, RootBinding, Unique};
 use crate::facts::{Need, View};
+use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, SymbolIndex, hash};
@@ -308,10 +309,14 @@ impl Contested {
         else {
             return Ok(Sources::default());
         };
-        let part = self.part_of_program(view, program, here)?;
+        let mut part = self.part_of_program(view, program, here)?;
+        // A copy under another name of the same data.
+        let all = view.relocations(program).map_err(|need| vec![need])?;
+        let is_copy = |relocation: &&Relocation| relocation.class() == LookupClass::Copy;
+        part.list.extend(all.list.iter().filter(is_copy));
         let mut of_program = Vec::new();
         pass.relocate(ROOT, &part, None, Some(&mut of_program));
-        Ok(super::sources(&of_program))
+        Ok(Sources::new(&of_program, view.object(program)))
     }
 
     /// The properties of an entry point that determine its answer.

@@ -29,8 +29,8 @@ mod words;
 
 use super::{Binding, OwnBindings, RootBinding};
 use crate::facts::{Need, View};
-use crate::format::elf::SymbolIndex;
 use crate::format::elf::tables::Symbol;
+use crate::format::elf::{Object, SymbolIndex};
 use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
 use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::{Family, Loader, Loaders};
@@ -146,19 +146,46 @@ pub struct Definition {
 impl Definition {
     fn of(module: ModuleId, symbol: &Symbol<'_>, sources: &Sources) -> Self {
         let is_address = symbol.section == elf::SHN_UNDEF.0;
-        let source = sources.get(&symbol.index).copied().filter(|_| module == ROOT);
+        let source = sources.of(symbol).filter(|_| module == ROOT);
         Self { module, symbol: symbol.index, is_address, source }
     }
 }
 
-/// By symbol of the program: the other module to which a relocation binds it. For a symbol that the
-/// program defines, this is a copy relocation. For an undefined symbol with a value, it is the slot
-/// of a canonical PLT entry.
-type Sources = FastMap<SymbolIndex, ModuleId>;
+/// The modules to which relocations bind symbols of the program. For a symbol that the program
+/// defines, this is a copy relocation. For an undefined symbol with a value, it is the slot of a
+/// canonical PLT entry.
+#[derive(Default)]
+struct Sources {
+    by_symbol: FastMap<SymbolIndex, ModuleId>,
+    /// By address of the copied data. Linkers copy data under one of its names, and define the
+    /// other names in the program at the same address (`environ` and `__environ`).
+    copies: FastMap<u64, ModuleId>,
+}
 
-fn sources(bindings: &[Binding]) -> Sources {
-    let of_program = |one: &&Binding| one.module == ROOT && one.provider != ROOT;
-    bindings.iter().filter(of_program).map(|one| (one.symbol, one.provider)).collect()
+impl Sources {
+    /// The sources by `bindings`; `program` is the object of [`ROOT`].
+    fn new(bindings: &[Binding], program: Option<&Object>) -> Self {
+        let mut out = Self::default();
+        let tables = program.and_then(|program| program.tables.as_ref());
+        for one in bindings.iter().filter(|one| one.module == ROOT && one.provider != ROOT) {
+            out.by_symbol.insert(one.symbol, one.provider);
+            let symbol = tables.and_then(|tables| tables.symbol(one.symbol));
+            if let Some(copy) = symbol.filter(is_data) {
+                out.copies.insert(copy.value, one.provider);
+            }
+        }
+        out
+    }
+
+    fn of(&self, symbol: &Symbol<'_>) -> Option<ModuleId> {
+        let of_copy = || self.copies.get(&symbol.value).filter(|_| is_data(symbol));
+        self.by_symbol.get(&symbol.index).or_else(of_copy).copied()
+    }
+}
+
+/// True for defined data.
+fn is_data(symbol: &Symbol<'_>) -> bool {
+    symbol.section != elf::SHN_UNDEF.0 && elf::SymbolType(symbol.kind) == elf::STT_OBJECT
 }
 
 /// One reference to a name that several modules define.

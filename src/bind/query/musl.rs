@@ -38,7 +38,8 @@ pub(super) fn duplicates(
     let bindings = musl::bind(closure, source.view, release, true)?.bindings;
     let object = |(module, file)| Some((module, source.view.object(file)?));
     let scope: Vec<(ModuleId, &Object)> = closure.in_scope().filter_map(object).collect();
-    let sources = super::sources(&bindings);
+    let program = scope.iter().find(|(module, _)| *module == ROOT).map(|(_, object)| *object);
+    let sources = Sources::new(&bindings, program);
     let mut places: FastMap<&[u8], Option<usize>> = FastMap::default();
     let mut out: Vec<DuplicateName> = Vec::new();
     for Binding { module, symbol, provider } in bindings.iter().copied() {

@@ -59,6 +59,34 @@ fn copies_of_a_program() {
     }
 }
 
+/// Linkers copy data under one of its names (here the strong one), and define the other name at the
+/// same address. The library that defines the data is the source of both.
+#[test]
+fn aliases_of_copied_data() {
+    let lab = Lab::new();
+    let a = "int __level = 3; extern int level __attribute__((weak, alias(\"__level\"))); \
+             int *a(void) { return &level; }";
+    lab.so("liba.so", a, &["-Wl,-soname,liba.so"]);
+    let b = "int level[8] = {77, 7}; int b(void) { return level[0]; }";
+    lab.so("libb.so", b, &["-Wl,-soname,libb.so"]);
+    let main = "#include <stdio.h>\nextern int level; int *a(void), b(void); \
+                int main(void) { level = 5; printf(\"%d%d\\n\", *a(), b()); return 0; }";
+    let flags = ["-fno-pie", "-no-pie", "liba.so", "libb.so", "-Wl,-rpath,$ORIGIN"];
+    let app = lab.exe("app", main, &flags);
+    let output = clean(&app).output().expect("the program runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "55");
+    let bindings = resolved(&traced(&app));
+    let [program, a, b] =
+        ["app", "liba.so", "libb.so"].map(|name| real(&lab.path(name).to_string_lossy()));
+    for one in [(b, "level", program.clone()), (program, "__level", a)] {
+        let (from, symbol, to) = one;
+        assert!(bindings.contains(&(from, symbol.to_owned(), to)), "{symbol}: {bindings:?}");
+    }
+    let report = Report::of(support::linkaudit().arg(&app));
+    let expected = BTreeSet::from([("size", "liba.so")]);
+    assert_eq!(found(&report), expected, "{}", report.outline());
+}
+
 /// C++ code of two libraries. `BODY` stands for code that is longer in the second one.
 struct Shared {
     /// Declarations, as in a header.
