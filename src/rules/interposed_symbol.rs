@@ -48,9 +48,11 @@ same type and size in both libraries, they were probably built from one source, 
 
 Some definitions replace others on purpose or without harm. These are not reported:
 
-- definitions of the program, for plugins also those of its own library (`libpython3.11.so.1.0` of `python3.11`), of
-  preloaded libraries, of sanitizers, and of libraries that the program opens from a
+- definitions of the program, of preloaded libraries, of sanitizers, and of libraries that the program opens from a
   list (`dependentlibs.list` of Firefox)
+- for plugins, definitions of the program's own library: it has the program's name and perhaps a version
+  (`libpython3.11.so.1.0` of `python3.11`), or the program loads it and its name begins with the same letters
+  (`libqgis_core.so.3` of `qgis.bin`)
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
 - weak definitions on both sides (C++ inline functions and templates); in C++, also a weak and a strong function
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
@@ -283,16 +285,28 @@ fn interposed<'d>(
     (loser.module != winner.module && loser.module != ROOT).then_some((loser, winner))
 }
 
-/// True for the library with the code of a plugin's host program (`libperl.so.5.36` for
-/// `perl5.36.0`). Plugins may define functions that other versions of this library lack.
+/// True for a library with the code of a plugin's host program. Plugins may define functions that
+/// other versions of this library lack. The library has the program's name and perhaps a version
+/// (`libperl.so.5.36` for `perl5.36.0`), or the program loads it and its name begins like the
+/// program's (`libqgis_core.so.3` for `qgis.bin`).
 fn is_of_host(query: &Query<'_>, closure: &Closure, library: FileId) -> bool {
     let name = |host: FileId| query.facts(host).path.file_name().map(OsStrExt::as_bytes);
     let Some(program) = closure.root.host.and_then(name) else { return false };
-    let library = query.library_name(library).strip_prefix(b"lib").unwrap_or_default();
+    let name = query.library_name(library).strip_prefix(b"lib").unwrap_or_default();
     // The program and the library spell versions differently, so only the letters are compared.
     let word = |name: &[u8]| name.iter().take_while(|b| b.is_ascii_alphabetic()).count();
-    let (of_program, of_library) = (&program[..word(program)], &library[..word(library)]);
-    !of_program.is_empty() && of_program == of_library
+    let (of_program, (of_library, rest)) = (&program[..word(program)], name.split_at(word(name)));
+    let is_loaded = || closure.host().is_some_and(|host| host.found().any(|(_, f)| f == library));
+    !of_program.is_empty() && of_program == of_library && (is_version(rest) || is_loaded())
+}
+
+/// True if a library's name has only a version after its letters: `3.11.so.1.0`, `-3.1.so.3.1`.
+fn is_version(rest: &[u8]) -> bool {
+    let end = memchr::memmem::find(rest, b".so").unwrap_or(rest.len());
+    let is_flag = |byte: &&u8| b"dmtu".contains(byte);
+    // Letters after the version of Python are its ABI flags: `libpython3.13td.so.1.0`.
+    let flags = rest[..end].iter().rev().take_while(is_flag).count();
+    rest[..end - flags].iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
 }
 
 fn symbol<'q>(query: &Query<'q>, closure: &Closure, definition: &Definition) -> Option<Symbol<'q>> {

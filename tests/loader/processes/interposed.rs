@@ -244,3 +244,34 @@ fn functions_of_the_host_program() {
         assert_eq!(found(&report), expected, "{library}: {}", report.outline());
     }
 }
+
+/// A library whose name begins like that of the program, and which only a plugin loads, is not the
+/// program's own. A library with a version after the program's name is.
+#[test]
+fn a_library_that_only_the_plugin_loads() {
+    for (library, expected) in [
+        ("libengine-utils.so.1", BTreeSet::from([("function", "libengine-utils.so.1")])),
+        ("libengine3.1.so.1", BTreeSet::new()),
+    ] {
+        let lab = Lab::new();
+        let work = "int work(void) { volatile int n = 1; n++; return n; }";
+        lab.so("libwork.so", work, &["-Wl,-soname,libwork.so"]);
+        let image = "int work(void); int image(void) { return work(); }";
+        let flags = ["-Wl,-soname,libimage.so", "libwork.so", "-Wl,-rpath,$ORIGIN"];
+        lab.so("libimage.so", image, &flags);
+        lab.so(library, "int work(void) { return 1; }", &[&format!("-Wl,-soname,{library}")]);
+        let plugin = "int image(void); int go(void) { return image(); }";
+        let flags = ["-Wl,--no-as-needed", library, "libimage.so", "-Wl,-rpath,$ORIGIN"];
+        lab.so("plugin.so", plugin, &flags);
+        let main = "#include <dlfcn.h>\n#include <stdio.h>\n\
+                    int main(void) { void *p = dlopen(\"./plugin.so\", RTLD_NOW); \
+                    int (*go)(void) = dlsym(p, \"go\"); printf(\"%d\\n\", go()); return 0; }";
+        let program = lab.exe("engine", main, &[]);
+        let run = clean(&program).current_dir(lab.root()).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&run.stdout).trim(), "1", "{library}: {run:?}");
+        let mut command = support::linkaudit();
+        command.current_dir(lab.root()).args(["plugin.so", "--host", "./engine"]);
+        let report = Report::of(&mut command);
+        assert_eq!(found(&report), expected, "{library}: {}", report.outline());
+    }
+}
