@@ -65,7 +65,7 @@ const MOST_KNOWN: usize = 10_000;
 impl SearchEntry {
     /// True if the entry begins with `$ORIGIN`.
     pub fn is_of_origin(&self) -> bool {
-        self.text.starts_with(b"$ORIGIN") || self.text.starts_with(b"${ORIGIN}")
+        resolve::is_of_origin(&self.text)
     }
 
     /// True if the entry leads into `prefix`, by its text and by the links of the directory.

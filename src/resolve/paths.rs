@@ -193,6 +193,11 @@ pub(crate) fn expanded(entry: &[u8], loader: &Loader, origin: &[u8]) -> Option<V
     tokens::expand(entry, values(loader, origin))
 }
 
+/// True if an entry of a search path begins with `$ORIGIN`.
+pub(crate) fn is_of_origin(entry: &[u8]) -> bool {
+    tokens::begins_with_origin(entry)
+}
+
 /// The values of tokens in an object with this origin.
 pub(super) fn values<'t>(loader: &'t Loader, origin: &'t [u8]) -> Tokens<'t> {
     Tokens { origin, lib: &loader.lib, platform: loader.platform.map(str::as_bytes) }

@@ -25,6 +25,11 @@ fn token(input: &[u8], name: &[u8]) -> Option<usize> {
     }
 }
 
+/// True if `text` begins with `$ORIGIN` or `${ORIGIN}`.
+pub(super) fn begins_with_origin(text: &[u8]) -> bool {
+    text.strip_prefix(b"$").is_some_and(|rest| token(rest, b"ORIGIN").is_some())
+}
+
 /// Replaces all known tokens of `text`; others stay. `None` if a known token has no value.
 pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + tokens.origin.len());
@@ -68,7 +73,7 @@ pub(super) fn origin(path: &[u8], cwd: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tokens, expand, origin};
+    use super::{Tokens, begins_with_origin, expand, origin};
 
     fn expanded(text: &str) -> Option<String> {
         let tokens = Tokens { origin: b"/o", lib: b"lib64", platform: Some(b"p") };
@@ -82,6 +87,16 @@ mod tests {
         assert_eq!(expanded("$ORIGINX/$FOO/$").unwrap(), "$ORIGINX/$FOO/$");
         assert_eq!(expanded("${ORIGIN/$ORIGIN_").unwrap(), "${ORIGIN/$ORIGIN_");
         assert_eq!(expanded("$ORIGIN$LIB").unwrap(), "/olib64");
+    }
+
+    #[test]
+    fn longer_names_do_not_begin_with_origin() {
+        for text in ["$ORIGIN", "$ORIGIN/lib", "$ORIGIN.d", "${ORIGIN}x"] {
+            assert!(begins_with_origin(text.as_bytes()), "{text}");
+        }
+        for text in ["$ORIGINAL/lib", "$ORIGIN_64", "${ORIGINAL}", "${ORIGIN/lib", "/$ORIGIN"] {
+            assert!(!begins_with_origin(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

@@ -151,6 +151,25 @@ fn entries_below_the_current_directory() {
     assert_eq!(found, [vec![expected], vec![], vec![], vec![]]);
 }
 
+/// The loader reads names of tokens greedily: `$ORIGINAL` is a directory of that name below the
+/// current directory.
+#[test]
+fn names_that_only_begin_with_origin() {
+    let lab = Lab::new();
+    let entries = ["$ORIGINAL/lib", "$ORIGINlib", "$ORIGIN_64", "${ORIGINAL}/lib"];
+    app(&lab, &format!("{}:$ORIGIN:${{ORIGIN}}/.", entries.join(":")));
+    let mut expected = entries.map(|entry| {
+        format!(
+            "unsafe-search-entry bin/app: DT_RUNPATH entry {entry}: relative to the current directory; \
+             no library is found there"
+        )
+    });
+    expected.sort();
+    let mut said = found(&lab, &["p"]);
+    said.sort();
+    assert_eq!(said, expected);
+}
+
 /// Entries that leave the prefix by `..` or by a link. `/dev/shm` is below none of the known build
 /// directories.
 #[test]
