@@ -23,11 +23,11 @@ pub struct SearchEntry {
     pub text: Vec<u8>,
     /// The directory, with tokens expanded; the text if a token has no value.
     pub directory: PathBuf,
-    /// The directory without links, if it exists.
-    pub real: Option<PathBuf>,
+    /// The path after each link that the kernel follows. The last one has no links.
+    pub links: Vec<PathBuf>,
     /// The state of the directory.
     pub state: EntryState,
-    /// A world-writable directory on the path: any user can place other files there.
+    /// A world-writable directory on one of these paths: any user can place other files there.
     pub writable: Option<PathBuf>,
 }
 
@@ -68,10 +68,10 @@ impl SearchEntry {
         resolve::is_of_origin(&self.text)
     }
 
-    /// True if the entry leads into `prefix`, by its text and by the links of the directory.
+    /// True if the entry stays in `prefix`, by its text and by all links on the path.
     pub fn is_inside(&self, prefix: &Path) -> bool {
-        without_dots(&self.directory).starts_with(prefix)
-            && self.real.as_ref().is_none_or(|real| real.starts_with(prefix))
+        let mut paths = [&self.directory].into_iter().chain(&self.links);
+        paths.all(|path| without_dots(path).starts_with(prefix))
     }
 
     /// True if a rule may report it. The object is in `prefix`.
@@ -81,6 +81,9 @@ impl SearchEntry {
             || prefix.is_some_and(|prefix| !self.is_inside(prefix))
     }
 }
+
+/// Maximum number of links that the kernel follows in one path.
+const MOST_LINKS: usize = 40;
 
 /// S_IWOTH and S_ISVTX.
 const WRITABLE: u32 = 0o002;
@@ -169,9 +172,9 @@ fn origin(
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
 
-/// The facts about one directory: its state, its path without links, and the world-writable
-/// directory on its path.
-type Probed = (EntryState, Option<PathBuf>, Option<PathBuf>);
+/// The facts about one directory: its state, its path after each link, and the world-writable
+/// directory on one of these paths.
+type Probed = (EntryState, Vec<PathBuf>, Option<PathBuf>);
 
 /// Probes directories, and caches their states.
 struct Probes<'a> {
@@ -185,7 +188,7 @@ impl Probes<'_> {
     fn entry(&mut self, text: &[u8], directory: Option<Vec<u8>>) -> SearchEntry {
         let directory = directory.unwrap_or_else(|| text.to_vec());
         let directory = PathBuf::from(OsStr::from_bytes(&directory));
-        let (state, real, writable) = if let Some(known) = self.known.get(&directory) {
+        let (state, links, writable) = if let Some(known) = self.known.get(&directory) {
             known.clone()
         } else {
             let probed = self.probe(&directory);
@@ -194,24 +197,41 @@ impl Probes<'_> {
             }
             probed
         };
-        SearchEntry { text: text.to_vec(), directory, real, state, writable }
+        SearchEntry { text: text.to_vec(), directory, links, state, writable }
     }
 
     fn probe(&self, directory: &Path) -> Probed {
         let is_closed = self.plan.policy.is_closed() && !self.prefixes.contain(directory);
         if !directory.is_absolute() || is_closed || self.tree.is_of_process(directory) {
-            return (EntryState::Unknown, None, None);
+            return (EntryState::Unknown, Vec::new(), None);
         }
         let state = match self.tree.kind(directory) {
             Ok(EntryType::Directory) => EntryState::Directory,
             Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => EntryState::Absent,
             Err(_) => EntryState::Unknown,
         };
-        let exists = state == EntryState::Directory;
-        let real = exists.then(|| self.tree.real_path(directory).ok()).flatten();
-        let of_real = || self.writable(real.as_deref()?);
-        let writable = self.writable(directory).or_else(of_real);
-        (state, real, writable)
+        let links = self.links(directory);
+        let of_links = || links.iter().find_map(|path| self.writable(path));
+        let writable = self.writable(directory).or_else(of_links);
+        (state, links, writable)
+    }
+
+    /// The path after each link that the kernel follows on its way to `directory`.
+    fn links(&self, directory: &Path) -> Vec<PathBuf> {
+        let mut out: Vec<PathBuf> = Vec::new();
+        // A slash or `.` at the end would hide that the last part is a link.
+        let directory: PathBuf = directory.components().collect();
+        while out.len() < MOST_LINKS {
+            let path = out.last().unwrap_or(&directory);
+            // The directories above the first link are real, so `..` in its target is too.
+            let first =
+                path.ancestors().filter_map(|path| Some((path, self.tree.read_link(path).ok()?)));
+            let Some((link, target)) = first.last() else { break };
+            let rest = path.strip_prefix(link).unwrap_or(Path::new(""));
+            let target = link.parent().unwrap_or(link).join(target).join(rest);
+            out.push(target.components().collect());
+        }
+        out
     }
 
     /// The nearest directory through which any user can change the files in `directory`:

@@ -11,7 +11,7 @@ use crate::text::{show, show_path};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Directories of builds and of individual users.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
@@ -117,7 +117,6 @@ impl Query<'_> {
             return None;
         }
         let directory = without_dots(&entry.directory);
-        let real = entry.real.as_deref().filter(|real| **real != directory);
         let has_prefix = |base: &Path| prefix.is_some_and(|prefix| prefix.starts_with(base));
         let is_inside = prefix.is_some_and(|prefix| directory.starts_with(prefix));
         let is_own = |base: &Path| has_prefix(base) && (moves || is_inside);
@@ -132,11 +131,14 @@ impl Query<'_> {
             return Some(format!("below {}", show_path(base)));
         }
         // A link into a build or home directory is accepted if the prefix is in the same directory.
-        let mut bases = BUILD.iter().map(Path::new);
-        if let Some(real) = real
-            && let Some(base) = bases.find(|base| real.starts_with(base) && !has_prefix(base))
-        {
-            return Some(format!("leads to {}, below {}", show_path(real), show_path(base)));
+        let leads = |path: &PathBuf| {
+            let path = without_dots(path);
+            let mut bases = BUILD.iter().map(Path::new);
+            let base = bases.find(|base| path.starts_with(base) && !has_prefix(base))?;
+            Some(format!("leads to {}, below {}", show_path(&path), show_path(base)))
+        };
+        if let Some(reason) = entry.links.iter().find_map(leads) {
+            return Some(reason);
         }
         let cwd = self.build_directory().filter(|cwd| !moves && directory.starts_with(cwd))?;
         let holds_cwd = prefix.is_some_and(|prefix| cwd.starts_with(prefix));

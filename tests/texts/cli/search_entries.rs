@@ -71,6 +71,35 @@ fn a_directory_that_all_can_make() {
     assert_eq!(found(&lab, &["p"]), [expected]);
 }
 
+/// Who replaces a link on the path decides where it leads, although both ends are safe.
+#[test]
+fn a_link_in_a_directory_that_all_may_write_to() {
+    let lab = Lab::with_short_path();
+    lab.mkdir("real/lib");
+    set_mode(&lab, "open", 0o777);
+    for (target, link) in
+        [("../real", "open/current"), ("open/current/lib", "deps"), ("open/none", "gone")]
+    {
+        std::os::unix::fs::symlink(target, lab.path(link)).expect("a link");
+    }
+    let here = lab.root().display().to_string();
+    app(&lab, &format!("{here}/deps:{here}/gone:{here}/real/../deps/.:{here}/real/lib"));
+    let all = |entry: &str| {
+        format!(
+            "unsafe-search-entry bin/app: DT_RUNPATH entry HERE/{entry}: \
+             every user may write to HERE/open; no library is found there"
+        )
+    };
+    let mut expected = vec![all("deps"), all("gone"), all("real/../deps/.")];
+    expected.sort();
+    let mut said = found(&lab, &["p"]);
+    said.sort();
+    assert_eq!(said, expected);
+    // The sticky bit protects the link that is there, and the one that is not is for all to make.
+    set_mode(&lab, "open", 0o1777);
+    assert_eq!(found(&lab, &["p"]), [all("gone")]);
+}
+
 #[test]
 fn what_is_found_there_is_named() {
     let lab = Lab::new();
@@ -180,7 +209,11 @@ fn entries_that_lead_out_of_the_prefix() {
     if made.iter().any(Result::is_err) {
         return support::skip("entries_that_lead_out_of_the_prefix", "/dev/shm is not writable");
     }
-    for (target, link) in [("/home", "out"), ("lib", "in")] {
+    // A link back into the prefix, in a directory of builds.
+    let back = format!("/var/tmp/linkaudit-dots-{}", std::process::id());
+    let lib = format!("{name}/lib");
+    let links = [("/home", "out"), ("lib", "in"), (&*back, "round"), (&*lib, &*back)];
+    for (target, link) in links {
         std::os::unix::fs::symlink(target, prefix.join(link)).expect("a link");
     }
     let lab = Lab::new();
@@ -193,12 +226,14 @@ fn entries_that_lead_out_of_the_prefix() {
         &format!("{name}/lib/../lib"),
         &format!("{name}/in"),
         "$ORIGIN/../bin/../in",
+        "$ORIGIN/../round",
     ]
     .join(":");
     lab.exe("app", MAIN, &[&format!("-Wl,-rpath,{entries}")]);
     std::fs::copy(lab.path("app"), prefix.join("bin/app")).expect("a copy");
     let mut said = found(&lab, &[&name, "--cwd", "/"]);
     std::fs::remove_dir_all(prefix).expect("removed");
+    std::fs::remove_file(&back).expect("removed");
     let unsafe_entry = |entry: &str, reason: &str| {
         format!(
             "unsafe-search-entry bin/app: DT_RUNPATH entry {entry}: {reason}; no library is found there"
@@ -213,6 +248,10 @@ fn entries_that_lead_out_of_the_prefix() {
         unsafe_entry(
             &format!("$ORIGIN/../../../../build/x ({origin}/../../../../build/x)"),
             "below /build",
+        ),
+        unsafe_entry(
+            &format!("$ORIGIN/../round ({origin}/../round)"),
+            &format!("leads to {back}, below /var/tmp"),
         ),
     ];
     said.sort();
