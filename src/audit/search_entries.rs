@@ -121,6 +121,7 @@ pub(super) fn find(
                     let prefix = prefixes.locate(&facts.path).prefix;
                     let is_suspect = |entry: &SearchEntry| entry.is_suspect(prefix.as_deref());
                     let site = Site { root, module };
+                    let list = resolve::entries(list, loader);
                     place.insert(SearchEntries::new(site, list, entry, is_suspect));
                 }
                 // An entry is in use if one value of `$ORIGIN` leads it to a directory.
@@ -137,15 +138,15 @@ pub(super) fn find(
 
 impl SearchEntries {
     /// The suspect entries of a search path; `entry` probes one.
-    fn new(
+    fn new<'t>(
         site: Site,
-        list: &[u8],
+        list: impl Iterator<Item = &'t [u8]>,
         mut entry: impl FnMut(&[u8]) -> SearchEntry,
         is_suspect: impl Fn(&SearchEntry) -> bool,
     ) -> Self {
         let mut out = Self { site, entries: Vec::new(), left_out: 0 };
         let mut seen = FastSet::default();
-        for text in list.split(|b| *b == b':').filter(|text| seen.insert(*text)) {
+        for text in list.filter(|text| seen.insert(*text)) {
             if out.entries.len() == MOST {
                 out.left_out += 1;
                 continue;

@@ -34,7 +34,7 @@ pub mod versions;
 
 pub use chain::Chain;
 pub use found_by::FoundBy;
-pub(crate) use paths::{expanded, is_of_origin};
+pub(crate) use paths::{entries, expanded, is_of_origin};
 pub use search_result::Opening;
 
 use crate::format::elf::{EVERY_VERSION, NeedKind, machine};

@@ -187,6 +187,12 @@ impl Ask<'_> {
     }
 }
 
+/// The entries of a search path. musl skips empty ones.
+pub(crate) fn entries<'t>(list: &'t [u8], loader: &Loader) -> impl Iterator<Item = &'t [u8]> {
+    let is_musl = loader.is_musl();
+    list.split(|b| *b == b':').filter(move |entry| !(is_musl && entry.is_empty()))
+}
+
 /// Expands the tokens in an entry of a search path. `origin` is the directory of the object that
 /// has the path. `None` if a token has no value.
 pub(crate) fn expanded(entry: &[u8], loader: &Loader, origin: &[u8]) -> Option<Vec<u8>> {

@@ -9,6 +9,7 @@ use crate::support::debian;
 
 mod kit;
 mod long;
+mod search_entries;
 use crate::support::musl;
 use crate::support::queries;
 
