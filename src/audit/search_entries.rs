@@ -7,6 +7,7 @@ use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId, ModuleId, StrId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
+use crate::resolve::loader::Loader;
 use crate::resolve::{self, Closure, ROOT};
 use crate::tree::{EntryType, Errno, Tree, without_dots};
 use crate::wants::Wants;
@@ -21,6 +22,8 @@ use std::path::{Path, PathBuf};
 pub struct SearchEntry {
     /// The text in the file.
     pub text: Vec<u8>,
+    /// True if the entry begins with `$ORIGIN`.
+    pub is_of_origin: bool,
     /// The directory, with tokens expanded; the text if a token has no value.
     pub directory: PathBuf,
     /// The path after each link that the kernel follows. The last one has no links.
@@ -38,6 +41,8 @@ pub enum EntryState {
     Directory,
     /// The path does not exist, or is not a directory.
     Absent,
+    /// Not searched: musl ignores a whole search path because of the token in this entry.
+    Ignored,
     /// Not known: the path is relative, in `/proc`, or cannot or must not be read.
     Unknown,
 }
@@ -63,11 +68,6 @@ const MOST: usize = 64;
 const MOST_KNOWN: usize = 10_000;
 
 impl SearchEntry {
-    /// True if the entry begins with `$ORIGIN`.
-    pub fn is_of_origin(&self) -> bool {
-        resolve::is_of_origin(&self.text)
-    }
-
     /// True if the entry stays in `prefix`, by its text and by all links on the path.
     pub fn is_inside(&self, prefix: &Path) -> bool {
         let mut paths = [&self.directory].into_iter().chain(&self.links);
@@ -77,7 +77,7 @@ impl SearchEntry {
     /// True if a rule may report it. The object is in `prefix`.
     fn is_suspect(&self, prefix: Option<&Path>) -> bool {
         self.state == EntryState::Absent
-            || !self.is_of_origin()
+            || !self.is_of_origin
             || prefix.is_some_and(|prefix| !self.is_inside(prefix))
     }
 }
@@ -114,8 +114,7 @@ pub(super) fn find(
             };
             let origin = origin(corpus, resolved, (closure, module, file));
             let loader = resolved.resolver.loaders.get(closure.root.loader);
-            let mut entry =
-                |text: &[u8]| probes.entry(text, resolve::expanded(text, loader, &origin));
+            let mut entry = |text: &[u8]| probes.entry(text, loader, &origin);
             match out.entry(file) {
                 Entry::Vacant(place) => {
                     let prefix = prefixes.locate(&facts.path).prefix;
@@ -152,6 +151,11 @@ impl SearchEntries {
                 continue;
             }
             let entry = entry(text);
+            if entry.state == EntryState::Ignored {
+                // The other entries are not searched either.
+                out.entries = vec![entry];
+                break;
+            }
             if is_suspect(&entry) {
                 out.entries.push(entry);
             }
@@ -186,10 +190,14 @@ struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    fn entry(&mut self, text: &[u8], directory: Option<Vec<u8>>) -> SearchEntry {
+    fn entry(&mut self, text: &[u8], loader: &Loader, origin: &[u8]) -> SearchEntry {
+        let directory = resolve::expanded(text, loader, origin);
+        let is_ignored = directory.is_none() && loader.is_musl();
         let directory = directory.unwrap_or_else(|| text.to_vec());
         let directory = PathBuf::from(OsStr::from_bytes(&directory));
-        let (state, links, writable) = if let Some(known) = self.known.get(&directory) {
+        let (state, links, writable) = if is_ignored {
+            (EntryState::Ignored, Vec::new(), None)
+        } else if let Some(known) = self.known.get(&directory) {
             known.clone()
         } else {
             let probed = self.probe(&directory);
@@ -198,7 +206,8 @@ impl Probes<'_> {
             }
             probed
         };
-        SearchEntry { text: text.to_vec(), directory, links, state, writable }
+        let is_of_origin = resolve::is_of_origin(text, loader);
+        SearchEntry { text: text.to_vec(), is_of_origin, directory, links, state, writable }
     }
 
     fn probe(&self, directory: &Path) -> Probed {

@@ -16,6 +16,7 @@ const UNCHECKED: &[u8] = b"more";
 /// Reasons why an entry may be needed although the loader finds no library through it now.
 const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
+const MAY_OPEN_OTHERS: &str = "musl would then search the other entries, which it ignores now";
 
 /// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
@@ -26,6 +27,11 @@ pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Ver
 
 fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let (file, entry) = entry(audit, finding)?;
+    // `Patch` drops what is between two colons. In musl's list, an entry may end at a line break.
+    let mut list = audit.corpus.files[file].object()?.search_path()?.split(|byte| *byte == b':');
+    if !list.any(|text| text == entry) {
+        return None;
+    }
     let doubt = doubt(audit, finding, file, entry);
     let dropped = [entry.to_vec()].into_iter().collect();
     let step = Step { file, ways: vec![Patch { dropped, ..Patch::default() }], cures: Vec::new() };
@@ -44,8 +50,10 @@ fn entry<'f>(audit: &Audit, finding: &'f Finding) -> Option<(FileId, &'f [u8])> 
 fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<&'static str> {
     let mut entries = audit.search_entries.get(&file)?.entries.iter();
     let entry = entries.find(|entry| entry.text == text)?;
-    if entry.state != EntryState::Absent {
-        return Some(MAY_OPEN);
+    match entry.state {
+        EntryState::Absent => {}
+        EntryState::Ignored => return Some(MAY_OPEN_OTHERS),
+        EntryState::Directory | EntryState::Unknown => return Some(MAY_OPEN),
     }
     // No other package installs libraries into the prefix itself, or into a build or user directory
     // (`unsafe-search-entry`).

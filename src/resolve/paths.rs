@@ -187,20 +187,27 @@ impl Ask<'_> {
     }
 }
 
-/// The entries of a search path. musl skips empty ones.
+/// The entries of a search path. musl skips empty ones, and a line break separates entries too.
 pub(crate) fn entries<'t>(list: &'t [u8], loader: &Loader) -> impl Iterator<Item = &'t [u8]> {
     let is_musl = loader.is_musl();
-    list.split(|b| *b == b':').filter(move |entry| !(is_musl && entry.is_empty()))
+    let entries = list.split(move |b| *b == b':' || (is_musl && *b == b'\n'));
+    entries.filter(move |entry| !(is_musl && entry.is_empty()))
 }
 
 /// Expands the tokens in an entry of a search path. `origin` is the directory of the object that
-/// has the path. `None` if a token has no value.
+/// has the path. `None` if a token has no value. musl then ignores the whole path.
 pub(crate) fn expanded(entry: &[u8], loader: &Loader, origin: &[u8]) -> Option<Vec<u8>> {
+    if loader.is_musl() {
+        return tokens::expand_musl(entry, origin);
+    }
     tokens::expand(entry, values(loader, origin))
 }
 
 /// True if an entry of a search path begins with `$ORIGIN`.
-pub(crate) fn is_of_origin(entry: &[u8]) -> bool {
+pub(crate) fn is_of_origin(entry: &[u8], loader: &Loader) -> bool {
+    if loader.is_musl() {
+        return tokens::begins_with_musl_origin(entry);
+    }
     tokens::begins_with_origin(entry)
 }
 

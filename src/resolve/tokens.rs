@@ -1,5 +1,6 @@
 //! Dynamic string tokens: `$ORIGIN`, `$LIB`, `$PLATFORM` and their `${…}` forms
-//! (`elf/dl-load.c`, `is_dst` and `_dl_dst_substitute`).
+//! (`elf/dl-load.c`, `is_dst` and `_dl_dst_substitute`). musl knows `$ORIGIN` alone
+//! (`ldso/dynlink.c`, `fixup_rpath`).
 
 /// The values of the tokens in one object.
 #[derive(Clone, Copy)]
@@ -50,6 +51,29 @@ pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
             }
             None => out.push(b'$'),
         }
+    }
+    out.extend_from_slice(rest);
+    Some(out)
+}
+
+/// The spellings of the only token that musl knows. `$ORIGINAL` begins with it too.
+const MUSL_ORIGIN: [&[u8]; 2] = [b"$ORIGIN", b"${ORIGIN}"];
+
+/// True if musl finds `$ORIGIN` at the start of `text`.
+pub(super) fn begins_with_musl_origin(text: &[u8]) -> bool {
+    MUSL_ORIGIN.iter().any(|token| text.starts_with(token))
+}
+
+/// Replaces `$ORIGIN` as musl does, in a search path or in one entry; `None` if there is another
+/// token.
+pub(super) fn expand_musl(text: &[u8], origin: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|b| *b == b'$') {
+        let token = MUSL_ORIGIN.iter().find(|token| rest[at..].starts_with(token))?;
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(origin);
+        rest = &rest[at + token.len()..];
     }
     out.extend_from_slice(rest);
     Some(out)

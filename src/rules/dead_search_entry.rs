@@ -20,7 +20,8 @@ const DOCS: &str = "\
 ## What it does
 
 Reports entries of DT_RPATH and DT_RUNPATH that are not existing directories of the audited system, with `$ORIGIN`,
-`$LIB` and `$PLATFORM` expanded as the loader does.
+`$LIB` and `$PLATFORM` expanded as the loader does. musl knows `$ORIGIN` alone: the first entry with another token is
+reported, because musl then ignores the whole search path.
 
 ## Why it matters
 
@@ -50,9 +51,18 @@ listed.
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, of) in query.search_entries() {
-        let dead = of.entries.iter().filter(|entry| entry.state == EntryState::Absent);
-        for entry in dead.filter(|entry| query.unsafe_reason(file, entry).is_none()) {
-            let message = format!("{}: no such directory", query.entry_text(file, entry));
+        for entry in &of.entries {
+            let reason = match entry.state {
+                EntryState::Absent => "no such directory",
+                EntryState::Ignored => {
+                    "musl does not know the token and ignores the whole search path"
+                }
+                EntryState::Directory | EntryState::Unknown => continue,
+            };
+            if query.unsafe_reason(file, entry).is_some() {
+                continue;
+            }
+            let message = format!("{}: {reason}", query.entry_text(file, entry));
             out.push(query.about_entry(RULE.id, file, entry, message));
         }
         if of.left_out > 0 {

@@ -2,7 +2,7 @@
 //! loader takes through an entry, and makes the finding. This module is not a rule.
 
 use super::query::Query;
-use crate::audit::{SearchEntries, SearchEntry};
+use crate::audit::{EntryState, SearchEntries, SearchEntry};
 use crate::catalogue::RuleId;
 use crate::finding::Finding;
 use crate::id::FileId;
@@ -104,7 +104,10 @@ impl Query<'_> {
     /// The reason why an entry is unsafe, if it is.
     pub(super) fn unsafe_reason(&self, file: FileId, entry: &SearchEntry) -> Option<String> {
         // A path relative to `$ORIGIN` moves with its prefix.
-        let moves = entry.is_of_origin();
+        let moves = entry.is_of_origin;
+        if entry.state == EntryState::Ignored {
+            return None;
+        }
         if entry.text.is_empty() {
             return Some("the current directory".to_owned());
         }

@@ -7,7 +7,7 @@ use crate::facts::{Need, PathState, ProbeBatch};
 use crate::id::{Id as _, ModuleId, StrId};
 use crate::resolve::probe_batch::{self, batch};
 use crate::resolve::trace::TriedOutcome;
-use crate::resolve::{FoundBy, ROOT};
+use crate::resolve::{FoundBy, ROOT, tokens};
 use crate::tree::Errno;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -175,17 +175,7 @@ impl MuslLoad<'_> {
             self.search.strings.text(m.path)
         };
         let origin = path.iter().rposition(|b| *b == b'/').map_or(&b"."[..], |at| &path[..at]);
-        let mut out = Vec::new();
-        let mut rest = text;
-        while let Some(at) = rest.iter().position(|b| *b == b'$') {
-            let token = [&b"$ORIGIN"[..], b"${ORIGIN}"];
-            let token = token.iter().find(|token| rest[at..].starts_with(token))?;
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(origin);
-            rest = &rest[at + token.len()..];
-        }
-        out.extend_from_slice(rest);
-        Some(out)
+        tokens::expand_musl(text, origin)
     }
 }
 

@@ -9,8 +9,18 @@ use crate::support::{Lab, clean};
 /// A search path, the directory in which musl finds the library, and the findings: rule and entry.
 type Case = (&'static str, Option<&'static str>, &'static [(&'static str, &'static str)]);
 
-const CASES: [Case; 1] =
-    [(":$PWD/none::$PWD/lib:", Some("$PWD/lib"), &[("dead-search-entry", "$PWD/none")])];
+const CASES: [Case; 7] = [
+    (":$PWD/none::$PWD/lib:", Some("$PWD/lib"), &[("dead-search-entry", "$PWD/none")]),
+    // A line break separates entries too.
+    ("$PWD/none\n$PWD/lib", Some("$PWD/lib"), &[("dead-search-entry", "$PWD/none")]),
+    // Another token than $ORIGIN makes musl ignore the whole path.
+    ("$PWD/none:$LIB/x:$PWD/lib", None, &[("dead-search-entry", "$LIB/x")]),
+    ("$PWD/lib:$PLATFORM", None, &[("dead-search-entry", "$PLATFORM")]),
+    // Letters may follow the name of a token.
+    ("$ORIGINal:$PWD/lib", Some("$PWD/lib"), &[("dead-search-entry", "$ORIGINal")]),
+    ("$PWD/none$ORIGINx:$PWD/lib", Some("$PWD/lib"), &[("dead-search-entry", "$PWD/none$ORIGINx")]),
+    ("c:${ORIGIN}/../lib", Some("$PWD/bin/../lib"), &[("unsafe-search-entry", "c")]),
+];
 
 #[test]
 fn entries_as_musl_reads_them() {
