@@ -257,7 +257,8 @@ impl Resolver {
     }
 
     /// The result of dlopen of `name` by a module of an entry point, or the missing facts. The
-    /// library is searched for like a need of the module (`elf/dl-load.c`, `_dl_map_object`).
+    /// library is searched for like a need of the module (`elf/dl-load.c`, `_dl_map_object`), and
+    /// under musl like a need of the program (`ldso/dynlink.c`, `dlopen`).
     pub fn open(
         &mut self,
         store: &dyn FactStore,
@@ -280,7 +281,7 @@ impl Resolver {
             if search.provides(name) {
                 return Ok(Opening::Opened);
             }
-            let opening = MuslLoad::new(search, names, root).open(modules, name, from);
+            let opening = MuslLoad::new(search, names, root).open(modules, name);
             return opening.ok_or(needs);
         }
         let mut state = Box::new(LinkMapState::new(root, closure.host().cloned()));

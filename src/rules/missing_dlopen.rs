@@ -23,8 +23,9 @@ const DOCS: &str = "\
 Reads the notes in which an object names the libraries that it opens with dlopen (section `.note.dlopen`, owner
 `FDO`). Reports an entry of priority `required` if the loader finds none of its libraries. It searches as for a
 needed library of that object: its DT_RUNPATH, or the DT_RPATH of the objects that load it, the cache and the
-default directories. A library that the process has loaded before counts as found. In a path, such as
-`$ORIGIN/plugins/libbar.so.1`, tokens have the values of that object.
+default directories. Under musl, it searches as for a needed library of the program. A library that the process has
+loaded before counts as found. In a path, such as `$ORIGIN/plugins/libbar.so.1`, tokens have the values of that
+object.
 
 ## Why it matters
 

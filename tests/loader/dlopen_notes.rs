@@ -3,7 +3,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::report::Report;
-use crate::support::{Lab, clean};
+use crate::support::{Lab, clean, musl};
 
 /// A note that requires `libbar.so.1`, and a function that opens it.
 const OPENS: &str = r#"
@@ -75,6 +75,31 @@ fn the_loader_opens_what_notes_require() {
     println!("{cases} programs, {missing} cannot open, {} differences", differences.len());
     assert!(differences.is_empty(), "{differences:#?}");
     assert!(cases > 35 && missing > 15 && missing < cases - 8, "{cases} {missing}");
+}
+
+/// musl's dlopen searches the paths of the program, not those of the library that calls it.
+#[test]
+fn musl_searches_the_paths_of_the_program() {
+    if !musl::is_there("musl_searches_the_paths_of_the_program") {
+        return;
+    }
+    let main = "int opens(void);\nint main(void) { return opens(); }";
+    let cases =
+        [("$ORIGIN/../other", "$ORIGIN/../lib"), ("$ORIGIN", "$ORIGIN/../lib:$ORIGIN/../other")];
+    for (library, program) in cases {
+        let lab = Lab::new();
+        musl::so(&lab, "other/libbar.so.1", BAR, &[]);
+        let path = format!("-Wl,-rpath,{library}");
+        musl::so(&lab, "lib/libopens.so", OPENS, &["-Wl,-soname,libopens.so", &path]);
+        let path = format!("-Wl,-rpath,{program}");
+        musl::exe(&lab, "bin/app", main, &["lib/libopens.so", &path]);
+        let ran = clean(lab.path("bin/app")).status().expect("the program runs");
+        let report =
+            Report::from(lab.linkaudit(&["--isolated", "--format", "json", "bin/app", "lib"]));
+        let ours = report.of_rule("missing-dlopen").next().is_some();
+        assert_eq!(ran.code(), Some(i32::from(ours)), "{library} {program}");
+        assert_eq!(ours, library != "$ORIGIN", "{library} {program}");
+    }
 }
 
 /// dlopen expands tokens in paths, with the values of the object that calls it.

@@ -132,15 +132,11 @@ impl<'a> MuslLoad<'a> {
         complete
     }
 
-    /// The result of dlopen of `name` by the module `from`; `None` if a fact is missing.
-    pub(super) fn open(
-        mut self,
-        modules: Vec<Module>,
-        name: StrId,
-        from: ModuleId,
-    ) -> Option<Opening> {
+    /// The result of dlopen of `name`; `None` if a fact is missing. The caller does not matter:
+    /// musl searches as for a need of the program.
+    pub(super) fn open(mut self, modules: Vec<Module>, name: StrId) -> Option<Opening> {
         self.modules = modules;
-        match self.find(name, Some(from)) {
+        match self.find(name, Some(ROOT)) {
             Ok((_, PathState::File(_), _)) | Err(Loaded::Module(..)) => Some(Opening::Opened),
             Ok(_) | Err(Loaded::Failed(..)) => Some(Opening::NotFound),
             Err(Loaded::Unknown) => None,
