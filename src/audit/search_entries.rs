@@ -7,12 +7,13 @@ use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId, ModuleId, StrId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
+use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::Loader;
-use crate::resolve::{self, Closure, ROOT};
+use crate::resolve::{self, Closure, FoundBy, ROOT};
 use crate::tree::{EntryType, Errno, Tree, without_dots};
 use crate::wants::Wants;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,9 @@ pub struct SearchEntries {
     pub entries: Vec<SearchEntry>,
     /// Number of entries after the 64th kept one, which were not checked.
     pub left_out: usize,
+    /// The needs that loaders satisfy through the search path, under any entry point: the name, and
+    /// the path at which the library is found.
+    pub found: BTreeSet<(StrId, StrId)>,
 }
 
 /// Maximum number of entries that are kept of one object.
@@ -132,7 +136,30 @@ pub(super) fn find(
         }
     }
     out.retain(|_, found| !found.entries.is_empty());
+    note_found(resolved.closures, &mut out);
     out
+}
+
+/// Fills [`SearchEntries::found`].
+fn note_found(closures: &Closures, out: &mut BTreeMap<FileId, SearchEntries>) {
+    let mut met = FastSet::default();
+    for (_, closure) in closures.roots.entries() {
+        // Entry points that share a link map find the same libraries.
+        if out.is_empty() || !met.insert(closure.links_id()) {
+            continue;
+        }
+        for edge in closure.whole_edges() {
+            let owner = match edge.how {
+                FoundBy::Runpath => edge.from,
+                FoundBy::Rpath(owner) => owner,
+                _ => continue,
+            };
+            let of_owner = closure.module(owner).file.and_then(|file| out.get_mut(&file));
+            if let Some(entries) = of_owner {
+                entries.found.insert((edge.name, closure.module(edge.to).path));
+            }
+        }
+    }
 }
 
 impl SearchEntries {
@@ -143,7 +170,7 @@ impl SearchEntries {
         mut entry: impl FnMut(&[u8]) -> SearchEntry,
         is_suspect: impl Fn(&SearchEntry) -> bool,
     ) -> Self {
-        let mut out = Self { site, entries: Vec::new(), left_out: 0 };
+        let mut out = Self { site, entries: Vec::new(), left_out: 0, found: BTreeSet::new() };
         let mut seen = FastSet::default();
         for text in list.filter(|text| seen.insert(*text)) {
             if out.entries.len() == MOST {

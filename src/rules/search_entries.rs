@@ -6,7 +6,7 @@ use crate::audit::{EntryState, SearchEntries, SearchEntry};
 use crate::catalogue::RuleId;
 use crate::finding::Finding;
 use crate::id::FileId;
-use crate::resolve::{Closure, FoundBy};
+use crate::resolve::Closure;
 use crate::text::{show, show_path};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
@@ -23,24 +23,17 @@ const PACKAGES: [&str; 9] =
 const MOST: usize = 3;
 
 impl Query<'_> {
-    /// The names of needs that the loader satisfies from an entry.
+    /// The names of needs that the loader satisfies from an entry, under any entry point.
     pub(super) fn found_through(&self, of: &SearchEntries, entry: &SearchEntry) -> Vec<String> {
         let closure = self.closure(of.site.root);
-        let module = of.site.module;
-        let mut names: Vec<String> = closure
-            .whole_edges()
-            .filter(|edge| match edge.how {
-                FoundBy::Runpath => edge.from == module,
-                FoundBy::Rpath(owner) => owner == module,
-                _ => false,
-            })
-            .filter(|edge| {
-                let path = self.text(closure.module(edge.to).path);
-                let directory = path.strip_suffix(self.text(edge.name));
+        let found = of.found.iter().map(|(name, path)| (self.text(*name), self.text(*path)));
+        let mut names: Vec<String> = found
+            .filter(|(name, path)| {
+                let directory = path.strip_suffix(*name);
                 let directory = directory.map(|path| Path::new(OsStr::from_bytes(path)));
                 directory.is_some_and(|directory| self.is_searched(closure, entry, directory))
             })
-            .map(|edge| show(self.text(edge.name)))
+            .map(|(name, _)| show(name))
             .collect();
         names.sort_unstable();
         names.dedup();

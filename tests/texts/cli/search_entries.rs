@@ -286,6 +286,29 @@ fn a_library_is_found_through_one_entry() {
     assert_eq!(said, expected);
 }
 
+/// The first program finds the library through its own path, and only the second one through the
+/// entry.
+#[test]
+fn a_library_is_found_by_the_second_program() {
+    let lab = Lab::new();
+    set_mode(&lab, "open", 0o777);
+    let foo = "int foo(void) { return 1; }";
+    lab.so("open/libfoo.so", foo, &["-Wl,-soname,libfoo.so"]);
+    lab.so("p/lib/libfoo.so", foo, &["-Wl,-soname,libfoo.so"]);
+    let entry = format!("-Wl,-rpath,{}", lab.path("open").display());
+    let flags = ["-Wl,--no-as-needed", "p/lib/libfoo.so", "-Wl,-soname,libx.so", &entry];
+    lab.so("p/lib/libx.so", "int x(void) { return 1; }", &flags);
+    let path = ["-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../lib", "p/lib/libx.so"];
+    lab.exe("p/bin/b", MAIN, &path);
+    let expected = "unsafe-search-entry lib/libx.so: DT_RUNPATH entry HERE/open: \
+                    every user may write to it; libfoo.so is found there";
+    assert_eq!(found(&lab, &["p"]), [expected]);
+    lab.exe("p/bin/a", MAIN, &[&path[..], &["p/lib/libfoo.so"]].concat());
+    assert!(lab.ldd_r("p/bin/a").contains("p/bin/../lib/libfoo.so"));
+    assert!(lab.ldd_r("p/bin/b").contains("open/libfoo.so"));
+    assert_eq!(found(&lab, &["p"]), [expected]);
+}
+
 /// An entry is in use if it leads to a directory from one of the paths by which the library is
 /// loaded.
 #[test]
