@@ -400,11 +400,20 @@ fn finding(
             ..Evidence::at(EvidenceKind::Bound, query.shared_path(symbol.referrer))
         });
     }
-    let typed = |file| query.quoted(file);
-    finding.witness = symbols.first().and_then(|(name, _)| {
-        let name = super::typeable(name)?;
-        let root = pair.roots.first().map(|root| query.closure(*root).root.file)?;
-        Some(format!("LD_DEBUG=bindings LD_BIND_NOW=1 {} 2>&1 | grep -w {name}", typed(root)?))
-    });
+    finding.witness = symbols.first().and_then(|(name, _)| witness(query, pair, name));
     finding
+}
+
+/// The command in which the loader prints the binding of a symbol. musl's loader does not print it,
+/// and a library is not started.
+fn witness(query: &Query<'_>, pair: &Pair, symbol: &[u8]) -> Option<String> {
+    let closure = query.closure(*pair.roots.first()?);
+    let file = closure.root.file;
+    let is_started = query.facts(file).object().is_some_and(|object| object.interp().is_some());
+    if !is_started || query.loader(closure).is_musl() {
+        return None;
+    }
+    let (variables, name) = (query.loader_variables()?, super::typeable(symbol)?);
+    let file = query.quoted(file)?;
+    Some(format!("{variables}LD_DEBUG=bindings LD_BIND_NOW=1 {file} 2>&1 | grep -w {name}"))
 }

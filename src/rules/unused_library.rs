@@ -108,7 +108,10 @@ fn check(query: &Query<'_>) -> Findings {
             finding.library = Some(name);
             let provider = Evidence::at(EvidenceKind::Provider, query.shared_path(loaded.file));
             finding.evidence.push(provider);
-            finding.witness = query.quoted(from).map(|file| format!("ldd -u {file}"));
+            // musl's ldd has no option for it.
+            let is_glibc = !query.loader(query.closure(loaded.at.0)).is_musl();
+            let words = query.loader_variables().zip(query.quoted(from)).filter(|_| is_glibc);
+            finding.witness = words.map(|(variables, file)| format!("{variables}ldd -u {file}"));
             finding
         })
         .collect()

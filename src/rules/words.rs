@@ -40,6 +40,15 @@ impl Query<'_> {
         typeable(self.path(file).as_os_str().as_bytes())
     }
 
+    /// The start of a command that runs a program as the audit assumes: the variables of glibc's
+    /// loader. `None` if a value has characters that [`show`] escapes.
+    pub(super) fn loader_variables(&self) -> Option<String> {
+        let plan = self.plan();
+        let all = [("LD_PRELOAD", &plan.ld_preload), ("LD_LIBRARY_PATH", &plan.ld_library_path)];
+        let set = all.into_iter().filter(|(_, value)| !value.is_empty());
+        set.map(|(name, value)| Some(format!("{name}={} ", typeable(value)?))).collect()
+    }
+
     /// Hard links to a file that the walk found, as evidence.
     fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
         let facts = &self.facts(file);

@@ -4,7 +4,7 @@
 use super::{calls, evidence, real, resolved, strong};
 use crate::support::ld_debug::traced;
 use crate::support::report::{Report, text};
-use crate::support::{self, Lab, clean, has, skip};
+use crate::support::{self, Lab, clean, has, musl, skip};
 
 use std::collections::BTreeSet;
 
@@ -273,5 +273,46 @@ fn a_library_that_only_the_plugin_loads() {
         command.current_dir(lab.root()).args(["plugin.so", "--host", "./engine"]);
         let report = Report::of(&mut command);
         assert_eq!(found(&report), expected, "{library}: {}", report.outline());
+    }
+}
+
+const WORK: &str = "int work(void) { return 1; }";
+const OWN_WORK: &str = "int n; int work(void) { n++; return 2; } int use(void) { return work(); }";
+const USE: &str = "int work(void), use(void); int main(void) { work(); return use(); }";
+
+/// The command of a finding shows the binding in a process with the variables of the run.
+#[test]
+fn the_witness_has_the_variables_of_the_run() {
+    let lab = Lab::new();
+    lab.so("l1/liba.so", WORK, &["-Wl,-soname,liba.so"]);
+    lab.so("l2/libb.so", OWN_WORK, &["-Wl,-soname,libb.so"]);
+    let app = lab.exe("app", USE, &["l1/liba.so", "l2/libb.so"]);
+    let path = format!("{}:{}", lab.path("l1").display(), lab.path("l2").display());
+    let report = Report::of(support::linkaudit().arg(&app).args(["--ld-library-path", &path]));
+    let finding = report.of_rule("interposed-symbol").next().expect("a finding");
+    let command = text(&finding["witness"]);
+    let output = clean("sh").args(["-c", command]).output().expect("sh runs");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("l2/libb.so [0] to "), "{command}: {shown}");
+    assert!(shown.contains("l1/liba.so [0]: normal symbol `work'"), "{command}: {shown}");
+}
+
+/// musl's loader has no variable that shows bindings.
+#[test]
+fn no_witness_under_musl() {
+    if !musl::is_there("no_witness_under_musl") {
+        return;
+    }
+    let lab = Lab::new();
+    musl::so(&lab, "liba.so", WORK, &["-Wl,-soname,liba.so"]);
+    musl::so(&lab, "libb.so", OWN_WORK, &["-Wl,-soname,libb.so"]);
+    musl::so(&lab, "libc1.so", "int other(void) { return 0; }", &["-Wl,-soname,libc1.so"]);
+    let flags = ["liba.so", "libb.so", "libc1.so", "-Wl,-rpath,$ORIGIN"];
+    musl::exe(&lab, "app", USE, &flags);
+    let args = ["--isolated", "-W", "unused-library", "--format", "json", "app"];
+    let report = Report::from(lab.linkaudit(&args));
+    for rule in ["interposed-symbol", "unused-library"] {
+        let finding = report.of_rule(rule).next().expect("a finding");
+        assert!(finding["witness"].is_null(), "{finding}");
     }
 }
