@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Directories of builds and of individual users.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
+/// Other names of the current directory.
+const CURRENT: [&str; 2] = ["/proc/self/cwd", "/proc/thread-self/cwd"];
 /// Directories of installed packages. If the current directory is below one of them, it is not a
 /// build directory.
 const PACKAGES: [&str; 9] =
@@ -106,6 +108,9 @@ impl Query<'_> {
         }
         if !entry.directory.is_absolute() {
             return (!moves).then(|| "relative to the current directory".to_owned());
+        }
+        if CURRENT.iter().any(|current| entry.directory.starts_with(current)) {
+            return Some("relative to the current directory".to_owned());
         }
         let located = self.locate(file);
         let prefix = located.prefix.as_deref();

@@ -20,7 +20,8 @@ const DOCS: &str = "\
 
 Reports entries of DT_RPATH and DT_RUNPATH that
 
-- are empty or relative: the loader resolves them against the current directory (musl skips empty entries)
+- are empty or relative, or begin with `/proc/self/cwd`: the loader resolves them against the current directory (musl
+  skips empty entries)
 - lie below `/tmp`, `/var/tmp`, `/home`, `/root`, `/build`, `/usr/src` or `/nix/build`: build directories
 - lie below the current directory and outside of the prefix: package builds run linkaudit in the build directory, so
   such an entry leads into the build

@@ -180,6 +180,21 @@ fn entries_below_the_current_directory() {
     assert_eq!(found, [vec![expected], vec![], vec![], vec![]]);
 }
 
+#[test]
+fn the_current_directory_by_another_name() {
+    let lab = Lab::new();
+    app(&lab, "/proc/self/cwd/lib:/proc/thread-self/cwd");
+    let mut said = found(&lab, &["p"]);
+    said.sort();
+    let expected = ["/proc/self/cwd/lib", "/proc/thread-self/cwd"].map(|entry| {
+        format!(
+            "unsafe-search-entry bin/app: DT_RUNPATH entry {entry}: relative to the current directory; \
+             no library is found there"
+        )
+    });
+    assert_eq!(said, expected);
+}
+
 /// The loader reads names of tokens greedily: `$ORIGINAL` is a directory of that name below the
 /// current directory.
 #[test]
