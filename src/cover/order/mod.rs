@@ -28,8 +28,8 @@ struct Resolved<'q> {
     found: FastMap<&'q [u8], ChosenDefinition>,
     /// Names whose weak references count as strong.
     strong: FastSet<&'q [u8]>,
-    /// Names with strong references that may stay undefined, because mold saw a weak reference
-    /// first. A reference with restricted visibility needs a definition all the same.
+    /// Names with strong references that may stay undefined in a shared object, because mold saw a
+    /// weak reference first. A reference with restricted visibility needs a definition all the same.
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,

@@ -159,8 +159,9 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Resolves all names again among the files that are linked. A name may stay undefined if a
-    /// weak reference precedes all strong ones (`claim_unresolved_symbols`).
+    /// Resolves all names again among the files that are linked. In a shared object, a name may
+    /// stay undefined if a weak reference precedes all strong ones (`claim_unresolved_symbols`).
+    /// For a program, mold reports each strong reference.
     fn settle(&mut self) -> (FastMap<&'q [u8], ChosenDefinition>, FastSet<&'q [u8]>) {
         let question = self.question;
         let places = std::mem::take(&mut self.places);
@@ -204,7 +205,8 @@ impl<'q> Run<'q> {
             Holder::Shared => (*name, ChosenDefinition::Shared),
             Holder::Object | Holder::Member(_) => (*name, ChosenDefinition::Object),
         });
-        (found.collect(), weak)
+        let may_stay = if question.makes_program() { FastSet::default() } else { weak };
+        (found.collect(), may_stay)
     }
 
     fn symbol(&mut self, name: &'q [u8], kind: SymbolKind, by: ReferredBy) {

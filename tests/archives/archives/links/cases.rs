@@ -325,6 +325,13 @@ const CASES: &[(&str, &str)] = &[
     // Strong and weak references to one name.
     ("m: ?f", "m -u f"),
     ("m: ?f.h", "m"),
+    ("m: ?f | n: !f", "m n"),
+    ("m: ?f | n: !f", "n m"),
+    ("m: ?f | n: !f", "exe m n"),
+    ("m: ?f | n: !f", "exe n m"),
+    ("m: ?f | n: !f", "pie m n"),
+    ("m: ?f | n: !f | d: g", "pie m n (d)"),
+    ("m: ?f !g | a: g !f", "exe m [a]"),
     ("m: ?f | n: !f.h", "m n"),
     ("m: ?f | n: !f | o: ?f.h", "m n o"),
     ("m: !f | n: ?f | o: ?f.h", "m n o"),
