@@ -163,9 +163,9 @@ impl NearQuery {
         })
     }
 
-    /// The definitions in `archives` that nearly fit. Definitions in the namespace `std` are
-    /// searched for only in archives of the C++ library, because all others have instances of the
-    /// same templates. Only indexes that may list a near name are read.
+    /// The definitions in `archives` that nearly fit, in the order of `archives`. Definitions in the
+    /// namespace `std` are searched for only in archives of the C++ library, because all others have
+    /// instances of the same templates. Only indexes that may list a near name are read.
     pub(crate) fn in_archives(
         &self,
         (audit, tree): (&Audit, &dyn Tree),
@@ -201,6 +201,10 @@ impl NearQuery {
                 (library.entry(library.archive_of(member)).file, definition)
             }));
         }
+        // Only the first definitions of a key are kept and shown.
+        let files = archives.iter().enumerate().map(|(at, a)| (library.entry(*a).file, at));
+        let places: FastMap<FileId, usize> = files.collect();
+        out.arrange_by_key(|(file, _)| places.get(file).copied());
         out
     }
 

@@ -332,6 +332,29 @@ fn every_kind_of_near_miss() {
     );
 }
 
+/// Near misses are in the order of the archives. An archive of the C++ library comes first only if
+/// it is given first.
+#[test]
+fn near_misses_are_in_the_order_of_the_archives() {
+    let lab = Lab::new();
+    object(&lab, "use.o", ".quad _ZN1A1fEi\n");
+    let of = |name: &str| format!(".globl {name}\n{name}: .quad 0\n");
+    object(&lab, "own.o", &of("_ZN1A1fEl"));
+    object(&lab, "other.o", &of("_ZN1A1fEc"));
+    ar(&lab, "rc", "libown.a", &["own.o"]);
+    ar(&lab, "rc", "libstdc++.a", &["other.o"]);
+    let own = "_ZN1A1fEl - libown.a own.o: other parameters".to_owned();
+    let other = "_ZN1A1fEc - libstdc++.a other.o: other parameters".to_owned();
+    for (archives, expected) in [
+        (["libown.a", "libstdc++.a"], [own.clone(), other.clone()]),
+        (["libstdc++.a", "libown.a"], [other, own]),
+    ] {
+        let args = [&["--linker", "gnu", "use.o"], &archives[..]].concat();
+        let (answer, _) = archive(&lab.root(), &args);
+        assert_eq!(near(&answer)["_ZN1A1fEi"], expected, "{answer}");
+    }
+}
+
 /// A name that an archive before the reference defines: the answer says so.
 #[test]
 fn a_definition_before_the_reference() {
