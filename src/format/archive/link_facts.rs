@@ -146,12 +146,12 @@ pub struct LinkFacts {
     names: Vec<u8>,
 }
 
-/// Start and end of a name that is not stored.
-pub(super) const NAMELESS: (u32, u32) = (0, 0);
+/// Start and end of a name that is not stored. No stored name begins there, not even an empty one.
+pub(super) const NAMELESS: (u32, u32) = (u32::MAX, u32::MAX);
 
 impl Global {
     pub(super) fn is_nameless(&self) -> bool {
-        self.name.0 == self.name.1
+        self.name == NAMELESS
     }
 }
 

@@ -1,7 +1,7 @@
 //! Unusual kinds of archives, one by one: their content is read in every spelling of the format.
 
 use super::kit::{ar, archive, members, object, run, undefined};
-use crate::support::{Lab, clean};
+use crate::support::{Lab, clean, has};
 use serde_json::Value;
 
 /// `use.o` refers to `def`, which `def.o` defines.
@@ -125,6 +125,36 @@ fn slim_objects_of_gcc_say_what_they_define_and_refer_to() {
         assert_eq!((&answer["complete"], code), (&true.into(), Some(0)), "{answer}");
         let expected = [format!("{name}(def.o)"), format!("{name}(lto.o)")];
         assert_eq!(members(&answer), expected, "{answer}");
+    }
+}
+
+/// An undefined symbol with an empty name counts if a relocation refers to it, as in linkers.
+#[test]
+fn a_symbol_with_an_empty_name() {
+    let lab = lab();
+    for (refers, is_undefined) in [
+        (".globl emptied\n", [false, false, false]),
+        (".quad emptied\n", [true, true, true]),
+        (".section .debug_x\n.quad emptied\n", [false, true, true]),
+    ] {
+        object(&lab, "def.o", &format!(".data\n.globl def\ndef: .quad 0\n{refers}"));
+        let mut def = bytes(&lab, "def.o");
+        let name = memchr::memmem::find(&def, b"\0emptied").expect("a name");
+        def[name + 1] = 0;
+        lab.write("empty.a", by_hand(b"!<arch>\n", &[("def.o/", &def)]));
+        run(clean("ranlib").current_dir(lab.root()).arg("empty.a"));
+        let linkers = [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
+        for ((program, linker), is_undefined) in linkers.into_iter().zip(is_undefined) {
+            let args = ["--linker", linker, "-e", "use", "use.o", "empty.a"];
+            let (answer, status) = archive(&lab.root(), &args);
+            assert_eq!(status, Some(i32::from(is_undefined)), "{linker} {refers}: {answer}");
+            if has(program) {
+                let mut link = clean(program);
+                let link = link.current_dir(lab.root()).args(["-o", "x", "-e", "use"]);
+                let output = link.args(["use.o", "empty.a"]).output().expect("a linker runs");
+                assert_eq!(output.status.success(), !is_undefined, "{linker} {refers}");
+            }
+        }
     }
 }
 
