@@ -102,6 +102,7 @@ impl Audit {
             CheckedReferences::Of(FastMap::default())
         };
         let (mut read, mut batch, mut is_refined) = (FastSet::default(), most_by, false);
+        let (no_names, mut read_in_part) = (FastSet::default(), FastSet::default());
         loop {
             let next = if is_whole {
                 referring(question, coverage)
@@ -113,7 +114,14 @@ impl Audit {
             }
             self.read_objects(tree, next, wanted, (&mut facts, &mut read));
             let rivals = rivals(question, coverage, &facts, &checked);
-            self.read_objects(tree, rivals, wanted, (&mut facts, &mut read));
+            self.read_objects(tree, rivals.clone(), wanted, (&mut facts, &mut read));
+            if !question.gc_sections {
+                // The groups of a rival count even if its relocations are damaged.
+                let damaged = rivals.into_iter().filter(|one| !facts.members.contains_key(one));
+                let (damaged, groups) =
+                    (damaged.collect(), RelocationFilter::Names(&no_names, false));
+                self.read_objects(tree, damaged, groups, (&mut facts, &mut read_in_part));
+            }
             refining.refine(coverage, &facts, &checked);
             if is_whole {
                 return;

@@ -182,3 +182,20 @@ fn an_object_with_unknown_sections_keeps_those_to_which_it_refers() {
         }
     }
 }
+
+/// The first copy of a COMDAT group is kept, even if the relocations of its object are damaged.
+#[test]
+fn a_first_copy_with_damaged_relocations() {
+    let lab = Lab::new();
+    let group = ".section .text.f,\"axG\",@progbits,f,comdat\n.weak f\nf: nop\n";
+    object(&lab, "use.o", ".globl _start\n_start: .quad a, b\n");
+    object(&lab, "a.o", &format!(".data\n.globl a\na: .quad b\n{group}"));
+    object(&lab, "b.o", &format!(".data\n.globl b\nb: .quad 0\n{group}.quad missing\n"));
+    let bytes = std::fs::read(lab.path("a.o")).expect("an object");
+    lab.write("a.o", without_relocations(bytes));
+    ar(&lab, "rc", "liba.a", &["a.o", "b.o"]);
+    for (_, linker) in LINKERS {
+        let (answer, _) = archive(&lab.root(), &["--linker", linker, "use.o", "liba.a"]);
+        assert!(undefined(&answer).is_empty(), "{linker}: {answer}");
+    }
+}
