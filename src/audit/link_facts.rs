@@ -3,7 +3,7 @@
 
 use super::Audit;
 use crate::cover::{
-    self, CheckedReferences, Coverage, CoverageQuestion, ObjectFacts, Refining,
+    self, CheckedReferences, Coverage, CoverageQuestion, ObjectFacts, Refining, ShownReferrers,
     decides_by_sections, referring, rivals,
 };
 use crate::facts::Content;
@@ -63,13 +63,13 @@ impl Audit {
     }
 
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
-    /// the file of each of the question's roots. For each name, at least the first `most_by`
-    /// referrers are exact.
+    /// the file of each of the question's roots. For each name, at least the referrers that are
+    /// `shown` are exact.
     pub fn refine(
         &self,
         tree: &dyn Tree,
         (question, files): (&CoverageQuestion<'_>, &[FileId]),
-        most_by: usize,
+        shown: ShownReferrers,
         coverage: &mut Coverage,
     ) {
         if coverage.undefined.is_empty() {
@@ -95,19 +95,19 @@ impl Audit {
             members: FastMap::default(),
         };
         let refining = Refining { question, undefined: &undefined };
-        let is_whole = most_by == usize::MAX || decides_by_sections(question, coverage);
+        let is_whole = shown.of_name == usize::MAX || decides_by_sections(question, coverage);
         let mut checked = if is_whole {
             CheckedReferences::All
         } else {
             CheckedReferences::Of(FastMap::default())
         };
-        let (mut read, mut batch, mut is_refined) = (FastSet::default(), most_by, false);
+        let (mut read, mut batch, mut is_refined) = (FastSet::default(), shown.of_name, false);
         let (no_names, mut read_in_part) = (FastSet::default(), FastSet::default());
         loop {
             let next = if is_whole {
                 referring(question, coverage)
             } else {
-                checked.extend(names.iter().copied(), coverage, (most_by, batch))
+                checked.extend(names.iter().copied(), coverage, (shown, batch))
             };
             if is_refined && next.is_empty() {
                 return;

@@ -7,7 +7,7 @@
 use super::{Audit, Ground, LIBC_NONSHARED};
 use crate::cover::{
     self, Coverage, CoverageQuestion, LackingReference, LinkOutput, LinkerDefined, ReferredBy,
-    UndefinedName,
+    ShownReferrers, UndefinedName,
 };
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -199,7 +199,7 @@ impl Audit {
             gc_sections: false,
             link: None,
         };
-        self.refine(tree, (&question, &[]), usize::MAX, &mut coverage);
+        self.refine(tree, (&question, &[]), ShownReferrers::ALL, &mut coverage);
         let target = question.target();
         let blind = unread.iter().any(|other| match (target, other) {
             (Some(target), Some(other)) => target.links_with(*other),

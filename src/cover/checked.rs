@@ -1,8 +1,26 @@
 //! The references to undefined names whose relocations are read. A name may have a thousand
-//! referrers, of which an output shows three: reading stops when so many are known to count.
+//! referrers, of which an output shows three: reading stops when so many are known to count. All
+//! referrers of a shown name are read if they are few, so that the output has their exact number.
 
 use super::{Coverage, ReferredBy};
 use crate::id::{FastMap, FastSet, MemberId};
+
+/// Maximum number of referrers of a shown name that are all read.
+const FEW: usize = 16;
+
+/// The undefined names and referrers that an output shows.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownReferrers {
+    /// Number of names that are shown.
+    pub names: usize,
+    /// Number of referrers that are shown for one name.
+    pub of_name: usize,
+}
+
+impl ShownReferrers {
+    /// All referrers of all names.
+    pub const ALL: Self = Self { names: usize::MAX, of_name: usize::MAX };
+}
 
 /// References that were checked. Those of roots and options are always checked.
 pub enum CheckedReferences<'n> {
@@ -23,20 +41,24 @@ impl<'n> CheckedReferences<'n> {
         }
     }
 
-    /// Adds up to `batch` referrers of each of `names`, unless its first `most_by` referrers are
-    /// known to count. Returns the new referrers.
+    /// Adds up to `batch` referrers of each of `names`, unless its first referrers are known to
+    /// count, as many as are shown. Returns the new referrers.
     pub fn extend(
         &mut self,
         names: impl Iterator<Item = &'n [u8]>,
         coverage: &Coverage,
-        (most_by, batch): (usize, usize),
+        (shown, batch): (ShownReferrers, usize),
     ) -> Vec<MemberId> {
         let mut out = Vec::new();
         for name in names {
             let found = coverage.undefined.binary_search_by(|one| (*one.symbol).cmp(name));
-            let Some(undefined) = found.ok().and_then(|at| coverage.undefined.get(at)) else {
+            let Some((at, undefined)) =
+                found.ok().and_then(|at| Some((at, coverage.undefined.get(at)?)))
+            else {
                 continue;
             };
+            let is_few = at < shown.names && undefined.by.len() <= FEW;
+            let (most_by, batch) = if is_few { (FEW, FEW) } else { (shown.of_name, batch) };
             let is_open = |by: &&ReferredBy| !self.has(**by, name);
             if undefined.by.iter().take(most_by).any(|by| is_open(&by)) {
                 let open = undefined.by.iter().filter(is_open).filter_map(|by| by.member());

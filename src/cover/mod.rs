@@ -24,7 +24,7 @@ mod refine;
 mod trace;
 
 pub use archive_set::{ArchiveEntry, ArchiveSet, MemberDefinition};
-pub use checked::CheckedReferences;
+pub use checked::{CheckedReferences, ShownReferrers};
 pub use contained::contained;
 pub use lacking::{LackingReference, lacking};
 pub use link::{DefsymOption, ENTRY, Link, LinkInput, Linker, Wrap};

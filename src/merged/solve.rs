@@ -5,7 +5,7 @@
 use crate::audit::{Audit, LIBC_NONSHARED, link_references};
 use crate::cover::{
     ArchiveSet, Coverage, CoverageQuestion, Link, LinkInput, LinkOutput, Linker, LinkerDefined,
-    OutputKind, ReferredBy, ReferringFile, cover, in_order,
+    OutputKind, ReferredBy, ReferringFile, ShownReferrers, cover, in_order,
 };
 use crate::format::archive::SymbolKind;
 use crate::format::elf::{Object, Role, Target};
@@ -170,7 +170,8 @@ pub fn link_again(
     };
     let mut coverage = in_order(&question, &link);
     // `refine` needs only the files of relocatable objects, and all roots are linked files.
-    audit.refine(tree, (&question, &[]), 1, &mut coverage);
+    let shown = ShownReferrers { names: 0, of_name: 1 };
+    audit.refine(tree, (&question, &[]), shown, &mut coverage);
     coverage
 }
 

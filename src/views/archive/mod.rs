@@ -21,7 +21,7 @@ use super::{Subject, ViewOutput};
 use crate::audit::Audit;
 use crate::cover::{
     self, ArchiveSet, Coverage, CoverageQuestion, Linker, Origins, ReferredBy, ReferringFile,
-    UndefinedName,
+    ShownReferrers, UndefinedName,
 };
 use crate::facts::Content;
 use crate::format::archive::MemberKind;
@@ -189,7 +189,8 @@ impl ArchiveAnswer {
             Some(link) => cover::in_order(&question, link),
             None => cover::cover(&question),
         };
-        audit.refine(tree, (&question, &files), shown.referrers, &mut coverage);
+        let referrers = ShownReferrers { names: shown.names, of_name: shown.referrers };
+        audit.refine(tree, (&question, &files), referrers, &mut coverage);
         let (foreign, unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));

@@ -279,3 +279,29 @@ fn the_table_has_the_reference_of_the_text() {
     assert!(text.contains("    f.o  f  for use.o\n"), "{text}");
     assert!(table.contains(" use.o") && !table.contains("(f.o)"), "{table}");
 }
+
+/// The number of referrers that are not listed is exact for short lists. One member refers to the
+/// name only for debuggers, which lld does not report.
+#[test]
+fn short_lists_of_referrers_have_exact_numbers() {
+    let lab = Lab::new();
+    object(&lab, "x.o", ".globl x\nx: .quad 0\n.section .debug_x\n.quad nosuch\n");
+    let mut names = Vec::new();
+    for at in 0..20 {
+        names.push(format!("m{at}.o"));
+        object(&lab, &names[at], &format!(".globl d{at}\nd{at}: .quad nosuch\n"));
+    }
+    for (count, more) in [(3, ""), (5, "… and 2 more (-v shows all)"), (20, "… and up to 18 more")]
+    {
+        let refers: String = (0..count).map(|at| format!(".quad d{at}\n")).collect();
+        object(&lab, "use.o", &format!("{refers}.quad x\n"));
+        let archive = format!("lib{count}.a");
+        let mut members: Vec<&str> = names[..count].iter().map(String::as_str).collect();
+        members.push("x.o");
+        ar(&lab, "rc", &archive, &members);
+        let output = lab.linkaudit(&["archive", "--linker", "lld", "use.o", &archive]);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let line = text.lines().find(|line| line.starts_with('…')).unwrap_or_default();
+        assert!(line.starts_with(more) && line.is_empty() == more.is_empty(), "{text}");
+    }
+}
