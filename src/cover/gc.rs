@@ -9,7 +9,7 @@
 
 use super::object_facts::ObjectFacts;
 use super::{CoverageQuestion, ENTRY, Link, Linker, OutputKind, ReferredBy};
-use crate::format::archive::{LinkFacts, SymbolKind};
+use crate::format::archive::{LinkFacts, ObjectSection, SymbolKind};
 use crate::id::{FastMap, FastSet};
 use object::elf;
 
@@ -77,9 +77,9 @@ impl<'a> KeptSections<'a> {
     }
 
     /// True if a section of an object is in the output, or if the object could not be read. lld and
-    /// mold keep all sections that are not loaded. GNU ld keeps only debug sections among these,
-    /// and drops them with the last loaded section of their object
-    /// (`_bfd_elf_gc_mark_extra_sections`).
+    /// mold keep all sections that are not loaded. GNU ld keeps only debug sections among these, and
+    /// drops them with the last loaded section of their object, or together with the other sections
+    /// of their group (`_bfd_elf_gc_mark_extra_sections`).
     pub(super) fn has(&self, by: ReferredBy, section: usize) -> bool {
         let Some(facts) = self.facts.of(by) else { return true };
         if self.live.contains(&(by, section)) {
@@ -88,8 +88,8 @@ impl<'a> KeptSections<'a> {
             let parent = facts.sections.get(section).and_then(|section| section.ordered_by);
             return !self.is_gnu || parent.is_none_or(|parent| self.live.contains(&(by, parent)));
         }
-        let is_debug = || facts.sections.get(section).is_some_and(|section| section.is_debug);
-        !facts.is_loaded(section) && (!self.is_gnu || self.used.contains(&by) && is_debug())
+        let is_debug = || self.used.contains(&by) && is_free_debug_section(facts, section);
+        !facts.is_loaded(section) && (!self.is_gnu || is_debug())
     }
 }
 
@@ -319,6 +319,18 @@ impl<'a> Marker<'a> {
             self.add(node);
         }
     }
+}
+
+/// True for a debug section that GNU ld keeps by itself: it is in no group, or in a group of debug
+/// sections, and has no SHF_LINK_ORDER parent.
+fn is_free_debug_section(facts: &LinkFacts, section: usize) -> bool {
+    let Some(section) = facts.sections.get(section) else { return false };
+    let of_unit = || facts.sections.iter().filter(|other| other.unit == section.unit);
+    let is_content =
+        |other: &&ObjectSection| ![elf::SHT_REL.0, elf::SHT_RELA.0].contains(&other.kind);
+    section.is_debug
+        && section.ordered_by.is_none()
+        && (section.unit.is_none() || of_unit().filter(is_content).all(|other| other.is_debug))
 }
 
 /// True if neither the question nor an option names a symbol to keep, and no root is linked.

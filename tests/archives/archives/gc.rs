@@ -199,3 +199,38 @@ fn a_first_copy_with_damaged_relocations() {
         assert!(undefined(&answer).is_empty(), "{linker}: {answer}");
     }
 }
+
+/// GNU ld drops a debug section together with the group or section to which it belongs.
+#[test]
+fn debug_sections_of_dropped_groups_and_sections() {
+    const CASES: &[(&str, &str)] = &[
+        ("a dropped group", ".section .text.g,\"axG\",@progbits,g,comdat\n.weak g\ng: .quad 0\n"),
+        ("a kept group", ".quad g\n.section .text.g,\"axG\",@progbits,g,comdat\n.weak g\ng: nop\n"),
+        (
+            "a group of debug sections",
+            ".section .debug_h,\"G\",@progbits,g,comdat\n.quad missing\n",
+        ),
+        ("a mixed group", ".section .other,\"G\",@progbits,g,comdat\n.quad 0\n"),
+    ];
+    let lab = Lab::new();
+    object(&lab, "use.o", ".globl _start\n_start: .quad part\n");
+    let begin = ".text\n.globl part\npart: .quad 0\n";
+    let in_group = ".section .debug_g,\"G\",@progbits,g,comdat\n.quad missing\n";
+    let mut sources: Vec<(&str, String)> =
+        CASES.iter().map(|(name, text)| (*name, format!("{begin}{text}{in_group}"))).collect();
+    for (name, parent) in [("a dropped parent", ".text.p"), ("a kept parent", ".text")] {
+        let text = format!(
+            "{begin}.section .text.p,\"ax\"\n.quad 0\n\
+             .section .debug_g,\"o\",@progbits,{parent}\n.quad missing\n"
+        );
+        sources.push((name, text));
+    }
+    for (name, source) in &sources {
+        object(&lab, "part.o", source);
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            let args = ["use.o", "part.o"];
+            let theirs = theirs(&lab, program, &args).expect("a linker that ends");
+            assert_eq!(ours(&lab, linker, &args), theirs, "{linker}: {name}");
+        }
+    }
+}
