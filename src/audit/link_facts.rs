@@ -4,7 +4,7 @@
 use super::Audit;
 use crate::cover::{
     self, CheckedReferences, Coverage, CoverageQuestion, ObjectFacts, Refining, ShownReferrers,
-    decides_by_sections, referring, rivals,
+    decides_by_sections, referring, referring_names, rivals,
 };
 use crate::facts::Content;
 use crate::facts::members::LinkFile;
@@ -77,7 +77,7 @@ impl Audit {
         }
         let undefined = coverage.undefined.iter().map(|undefined| undefined.symbol.clone());
         let undefined: FastSet<Box<[u8]>> = undefined.collect();
-        let names: FastSet<&[u8]> = undefined.iter().map(|name| &**name).collect();
+        let names = referring_names(question, &undefined);
         let wanted = if question.gc_sections {
             // All relocations decide which sections are dropped.
             RelocationFilter::All

@@ -202,6 +202,11 @@ impl Link {
         name
     }
 
+    /// True for `__wrap_NAME` of a `--wrap NAME`.
+    pub(super) fn is_wrapper(&self, name: &[u8]) -> bool {
+        self.wraps.iter().any(|wrap| *wrap.wrapper == *name)
+    }
+
     /// The names in the expressions of `--defsym`.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &[u8]> {
         self.defined.iter().flat_map(|defined| &defined.refers).map(|name| &**name)

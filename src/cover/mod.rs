@@ -34,7 +34,9 @@ pub use order::in_order;
 pub use order_independent::cover;
 pub use origin::Origins;
 pub use position::{Demand, demand};
-pub use refine::{Refining, counts_every_section, decides_by_sections, referring, rivals};
+pub use refine::{
+    Refining, counts_every_section, decides_by_sections, referring, referring_names, rivals,
+};
 pub use trace::{ArchiveReferences, Referrers};
 
 use crate::format::archive::SymbolKind;

@@ -32,6 +32,30 @@ pub fn referring(question: &CoverageQuestion<'_>, coverage: &Coverage) -> Vec<Me
     out
 }
 
+/// The names in references that count for one of the names in `undefined`: `--wrap` redirects some.
+pub fn referring_names<'n>(
+    question: &'n CoverageQuestion<'_>,
+    undefined: &'n FastSet<Box<[u8]>>,
+) -> FastSet<&'n [u8]> {
+    let mut out: FastSet<&[u8]> = undefined.iter().map(|name| &**name).collect();
+    for wrap in question.link.iter().flat_map(|link| &link.wraps) {
+        out.extend(undefined.contains(&wrap.wrapper).then_some(&*wrap.name));
+        out.extend(undefined.contains(&wrap.name).then_some(&*wrap.real));
+    }
+    out
+}
+
+/// The undefined name for which a reference to `name` counts, else `name` itself. lld ignores
+/// `--wrap` for names that no file has.
+fn counted<'n>(
+    question: &'n CoverageQuestion<'_>,
+    undefined: &FastSet<Box<[u8]>>,
+    name: &'n [u8],
+) -> &'n [u8] {
+    let redirected = question.link.map_or(name, |link| link.reference(name));
+    if undefined.contains(redirected) { redirected } else { name }
+}
+
 /// True if the sections of all needed members are required to know which names stay undefined: with
 /// `--gc-sections`, or if the linker defines a name only because of a section.
 pub fn decides_by_sections(question: &CoverageQuestion<'_>, coverage: &Coverage) -> bool {
@@ -52,9 +76,13 @@ pub fn rivals(
     checked: &CheckedReferences<'_>,
 ) -> Vec<MemberId> {
     let library = question.library;
+    let is_checked = |by: ReferredBy, name: &[u8]| {
+        let redirected = question.link.map_or(name, |link| link.reference(name));
+        checked.has(by, name) || checked.has(by, redirected)
+    };
     let places = read_order(question, coverage);
     let hashes = parallel::map(&places, |by| -> Vec<u64> {
-        let names = facts.of(*by).map(|facts| facts.group_names(|name| checked.has(*by, name)));
+        let names = facts.of(*by).map(|facts| facts.group_names(|name| is_checked(*by, name)));
         names.into_iter().flatten().map(|name| library.hash(name)).collect()
     });
     let last: FastMap<u64, usize> = (0..)
@@ -192,18 +220,21 @@ impl Live<'_> {
     fn references(&self, by: ReferredBy) -> Option<CountedNames<'_>> {
         let facts = self.facts.of(by)?;
         let every_section = counts_every_section(self.question);
-        let names = facts.globals.iter().map(|global| facts.name(global));
+        let counted = |name| counted(self.question, self.undefined, name);
+        let names = facts.globals.iter().map(|global| counted(facts.name(global)));
         let mut out: CountedNames<'_> =
             names.filter(|name| self.undefined.contains(*name)).map(|name| (name, false)).collect();
         for (at, relocation) in facts.relocations.iter().enumerate() {
             let global = relocation.global.and_then(|global| facts.globals.get(global));
-            let Some(known) = global.and_then(|global| out.get_mut(facts.name(global))) else {
+            let name = global.map(|global| counted(facts.name(global)));
+            let Some((name, known)) = name.and_then(|name| Some((name, out.get_mut(name)?))) else {
                 continue;
             };
             let section = relocation.section;
             *known = *known
                 || !self.is_marker(relocation.kind)
                     && !self.is_relaxed(facts, at)
+                    && !self.is_unwrapped(facts, section, name)
                     && (facts.is_loaded(section) || every_section && facts.is_kept(section))
                     && !self.is_discarded(by, facts, section)
                     && !self.is_dropped(by, section);
@@ -215,6 +246,14 @@ impl Live<'_> {
     fn is_marker(&self, kind: u32) -> bool {
         kind == elf::R_X86_64_NONE.0
             && matches!(self.question.output.linker, Some(Linker::Lld | Linker::Mold))
+    }
+
+    /// True for a reference to the wrapper of `--wrap` in a debug section: GNU ld lets it refer to
+    /// the wrapped name (`unwrap_hash_lookup` in `bfd/linker.c`).
+    fn is_unwrapped(&self, facts: &LinkFacts, section: usize, name: &[u8]) -> bool {
+        self.question.output.linker == Some(Linker::Gnu)
+            && facts.sections.get(section).is_some_and(|section| section.is_debug)
+            && self.question.link.is_some_and(|link| link.is_wrapper(name))
     }
 
     /// True for the call of a thread-local access that the linker replaces by an offset, because

@@ -25,7 +25,7 @@ mod cases;
 mod gcc_lto;
 mod random;
 
-use super::kit::{archive, run};
+use super::kit::{archive, object, run};
 use crate::support::{Lab, clean, has, skip};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -422,4 +422,34 @@ fn compare(links: &[Link]) -> (usize, Vec<String>) {
     }
     let cases = done.iter().map(|(cases, _)| cases).sum();
     (cases, done.into_iter().flat_map(|(_, wrong)| wrong).collect())
+}
+
+/// References of debug sections and of discarded copies to names of `--wrap`.
+#[test]
+fn wrapped_names_of_sections_that_do_not_count() {
+    const CASES: &[&str] = &[
+        ".section .debug_x\n.quad u\n",
+        ".section .debug_x\n.quad __wrap_u\n",
+        ".section .debug_x\n.quad __real_u\n",
+        ".data\n.quad u\n.section .debug_x\n.quad __real_u\n",
+        ".data\n.quad __real_u\n.section .debug_x\n.quad u\n",
+        ".section .text.g,\"axG\",@progbits,g,comdat\n.weak g\ng: .quad u\n",
+        ".section .text.g,\"axG\",@progbits,g,comdat\n.weak g\ng: .quad __real_u\n",
+    ];
+    let lab = Lab::new();
+    let group = ".section .text.g,\"axG\",@progbits,g,comdat\n.weak g\ng: nop\n";
+    let begin = ".globl _start\n_start: nop\n";
+    lab.write("versions", "V0 { };\n");
+    object(&lab, "first.o", &format!("{begin}{group}"));
+    for case in CASES {
+        object(&lab, "case.o", case);
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            let words = ["pie", "--wrap=u", "first.o", "case.o"];
+            let line: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            // GNU ld 2.40 crashes if only debug sections refer to the name.
+            let Some((_, theirs)) = theirs(&lab, program, &line, "map") else { continue };
+            let (_, ours) = ours(&lab, linker, &line);
+            assert_eq!(ours, theirs, "{linker}: {case}");
+        }
+    }
 }
