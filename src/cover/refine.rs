@@ -81,13 +81,16 @@ pub fn rivals(
         checked.has(by, name) || checked.has(by, redirected)
     };
     let places = read_order(question, coverage);
-    let hashes = parallel::map(&places, |by| -> Vec<u64> {
-        let names = facts.of(*by).map(|facts| facts.group_names(|name| is_checked(*by, name)));
-        names.into_iter().flatten().map(|name| library.hash(name)).collect()
+    let groups = parallel::map(&places, |by| -> (Vec<u64>, bool) {
+        let groups = facts.of(*by).map(|facts| facts.group_names(|name| is_checked(*by, name)));
+        let groups = groups.unwrap_or_default();
+        (groups.names.into_iter().map(|name| library.hash(name)).collect(), groups.may_differ)
     });
+    // Before this place, every object may have a copy of a group.
+    let end = groups.iter().rposition(|(_, may_differ)| *may_differ).unwrap_or(0);
     let last: FastMap<u64, usize> = (0..)
-        .zip(hashes)
-        .flat_map(|(place, of)| of.into_iter().map(move |hash| (hash, place)))
+        .zip(groups)
+        .flat_map(|(place, (of, _))| of.into_iter().map(move |hash| (hash, place)))
         .collect();
     if last.is_empty() {
         return Vec::new();
@@ -100,7 +103,7 @@ pub fn rivals(
         .filter(|(_, member)| !facts.members.contains_key(member))
         .collect();
     let found = parallel::map(&unread, |(place, member)| {
-        library.hashes(*member).iter().any(|hash| is_later(hash, *place))
+        *place < end || library.hashes(*member).iter().any(|hash| is_later(hash, *place))
     });
     let found = unread.into_iter().zip(found).filter(|(_, is_rival)| *is_rival);
     let mut out: Vec<MemberId> = found.map(|((_, member), _)| member).collect();

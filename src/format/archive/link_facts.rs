@@ -146,6 +146,17 @@ pub struct LinkFacts {
     names: Vec<u8>,
 }
 
+/// Names by which other objects with the same COMDAT groups are found.
+#[derive(Default)]
+pub struct GroupNames<'f> {
+    /// The signatures, and the names that the groups define.
+    pub names: Vec<&'f [u8]>,
+    /// True if another object with one of the groups may have none of the names, because no global
+    /// symbol of the group is its signature. Compilers have such groups for constructors and
+    /// destructors (`C5`, `D5`), but all copies define the same functions.
+    pub may_differ: bool,
+}
+
 /// Start and end of a name that is not stored. No stored name begins there, not even an empty one.
 pub(super) const NAMELESS: (u32, u32) = (u32::MAX, u32::MAX);
 
@@ -234,8 +245,8 @@ impl LinkFacts {
 
     /// Names by which other objects with the same COMDAT groups are found, for the groups that have
     /// a relocation to a name for which `is_asked` is true: their signatures and the names that they
-    /// define. No symbol has the name of some signatures, such as those of constructors (`C5`).
-    pub fn group_names(&self, is_asked: impl Fn(&[u8]) -> bool) -> Vec<&[u8]> {
+    /// define.
+    pub fn group_names(&self, is_asked: impl Fn(&[u8]) -> bool) -> GroupNames<'_> {
         let asks = |relocation: &&ObjectRelocation| {
             let global = relocation.global.and_then(|global| self.globals.get(global));
             global.is_none_or(|global| is_asked(self.name(global)))
@@ -244,15 +255,20 @@ impl LinkFacts {
         let referring: FastSet<usize> =
             asked.filter_map(|one| self.group_index(one.section)).collect();
         if referring.is_empty() {
-            return Vec::new();
+            return GroupNames::default();
         }
         let signatures = referring.iter().filter_map(|group| self.groups.get(*group));
+        let signatures: Vec<&[u8]> = signatures.map(|signature| self.kept(*signature)).collect();
         let is_inside = |global: &&Global| {
             let group = self.group_index(global.section);
             group.is_some_and(|group| referring.contains(&group)) && !global.is_nameless()
         };
         let defined = self.globals.iter().filter(is_inside).map(|global| self.name(global));
-        signatures.map(|signature| self.kept(*signature)).chain(defined).collect()
+        let mut names: Vec<&[u8]> = defined.collect();
+        let is_shared = |one: &&[u8]| one.starts_with(b"_Z") || names.contains(one);
+        let may_differ = !signatures.iter().all(is_shared);
+        names.extend(signatures);
+        GroupNames { names, may_differ }
     }
 
     /// Removes all facts, but keeps their memory.

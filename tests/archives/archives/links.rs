@@ -9,7 +9,8 @@
 //! | `f` `f=` `f~` | a function, data, a weak function |
 //! | `f%` `f^` `f^^` `f*` | common, weak in a COMDAT group, strong in one, STB_GNU_UNIQUE |
 //! | `f$` | weak in a COMDAT group whose signature is no symbol, like that of a constructor |
-//! | `f^>g` `f$>g` | the same as `f^` and `f$`, and the function calls `g` |
+//! | `f&` | weak in a COMDAT group whose signature is no symbol, and the same for all names |
+//! | `f^>g` `f$>g` `f&>g` | the same as `f^`, `f$` and `f&`, and the function calls `g` |
 //! | `f.h` `f.p` | data with hidden or protected visibility |
 //! | `f@V0` `f@@V1` | a function with an old or a default version |
 //! | `!f` `?f` | a strong and a weak reference |
@@ -117,7 +118,8 @@ fn definition(word: &str) -> String {
         "~" => format!(".text\n.weak {name}\n.type {name},@function\n{name}: nop\n"),
         "%" => format!(".comm {name},8,8\n"),
         "^" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(name)),
-        "$" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(&format!("{name}_C5"))),
+        "$" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(&format!("_ZN1{name}C5Ev"))),
+        "&" => format!("{}.weak {name}\n{name}: nop\n{calls}", group("shared")),
         "^^" => format!("{}.globl {name}\n{name}: nop\n", group(name)),
         "*" => format!(".data\n.globl {name}\n.type {name},@gnu_unique_object\n{name}: .quad 0\n"),
         ".h" => format!(".hidden {name}\n{data}"),

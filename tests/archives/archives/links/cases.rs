@@ -194,6 +194,9 @@ const CASES: &[(&str, &str)] = &[
     ("m: !h !g | a: g f^ | b: h f^>nosuch", "m [b a]"),
     ("m: !g !h | a: g f$ | b: h f$>nosuch", "m [a] [b]"),
     ("m: !g !h | a: g f$>nosuch | b: h f$", "m [a] [b]"),
+    ("m: !g !h | a: g f& | b: h k&>nosuch", "m [a] [b]"),
+    ("m: !g !h | a: g f&>nosuch | b: h k&", "m [a] [b]"),
+    ("m: !h !g | a: g f& | b: h k&>nosuch", "m [b a]"),
     // Thread-local.
     ("m: !t | a: t", "m [a]"),
     ("m: !t | a: t~ | b: t", "m [a] [b]"),
