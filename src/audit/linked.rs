@@ -19,6 +19,16 @@ use std::sync::Arc;
 pub const LIBC_NONSHARED: &[&[u8]] =
     &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
 
+/// Libraries that compilers link together with another one: the beginning of the soname of that
+/// library, and those of the libraries that come with it. `libc.so` is a linker script that names
+/// the loader.
+const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
+    (b"libc.so.", &[b"ld-linux", b"ld64.so.", b"ld.so.", b"libgcc_s.so."]),
+    (b"libc++.so.", &[b"libc++abi.so.", b"libm.so."]),
+    (b"libgfortran.so.", &[b"libm.so."]),
+    (b"libstdc++.so.", &[b"libm.so."]),
+];
+
 /// The libraries that are loaded together with some objects.
 pub struct Libraries<'a> {
     objects: Vec<(FileId, &'a Object)>,
@@ -134,6 +144,25 @@ impl Audit {
             }
         }
         Ok(out)
+    }
+
+    /// The libraries from which the link of `file` takes definitions: those that it needs directly,
+    /// and those that compilers link together with one of them. If a library that it needs was not
+    /// found, the result is that of [`Self::libraries_of`].
+    pub fn linked_libraries(&self, file: FileId) -> Libraries<'_> {
+        let mut out = self.libraries_of(&[file]);
+        let Ok(needed) = self.needed_by(file) else { return out };
+        let direct = out.objects.iter().filter(|(library, _)| needed.contains(library));
+        let direct: Vec<&[u8]> = direct.filter_map(|(_, object)| object.soname()).collect();
+        let is_used = |with: &[u8]| direct.iter().any(|soname| soname.starts_with(with));
+        let used = COMPANIONS.iter().filter(|(with, _)| is_used(with));
+        let companions: Vec<&[u8]> = used.flat_map(|(_, more)| more.iter().copied()).collect();
+        let is_companion = |object: &Object| {
+            let soname = object.soname().unwrap_or_default();
+            companions.iter().any(|begin| soname.starts_with(begin))
+        };
+        out.objects.retain(|(library, object)| needed.contains(library) || is_companion(object));
+        out
     }
 
     /// The objects that are loaded together with one of `files`, under the first entry point that

@@ -5,11 +5,12 @@
 
 use super::link_order::{self, References};
 use super::linkable;
-use crate::audit::Audit;
-use crate::cover::{Coverage, LinkInput, Linker, ReferredBy};
+use crate::audit::{Audit, Libraries, link_references};
+use crate::cover::{Coverage, LinkInput, Linker, OutputKind, ReferredBy};
+use crate::format::archive::SymbolKind;
 use crate::format::elf::Object;
-use crate::id::{ArchiveId, FileId, MemberId};
-use crate::merged::solve::{Solution, SymbolClosure, link_again};
+use crate::id::{ArchiveId, FastSet, FileId, MemberId};
+use crate::merged::solve::{Solution, SymbolClosure, link_again, output_kind};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::text::{show, show_path};
@@ -44,7 +45,8 @@ pub(super) fn refusals(
             return left.iter().map(|part| (part.first, why.clone())).collect();
         }
     };
-    let link = LinkWithFixes { audit, tree, solution, object, needed, references };
+    let libraries = libraries(audit, solution.file, object);
+    let link = LinkWithFixes { audit, tree, solution, object, needed, libraries, references };
     // `linkable::refusals` has checked all members of the solution.
     let is_checked = left.len() == solution.parts().len();
     let mut clean = Vec::from_iter(is_checked.then(|| solution.members(audit)));
@@ -60,6 +62,27 @@ pub(super) fn refusals(
         }
     }
     out
+}
+
+/// The libraries from which the link takes definitions. A shared object that refers to names of
+/// other objects, such as the program that opens it, is linked without `-z defs`: for its members
+/// too, all loaded objects count.
+fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'a> {
+    let linked = audit.linked_libraries(file);
+    if output_kind(object) != OutputKind::Shared {
+        return linked;
+    }
+    let undefined = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
+    let undefined: FastSet<&[u8]> = undefined.map(|undefined| &*undefined.symbol).collect();
+    let is_of_others = |(name, kind): &(Box<[u8]>, SymbolKind)| {
+        let plain = name.split(|byte| *byte == b'@').next().unwrap_or_default();
+        *kind == SymbolKind::Undefined
+            && !undefined.contains(plain)
+            && !linked.define(name)
+            && !object.satisfies_link(name)
+    };
+    let allows_undefined = link_references(object, true).iter().any(is_of_others);
+    if allows_undefined { audit.libraries_of(&[file]) } else { linked }
 }
 
 /// An archive of the fix that GNU ld rejects because it has no index, in words.
@@ -93,6 +116,8 @@ struct LinkWithFixes<'a> {
     object: &'a Object,
     /// The libraries that the object needs directly.
     needed: Vec<FileId>,
+    /// The libraries that define names for the link.
+    libraries: Libraries<'a>,
     references: &'a References,
 }
 
@@ -109,7 +134,7 @@ impl LinkWithFixes<'_> {
             return None;
         }
         for (name, linker) in Linker::ALL {
-            let of = (self.solution.file, &*self.needed);
+            let of = (self.solution.file, &*self.needed, &self.libraries);
             let coverage = link_again((self.audit, self.tree), of, *linker, &inputs);
             if let Some((which, why)) = self.of_linker(parts, &coverage, clean) {
                 return Some((which, format!("{why} ({name})")));
@@ -135,7 +160,13 @@ impl LinkWithFixes<'_> {
             });
             let name = show(&undefined.symbol);
             if let Some(member) = by {
-                let why = format!("in link order {name} would be undefined");
+                let why = match self.indirect_definer(&undefined.symbol) {
+                    Some(library) => format!(
+                        "only {library} defines {name}, and the file does not need that library \
+                         directly"
+                    ),
+                    None => format!("in link order {name} would be undefined"),
+                };
                 return Some((Which::Archive(library.archive_of(member)), why));
             }
             let part = self.solution.by_symbol.get(&*undefined.symbol);
@@ -161,6 +192,15 @@ impl LinkWithFixes<'_> {
         }
         clean.push(set);
         None
+    }
+
+    /// The path of a library that defines `name` and is not an input of the link.
+    fn indirect_definer(&self, name: &[u8]) -> Option<String> {
+        if self.libraries.define(name) {
+            return None;
+        }
+        let library = self.audit.libraries_of(&[self.solution.file]).definer(name)?;
+        Some(show_path(&self.audit.corpus.files[library].path))
     }
 
     /// The archives of these fixes, in link order.

@@ -2,7 +2,7 @@
 //! archives. `cover` computes the answer, and this module splits it by symbol. The rule about lists
 //! and `fix::propose` share the result, which [`Solved`] caches.
 
-use crate::audit::{Audit, LIBC_NONSHARED, link_references};
+use crate::audit::{Audit, LIBC_NONSHARED, Libraries, link_references};
 use crate::cover::{
     ArchiveSet, Coverage, CoverageQuestion, Link, LinkInput, LinkOutput, Linker, LinkerDefined,
     OutputKind, ReferredBy, ReferringFile, ShownReferrers, cover, in_order,
@@ -131,9 +131,10 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
 
 /// Repeats the link of `file` by the rules of one linker, with further archives before the shared
 /// libraries that it needs. The archives may define names for the file and for these libraries.
+/// `libraries` define the other names.
 pub fn link_again(
     (audit, tree): (&Audit, &dyn Tree),
-    (file, needed): (FileId, &[FileId]),
+    (file, needed, libraries): (FileId, &[FileId], &Libraries<'_>),
     linker: Linker,
     archives: &[LinkInput],
 ) -> Coverage {
@@ -141,12 +142,11 @@ pub fn link_again(
     // The objects that the file was linked from had references without versions.
     let symbols = link_references(object, false);
     let first = (root(audit, (file, object), symbols), Some(object));
-    let libraries = needed.iter().filter_map(|library| {
+    let inputs = needed.iter().filter_map(|library| {
         Some((audit.cover_root(*library, true)?, audit.corpus.files[*library].object()))
     });
     let (roots, objects): (Vec<ReferringFile>, Vec<Option<&Object>>) =
-        std::iter::once(first).chain(libraries).unzip();
-    let libraries = audit.libraries_of(&[file]);
+        std::iter::once(first).chain(inputs).unzip();
     let added = archives.iter().filter_map(|input| match input {
         LinkInput::Archive(archive) => Some(*archive),
         _ => None,

@@ -294,3 +294,67 @@ fn members_that_hide_a_symbol_must_be_taken() {
         }
     }
 }
+
+/// The kinds of output, with the options of their links.
+const SHARED: &str = "-shared";
+const PIE: &str = "-pie -dynamic-linker /lib64/ld-linux-x86-64.so.2";
+const FIXED: &str = "-no-pie -dynamic-linker /lib64/ld-linux-x86-64.so.2";
+const KINDS: &[&str] = &[SHARED, PIE, FIXED];
+
+/// A member of a fix in a link with a library.
+struct WithLibrary {
+    /// The code of the library that the object needs. It defines `n`.
+    needed: &'static str,
+    /// The code of a member that defines `g`.
+    member: &'static str,
+    /// The kinds of output that a linker refuses.
+    refused: &'static [&'static str],
+}
+
+const DATA: &str = ".data\n.globl d\n.type d,@object\n.size d,8\nd: .quad 1\n";
+const WITH_LIBRARIES: &[WithLibrary] = &[
+    // `far` is in a library that only the needed library needs.
+    WithLibrary { needed: "", member: "call far@PLT\n", refused: KINDS },
+    WithLibrary { needed: "", member: "call n@PLT\n", refused: &[] },
+];
+
+/// Definitions of libraries count only if the object needs the library directly, and if the linker
+/// can refer to them.
+#[test]
+fn definitions_of_needed_libraries() {
+    let linkers = ["ld -z text", "ld.lld-19", "mold -z text"];
+    if !["ld", "ld.lld-19", "mold"].iter().all(|linker| has(linker)) {
+        return skip("definitions_of_needed_libraries", "needs three linkers");
+    }
+    let lab = Lab::new();
+    let user = ".text\n.globl own, _start\n_start:\nown: call g@PLT\ncall n@PLT\nret\nlocal: ret\n";
+    member(&lab, "user", user);
+    member(&lab, "far", ".text\n.globl far\n.type far,@function\nfar: ret\n");
+    tool(&lab, "ld -shared -o libfar.so far.o");
+    let (mut links, mut wrong) = (0, Vec::new());
+    for WithLibrary { needed, member: code, refused } in WITH_LIBRARIES {
+        let base = ".text\n.globl n\n.type n,@function\nn: call far@PLT\nret\n";
+        member(&lab, "near", &format!("{base}{needed}"));
+        tool(&lab, "ld -shared -rpath='$ORIGIN' -o libnear.so near.o libfar.so; rm -rf parts");
+        member(&lab, "g", &format!(".text\n.globl g\ng: {code}"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        for kind in KINDS {
+            let rest = "-rpath='$ORIGIN' -rpath-link=. -o";
+            let before = "--unresolved-symbols=ignore-all";
+            tool(&lab, &format!("ld.lld-19 {kind} {before} {rest} user.so user.o libnear.so"));
+            let (is_verified, doubts) = verified(&lab, "user.so");
+            let all = linkers.map(|linker| {
+                links += 1;
+                let line = "new.so user.o parts/libg.a libnear.so";
+                lab.sh(&format!("{linker} {kind} -z defs {rest} {line}")).status.success()
+            });
+            let takes = !refused.contains(kind);
+            if is_verified != takes || all.contains(&false) == takes {
+                let result = format!("verified {is_verified} ({doubts}), links {all:?}");
+                wrong.push(format!("{kind} {needed}{code}{result}"));
+            }
+        }
+    }
+    println!("links with libraries: {links} links, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -92,7 +92,10 @@ fn a_library_that_cannot_be_repaired_does_not_touch_another() {
 #[test]
 fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
     let lab = Lab::new();
-    object(&lab, "user.o", "int good(void), odd(void); int user(void) { return good() + odd(); }");
+    // It refers to a function of the program, so its link allows undefined names.
+    let user =
+        "int good(void), odd(void), host(void); int user(void) { return good() + odd() + host(); }";
+    object(&lab, "user.o", user);
     object(&lab, "other.o", "int fine(void); int other(void) { return fine(); }");
     object(&lab, "good.o", "int good(void) { return 1; }");
     object(&lab, "odd.o", "int help(void); int odd(void) { return help(); }");
@@ -103,8 +106,9 @@ fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
     lab.so("lib/libhelp.so", "int help(void) { return 3; }", &[]);
     tool(&lab, "cc -shared -o lib/libuser.so user.o; cc -shared -o lib/libother.so other.o");
     let flags = ["-Wl,--no-as-needed", "-Llib", "-luser", "-lother", "-Wl,-rpath,$ORIGIN/../lib"];
-    lab.exe("bin/a", "int main(void) { return 0; }", &[&flags[..], &["-lhelp"]].concat());
-    lab.exe("bin/b", "int main(void) { return 0; }", &flags);
+    let program = "int host(void) { return 0; } int main(void) { return 0; }";
+    lab.exe("bin/a", program, &[&flags[..], &["-lhelp"]].concat());
+    lab.exe("bin/b", program, &flags);
     let (status, found) = proofs(&lab, &["bin/a", "bin/b", "--lib-path", "parts"]);
     assert_eq!(status, Some(1));
     let expected = BTreeMap::from([
@@ -141,14 +145,16 @@ fn beyond_the_limit_no_fix_is_blamed_alone() {
             format!("void help(void); void {name}(void) {{ help(); }}"),
         );
     }
-    user += &format!("void *user[] = {{ {}, zgood }};\n", odd.join(", "));
+    // It refers to a function of the program, so its link allows undefined names.
+    user += &format!("void host(void);\nvoid *user[] = {{ {}, zgood, host }};\n", odd.join(", "));
     lab.write("zgood.c", "void zgood(void) {}");
     tool(&lab, "cc -c -fPIC odd*.c zgood.c; mkdir parts; ar rcs parts/libodd.a odd*.o zgood.o");
     lab.so("lib/libhelp.so", "void help(void) {}", &[]);
     lab.so("lib/libuser.so", &user, &[]);
     let flags = ["-Wl,--no-as-needed", "-Llib", "-luser", "-Wl,-rpath,$ORIGIN/../lib"];
-    lab.exe("bin/a", "int main(void) { return 0; }", &[&flags[..], &["-lhelp"]].concat());
-    lab.exe("bin/b", "int main(void) { return 0; }", &flags);
+    let program = "void host(void) {} int main(void) { return 0; }";
+    lab.exe("bin/a", program, &[&flags[..], &["-lhelp"]].concat());
+    lab.exe("bin/b", program, &flags);
     let (status, found) = proofs(&lab, &["bin/a", "bin/b", "--lib-path", "parts"]);
     assert_eq!((status, found.len()), (Some(1), 65));
     let alone = format!("{:?}", "with the fix help would be undefined");
