@@ -96,7 +96,7 @@ struct LinkableCheck<'a> {
     kind: OutputKind,
     facts: FastMap<MemberId, LinkFacts>,
     new: Vec<MemberId>,
-    /// The libraries that are loaded together with the object.
+    /// The libraries that the object is linked with.
     libraries: Libraries<'a>,
     /// Names of the symbol table of the object that new members define strongly or refer to weakly,
     /// each with its binding in the object.
@@ -117,7 +117,7 @@ impl<'a> LinkableCheck<'a> {
             may_refuse(kind, (target, relocation), flags, is_global)
         };
         let facts = audit.link_facts(tree, members, RelocationFilter::Loaded(&wanted));
-        let libraries = audit.libraries_of(&[file]);
+        let libraries = audit.linked_libraries(file);
         Self { audit, object, kind, facts, new, libraries, inside: FastMap::default() }
     }
 

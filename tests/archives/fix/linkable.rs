@@ -316,6 +316,12 @@ const WITH_LIBRARIES: &[WithLibrary] = &[
     // `far` is in a library that only the needed library needs.
     WithLibrary { needed: "", member: "call far@PLT\n", refused: KINDS },
     WithLibrary { needed: "", member: "call n@PLT\n", refused: &[] },
+    WithLibrary {
+        needed: "",
+        member: ".weak far\nleaq far(%rip), %rax\n",
+        refused: &[SHARED, PIE],
+    },
+    WithLibrary { needed: "", member: ".weak n\nleaq n(%rip), %rax\n", refused: &[SHARED] },
 ];
 
 /// Definitions of libraries count only if the object needs the library directly, and if the linker
