@@ -121,8 +121,8 @@ impl<'a> LinkableCheck<'a> {
         Self { audit, object, kind, facts, new, libraries, inside: FastMap::default() }
     }
 
-    /// Reads the names of `inside`. Weak definitions of the object are skipped. Local symbols
-    /// count, because they may have been global before the object was linked. The dynamic symbol
+    /// Reads the names of `inside`. Weak definitions of the object are skipped. Local symbols are
+    /// read too, because they may have been global before the object was linked. The dynamic symbol
     /// table does not suffice, because programs export few of their global symbols.
     fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
@@ -209,11 +209,13 @@ impl<'a> LinkableCheck<'a> {
         self.is_defined_in_file(name) || sections::define_bound(self.facts.values(), name)
     }
 
+    /// True if the object or a member of the link defines the name. Local symbols of the object do
+    /// not count, because an ordinary local symbol defines nothing for a member.
     fn is_defined_in_file(&self, name: &[u8]) -> bool {
         let library = &self.audit.library;
         let mut found = library.find(name).into_iter().flat_map(|id| library.definitions(id));
         self.object.satisfies_link(name)
-            || self.inside.contains_key(name)
+            || self.inside.get(name).is_some_and(|bind| *bind != elf::STB_LOCAL)
             || found.any(|found| self.facts.contains_key(&found.member))
     }
 
@@ -290,8 +292,12 @@ impl<'a> LinkableCheck<'a> {
                     0 => rejecting(target, demand),
                     _ => "GNU ld or mold rejects it",
                 };
+                let state = match self.inside.get(facts.name(nothing)) {
+                    Some(&elf::STB_LOCAL) => "undefined or local",
+                    _ => "undefined",
+                };
                 return Some(format!(
-                    "needs the distance to the undefined symbol {name} (relocation type {kind}): {who}"
+                    "needs the distance to the {state} symbol {name} (relocation type {kind}): {who}"
                 ));
             }
             let refused = match demand {

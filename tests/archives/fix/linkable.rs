@@ -322,6 +322,12 @@ const WITH_LIBRARIES: &[WithLibrary] = &[
         refused: &[SHARED, PIE],
     },
     WithLibrary { needed: "", member: ".weak n\nleaq n(%rip), %rax\n", refused: &[SHARED] },
+    // `local` is a local symbol of the object.
+    WithLibrary {
+        needed: "",
+        member: ".weak local\nleaq local(%rip), %rax\n",
+        refused: &[SHARED, PIE],
+    },
 ];
 
 /// Definitions of libraries count only if the object needs the library directly, and if the linker
