@@ -8,6 +8,7 @@ use crate::cover::ReferringFile;
 use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
 use crate::format::archive::{MemberKind, SymbolKind};
+use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FileId, RootId};
 use crate::order::Arrange as _;
@@ -43,6 +44,11 @@ impl Libraries<'_> {
         let is_libc = |object: &Object| object.soname() == Some(b"libc.so.6");
         let has_libc = || self.objects.iter().any(|(_, object)| is_libc(object));
         self.definer(name).is_some() || LIBC_NONSHARED.contains(&name) && has_libc()
+    }
+
+    /// The first definition of `name` in one of the libraries, for a linker.
+    pub fn definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
+        self.objects.iter().find_map(|(_, object)| object.link_definition(name))
     }
 
     /// The first of the libraries that defines `name` for a linker.

@@ -7,7 +7,7 @@
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
 
-use super::{mixed_tls, sections};
+use super::{imports, mixed_tls, sections};
 use crate::audit::{Audit, Libraries};
 use crate::cover::{Demand, OutputKind, demand};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
@@ -78,16 +78,20 @@ fn is_inside(audit: &Audit, object: &Object, member: MemberId) -> bool {
 
 /// True if linkers may refuse the relocation in a section with `flags` for this kind of output.
 fn may_refuse(kind: OutputKind, of: (Target, u32), flags: u64, is_global: bool) -> bool {
-    let is_shared = kind == OutputKind::Shared;
-    let may_move = is_shared || kind == OutputKind::Pie;
-    may_move
-        && match demand(of.0, of.1) {
-            None | Some(Demand::Address) => true,
-            Some(Demand::Nothing) => false,
-            Some(Demand::Word) => flags & elf::SHF_WRITE.0 == 0,
-            Some(Demand::Distance) => is_global,
-            Some(Demand::ProgramTls) => is_shared,
-        }
+    match kind {
+        OutputKind::Any => return false,
+        // A program at a fixed address knows all local symbols.
+        OutputKind::Executable if !is_global => return false,
+        OutputKind::Executable | OutputKind::Pie | OutputKind::Shared => {}
+    }
+    match demand(of.0, of.1) {
+        None => kind != OutputKind::Executable,
+        Some(Demand::Address) => true,
+        Some(Demand::Nothing) => false,
+        Some(Demand::Word) => flags & elf::SHF_WRITE.0 == 0,
+        Some(Demand::Distance) => is_global,
+        Some(Demand::ProgramTls) => is_global || kind == OutputKind::Shared,
+    }
 }
 
 struct LinkableCheck<'a> {
@@ -260,11 +264,10 @@ impl<'a> LinkableCheck<'a> {
     /// The first relocation that the kind of output does not allow, in words; `None` if there is
     /// none.
     fn misplaced(&self, facts: &LinkFacts, restricted: &FastSet<&[u8]>) -> Option<String> {
-        let is_shared = match self.kind {
-            OutputKind::Shared => true,
-            OutputKind::Pie => false,
-            OutputKind::Executable | OutputKind::Any => return None,
-        };
+        if self.kind == OutputKind::Any {
+            return None;
+        }
+        let is_shared = self.kind == OutputKind::Shared;
         let target = self.object.header.target();
         for relocation in &facts.relocations {
             let section = relocation.section;
@@ -275,6 +278,15 @@ impl<'a> LinkableCheck<'a> {
                 return Some("has relocations of an unknown machine".to_owned());
             };
             let global = relocation.global.and_then(|global| facts.globals.get(global));
+            let use_of_name = (demand, relocation.kind, facts.is_writable(section));
+            let named = global.filter(|global| imports::is_reference(global));
+            let named = named.map(|global| (global, facts.name(global)));
+            if let Some(why) = named.and_then(|named| self.unreachable(use_of_name, named)) {
+                return Some(why);
+            }
+            if self.kind == OutputKind::Executable {
+                continue;
+            }
             let replaceable = || {
                 global.is_some_and(|global| {
                     let name = facts.name(global);
@@ -317,6 +329,27 @@ impl<'a> LinkableCheck<'a> {
                 let who = rejecting(target, demand);
                 return Some(format!("{what} (relocation type {kind}{of}): {who}"));
             }
+        }
+        None
+    }
+
+    /// The reason why a relocation cannot refer to a name that its member does not define, in words.
+    fn unreachable(
+        &self,
+        (demand, kind, is_writable): (Demand, u32, bool),
+        (global, name): (&Global, &[u8]),
+    ) -> Option<String> {
+        if self.kind == OutputKind::Shared {
+            return None;
+        }
+        // No library satisfies a reference with restricted visibility.
+        let symbol = || self.libraries.definition(name).filter(|_| global.visibility == 0);
+        if imports::holds_address(demand, is_writable) {
+            let why = imports::refusal(&symbol()?).filter(|_| !self.is_defined_in_file(name))?;
+            let name = show(name);
+            return Some(format!(
+                "needs the address of {name} of a library (relocation type {kind}), {why}"
+            ));
         }
         None
     }

@@ -29,17 +29,22 @@ impl Object {
 const HIDDEN_VERSION: u16 = 0x8000;
 
 impl Object {
-    /// True if a linker resolves `name` with a definition of this object. The name may end with `@`
-    /// or `@@` and a version. A name without a version fits a definition with a default version or
-    /// with no version (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
+    /// True if a linker resolves `name` with a definition of this object.
     pub fn satisfies_link(&self, name: &[u8]) -> bool {
-        let Some(tables) = &self.tables else { return false };
+        self.link_definition(name).is_some()
+    }
+
+    /// The definition with which a linker resolves `name`. The name may end with `@` or `@@` and a
+    /// version. A name without a version fits a definition with a default version or with no
+    /// version (`SharedFile::parse` of lld, `elf_link_add_object_symbols` of GNU ld).
+    pub fn link_definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
+        let tables = self.tables.as_ref()?;
         let at = memchr::memchr(b'@', name);
         let plain = &name[..at.unwrap_or(name.len())];
         let version = at.map(|at| strip_at(&name[at..]));
         let hash = hash::gnu(plain);
         if !tables.bloom().may_hold(hash) {
-            return false;
+            return None;
         }
         let mut visit = |index: SymbolIndex| {
             let symbol = tables.symbol(index).filter(|symbol| symbol.name == plain)?;
@@ -49,13 +54,12 @@ impl Object {
                 None => symbol.versym & HIDDEN_VERSION == 0,
                 Some(version) => known() == Some(version),
             };
-            (symbol.is_export() && place != 0 && fits).then_some(())
+            (symbol.is_export() && place != 0 && fits).then_some(symbol)
         };
-        let found = match &tables.hash {
+        match &tables.hash {
             HashTable::None => tables.indices().find_map(visit),
             _ => tables.walk(hash, || hash::sysv(plain), None, &mut visit),
-        };
-        found.is_some()
+        }
     }
 }
 

@@ -312,6 +312,10 @@ struct WithLibrary {
 }
 
 const DATA: &str = ".data\n.globl d\n.type d,@object\n.size d,8\nd: .quad 1\n";
+const PROTECTED: &str = ".globl p\n.protected p\n.type p,@function\np: ret\n.data\n.globl d\n\
+                         .protected d\n.type d,@object\n.size d,8\nd: .quad 1\n";
+const UNTYPED: &str = ".data\n.globl d\nd: .quad 1\n";
+const UNSIZED: &str = ".data\n.globl d\n.type d,@object\nd: .quad 1\n";
 const WITH_LIBRARIES: &[WithLibrary] = &[
     // `far` is in a library that only the needed library needs.
     WithLibrary { needed: "", member: "call far@PLT\n", refused: KINDS },
@@ -322,6 +326,25 @@ const WITH_LIBRARIES: &[WithLibrary] = &[
         refused: &[SHARED, PIE],
     },
     WithLibrary { needed: "", member: ".weak n\nleaq n(%rip), %rax\n", refused: &[SHARED] },
+    // The program holds the address of a library's data or function.
+    WithLibrary { needed: DATA, member: "movl d(%rip), %eax\n", refused: &[SHARED] },
+    WithLibrary { needed: DATA, member: "movl $d, %eax\n", refused: &[SHARED, PIE] },
+    WithLibrary { needed: PROTECTED, member: "movl d(%rip), %eax\n", refused: KINDS },
+    WithLibrary { needed: PROTECTED, member: "movl $d, %eax\n", refused: KINDS },
+    WithLibrary { needed: PROTECTED, member: "ret\n.data\n.quad d\n", refused: &[] },
+    WithLibrary { needed: PROTECTED, member: "movq d@GOTPCREL(%rip), %rax\n", refused: &[] },
+    WithLibrary { needed: PROTECTED, member: "call p@PLT\n", refused: &[] },
+    WithLibrary { needed: PROTECTED, member: "leaq p(%rip), %rax\n", refused: KINDS },
+    WithLibrary { needed: PROTECTED, member: "movl $p, %eax\n", refused: KINDS },
+    // The library's symbol has no type, or no size.
+    WithLibrary { needed: UNTYPED, member: "movl d(%rip), %eax\n", refused: KINDS },
+    WithLibrary {
+        needed: UNTYPED,
+        member: "ret\n.section .rodata,\"a\"\n.quad d\n",
+        refused: KINDS,
+    },
+    WithLibrary { needed: UNTYPED, member: "ret\n.data\n.quad d\n", refused: &[] },
+    WithLibrary { needed: UNSIZED, member: "movl d(%rip), %eax\n", refused: KINDS },
     // `local` is a local symbol of the object.
     WithLibrary {
         needed: "",

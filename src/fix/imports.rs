@@ -1,0 +1,46 @@
+//! Relocations that refer to symbols of libraries, or to symbols that only a linker defines, in
+//! ways that linkers reject. A program holds the address of a library's data in a copy relocation,
+//! and the address of a library's function in an entry of its PLT. Both need a symbol whose type
+//! the linker knows, and that other files may replace (`canDefineSymbolInExecutable` and
+//! `addCopyRelSymbol` in lld).
+
+use crate::cover::Demand;
+use crate::format::archive::Global;
+use crate::format::elf::tables::Symbol;
+use object::elf;
+
+/// The name that linkers define for the start of the thread-local data.
+pub(super) const TLS_MODULE_BASE: &[u8] = b"_TLS_MODULE_BASE_";
+
+/// True for a reference of a member without a definition in it.
+pub(super) fn is_reference(global: &Global) -> bool {
+    global.section == 0 && !global.absolute && !global.common
+}
+
+/// True if a relocation with this demand makes the program hold the address of the symbol.
+pub(super) fn holds_address(demand: Demand, is_writable: bool) -> bool {
+    match demand {
+        Demand::Address | Demand::Distance => true,
+        // The loader writes the address.
+        Demand::Word => !is_writable,
+        Demand::Nothing | Demand::ProgramTls => false,
+    }
+}
+
+/// The reason why a program cannot hold the address of a library's symbol, in words.
+pub(super) fn refusal(symbol: &Symbol<'_>) -> Option<&'static str> {
+    let is_protected = elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED;
+    match elf::SymbolType(symbol.kind) {
+        elf::STT_FUNC | elf::STT_GNU_IFUNC => {
+            is_protected.then_some("which is a protected function: lld rejects it")
+        }
+        elf::STT_OBJECT | elf::STT_COMMON if is_protected => {
+            Some("which is protected data: no linker accepts it")
+        }
+        elf::STT_OBJECT | elf::STT_COMMON => {
+            (symbol.size == 0).then_some("which has no size: lld rejects it")
+        }
+        elf::STT_TLS => None,
+        _ => Some("which has no type: lld rejects it"),
+    }
+}
