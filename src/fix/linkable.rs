@@ -339,6 +339,13 @@ impl<'a> LinkableCheck<'a> {
         (demand, kind, is_writable): (Demand, u32, bool),
         (global, name): (&Global, &[u8]),
     ) -> Option<String> {
+        if name == imports::TLS_MODULE_BASE {
+            // Only thread-local relocations may refer to it.
+            return imports::holds_address(demand, is_writable).then(|| {
+                let name = show(name);
+                format!("needs the address of {name} (relocation type {kind}): GNU ld rejects it")
+            });
+        }
         if self.kind == OutputKind::Shared {
             return None;
         }
@@ -351,7 +358,17 @@ impl<'a> LinkableCheck<'a> {
                 "needs the address of {name} of a library (relocation type {kind}), {why}"
             ));
         }
-        None
+        // The offset of a name without a definition is 0 in a program at a fixed address.
+        let is_outside = demand == Demand::ProgramTls
+            && (self.kind == OutputKind::Pie || symbol().is_some())
+            && !self.is_defined_in_file(name);
+        is_outside.then(|| {
+            let name = show(name);
+            format!(
+                "uses the local-exec TLS model for {name}, which the program does not define \
+                 (relocation type {kind}): lld rejects it"
+            )
+        })
     }
 
     /// New members with a strong definition of a name that another new member or the library also

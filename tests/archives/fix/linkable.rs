@@ -316,6 +316,8 @@ const PROTECTED: &str = ".globl p\n.protected p\n.type p,@function\np: ret\n.dat
                          .protected d\n.type d,@object\n.size d,8\nd: .quad 1\n";
 const UNTYPED: &str = ".data\n.globl d\nd: .quad 1\n";
 const UNSIZED: &str = ".data\n.globl d\n.type d,@object\nd: .quad 1\n";
+const THREAD_LOCAL: &str =
+    ".section .tbss,\"awT\",@nobits\n.globl t\n.type t,@object\n.size t,8\nt: .quad 0\n";
 const WITH_LIBRARIES: &[WithLibrary] = &[
     // `far` is in a library that only the needed library needs.
     WithLibrary { needed: "", member: "call far@PLT\n", refused: KINDS },
@@ -345,6 +347,29 @@ const WITH_LIBRARIES: &[WithLibrary] = &[
     },
     WithLibrary { needed: UNTYPED, member: "ret\n.data\n.quad d\n", refused: &[] },
     WithLibrary { needed: UNSIZED, member: "movl d(%rip), %eax\n", refused: KINDS },
+    // The program has no thread-local variable of this name.
+    WithLibrary { needed: THREAD_LOCAL, member: "movl %fs:t@tpoff, %eax\n", refused: KINDS },
+    WithLibrary { needed: THREAD_LOCAL, member: "movq t@gottpoff(%rip), %rax\n", refused: &[] },
+    WithLibrary {
+        needed: "",
+        member: ".weak w\nmovl %fs:w@tpoff, %eax\n",
+        refused: &[SHARED, PIE],
+    },
+    WithLibrary {
+        needed: "",
+        member: "movl %fs:__start_foo@tpoff, %eax\n.section foo,\"awT\"\n.quad 0\n",
+        refused: &[SHARED, PIE],
+    },
+    WithLibrary {
+        needed: "",
+        member: "movl %fs:_TLS_MODULE_BASE_@tpoff, %eax\n.section .tdata,\"awT\"\n.quad 0\n",
+        refused: &[SHARED],
+    },
+    WithLibrary {
+        needed: "",
+        member: "leaq _TLS_MODULE_BASE_(%rip), %rax\n.section .tdata,\"awT\"\n.quad 0\n",
+        refused: KINDS,
+    },
     // `local` is a local symbol of the object.
     WithLibrary {
         needed: "",
