@@ -46,6 +46,11 @@ impl Libraries<'_> {
         self.definer(name).is_some() || LIBC_NONSHARED.contains(&name) && has_libc()
     }
 
+    /// The libraries, in the order in which they are loaded.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.objects.iter().map(|(_, object)| *object)
+    }
+
     /// The first definition of `name` in one of the libraries, for a linker.
     pub fn definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
         self.objects.iter().find_map(|(_, object)| object.link_definition(name))

@@ -191,7 +191,9 @@ impl<'a> LinkableCheck<'a> {
         for (member, why) in self.twice() {
             out.entry(member).or_insert(why);
         }
-        for (member, why) in mixed_tls::members(self.audit, self.object, &self.facts) {
+        for (member, why) in
+            mixed_tls::members(self.audit, (self.object, &self.libraries), &self.facts)
+        {
             out.entry(member).or_insert_with(|| format!("{} {why}", self.name(member)));
         }
         out

@@ -4,25 +4,29 @@
 //! the run looked up in archives, are compared. `linkable` reports duplicate definitions of any
 //! name.
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Libraries};
 use crate::format::archive::LinkFacts;
+use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, MemberId, NameId};
 use crate::text::show;
 use object::elf;
 
-/// The names that one object of the link uses, by their kind.
+/// The bit of a version index that marks a version other than the default.
+const HIDDEN_VERSION: u16 = 0x8000;
+
+/// The names that linked files use, by their kind.
 #[derive(Default)]
 struct Used {
     thread_local: FastSet<NameId>,
     ordinary: FastSet<NameId>,
 }
 
-/// The members that mix the kinds of a name with another object, each with the reason. `facts` must
-/// have the names of all thread-local symbols of the members.
+/// The members that mix the kinds of a name with another object or with one of the libraries, each
+/// with the reason. `facts` must have the names of all thread-local symbols of the members.
 pub(super) fn members(
     audit: &Audit,
-    object: &Object,
+    linked: (&Object, &Libraries<'_>),
     facts: &FastMap<MemberId, LinkFacts>,
 ) -> Vec<(MemberId, String)> {
     let library = &audit.library;
@@ -31,8 +35,8 @@ pub(super) fn members(
         .map(|(member, facts)| (*member, thread_local(audit, facts)))
         .filter(|(_, names)| !names.is_empty())
         .collect();
-    let of_object = of_object(audit, object, &thread_local);
-    let mut all = of_object.thread_local.clone();
+    let of_linked = of_linked(audit, linked, &thread_local);
+    let mut all = of_linked.thread_local.clone();
     all.extend(thread_local.values().flatten());
     if all.is_empty() {
         return Vec::new();
@@ -50,11 +54,11 @@ pub(super) fn members(
         let is_own = |name: &NameId| own.is_some_and(|own| own.contains(name));
         let mut used = library.symbols(member).map(|(name, _)| name);
         let mixed = used.find(|name| {
-            if is_own(name) { of_object.ordinary.contains(name) } else { all.contains(name) }
+            if is_own(name) { of_linked.ordinary.contains(name) } else { all.contains(name) }
         });
         out.extend(mixed.map(|name| {
             let how = if is_own(&name) {
-                "as a thread-local variable, and the library uses it as an ordinary symbol"
+                "as a thread-local variable, and a linked file as an ordinary symbol"
             } else {
                 "as an ordinary symbol, and another object as a thread-local variable"
             };
@@ -84,13 +88,18 @@ fn is_thread_local(kind: u8) -> bool {
     elf::SymbolType(kind) == elf::STT_TLS
 }
 
-/// The thread-local names of the object, and those names of `members` that the object uses as
-/// ordinary symbols. `members` has the thread-local names of each member.
-fn of_object(audit: &Audit, object: &Object, members: &FastMap<MemberId, FastSet<NameId>>) -> Used {
+/// The thread-local names of the object and the libraries, and those names of `members` that these
+/// files use as ordinary symbols. `members` has the thread-local names of each member.
+fn of_linked(
+    audit: &Audit,
+    (object, libraries): (&Object, &Libraries<'_>),
+    members: &FastMap<MemberId, FastSet<NameId>>,
+) -> Used {
     let mut out = Used::default();
     let asked: FastSet<NameId> = members.values().flatten().copied().collect();
-    let symbols = object.tables.as_ref().into_iter().flat_map(Tables::symbols);
-    for symbol in symbols.filter(|symbol| elf::SymbolBind(symbol.bind) != elf::STB_LOCAL) {
+    let of_libraries = libraries.objects().flat_map(symbols).filter(is_plain);
+    let all = symbols(object).chain(of_libraries);
+    for symbol in all.filter(|symbol| elf::SymbolBind(symbol.bind) != elf::STB_LOCAL) {
         if !is_thread_local(symbol.kind) && asked.is_empty() {
             continue;
         }
@@ -102,4 +111,17 @@ fn of_object(audit: &Audit, object: &Object, members: &FastMap<MemberId, FastSet
         }
     }
     out
+}
+
+fn symbols(object: &Object) -> impl Iterator<Item = Symbol<'_>> {
+    object.tables.as_ref().into_iter().flat_map(Tables::symbols)
+}
+
+/// True if GNU ld gives the symbol of a shared library its name without a version.
+fn is_plain(symbol: &Symbol<'_>) -> bool {
+    if symbol.section == elf::SHN_UNDEF.0 {
+        // A larger index means that the reference has a version.
+        return symbol.versym <= 1;
+    }
+    symbol.is_export() && symbol.versym & HIDDEN_VERSION == 0
 }

@@ -370,6 +370,9 @@ const WITH_LIBRARIES: &[WithLibrary] = &[
         member: "leaq _TLS_MODULE_BASE_(%rip), %rax\n.section .tdata,\"awT\"\n.quad 0\n",
         refused: KINDS,
     },
+    // GNU ld rejects a name that is thread-local in one file only.
+    WithLibrary { needed: THREAD_LOCAL, member: "movq t@GOTPCREL(%rip), %rax\n", refused: KINDS },
+    WithLibrary { needed: DATA, member: "movq d@gottpoff(%rip), %rax\n", refused: KINDS },
     // `local` is a local symbol of the object.
     WithLibrary {
         needed: "",
