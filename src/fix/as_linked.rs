@@ -6,16 +6,16 @@
 use super::link_order::{self, References};
 use super::linkable;
 use crate::audit::{Audit, Libraries, link_references};
-use crate::cover::{Coverage, LinkInput, Linker, OutputKind, ReferredBy};
-use crate::format::archive::SymbolKind;
-use crate::format::elf::Object;
+use crate::cover::{ArchiveEntry, Coverage, LinkInput, Linker, OutputKind, ReferredBy};
+use crate::format::archive::{Member, SymbolKind};
+use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::solve::{Solution, SymbolClosure, link_again, output_kind};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Links the object again with the archives of all fixes. Returns the first member of each fix that
@@ -31,8 +31,9 @@ pub(super) fn refusals(
     let Some(object) = audit.corpus.files[solution.file].object() else { return out };
     let mut left: Vec<&SymbolClosure> = solution.parts();
     left.retain(|part| !doubtful(part));
+    let rejected = rejected(audit, object, &left);
     left.retain(|part| {
-        let why = without_index(audit, part);
+        let why = part.archives.iter().find_map(|archive| rejected.get(archive)).cloned();
         let is_linked = why.is_none();
         out.extend(why.map(|why| (part.first, why)));
         is_linked
@@ -85,11 +86,44 @@ fn libraries<'a>(audit: &'a Audit, file: FileId, object: &Object) -> Libraries<'
     if allows_undefined { audit.libraries_of(&[file]) } else { linked }
 }
 
-/// An archive of the fix that GNU ld rejects because it has no index, in words.
-fn without_index(audit: &Audit, part: &SymbolClosure) -> Option<String> {
-    let mut archives = part.archives.iter().map(|archive| audit.library.entry(*archive));
-    let path = &archives.find(|entry| entry.members.lacks_index)?.path;
-    Some(format!("{} has no index, which GNU ld requires: run ranlib", show_path(path)))
+/// The archives of these fixes that a linker rejects, each with the reason.
+fn rejected(
+    audit: &Audit,
+    object: &Object,
+    parts: &[&SymbolClosure],
+) -> BTreeMap<ArchiveId, String> {
+    let archives: BTreeSet<ArchiveId> =
+        order::set(parts.iter().flat_map(|part| part.archives.iter().copied()));
+    let target = object.header.target();
+    let why = |archive: ArchiveId| {
+        let entry = audit.library.entry(archive);
+        without_index(entry).or_else(|| with_bad_member(entry, target))
+    };
+    order::map(archives.into_iter().filter_map(|archive| Some((archive, why(archive)?))))
+}
+
+/// The reason why GNU ld rejects an archive without an index, in words.
+fn without_index(entry: &ArchiveEntry) -> Option<String> {
+    let path = show_path(&entry.path);
+    let is_refused = entry.members.lacks_index;
+    is_refused.then(|| format!("{path} has no index, which GNU ld requires: run ranlib"))
+}
+
+/// A member that lld and mold reject even if the link does not need it, in words. GNU ld opens only
+/// the members that it needs.
+fn with_bad_member(entry: &ArchiveEntry, target: Target) -> Option<String> {
+    let kind = |target: Target| (target.machine, target.is_64, target.big);
+    let defect = |member: &Member| {
+        if member.is_unknown() && !member.is_opaque() {
+            return Some("cannot be read");
+        }
+        let is_foreign = member.target.is_some_and(|other| kind(other) != kind(target));
+        is_foreign.then_some("is built for another machine")
+    };
+    let mut members = entry.members.list.iter();
+    let (member, defect) = members.find_map(|member| Some((member, defect(member)?)))?;
+    let (path, name) = (show_path(&entry.path), show(entry.members.name(member)));
+    Some(format!("{path}({name}) {defect}: lld and mold read all members"))
 }
 
 /// The fixes that a reason applies to.

@@ -183,6 +183,36 @@ fn archives_without_an_index() {
     }
 }
 
+/// lld and mold read all members of an archive, even those that the link does not need.
+#[test]
+fn members_that_are_not_needed_must_be_readable() {
+    let linkers = ["ld", "ld.lld-19", "mold"];
+    if !linkers.iter().all(|linker| has(linker)) {
+        return skip("members_that_are_not_needed_must_be_readable", "needs three linkers");
+    }
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\nret\n");
+    member(&lab, "g", ".text\n.globl g\ng: ret\n");
+    member(&lab, "other", ".text\n.globl other\nother: ret\n");
+    tool(&lab, "as --32 -o foreign.o other.s; echo text >text.txt; head -c 200 other.o >cut.o");
+    tool(&lab, "ld -shared -o libuser.so user.o");
+    for (more, doubt) in [
+        ("ar rcs parts/libg.a g.o other.o text.txt", ""),
+        ("ar rcs parts/libg.a g.o foreign.o", "is built for another machine"),
+        ("ar rcs parts/libg.a g.o cut.o", "cannot be read"),
+        ("cp other.o gone.o; ar rcsT parts/libg.a g.o gone.o; rm gone.o", "cannot be read"),
+    ] {
+        tool(&lab, &format!("rm -rf parts; mkdir parts; {more}"));
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        assert!(is_verified == doubt.is_empty() && doubts.contains(doubt), "{more}: {doubts}");
+        let links = linkers.map(|linker| {
+            let link = format!("{linker} -shared -z defs -o new.so user.o parts/libg.a");
+            lab.sh(&link).status.success()
+        });
+        assert_eq!(links, [true, is_verified, is_verified], "{more}");
+    }
+}
+
 /// lld and mold also take members for the references of the libraries that the object needs, mold
 /// even for weak ones. GNU ld reads these libraries after the archives. Each case has the code of
 /// such a library, and a second member of the fix's archive.
