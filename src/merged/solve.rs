@@ -351,9 +351,10 @@ impl<'a> Graph<'a> {
             },
         );
         let outside = outside.into_iter().map(|name| library.text(name));
-        let mut outside: Vec<Vec<u8>> =
-            outside.filter(|text| self.is_open(text)).map(<[u8]>::to_vec).collect();
+        let outside = outside.filter(|text| self.is_open(text)).map(without_version);
+        let mut outside: Vec<Vec<u8>> = outside.map(<[u8]>::to_vec).collect();
         outside.arrange();
+        outside.dedup();
         let mut inside: FastSet<NameId> = FastSet::default();
         inside.reserve(self.definers.len());
         inside.extend(self.definers.iter().filter(|(_, at)| taken[**at]).map(|(name, _)| *name));
@@ -415,6 +416,12 @@ impl<'a> Graph<'a> {
         out.undefined = undefined.into_iter().map(|name| library.text(name).to_vec()).collect();
         out
     }
+}
+
+/// The name of a reference to `NAME@VERSION`: a linked file has the version in a table.
+fn without_version(name: &[u8]) -> &[u8] {
+    let at = memchr::memchr(b'@', name).filter(|at| *at > 0);
+    &name[..at.unwrap_or(name.len())]
 }
 
 impl SymbolClosure {

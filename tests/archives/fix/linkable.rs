@@ -165,6 +165,30 @@ fn versions_that_the_library_defines() {
     }
 }
 
+/// A member may refer to a version of a library's symbol.
+#[test]
+fn versions_of_needed_libraries() {
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\ncall n@PLT\nret\n");
+    member(&lab, "near", ".text\n.globl n, v\nn: ret\nv: ret\n");
+    lab.write("versions", "V1 { n; v; };\n");
+    let options = "-shared -rpath='$ORIGIN'";
+    tool(&lab, &format!("ld {options} --version-script=versions -o libnear.so near.o"));
+    tool(&lab, &format!("ld {options} -o libuser.so user.o libnear.so"));
+    for (version, takes) in [("V1", true), ("V9", false)] {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "g", &format!(".text\n.globl g\ng: call x@PLT\nret\n.symver x,v@{version}\n"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        assert_eq!(is_verified, takes, "{version}: {doubts}");
+        for linker in ["ld", "ld.lld-19", "mold"].into_iter().filter(|linker| has(linker)) {
+            let link = "-z defs -o new.so user.o parts/libg.a libnear.so";
+            let link = lab.sh(&format!("{linker} {options} {link}"));
+            assert_eq!(link.status.success(), takes, "{linker} {version}: {}", text(&link.stderr));
+        }
+    }
+}
+
 /// GNU ld searches an archive only by its index.
 #[test]
 fn archives_without_an_index() {
