@@ -4,8 +4,9 @@
 //! the linker knows, and that other files may replace (`canDefineSymbolInExecutable` and
 //! `addCopyRelSymbol` in lld).
 
-use crate::cover::Demand;
+use crate::cover::{Demand, OutputKind};
 use crate::format::archive::Global;
+use crate::format::elf::Target;
 use crate::format::elf::tables::Symbol;
 use object::elf;
 
@@ -27,12 +28,20 @@ pub(super) fn holds_address(demand: Demand, is_writable: bool) -> bool {
     }
 }
 
-/// The reason why a program cannot hold the address of a library's symbol, in words.
-pub(super) fn refusal(symbol: &Symbol<'_>) -> Option<&'static str> {
+/// The reason why a program of this kind cannot hold the address of a library's symbol, in words.
+pub(super) fn refusal(
+    symbol: &Symbol<'_>,
+    (kind, target): (OutputKind, Target),
+) -> Option<&'static str> {
     let is_protected = elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED;
     match elf::SymbolType(symbol.kind) {
+        elf::STT_FUNC | elf::STT_GNU_IFUNC if is_protected => {
+            Some("which is a protected function: lld rejects it")
+        }
         elf::STT_FUNC | elf::STT_GNU_IFUNC => {
-            is_protected.then_some("which is a protected function: lld rejects it")
+            // Calls have another relocation type (`elf_x86_64_relocate_section` in GNU ld).
+            let is_refused = kind == OutputKind::Pie && target.machine == elf::EM_X86_64.0;
+            is_refused.then_some("which is a function: GNU ld rejects it unless it is a call")
         }
         elf::STT_OBJECT | elf::STT_COMMON if is_protected => {
             Some("which is protected data: no linker accepts it")

@@ -354,7 +354,9 @@ impl<'a> LinkableCheck<'a> {
         // No library satisfies a reference with restricted visibility.
         let symbol = || self.libraries.definition(name).filter(|_| global.visibility == 0);
         if imports::holds_address(demand, is_writable) {
-            let why = imports::refusal(&symbol()?).filter(|_| !self.is_defined_in_file(name))?;
+            let output = (self.kind, self.object.header.target());
+            let why =
+                imports::refusal(&symbol()?, output).filter(|_| !self.is_defined_in_file(name))?;
             let name = show(name);
             return Some(format!(
                 "needs the address of {name} of a library (relocation type {kind}), {why}"

@@ -381,7 +381,8 @@ const WITH_LIBRARIES: &[WithLibrary] = &[
         member: ".weak far\nleaq far(%rip), %rax\n",
         refused: &[SHARED, PIE],
     },
-    WithLibrary { needed: "", member: ".weak n\nleaq n(%rip), %rax\n", refused: &[SHARED] },
+    WithLibrary { needed: "", member: ".weak n\nleaq n(%rip), %rax\n", refused: &[SHARED, PIE] },
+    WithLibrary { needed: "", member: "leaq n(%rip), %rax\n", refused: &[SHARED, PIE] },
     // The program holds the address of a library's data or function.
     WithLibrary { needed: DATA, member: "movl d(%rip), %eax\n", refused: &[SHARED] },
     WithLibrary { needed: DATA, member: "movl $d, %eax\n", refused: &[SHARED, PIE] },
