@@ -4,10 +4,12 @@
 //! - they are built for another ABI
 //! - they define a symbol version that the output lacks
 //! - they mix thread-local and ordinary symbols
+//! - they refer to symbols of libraries as if these were in the output
+//! - another copy of a COMDAT group lacks their definitions
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
 
-use super::{imports, mixed_tls, sections};
+use super::{groups, imports, mixed_tls, sections};
 use crate::audit::{Audit, Libraries};
 use crate::cover::{Demand, OutputKind, demand};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
@@ -45,7 +47,7 @@ pub(super) fn refusals(
         if fat.is_none() {
             check.inside = check.defined_inside(tree, solution.file);
         }
-        let refused = check.refused(&members);
+        let refused = check.refused(tree, &members);
         for (first, member) in solution.reaching(audit, &refused) {
             if let Some(why) = refused.get(&member) {
                 out.insert((solution.file, first), why.clone());
@@ -64,7 +66,7 @@ pub(super) fn check(
 ) -> FastMap<MemberId, String> {
     let mut check = LinkableCheck::new(audit, tree, (file, object), (members, members.to_vec()));
     check.inside = check.defined_inside(tree, file);
-    check.refused(members)
+    check.refused(tree, members)
 }
 
 /// True if the object exports a strong definition of a name that the member defines strongly.
@@ -102,8 +104,8 @@ struct LinkableCheck<'a> {
     new: Vec<MemberId>,
     /// The libraries that the object is linked with.
     libraries: Libraries<'a>,
-    /// Names of the symbol table of the object that new members define strongly or refer to weakly,
-    /// each with its binding in the object.
+    /// Names of the symbol table of the object that new members define strongly or in a COMDAT group
+    /// with other names, or refer to weakly, each with its binding in the object.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 
@@ -131,10 +133,15 @@ impl<'a> LinkableCheck<'a> {
     fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
         let is_wanted = |global: &&Global| is_strong(global) || is_weak_reference(global);
-        let names = facts.flat_map(|facts| {
-            facts.globals.iter().filter(is_wanted).map(|global| facts.name(global))
-        });
-        let names: FastSet<&[u8]> = names.collect();
+        let mut names: FastSet<&[u8]> = FastSet::default();
+        for facts in facts {
+            let wanted = facts.globals.iter().filter(is_wanted);
+            names.extend(wanted.map(|global| facts.name(global)));
+            for (signature, of_group) in facts.odd_groups() {
+                names.insert(signature);
+                names.extend(of_group);
+            }
+        }
         let mut out = FastMap::default();
         if let Ok(Opened::File(handle)) = tree.open(&self.audit.corpus.files[file].path) {
             let visit = |name: &[u8], bind: elf::SymbolBind| {
@@ -173,7 +180,7 @@ impl<'a> LinkableCheck<'a> {
     }
 
     /// Members that cannot be linked, each with the reason.
-    fn refused(&self, members: &[MemberId]) -> FastMap<MemberId, String> {
+    fn refused(&self, tree: &dyn Tree, members: &[MemberId]) -> FastMap<MemberId, String> {
         let mut out = FastMap::default();
         let restricted = self.restricted();
         for member in members {
@@ -190,6 +197,13 @@ impl<'a> LinkableCheck<'a> {
         }
         for (member, why) in self.twice() {
             out.entry(member).or_insert(why);
+        }
+        let is_inside =
+            |name: &[u8]| self.object.satisfies_link(name) || self.inside.contains_key(name);
+        let of = (self.audit, tree);
+        for found in groups::discardable(of, self.object, &self.facts, &is_inside) {
+            let why = || found.reason(|member| self.name(member));
+            out.entry(found.member).or_insert_with(why);
         }
         for (member, why) in
             mixed_tls::members(self.audit, (self.object, &self.libraries), &self.facts)

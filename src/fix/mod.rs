@@ -13,6 +13,7 @@
 mod as_linked;
 mod dead_entries;
 mod files;
+mod groups;
 mod imports;
 pub mod known;
 mod libraries;

@@ -132,6 +132,9 @@ pub struct LinkFacts {
     pub sections: Vec<ObjectSection>,
     /// Start and end, in `names`, of the signatures of the COMDAT groups.
     pub(super) groups: Vec<(u32, u32)>,
+    /// The groups that do not define exactly their signature, by index into `groups`, if relocations
+    /// of loaded sections are wanted.
+    pub(super) odd_groups: FastSet<usize>,
     /// The global symbols. If only some relocations are wanted: those that have a name, and those
     /// that these relocations refer to.
     pub globals: Vec<Global>,
@@ -189,7 +192,7 @@ impl LinkFacts {
     }
 
     /// The text between a start and an end in `names`.
-    fn kept(&self, (start, end): (u32, u32)) -> &[u8] {
+    pub(super) fn kept(&self, (start, end): (u32, u32)) -> &[u8] {
         self.names.get(start as usize..end as usize).unwrap_or_default()
     }
 
@@ -226,6 +229,33 @@ impl LinkFacts {
     /// The signatures of all COMDAT groups.
     pub fn signatures(&self) -> impl Iterator<Item = &[u8]> {
         self.groups.iter().map(|signature| self.kept(*signature))
+    }
+
+    /// The COMDAT groups that do not define exactly their signature, each with its signature and the
+    /// sorted names that it defines. Empty unless relocations of loaded sections were wanted.
+    pub fn odd_groups(&self) -> Vec<(&[u8], Vec<&[u8]>)> {
+        let mut out: FastMap<usize, Vec<&[u8]>> = FastMap::default();
+        if self.odd_groups.is_empty() {
+            return Vec::new();
+        }
+        for global in &self.globals {
+            let group = self.group_index(global.section);
+            if let Some(group) = group.filter(|group| self.odd_groups.contains(group)) {
+                out.entry(group).or_default().push(self.name(global));
+            }
+        }
+        out.values_mut().for_each(|names| names.sort_unstable());
+        let named = out
+            .into_iter()
+            .filter_map(|(group, names)| Some((self.kept(*self.groups.get(group)?), names)));
+        named.collect()
+    }
+
+    /// The signatures of the COMDAT groups that are not in [`Self::odd_groups`].
+    pub fn plain_groups(&self) -> impl Iterator<Item = &[u8]> {
+        let groups = self.groups.iter().enumerate();
+        let plain = groups.filter(|(at, _)| !self.odd_groups.contains(at));
+        plain.map(|(_, signature)| self.kept(*signature))
     }
 
     pub(super) fn group_index(&self, section: usize) -> Option<usize> {
@@ -275,6 +305,7 @@ impl LinkFacts {
     pub(super) fn clear(&mut self) {
         self.sections.clear();
         self.groups.clear();
+        self.odd_groups.clear();
         self.globals.clear();
         self.relocations.clear();
         self.versions.clear();
@@ -307,6 +338,7 @@ impl LinkFacts {
         Self {
             sections: sections.kept().filter_map(|at| self.sections.get(at)).map(section).collect(),
             groups: self.groups.clone(),
+            odd_groups: self.odd_groups.clone(),
             globals: kept()
                 .map(|global| {
                     let section = sections.new_index(global.section).unwrap_or(0);

@@ -230,6 +230,9 @@ fn parse<H: FileHeader<Endian = Endianness>>(
         });
     }
     groups::<H>(&sections, &symbols, (e, data), out)?;
+    if let RelocationFilter::Loaded(_) = wanted {
+        out.odd_groups = odd_groups::<H>(&symbols, (e, first), out);
+    }
     let mips64 = header.is_mips64el(e);
     let machine = (header.e_machine(e), mips64);
     relocations::<H>(&sections, &symbols, (e, data, first), (machine, wanted), out)?;
@@ -241,19 +244,21 @@ fn parse<H: FileHeader<Endian = Endianness>>(
 }
 
 /// The nameless symbols whose names matter because of a relocation: its symbol, the data of a
-/// thread-local call, and the definitions in its COMDAT group if only some names are wanted.
+/// thread-local call, and the definitions in its COMDAT group if only some names are wanted. The
+/// names in odd groups matter too.
 fn unnamed(facts: &LinkFacts, wanted: RelocationFilter<'_>) -> FastSet<usize> {
     let of_relocations = facts.relocations.iter().filter_map(|relocation| relocation.global);
     let of_calls = facts.tls_calls.values().flatten().copied();
-    let referring = match wanted {
+    let groups = match wanted {
         RelocationFilter::Names(..) => facts.referring_groups(),
-        RelocationFilter::All | RelocationFilter::Loaded(_) => FastSet::default(),
+        RelocationFilter::Loaded(_) => facts.odd_groups.clone(),
+        RelocationFilter::All => FastSet::default(),
     };
     let is_of_group = |global: &Global| {
-        facts.group_index(global.section).is_some_and(|group| referring.contains(&group))
+        facts.group_index(global.section).is_some_and(|group| groups.contains(&group))
     };
     let of_groups = facts.globals.iter().enumerate();
-    let of_groups = of_groups.filter(|(_, global)| !referring.is_empty() && is_of_group(global));
+    let of_groups = of_groups.filter(|(_, global)| !groups.is_empty() && is_of_group(global));
     let all = of_relocations.chain(of_calls).chain(of_groups.map(|(at, _)| at));
     let is_nameless = |at: &usize| facts.globals.get(*at).is_some_and(Global::is_nameless);
     all.filter(is_nameless).collect()
@@ -302,6 +307,30 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
         }
     }
     Some(())
+}
+
+/// The COMDAT groups with definitions other than exactly their signature, by index. Most groups
+/// have one function, which is the signature.
+fn odd_groups<'d, H: FileHeader<Endian = Endianness>>(
+    symbols: &SymbolTable<'d, H, &'d Ranges>,
+    (e, first): (Endianness, usize),
+    facts: &LinkFacts,
+) -> FastSet<usize> {
+    let mut plain_definitions = vec![0_usize; facts.groups.len()];
+    let mut out = FastSet::default();
+    for (at, global) in facts.globals.iter().enumerate() {
+        let Some(group) = facts.group_index(global.section) else { continue };
+        let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok();
+        let name = symbol.and_then(|symbol| symbols.symbol_name(e, symbol).ok()).map(plain);
+        let signature = facts.groups.get(group).map(|signature| facts.kept(*signature));
+        if let Some(count) = plain_definitions.get_mut(group) {
+            *count += 1;
+            if *count > 1 || name != signature {
+                out.insert(group);
+            }
+        }
+    }
+    out
 }
 
 fn relocations<'d, H: FileHeader<Endian = Endianness>>(

@@ -1,0 +1,137 @@
+//! Definitions that a link may discard: linkers keep one copy of a COMDAT group, and another copy
+//! may lack a name that the link needs. Copies with different names are rare, so only the names of
+//! groups that do not define exactly their signature are compared.
+
+use crate::audit::{Audit, link_references};
+use crate::format::archive::{LinkFacts, RelocationFilter, SymbolKind};
+use crate::format::elf::Object;
+use crate::id::{FastMap, FastSet, MemberId, NameId};
+use crate::text::show;
+use crate::tree::Tree;
+
+/// A copy of a group: its member, or `None` for the linked object, and the names that it defines.
+type GroupCopy<'f> = (Option<MemberId>, Vec<&'f [u8]>);
+
+/// A definition that another copy of the group lacks.
+pub(super) struct Discardable<'f> {
+    pub(super) member: MemberId,
+    pub(super) name: &'f [u8],
+    pub(super) signature: &'f [u8],
+    /// The member with the other copy; `None` for the linked object.
+    pub(super) other: Option<MemberId>,
+}
+
+/// The definitions that the link needs and may discard. `is_inside` is true for names that the
+/// object defines.
+pub(super) fn discardable<'f>(
+    (audit, tree): (&Audit, &dyn Tree),
+    object: &Object,
+    facts: &'f FastMap<MemberId, LinkFacts>,
+    is_inside: &dyn Fn(&[u8]) -> bool,
+) -> Vec<Discardable<'f>> {
+    let mut found = Vec::new();
+    for (signature, mut copies) in copies(facts) {
+        let names = copies.iter().flat_map(|(_, names)| names.iter().copied());
+        let mut own: Vec<&[u8]> = names.chain([signature]).filter(|name| is_inside(name)).collect();
+        own.sort_unstable();
+        own.dedup();
+        // A linked object does not record its groups.
+        if !own.is_empty() {
+            copies.push((None, own));
+        }
+        if copies.iter().all(|(_, names)| *names == copies[0].1) {
+            continue;
+        }
+        for (member, names) in &copies {
+            let Some(member) = *member else { continue };
+            for name in names.iter().copied() {
+                let lacking = copies.iter().find(|(_, names)| !names.contains(&name));
+                found.extend(lacking.map(|(other, _)| Discardable {
+                    member,
+                    name,
+                    signature,
+                    other: *other,
+                }));
+            }
+        }
+    }
+    if !found.is_empty() {
+        retain_needed((audit, tree), object, facts, &mut found);
+    }
+    found
+}
+
+/// The copies of the groups that may differ, by signature. The names of each copy are sorted.
+fn copies(facts: &FastMap<MemberId, LinkFacts>) -> Vec<(&[u8], Vec<GroupCopy<'_>>)> {
+    let mut members: Vec<(&MemberId, &LinkFacts)> = facts.iter().collect();
+    members.sort_unstable_by_key(|(member, _)| **member);
+    let mut out: FastMap<&[u8], Vec<GroupCopy<'_>>> = FastMap::default();
+    for (member, facts) in &members {
+        for (signature, names) in facts.odd_groups() {
+            out.entry(signature).or_default().push((Some(**member), names));
+        }
+    }
+    if out.is_empty() {
+        return Vec::new();
+    }
+    for (member, facts) in &members {
+        for signature in facts.plain_groups() {
+            if let Some(copies) = out.get_mut(signature) {
+                copies.push((Some(**member), vec![signature]));
+            }
+        }
+    }
+    let mut out: Vec<_> = out.into_iter().collect();
+    out.sort_unstable_by_key(|(signature, _)| *signature);
+    out
+}
+
+/// Keeps the definitions to which the object, another member, or another section of the member
+/// refers.
+fn retain_needed(
+    (audit, tree): (&Audit, &dyn Tree),
+    object: &Object,
+    facts: &FastMap<MemberId, LinkFacts>,
+    found: &mut Vec<Discardable<'_>>,
+) {
+    let library = &audit.library;
+    let symbols = facts.keys().flat_map(|member| library.symbols(*member));
+    let referred = symbols.filter(|(_, symbol)| symbol.kind == SymbolKind::Undefined);
+    let referred: FastSet<NameId> = referred.map(|(name, _)| name).collect();
+    let of_object: FastSet<Box<[u8]>> =
+        link_references(object, false).into_iter().map(|(name, _)| name).collect();
+    let mut holders: Vec<MemberId> = found.iter().map(|found| found.member).collect();
+    holders.dedup();
+    let whole = audit.link_facts(tree, &holders, RelocationFilter::All);
+    found.retain(|found| {
+        let name = library.find(found.name);
+        name.is_some_and(|name| referred.contains(&name))
+            || of_object.contains(found.name)
+            || whole.get(&found.member).is_some_and(|facts| refers(facts, found))
+    });
+}
+
+/// True if a section outside of the group refers to the definition.
+fn refers(facts: &LinkFacts, found: &Discardable<'_>) -> bool {
+    facts.relocations.iter().any(|relocation| {
+        let global = relocation.global.and_then(|global| facts.globals.get(global));
+        let section = facts.sections.get(relocation.section);
+        global.is_some_and(|global| facts.name(global) == found.name)
+            && facts.is_loaded(relocation.section)
+            && section.is_some_and(|section| !section.is_unwind_table)
+            && facts.group_of(relocation.section) != Some(found.signature)
+    })
+}
+
+impl Discardable<'_> {
+    /// The reason why the member does not link, in words. `name` makes the name of a member.
+    pub(super) fn reason(&self, name: impl Fn(MemberId) -> String) -> String {
+        let (member, symbol) = (name(self.member), show(self.name));
+        let other = self.other.map_or_else(|| "the file".to_owned(), name);
+        let group = show(self.signature);
+        format!(
+            "{member} defines {symbol} in the COMDAT group {group}, and the copy of {other} may lack \
+             it: linkers keep one copy"
+        )
+    }
+}
