@@ -6,7 +6,7 @@
 use super::link_order::{self, References};
 use super::linkable;
 use crate::audit::{Audit, Libraries, link_references};
-use crate::cover::{ArchiveEntry, Coverage, LinkInput, Linker, OutputKind, ReferredBy};
+use crate::cover::{ArchiveEntry, Coverage, LinkInput, Linker, OutputKind};
 use crate::format::archive::{Member, SymbolKind};
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
@@ -177,6 +177,16 @@ impl LinkWithFixes<'_> {
         None
     }
 
+    /// True if the member has a strong reference to `name`. A linker accepts a weak one, even if a
+    /// library has a strong reference to the same name.
+    fn refers_strongly(&self, member: MemberId, name: &[u8]) -> bool {
+        let library = &self.audit.library;
+        library.find(name).is_some_and(|id| {
+            let mut symbols = library.symbols(member);
+            symbols.any(|(other, symbol)| other == id && symbol.kind == SymbolKind::Undefined)
+        })
+    }
+
     /// The first reason why the selection of one linker fails. The function adds the selected
     /// members to `clean` if they link. A part of a clean set may fail: another member of the set
     /// may hide a symbol, or have the section that a name needs.
@@ -188,10 +198,8 @@ impl LinkWithFixes<'_> {
     ) -> Option<(Which, String)> {
         let library = &self.audit.library;
         for undefined in &coverage.undefined {
-            let by = undefined.by.iter().find_map(|by| match by {
-                ReferredBy::Member(member) => Some(*member),
-                ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Root(_) => None,
-            });
+            let mut members = undefined.by.iter().filter_map(|by| by.member());
+            let by = members.find(|member| self.refers_strongly(*member, &undefined.symbol));
             let name = show(&undefined.symbol);
             if let Some(member) = by {
                 let why = match self.indirect_definer(&undefined.symbol) {
