@@ -19,7 +19,7 @@ use std::path::Path;
 /// Maximum number of symbols with a candidate that are listed for one library without `-v`.
 const MOST: usize = 20;
 
-/// Writes the result of `fix`. Commands have paths of this machine, see [`Paths::word`].
+/// Writes the result of `fix`. Commands have paths of this machine, see `Paths::word`.
 pub fn write(
     proposal: &Proposal,
     report: &Report,

@@ -72,7 +72,7 @@ pub struct ObjectSection {
     pub flags: u64,
     /// `sh_type`
     pub kind: u32,
-    /// Its COMDAT group, by index into [`LinkFacts::groups`].
+    /// Its COMDAT group, by index into `LinkFacts::groups`.
     pub group: Option<usize>,
     /// Its group of any kind, as the index of the group's section. Sections of a group stay
     /// together.
