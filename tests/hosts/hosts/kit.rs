@@ -128,7 +128,7 @@ struct Said {
 }
 
 fn said(lab: &Lab, target: &Target) -> Said {
-    let mut args = vec!["--facts", "--host", target.host];
+    let mut args = vec!["--host", target.host];
     for (variable, value) in &target.options {
         let option = match *variable {
             "LD_LIBRARY_PATH" => "--ld-library-path",
@@ -138,6 +138,7 @@ fn said(lab: &Lab, target: &Target) -> Said {
     }
     let json = |command: &str| -> Value {
         let mut all = vec![command, "--format", "json"];
+        all.extend((command == "check").then_some("--facts"));
         all.extend(&args);
         all.push(target.plugin);
         let output = lab.linkaudit(&all);
