@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// One entry of a search path.
 #[derive(Clone, Debug)]
@@ -260,13 +260,20 @@ impl Probes<'_> {
         let directory: PathBuf = directory.components().collect();
         while out.len() < MOST_LINKS {
             let path = out.last().unwrap_or(&directory);
-            // The directories above the first link are real, so `..` in its target is too.
+            // The directories above the first link are no links, so `..` there leads to the parent.
             let first =
                 path.ancestors().filter_map(|path| Some((path, self.tree.read_link(path).ok()?)));
             let Some((link, target)) = first.last() else { break };
             let rest = path.strip_prefix(link).unwrap_or(Path::new(""));
-            let target = link.parent().unwrap_or(link).join(target).join(rest);
-            out.push(target.components().collect());
+            let mut real = PathBuf::new();
+            for part in link.parent().unwrap_or(link).components() {
+                if part == Component::ParentDir {
+                    real.pop();
+                } else {
+                    real.push(part);
+                }
+            }
+            out.push(real.join(target).join(rest).components().collect());
         }
         out
     }
