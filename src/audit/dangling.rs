@@ -2,7 +2,7 @@
 //! read here.
 
 use crate::tree::walk::{UnreadablePath, describe};
-use crate::tree::{Errno, Tree, without_dots};
+use crate::tree::{Errno, MOST_LINKS, Tree, without_dots};
 use std::path::{Path, PathBuf};
 
 /// A link that leads to no file.
@@ -20,9 +20,6 @@ pub struct DanglingLink {
     /// True if the link leads back to itself, or through more links than the kernel follows.
     pub is_loop: bool,
 }
-
-/// Links of a chain that are read after the first, as many as the kernel follows.
-const MOST_LINKS: usize = 40;
 
 impl DanglingLink {
     fn new(tree: &dyn Tree, path: PathBuf, target: PathBuf, is_loop: bool) -> Self {

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::Loader;
 use crate::resolve::{self, Closure, FoundBy, ROOT};
-use crate::tree::{EntryType, Errno, Tree, without_dots};
+use crate::tree::{EntryType, Errno, MOST_LINKS, Tree, without_dots};
 use crate::wants::Wants;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,9 +85,6 @@ impl SearchEntry {
             || prefix.is_some_and(|prefix| !self.is_inside(prefix))
     }
 }
-
-/// Maximum number of links that the kernel follows in one path.
-const MOST_LINKS: usize = 40;
 
 /// S_IWOTH and S_ISVTX.
 const WRITABLE: u32 = 0o002;

@@ -41,6 +41,9 @@ pub enum LinkerDefined<'n> {
     WithTls,
 }
 
+/// The start of the thread-local data.
+pub const TLS_MODULE_BASE: &[u8] = b"_TLS_MODULE_BASE_";
+
 /// The dynamic section. Only mold defines it in a static program at a fixed address.
 pub(super) const DYNAMIC: &[u8] = b"_DYNAMIC";
 
@@ -89,7 +92,7 @@ impl LinkOutput {
                 LinkerDefined::Always
             };
         }
-        if name == b"_TLS_MODULE_BASE_" {
+        if name == TLS_MODULE_BASE {
             return self.tls_module_base(target);
         }
         let always = EVERYWHERE.contains(&name)

@@ -28,7 +28,7 @@ pub use checked::{CheckedReferences, ShownReferrers};
 pub use contained::contained;
 pub use lacking::{LackingReference, lacking};
 pub use link::{DefsymOption, ENTRY, Link, LinkInput, Linker, Wrap};
-pub use linker_defined::{LinkOutput, LinkerDefined, OutputKind};
+pub use linker_defined::{LinkOutput, LinkerDefined, OutputKind, TLS_MODULE_BASE};
 pub use object_facts::ObjectFacts;
 pub use order::in_order;
 pub use order_independent::cover;
@@ -46,9 +46,6 @@ use crate::id::{ArchiveId, MemberId};
 use object::elf;
 use std::path::Path;
 use std::sync::Arc;
-
-/// The bit of a version index that marks a version other than the default (`VERSYM_HIDDEN`).
-const HIDDEN: u16 = 0x8000;
 
 /// A definition in a shared object.
 struct Export<'a> {
@@ -123,7 +120,7 @@ impl<'a> CoverageQuestion<'a> {
     fn exports(&self, root: usize) -> impl Iterator<Item = Export<'a>> {
         let object = self.objects.get(root).copied().flatten();
         let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
-        let is_default = |symbol: &Symbol<'_>| symbol.is_export() && symbol.versym & HIDDEN == 0;
+        let is_default = |symbol: &Symbol<'_>| symbol.is_export() && symbol.is_default_version();
         let exports = symbols.into_iter().flatten().filter(is_default);
         let exports = exports.map(|s| Export { name: s.name, bind: s.bind, kind: s.kind });
         exports.filter(|export| !export.name.is_empty())

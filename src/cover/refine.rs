@@ -292,8 +292,10 @@ impl Live<'_> {
         places.iter().any(|by| {
             let Some(facts) = self.facts.of(*by) else { return self.is_unknown(*by) };
             facts.sections.iter().enumerate().any(|(at, section)| {
-                let is_gone = self.is_discarded(*by, facts, at) || self.is_dropped(*by, at);
-                decides(section) && facts.is_kept(at) && !is_gone
+                decides(section)
+                    && facts.is_kept(at)
+                    && !self.is_discarded(*by, facts, at)
+                    && !self.is_dropped(*by, at)
             })
         })
     }

@@ -10,9 +10,6 @@ use crate::format::elf::Target;
 use crate::format::elf::tables::Symbol;
 use object::elf;
 
-/// The name that linkers define for the start of the thread-local data.
-pub(super) const TLS_MODULE_BASE: &[u8] = b"_TLS_MODULE_BASE_";
-
 /// True for a reference of a member without a definition in it.
 pub(super) fn is_reference(global: &Global) -> bool {
     global.section == 0 && !global.absolute && !global.common

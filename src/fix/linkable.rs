@@ -11,7 +11,7 @@
 
 use super::{groups, imports, mixed_tls, sections};
 use crate::audit::{Audit, Libraries};
-use crate::cover::{Demand, OutputKind, demand};
+use crate::cover::{Demand, OutputKind, TLS_MODULE_BASE, demand};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
 use crate::format::elf::symtab::each_defined;
 use crate::format::elf::{Object, Target};
@@ -355,7 +355,7 @@ impl<'a> LinkableCheck<'a> {
         (demand, kind, is_writable): (Demand, u32, bool),
         (global, name): (&Global, &[u8]),
     ) -> Option<String> {
-        if name == imports::TLS_MODULE_BASE {
+        if name == TLS_MODULE_BASE {
             // Only thread-local relocations may refer to it.
             return imports::holds_address(demand, is_writable).then(|| {
                 let name = show(name);

@@ -12,9 +12,6 @@ use crate::id::{FastMap, FastSet, MemberId, NameId};
 use crate::text::show;
 use object::elf;
 
-/// The bit of a version index that marks a version other than the default.
-const HIDDEN_VERSION: u16 = 0x8000;
-
 /// The names that linked files use, by their kind.
 #[derive(Default)]
 struct Used {
@@ -123,5 +120,5 @@ fn is_plain(symbol: &Symbol<'_>) -> bool {
         // A larger index means that the reference has a version.
         return symbol.versym <= 1;
     }
-    symbol.is_export() && symbol.versym & HIDDEN_VERSION == 0
+    symbol.is_export() && symbol.is_default_version()
 }

@@ -357,9 +357,6 @@ fn sorted_words(tables: &Tables) -> Vec<(u32, SymbolIndex)> {
     out
 }
 
-/// The bit of a version index that marks a version other than the default.
-const HIDDEN: u16 = 0x8000;
-
 /// The effect of versions on the lookup of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Versions {
@@ -390,16 +387,16 @@ fn strong<'o>(
     index: SymbolIndex,
     versions: Versions,
 ) -> Option<Strong<'o>> {
+    if !tables.is_strong(index) {
+        return None;
+    }
     let symbol = tables.symbol(index).filter(Symbol::is_export)?;
     let is_function = elf::SymbolType(symbol.kind) == elf::STT_FUNC;
-    let is_strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
-        && (is_function || elf::SymbolType(symbol.kind) == elf::STT_OBJECT)
-        && elf::SymbolVisibility(symbol.visibility) == elf::STV_DEFAULT;
-    let version = symbol.versym & !HIDDEN;
+    let version = symbol.versym & elf::VERSYM_VERSION;
     let entry = object.versions.entry(version).filter(|_| versions == Versions::Compared);
     let entry = entry.filter(|_| object.versions.has_verdef && version > 1);
-    let may_bind = versions == Versions::Compared || symbol.versym & HIDDEN == 0;
-    (is_strong && may_bind).then(|| Strong {
+    let may_bind = versions == Versions::Compared || symbol.is_default_version();
+    may_bind.then(|| Strong {
         name: symbol.name,
         version: entry.map(|entry| object.str(entry.name)),
         function: is_function.then_some(symbol.size),

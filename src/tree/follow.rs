@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Links that the kernel follows in one path before it fails with ELOOP.
-const MOST_LINKS: usize = 40;
+pub const MOST_LINKS: usize = 40;
 
 /// The questions that [`follow`] asks a tree. It passes only a `path` whose directories are not
 /// links.

@@ -34,6 +34,7 @@ pub use contract::{Opened, Tree};
 pub use disk::DiskTree;
 pub use file::{Handle, KeptOpen, Permit, ReadAt};
 pub use first_error::{FirstError, FirstErrorTree};
+pub use follow::MOST_LINKS;
 pub use inside::{InsideTree, without_dots};
 pub use kind::{DirEntryKind, EntryType, FileOrigin, Special, Stat};
 pub use mem::MemTree;

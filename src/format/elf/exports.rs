@@ -25,9 +25,6 @@ impl Object {
     }
 }
 
-/// The bit of a version index that marks a version other than the default.
-const HIDDEN_VERSION: u16 = 0x8000;
-
 impl Object {
     /// True if a linker resolves `name` with a definition of this object.
     pub fn satisfies_link(&self, name: &[u8]) -> bool {
@@ -48,10 +45,10 @@ impl Object {
         }
         let mut visit = |index: SymbolIndex| {
             let symbol = tables.symbol(index).filter(|symbol| symbol.name == plain)?;
-            let place = symbol.versym & !HIDDEN_VERSION;
+            let place = symbol.versym & elf::VERSYM_VERSION;
             let known = || self.versions.entry(place).map(|entry| self.str(entry.name));
             let fits = match version {
-                None => symbol.versym & HIDDEN_VERSION == 0,
+                None => symbol.is_default_version(),
                 Some(version) => known() == Some(version),
             };
             (symbol.is_export() && place != 0 && fits).then_some(symbol)
@@ -87,8 +84,7 @@ impl Tables {
         let mut visit = |index: SymbolIndex| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
             let is_it = elf::SymbolBind(symbol.bind) == bind;
-            let default = symbol.versym & 0x8000 == 0;
-            (symbol.is_export() && is_it && default).then_some(())
+            (symbol.is_export() && is_it && symbol.is_default_version()).then_some(())
         };
         let found = match &self.hash {
             HashTable::None => self.indices().find_map(visit),

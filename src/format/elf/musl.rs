@@ -7,9 +7,6 @@ use super::tables::{Bloom, Symbol};
 use super::{Object, hash};
 use object::elf;
 
-/// DT_VERSYM's top bit.
-const HIDDEN: u16 = 0x8000;
-
 impl Object {
     /// The definition of `name` that musl finds in this object. With `need_def`, an undefined entry
     /// with a value is not a definition.
@@ -43,7 +40,7 @@ impl Object {
 }
 
 fn visible(symbol: &Symbol<'_>, object: &Object) -> bool {
-    !object.versions.has_versym || symbol.versym & HIDDEN == 0
+    !object.versions.has_versym || symbol.is_default_version()
 }
 
 fn candidate(symbol: &Symbol<'_>) -> FoundSymbol {

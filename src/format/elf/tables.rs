@@ -87,6 +87,12 @@ impl Symbol<'_> {
         allowed(self.kind) && has_place(self.value, self.section, self.kind)
     }
 
+    /// True if the definition has no version or the default version of its name: its entry in
+    /// DT_VERSYM lacks the bit `VERSYM_HIDDEN`.
+    pub fn is_default_version(&self) -> bool {
+        self.versym & elf::VERSYM_HIDDEN.0 == 0
+    }
+
     /// True if the loader can bind other objects to this definition.
     pub fn is_export(&self) -> bool {
         self.section != elf::SHN_UNDEF.0
