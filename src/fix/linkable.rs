@@ -5,11 +5,12 @@
 //! - they define a symbol version that the output lacks
 //! - they mix thread-local and ordinary symbols
 //! - they refer to symbols of libraries as if these were in the output
-//! - another copy of a COMDAT group lacks their definitions
+//! - another copy of a COMDAT group lacks their definitions, or has them weakly
+//! - they have a hidden reference that no object defines
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
 
-use super::{groups, imports, mixed_tls, sections};
+use super::{groups, hidden, imports, mixed_tls, sections, weak_copies};
 use crate::audit::{Audit, Libraries};
 use crate::cover::{Demand, OutputKind, TLS_MODULE_BASE, demand};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
@@ -105,7 +106,7 @@ struct LinkableCheck<'a> {
     /// The libraries that the object is linked with.
     libraries: Libraries<'a>,
     /// Names of the symbol table of the object that new members define strongly or in a COMDAT group
-    /// with other names, or refer to weakly, each with its binding in the object.
+    /// with other names, or refer to weakly or as hidden, each with its binding in the object.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 
@@ -132,7 +133,11 @@ impl<'a> LinkableCheck<'a> {
     /// table does not suffice, because programs export few of their global symbols.
     fn defined_inside(&self, tree: &dyn Tree, file: FileId) -> FastMap<Box<[u8]>, elf::SymbolBind> {
         let facts = self.new.iter().filter_map(|member| self.facts.get(member));
-        let is_wanted = |global: &&Global| is_strong(global) || is_weak_reference(global);
+        let is_wanted = |global: &&Global| {
+            is_strong(global)
+                || is_weak_reference(global)
+                || imports::is_reference(global) && global.visibility != 0
+        };
         let mut names: FastSet<&[u8]> = FastSet::default();
         for facts in facts {
             let wanted = facts.globals.iter().filter(is_wanted);
@@ -205,9 +210,16 @@ impl<'a> LinkableCheck<'a> {
             let why = || found.reason(|member| self.name(member));
             out.entry(found.member).or_insert_with(why);
         }
-        for (member, why) in
-            mixed_tls::members(self.audit, (self.object, &self.libraries), &self.facts)
-        {
+        let is_weak_inside = |name: &[u8]| self.inside.get(name) == Some(&elf::STB_WEAK);
+        for found in weak_copies::strong_copies(self.audit, &self.facts, &is_weak_inside) {
+            let why = || found.reason(|member| self.name(member));
+            out.entry(found.member).or_insert_with(why);
+        }
+        let linked = (self.object, &self.libraries);
+        let mixed = mixed_tls::members(self.audit, linked, &self.facts);
+        let is_defined = |name: &[u8]| self.is_defined(name);
+        let hidden = hidden::members(self.audit, linked, &self.facts, &is_defined);
+        for (member, why) in mixed.into_iter().chain(hidden) {
             out.entry(member).or_insert_with(|| format!("{} {why}", self.name(member)));
         }
         out

@@ -11,6 +11,7 @@ mod kit;
 mod libraries;
 mod linkable;
 mod links;
+mod merged;
 mod mri;
 mod owners;
 mod proofs;

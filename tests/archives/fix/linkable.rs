@@ -8,13 +8,13 @@ use serde_json::Value;
 use std::ffi::OsStr;
 
 /// Assembles a member.
-fn member(lab: &Lab, name: &str, source: &str) {
+pub(super) fn member(lab: &Lab, name: &str, source: &str) {
     lab.write(&format!("{name}.s"), source);
     tool(lab, &format!("as -o {name}.o {name}.s"));
 }
 
 /// True if every fix of every undefined symbol is verified; and the reasons for doubt.
-fn verified(lab: &Lab, file: &str) -> (bool, String) {
+pub(super) fn verified(lab: &Lab, file: &str) -> (bool, String) {
     let run = lab.linkaudit(&["fix", file, "--lib-path", "parts", "--format", "json"]);
     let report: Value = serde_json::from_slice(&run.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", text(&run.stderr)));

@@ -1,0 +1,59 @@
+//! Fixes whose members share a name with the linked library, or with each other, in a way that
+//! changes the symbol of the whole link: its visibility, or the copy of a COMDAT group that defines
+//! it. Each case is linked with three linkers, and `ldd -r` checks the result.
+
+use super::kit::{archive, tool};
+use super::linkable::{member, verified};
+use crate::support::{Lab, has, skip};
+use std::ffi::OsStr;
+
+/// What the library has beside its call of `g`, the members of `libg.a` and `libh.a`, and true if
+/// all linkers make a library in which `g` is defined.
+const CASES: &[(&str, &str, &str, bool)] = &[
+    // Hidden references, to a name that nothing defines.
+    (".quad n\n", "", "", true),
+    (".quad n\n", ".hidden n\n.weak n\n.quad n\n", "", false),
+    (".quad n\n", ".hidden n\n.quad n\n", "", false),
+    (".quad n\n", ".protected n\n.weak n\n.quad n\n", "", false),
+    (".weak n\n.quad n\n", ".hidden n\n.weak n\n.quad n\n", "", true),
+    ("", ".hidden n\n.weak n\n.quad n\n", "", true),
+    // Copies of a COMDAT group with a strong and a weak definition. In the other order, all linkers
+    // make the library, but a fix has no order.
+    (".quad h\n.quad k\n", WEAK, WEAK, true),
+    (".quad h\n.quad k\n", WEAK, STRONG, false),
+];
+const WEAK: &str = ".section .text.k,\"axG\",@progbits,k,comdat\n.weak k\nk: nop\n";
+const STRONG: &str = ".section .text.k,\"axG\",@progbits,k,comdat\n.globl k\nk: nop\n";
+
+#[test]
+fn names_that_several_objects_use() {
+    let linkers = ["ld", "ld.lld-19", "mold"];
+    if !linkers.iter().all(|linker| has(linker)) {
+        return skip("names_that_several_objects_use", "needs three linkers");
+    }
+    let lab = Lab::new();
+    let (mut wrong, mut links) = (Vec::new(), 0);
+    for (at, (own, g, h, takes)) in CASES.iter().enumerate() {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "user", &format!(".data\n.globl own\nown: .quad g\n{own}"));
+        tool(&lab, "ld -shared -o libuser.so user.o");
+        for (name, content) in [("g", g), ("h", h)] {
+            member(&lab, name, &format!(".data\n.globl {name}\n{name}: .quad 0\n{content}"));
+            archive(&lab, OsStr::new(&format!("parts/lib{name}.a")), &[&format!("{name}.o")]);
+        }
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        let all = linkers.map(|linker| {
+            links += 1;
+            let script = format!(
+                "{linker} -shared --unresolved-symbols=ignore-all -o new.so user.o parts/lib?.a"
+            );
+            let left = || lab.undefined("new.so");
+            lab.sh(&script).status.success() && left().iter().all(|name| name == "n")
+        });
+        if is_verified != *takes || all.iter().all(|links| *links) != *takes {
+            wrong.push(format!("case {at}: verified {is_verified} ({doubts}), links {all:?}"));
+        }
+    }
+    println!("merged symbols: {} cases, {links} links, {} differences", CASES.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
