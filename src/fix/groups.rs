@@ -1,6 +1,7 @@
 //! Definitions that a link may discard: linkers keep one copy of a COMDAT group, and another copy
 //! may lack a name that the link needs. Copies with different names are rare, so only the names of
-//! groups that do not define exactly their signature are compared.
+//! groups that do not define exactly their signature are compared. A local symbol exists in its own
+//! copy only: lld and GNU ld reject a reference from outside of a discarded copy.
 
 use crate::audit::{Audit, link_references};
 use crate::format::archive::{LinkFacts, RelocationFilter, SymbolKind};
@@ -8,6 +9,7 @@ use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, MemberId, NameId};
 use crate::text::show;
 use crate::tree::Tree;
+use std::collections::BTreeSet;
 
 /// A copy of a group: its member, or `None` for the linked object, and the names that it defines.
 type GroupCopy<'f> = (Option<MemberId>, Vec<&'f [u8]>);
@@ -59,6 +61,52 @@ pub(super) fn discardable<'f>(
         retain_needed((audit, tree), object, facts, &mut found);
     }
     found
+}
+
+/// A reference from outside of a group to a local symbol of the group, of which the link has
+/// another copy.
+pub(super) struct Entering<'f> {
+    pub(super) member: MemberId,
+    signature: &'f [u8],
+    /// The member with the other copy; `None` for the linked object.
+    other: Option<MemberId>,
+}
+
+/// The references to local symbols of groups that the link may discard. A section with a group of
+/// its own may be discarded together with that group. `is_inside` is as in [`discardable`].
+pub(super) fn entering<'f>(
+    facts: &'f FastMap<MemberId, LinkFacts>,
+    is_inside: &dyn Fn(&[u8]) -> bool,
+) -> Vec<Entering<'f>> {
+    let entered = facts.iter().flat_map(|(member, facts)| {
+        facts.entered_groups().map(move |(signature, from)| (*member, signature, from))
+    });
+    let mut entered: Vec<_> = entered.collect();
+    if entered.is_empty() {
+        return Vec::new();
+    }
+    entered.sort_unstable();
+    let wanted: FastSet<&[u8]> = entered
+        .iter()
+        .flat_map(|(_, signature, from)| std::iter::once(*signature).chain(*from))
+        .collect();
+    let mut holders: FastMap<&[u8], BTreeSet<MemberId>> = FastMap::default();
+    for (member, facts) in facts {
+        for signature in facts.signatures().filter(|signature| wanted.contains(signature)) {
+            holders.entry(signature).or_default().insert(*member);
+        }
+    }
+    let has = |signature: &[u8], member: MemberId| {
+        holders.get(signature).is_some_and(|members| members.contains(&member))
+    };
+    let found = entered.into_iter().filter_map(|(member, signature, from)| {
+        let mut others = holders.get(signature)?.iter().copied().filter(|other| *other != member);
+        let other = others.find(|other| from.is_none_or(|from| !has(from, *other)));
+        let of_object = || is_inside(signature) && from.is_none_or(|from| !is_inside(from));
+        let is_doubtful = other.is_some() || of_object();
+        is_doubtful.then_some(Entering { member, signature, other })
+    });
+    found.collect()
 }
 
 /// The copies of the groups that may differ, by signature. The names of each copy are sorted.
@@ -132,6 +180,18 @@ impl Discardable<'_> {
         format!(
             "{member} defines {symbol} in the COMDAT group {group}, and the copy of {other} may lack \
              it: linkers keep one copy"
+        )
+    }
+}
+
+impl Entering<'_> {
+    /// The reason why the member does not link, in words. `name` makes the name of a member.
+    pub(super) fn reason(&self, name: impl Fn(MemberId) -> String) -> String {
+        let (member, group) = (name(self.member), show(self.signature));
+        let other = self.other.map_or_else(|| "the file".to_owned(), name);
+        format!(
+            "{member} refers to a local symbol of the COMDAT group {group} from outside, and {other} \
+             has a copy: linkers keep one copy, and lld rejects references to the other"
         )
     }
 }

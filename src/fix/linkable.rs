@@ -5,7 +5,8 @@
 //! - they define a symbol version that the output lacks
 //! - they mix thread-local and ordinary symbols
 //! - they refer to symbols of libraries as if these were in the output
-//! - another copy of a COMDAT group lacks their definitions, or has them weakly
+//! - another copy of a COMDAT group lacks their definitions, or the local symbols that they need, or
+//!   has their strong definitions weakly
 //! - they have a hidden reference that no object defines
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
@@ -106,7 +107,8 @@ struct LinkableCheck<'a> {
     /// The libraries that the object is linked with.
     libraries: Libraries<'a>,
     /// Names of the symbol table of the object that new members define strongly or in a COMDAT group
-    /// with other names, or refer to weakly or as hidden, each with its binding in the object.
+    /// with other names, or refer to weakly or as hidden, and signatures of groups to whose local
+    /// symbols they refer from outside, each with its binding in the object.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 
@@ -145,6 +147,9 @@ impl<'a> LinkableCheck<'a> {
             for (signature, of_group) in facts.odd_groups() {
                 names.insert(signature);
                 names.extend(of_group);
+            }
+            for (signature, from) in facts.entered_groups() {
+                names.extend(std::iter::once(signature).chain(from));
             }
         }
         let mut out = FastMap::default();
@@ -207,6 +212,10 @@ impl<'a> LinkableCheck<'a> {
             |name: &[u8]| self.object.satisfies_link(name) || self.inside.contains_key(name);
         let of = (self.audit, tree);
         for found in groups::discardable(of, self.object, &self.facts, &is_inside) {
+            let why = || found.reason(|member| self.name(member));
+            out.entry(found.member).or_insert_with(why);
+        }
+        for found in groups::entering(&self.facts, &is_inside) {
             let why = || found.reason(|member| self.name(member));
             out.entry(found.member).or_insert_with(why);
         }

@@ -135,6 +135,10 @@ pub struct LinkFacts {
     /// The groups that do not define exactly their signature, by index into `groups`, if relocations
     /// of loaded sections are wanted.
     pub(super) odd_groups: FastSet<usize>,
+    /// The COMDAT groups to whose local symbols a loaded section outside of the group refers, each
+    /// with the group of that section, by index into `groups`. Only if relocations of loaded
+    /// sections are wanted.
+    pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
     /// The global symbols. If only some relocations are wanted: those that have a name, and those
     /// that these relocations refer to.
     pub globals: Vec<Global>,
@@ -258,6 +262,15 @@ impl LinkFacts {
         plain.map(|(_, signature)| self.kept(*signature))
     }
 
+    /// The signatures of the COMDAT groups to whose local symbols a loaded section outside of the
+    /// group refers, each with the signature of that section's group. Empty unless relocations of
+    /// loaded sections were wanted.
+    pub fn entered_groups(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let signature = |group: usize| self.groups.get(group).map(|name| self.kept(*name));
+        let all = self.entered_groups.iter();
+        all.filter_map(move |(group, from)| Some((signature(*group)?, from.and_then(signature))))
+    }
+
     pub(super) fn group_index(&self, section: usize) -> Option<usize> {
         self.sections.get(section)?.group
     }
@@ -306,6 +319,7 @@ impl LinkFacts {
         self.sections.clear();
         self.groups.clear();
         self.odd_groups.clear();
+        self.entered_groups.clear();
         self.globals.clear();
         self.relocations.clear();
         self.versions.clear();
@@ -339,6 +353,7 @@ impl LinkFacts {
             sections: sections.kept().filter_map(|at| self.sections.get(at)).map(section).collect(),
             groups: self.groups.clone(),
             odd_groups: self.odd_groups.clone(),
+            entered_groups: self.entered_groups.clone(),
             globals: kept()
                 .map(|global| {
                     let section = sections.new_index(global.section).unwrap_or(0);

@@ -347,10 +347,22 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
         if !wanted.section(flags) {
             continue;
         }
+        let is_strict = matches!(wanted, RelocationFilter::Loaded(_))
+            && !out.groups.is_empty()
+            && !may_enter_groups(sections, e, target);
+        let own_group = out.group_index(target);
         let mut last = (0, 0);
         let mut add = |kind: u32, symbol: usize| {
             let (before, data) = std::mem::replace(&mut last, (kind, symbol));
             let global = symbol.checked_sub(first).filter(|_| symbol > 0);
+            if is_strict && global.is_none() {
+                let index = object::SymbolIndex(symbol);
+                let of = symbols.symbol(index).ok().filter(|_| symbol > 0);
+                let of = of.and_then(|of| symbols.symbol_section(e, of, index).ok().flatten());
+                let group = of.and_then(|section| out.group_index(section.0));
+                let group = group.filter(|group| Some(*group) != own_group);
+                out.entered_groups.extend(group.map(|group| (group, own_group)));
+            }
             let named = global.and_then(|global| out.globals.get(global));
             let is_named = named.is_some_and(|global| !global.is_nameless());
             if !wanted.relocation((flags, kind), symbol >= first, is_named) {
@@ -390,6 +402,19 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
         }
     }
     Some(())
+}
+
+/// True for a section whose references to discarded groups linkers ignore: an unwind table, or a
+/// table of contents of ppc, which holds addresses for all groups (`maybeReportUndefined` in
+/// `lld/ELF/Relocations.cpp`).
+fn may_enter_groups<'d, H: FileHeader<Endian = Endianness>>(
+    sections: &SectionTable<'d, H, &'d Ranges>,
+    e: Endianness,
+    section: usize,
+) -> bool {
+    let section = sections.section(object::SectionIndex(section)).ok();
+    let name = section.and_then(|section| sections.section_name(e, section).ok());
+    name.is_some_and(|name| [&b".eh_frame"[..], b".got2", b".toc"].contains(&name))
 }
 
 /// True for a relocation type of general- or local-dynamic thread-local storage after which the

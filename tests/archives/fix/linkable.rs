@@ -143,56 +143,6 @@ fn members_that_are_taken_along_count() {
     }
 }
 
-/// A linker keeps one copy of a COMDAT group. The other may have a name that the link needs.
-#[test]
-fn copies_of_groups_with_other_names() {
-    let linkers = ["ld", "ld.lld-19", "mold"];
-    if !linkers.iter().all(|linker| has(linker)) {
-        return skip("copies_of_groups_with_other_names", "needs three linkers");
-    }
-    let lab = Lab::new();
-    let (small, large) = (".weak q\nq: ret\n", ".weak q, h\nq: ret\nh: ret\n");
-    // The groups of the object, of `a` and of `b`; and what needs `h`.
-    for (of_user, a, b, by, takes) in [
-        ("", small, small, "", true),
-        ("", large, large, "b", true),
-        ("", small, large, "", true),
-        ("", small, large, "user", false),
-        ("", small, large, "b", false),
-        ("", small, large, "d", false),
-        (small, "", large, "user", false),
-        (small, "", large, "b", false),
-        (large, "", large, "b", true),
-    ] {
-        tool(&lab, "rm -rf parts");
-        let object = |name: &str, code: &str, content: &str| {
-            let call = if name == by { "call h@PLT\n" } else { "" };
-            let start = format!(".text\n.globl {name}\n{name}: {code}{call}ret\n");
-            let group = ".section .text.q,\"axG\",@progbits,q,comdat\n";
-            let group =
-                if content.is_empty() { String::new() } else { format!("{group}{content}") };
-            member(&lab, name, &format!("{start}{group}"));
-        };
-        object("user", "call a@PLT\ncall b@PLT\ncall d@PLT\n", of_user);
-        object("a", "", a);
-        object("b", "", b);
-        object("d", "", "");
-        for name in ["a", "b", "d"] {
-            archive(&lab, OsStr::new(&format!("parts/lib{name}.a")), &[&format!("{name}.o")]);
-        }
-        tool(&lab, "ld -shared -o libuser.so user.o");
-        let (is_verified, doubts) = verified(&lab, "libuser.so");
-        assert_eq!(is_verified, takes, "{of_user}{a}{b}{by}: {doubts}");
-        assert!(takes || doubts.contains("COMDAT group"), "{doubts}");
-        // lld 19 accepts a reference to the discarded weak definition.
-        let all = linkers.map(|linker| {
-            let link = format!("{linker} -shared -z defs -o new.so user.o parts/lib?.a");
-            lab.sh(&link).status.success()
-        });
-        assert_eq!(all == [true; 3], takes, "{of_user}{a}{b}{by}: {all:?}");
-    }
-}
-
 /// A library that defines the version of a member is linked with a version script that has it.
 #[test]
 fn versions_that_the_library_defines() {
