@@ -65,6 +65,47 @@ pub(super) fn refusals(
     out
 }
 
+/// The fixes with a member that needs a name of which the only definition is in a library that the
+/// object does not need directly, each as its first member and the reason. For objects of a merged
+/// archive, whose link is not repeated.
+pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, String)> {
+    let Some(object) = audit.corpus.files[solution.file].object() else { return Vec::new() };
+    let libraries = libraries(audit, solution.file, object);
+    let first = |parts: &[&SymbolClosure]| {
+        let gain = solution.gain(audit, parts);
+        let mut open = gain.outside.iter().filter(|name| !object.satisfies_link(name));
+        open.find_map(|name| {
+            let definer = indirect_definer((audit, solution.file), &libraries, name)?;
+            Some(in_indirect_library(&definer, name))
+        })
+    };
+    let parts = solution.parts();
+    if first(&parts).is_none() {
+        return Vec::new();
+    }
+    parts.into_iter().filter_map(|part| Some((part.first, first(&[part])?))).collect()
+}
+
+/// The path of a library that is loaded with `file`, defines `name`, and is not one of `libraries`.
+/// `None` if one of these defines `name`.
+fn indirect_definer(
+    (audit, file): (&Audit, FileId),
+    libraries: &Libraries<'_>,
+    name: &[u8],
+) -> Option<String> {
+    if libraries.define(name) {
+        return None;
+    }
+    let library = audit.libraries_of(&[file]).definer(name)?;
+    Some(show_path(&audit.corpus.files[library].path))
+}
+
+/// The reason why a linker does not find `name`, in words.
+fn in_indirect_library(library: &str, name: &[u8]) -> String {
+    let name = show(name);
+    format!("only {library} defines {name}, and the file does not need that library directly")
+}
+
 /// The libraries from which the link takes definitions. A shared object that refers to names of
 /// other objects, such as the program that opens it, is linked without `-z defs`: for its members
 /// too, all loaded objects count.
@@ -202,11 +243,9 @@ impl LinkWithFixes<'_> {
             let by = members.find(|member| self.refers_strongly(*member, &undefined.symbol));
             let name = show(&undefined.symbol);
             if let Some(member) = by {
-                let why = match self.indirect_definer(&undefined.symbol) {
-                    Some(library) => format!(
-                        "only {library} defines {name}, and the file does not need that library \
-                         directly"
-                    ),
+                let of = (self.audit, self.solution.file);
+                let why = match indirect_definer(of, &self.libraries, &undefined.symbol) {
+                    Some(library) => in_indirect_library(&library, &undefined.symbol),
                     None => format!("in link order {name} would be undefined"),
                 };
                 return Some((Which::Archive(library.archive_of(member)), why));
@@ -234,15 +273,6 @@ impl LinkWithFixes<'_> {
         }
         clean.push(set);
         None
-    }
-
-    /// The path of a library that defines `name` and is not an input of the link.
-    fn indirect_definer(&self, name: &[u8]) -> Option<String> {
-        if self.libraries.define(name) {
-            return None;
-        }
-        let library = self.audit.libraries_of(&[self.solution.file]).definer(name)?;
-        Some(show_path(&self.audit.corpus.files[library].path))
     }
 
     /// The archives of these fixes, in link order.

@@ -104,6 +104,11 @@ pub fn prove(
         let found = as_linked::refusals(audit, tree, (solution, &references), &doubtful);
         proofs.refusals.extend(found.into_iter().map(|(first, why)| (key(first), why)));
     }
+    for solution in solutions.iter().filter(|_| fat.is_some()) {
+        for (first, why) in as_linked::indirect(audit, solution) {
+            proofs.refusals.entry((solution.file, first)).or_insert(why);
+        }
+    }
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
     let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
     let fits = |(solution, part): &Step<'_>| {

@@ -476,3 +476,50 @@ fn definitions_of_needed_libraries() {
     println!("links with libraries: {links} links, {} differences", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The parts of a merged archive need definitions of libraries that the object needs directly, too.
+#[test]
+fn definitions_of_needed_libraries_for_a_merged_archive() {
+    let linkers = ["ld", "ld.lld-19", "mold"];
+    if !linkers.iter().all(|linker| has(linker)) {
+        return skip("definitions_of_needed_libraries_for_a_merged_archive", "needs three linkers");
+    }
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call base@PLT\ncall g@PLT\ncall near@PLT\nret\n");
+    member(&lab, "base", ".text\n.globl base\nbase: ret\n");
+    member(&lab, "far", ".text\n.globl far\nfar: ret\n");
+    member(&lab, "near", ".text\n.globl near\nnear: call far@PLT\nret\n");
+    tool(&lab, "ld -shared -o libfar.so far.o");
+    tool(&lab, "ld -shared -rpath='$ORIGIN' -o libnear.so near.o libfar.so");
+    archive(&lab, OsStr::new("own/libuser.a"), &["user.o"]);
+    archive(&lab, OsStr::new("own/libfat.a"), &["user.o", "base.o"]);
+    lab.write("deps.cmake", "set(parts\nbase\n)\nset(own\nuser\n)\n");
+    for (code, libraries, takes) in [
+        ("ret\n", "libnear.so", true),
+        ("call near@PLT\nret\n", "libnear.so", true),
+        ("call far@PLT\nret\n", "libnear.so", false),
+        ("call far@PLT\nret\n", "libnear.so libfar.so", true),
+    ] {
+        let link = format!("-rpath='$ORIGIN' -u own own/libfat.a {libraries}");
+        tool(&lab, &format!("rm -rf parts; ld -shared -o libuser.so {link}"));
+        member(&lab, "g", &format!(".text\n.globl g\ng: {code}"));
+        archive(&lab, OsStr::new("parts/libbase.a"), &["base.o"]);
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        let places = ["--lib-path", "parts", "--lib-path", "own"];
+        let list = ["--deps-list", "deps.cmake", "--archive", "own/libfat.a", "--format", "json"];
+        let run = lab.linkaudit(&[&["fix", "libuser.so"][..], &places, &list].concat());
+        let report: Value = serde_json::from_slice(&run.stdout).expect("a report");
+        let findings = report["findings"].as_array().expect("findings").iter();
+        let fixes: Vec<&Value> = findings
+            .filter(|finding| finding["rule"] == "undefined-symbol")
+            .flat_map(|finding| finding["fix"].as_array().expect("fixes"))
+            .collect();
+        assert_eq!(fixes.len(), 1, "{code}{libraries}: {report}");
+        assert_eq!(fixes[0]["proven"], takes, "{code}{libraries}: {}", fixes[0]);
+        let all = linkers.map(|linker| {
+            let link = format!("{linker} -shared -z defs -o new.so user.o base.o g.o {libraries}");
+            lab.sh(&link).status.success()
+        });
+        assert_eq!(all, [takes; 3], "{code}{libraries}");
+    }
+}
