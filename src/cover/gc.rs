@@ -214,10 +214,9 @@ impl<'a> Marker<'a> {
             return;
         };
         // lld follows `-z start-stop-gc`, except for glibc's sections. The other linkers keep all
-        // sections with this name.
-        let is_kept = self.question.output.linker != Some(Linker::Lld)
-            && self.question.output.linker.is_some()
-            || section.starts_with(b"__libc_");
+        // sections with this name, and so does a link by an unknown linker.
+        let is_kept =
+            self.question.output.linker != Some(Linker::Lld) || section.starts_with(b"__libc_");
         if is_kept && !self.defined.contains_key(name) {
             for (by, facts) in self.objects() {
                 for (at, other) in facts.sections.iter().enumerate() {

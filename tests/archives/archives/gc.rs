@@ -234,3 +234,23 @@ fn debug_sections_of_dropped_groups_and_sections() {
         }
     }
 }
+
+/// lld drops a section to which only a `__start_` symbol refers. Without a linker, it is kept: the
+/// link may be one by GNU ld or mold.
+#[test]
+fn sections_that_start_symbols_mark() {
+    let lab = Lab::new();
+    object(&lab, "use.o", ".globl _start\n_start: .quad __start_ident, part\n");
+    object(&lab, "part.o", ".globl part\npart: .quad 0\n.section ident,\"aw\"\n.quad missing\n");
+    ar(&lab, "rc", "liba.a", &["part.o"]);
+    let files = ["use.o", "liba.a"];
+    let kept = BTreeSet::from(["missing".to_owned()]);
+    for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        let theirs = theirs(&lab, program, &files).expect("a linker that ends");
+        assert_eq!(ours(&lab, linker, &files), theirs, "{linker}");
+        assert_eq!(theirs == kept, *linker != "lld", "{linker}: {theirs:?}");
+    }
+    let args = ["--gc-sections", "--root-object", "use.o", "liba.a"];
+    let (answer, _) = archive(&lab.root(), &args);
+    assert_eq!(undefined(&answer), kept, "{answer}");
+}
