@@ -4,7 +4,7 @@
 use super::Audit;
 use crate::cover::{
     self, CheckedReferences, Coverage, CoverageQuestion, ObjectFacts, Refining, ShownReferrers,
-    decides_by_sections, referring, referring_names, rivals,
+    WeaklyDefined, decides_by_sections, referring, referring_names, rivals,
 };
 use crate::facts::Content;
 use crate::facts::members::LinkFile;
@@ -62,6 +62,46 @@ impl Audit {
         members.iter().filter_map(one).collect()
     }
 
+    /// Adds to `coverage` the names that only discarded copies of COMDAT groups define. `files` holds
+    /// the file of each of the question's roots.
+    pub fn add_discarded(
+        &self,
+        tree: &dyn Tree,
+        (question, files): (&CoverageQuestion<'_>, &[FileId]),
+        coverage: &mut Coverage,
+    ) {
+        let weak = WeaklyDefined::find(question, coverage);
+        if weak.is_empty() {
+            return;
+        }
+        // The groups count, and no relocation.
+        let no_relocation = |_: u64, _: u32, _: bool| false;
+        let wanted = RelocationFilter::Loaded(&no_relocation);
+        let mut facts = ObjectFacts {
+            roots: self.root_facts(tree, (question, files), wanted),
+            members: self.link_facts(tree, &weak.members(), wanted),
+        };
+        let rivals = weak.rivals(question, coverage, &facts);
+        facts.members.extend(self.link_facts(tree, &rivals, wanted));
+        weak.add_lost(question, &facts, coverage);
+    }
+
+    /// The sections and relocations of the question's roots. `None` for a linked root, and for
+    /// intermediate language, whose references do not appear in its sections.
+    fn root_facts(
+        &self,
+        tree: &dyn Tree,
+        (question, files): (&CoverageQuestion<'_>, &[FileId]),
+        wanted: RelocationFilter<'_>,
+    ) -> Vec<Option<LinkFacts>> {
+        let root = |(file, root): (&FileId, &cover::ReferringFile)| {
+            let file = &self.corpus.files[*file];
+            let read = || LinkFile::open(tree, file)?.object(wanted);
+            (!root.linked && !root.lto).then(read).flatten()
+        };
+        files.iter().zip(question.roots).map(root).collect()
+    }
+
     /// Removes from `coverage` the undefined names that a linker would not report. `files` holds
     /// the file of each of the question's roots. For each name, at least the referrers that are
     /// `shown` are exact.
@@ -84,14 +124,8 @@ impl Audit {
         } else {
             RelocationFilter::Names(&names, cover::counts_every_section(question))
         };
-        let root = |(file, root): (&FileId, &cover::ReferringFile)| {
-            let file = &self.corpus.files[*file];
-            let read = || LinkFile::open(tree, file)?.object(wanted);
-            // The references of intermediate language do not appear in its sections.
-            (!root.linked && !root.lto).then(read).flatten()
-        };
         let mut facts = ObjectFacts {
-            roots: files.iter().zip(question.roots).map(root).collect(),
+            roots: self.root_facts(tree, (question, files), wanted),
             members: FastMap::default(),
         };
         let refining = Refining { question, undefined: &undefined };

@@ -10,6 +10,7 @@
 mod archive_set;
 mod checked;
 mod contained;
+mod discarded;
 mod gc;
 mod lacking;
 mod link;
@@ -26,6 +27,7 @@ mod trace;
 pub use archive_set::{ArchiveEntry, ArchiveSet, MemberDefinition};
 pub use checked::{CheckedReferences, ShownReferrers};
 pub use contained::contained;
+pub use discarded::WeaklyDefined;
 pub use lacking::{LackingReference, lacking};
 pub use link::{DefsymOption, ENTRY, Link, LinkInput, Linker, Wrap};
 pub use linker_defined::{LinkOutput, LinkerDefined, OutputKind, TLS_MODULE_BASE};

@@ -190,6 +190,10 @@ pub(super) fn undefined(
         let name = symbol(&undefined.symbol);
         let reason = match view.untaken(library, &undefined.symbol) {
             None => "no archive defines it".to_owned(),
+            Some(member) if view.coverage.order.contains(&member) => {
+                let member = view.member(library, member);
+                format!("the linker discards the COMDAT group of {member} that defines it")
+            }
             Some(member) => {
                 let unlisted = view.is_unlisted(library, member, &undefined.symbol);
                 let why = if unlisted { ": the index of the archive lacks it" } else { "" };

@@ -190,6 +190,7 @@ impl ArchiveAnswer {
             None => cover::cover(&question),
         };
         let referrers = ShownReferrers { names: shown.names, of_name: shown.referrers };
+        audit.add_discarded(tree, (&question, &files), &mut coverage);
         audit.refine(tree, (&question, &files), referrers, &mut coverage);
         let (foreign, unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
@@ -252,7 +253,7 @@ impl ArchiveAnswer {
     }
 
     /// A member that defines the undefined name `name`. The linker did not take it because of its
-    /// position, target or visibility. `None` if no given archive defines the name.
+    /// position, target or visibility, or discarded the definition. `None` if no given archive defines the name.
     fn untaken(&self, library: &ArchiveSet, name: &[u8]) -> Option<MemberId> {
         let found = library.definitions(library.find(name)?);
         let given = |member: &MemberId| {

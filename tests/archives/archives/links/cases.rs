@@ -197,6 +197,14 @@ const CASES: &[(&str, &str)] = &[
     ("m: !g !h | a: g f& | b: h k&>nosuch", "m [a] [b]"),
     ("m: !g !h | a: g f&>nosuch | b: h k&", "m [a] [b]"),
     ("m: !h !g | a: g f& | b: h k&>nosuch", "m [b a]"),
+    // Only a discarded copy has the name. lld accepts a reference to it if it is weak.
+    ("m: !g !h !k | a: g f& | b: h f& k&", "m [a] [b]"),
+    ("m: !g !h !k | a: g f& k& | b: h f& k&", "m [a] [b]"),
+    ("m: !h !k !g | a: g f& | b: h f& k&", "m [b] [a]"),
+    ("m: !g !h ?k | a: g f& | b: h f& k&", "m [a] [b]"),
+    ("m: !g !h !k | a: g f& | b: h f& k& | d: k", "m [a] [b] (d)"),
+    ("m: !h !k | n: f& | b: h k&", "m n [b]"),
+    ("m: !k | n: f& | o: f& k&", "m n o"),
     // Thread-local.
     ("m: !t | a: t", "m [a]"),
     ("m: !t | a: t~ | b: t", "m [a] [b]"),

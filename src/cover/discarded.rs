@@ -1,0 +1,185 @@
+//! Names that only discarded copies of COMDAT groups define. A linker keeps the first copy of a
+//! group. If a later copy defines another name, references to that name are undefined. lld accepts
+//! them if the discarded definition is weak. Strong definitions in groups are rare, and their
+//! members are not read.
+
+use super::object_facts::ObjectFacts;
+use super::order_independent::{References, referrers};
+use super::read_order::read_order;
+use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy};
+use crate::format::archive::{LinkFacts, SymbolKind};
+use crate::id::{FastMap, FastSet, Id as _, MemberId, NameId};
+
+/// Groups that do not define exactly their signature: the signature and the names.
+type OddGroups<'f> = Vec<(&'f [u8], Vec<&'f [u8]>)>;
+
+/// The objects that define a name in a group, each with the signature of the group.
+type DefiningGroups<'f> = Vec<(ReferredBy, &'f [u8])>;
+
+/// Names to which another object refers strongly, and whose definitions may all be in groups. Each
+/// has the objects that define it.
+pub struct WeaklyDefined<'q>(Vec<(&'q [u8], Vec<ReferredBy>)>);
+
+impl<'q> WeaklyDefined<'q> {
+    /// Finds these names among the objects of a link.
+    pub fn find(question: &CoverageQuestion<'q>, coverage: &Coverage) -> Self {
+        let Some(link) = question.link else { return Self(Vec::new()) };
+        let library = question.library;
+        let is_wanted = |kind: SymbolKind| match link.linker {
+            Linker::Lld => kind == SymbolKind::Unique,
+            Linker::Gnu | Linker::Mold => matches!(kind, SymbolKind::Weak | SymbolKind::Unique),
+        };
+        let (of_roots, mut referred) = symbols_of_roots(question, link);
+        let (mut is_needed, mut seen) =
+            (vec![false; library.members()], vec![false; library.names()]);
+        for member in &coverage.order {
+            is_needed[member.index()] = true;
+            for (id, symbol) in library.symbols(*member) {
+                if symbol.kind == SymbolKind::Undefined
+                    && !std::mem::replace(&mut seen[id.index()], true)
+                {
+                    referred.extend(library.find(link.reference(library.text(id))));
+                }
+            }
+        }
+        let mut referred: Vec<NameId> = referred.into_iter().collect();
+        referred.sort_unstable();
+        let found = referred.into_iter().filter_map(|id| {
+            // GNU ld looks for another definition in the archives that follow.
+            let is_last = link.linker != Linker::Gnu
+                || library.definitions(id).all(|one| is_needed[one.member.index()]);
+            let members = library.definitions(id).filter(|one| is_needed[one.member.index()]);
+            let members = members.map(|one| (one.kind, ReferredBy::Member(one.member)));
+            let all: Vec<Definition> =
+                members.chain(of_roots.get(&id).into_iter().flatten().copied()).collect();
+            let name = library.text(id);
+            let is_weak =
+                is_last && !all.is_empty() && all.iter().all(|(kind, _)| is_wanted(*kind));
+            let is_open = || {
+                !question.is_shared(name)
+                    && !question.is_linker_defined(name)
+                    && !link.defined.iter().any(|defined| *defined.name == *name)
+            };
+            (is_weak && is_open())
+                .then(|| (name, all.into_iter().map(|(_, by)| by).collect::<Vec<_>>()))
+        });
+        Self(found.collect())
+    }
+
+    /// True if there are no such names.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The members that define the names.
+    pub fn members(&self) -> Vec<MemberId> {
+        let definers = self.0.iter().flat_map(|(_, definers)| definers);
+        let mut out: Vec<MemberId> = definers.filter_map(|by| by.member()).collect();
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    /// The groups that define the names and may have other names in other objects: for each name,
+    /// the definers with the signatures. Names with a definition outside of such a group are left
+    /// out.
+    fn groups<'f>(&self, facts: &'f ObjectFacts) -> Vec<(&'q [u8], DefiningGroups<'f>)> {
+        let mut odd: FastMap<ReferredBy, OddGroups<'f>> = FastMap::default();
+        for by in self.0.iter().flat_map(|(_, definers)| definers) {
+            odd.entry(*by)
+                .or_insert_with(|| facts.of(*by).map(LinkFacts::odd_groups).unwrap_or_default());
+        }
+        let group = |by: ReferredBy, name: &[u8]| {
+            let mut groups = odd.get(&by)?.iter();
+            groups.find(|(_, names)| names.contains(&name)).map(|(signature, _)| (by, *signature))
+        };
+        let found = self.0.iter().filter_map(|(name, definers)| {
+            Some((*name, definers.iter().map(|by| group(*by, name)).collect::<Option<Vec<_>>>()?))
+        });
+        found.collect()
+    }
+
+    /// Needed members without facts that may have a copy of one of the groups: they define its
+    /// signature or one of its names.
+    pub fn rivals(
+        &self,
+        question: &CoverageQuestion<'_>,
+        coverage: &Coverage,
+        facts: &ObjectFacts,
+    ) -> Vec<MemberId> {
+        let groups = self.groups(facts);
+        let definers = groups.iter().flat_map(|(_, definers)| definers.iter().copied());
+        let definers: FastSet<(ReferredBy, &[u8])> = definers.collect();
+        let (mut hashes, mut may_differ) = (FastSet::default(), false);
+        for (by, signature) in definers {
+            let odd = facts.of(by).map(LinkFacts::odd_groups).unwrap_or_default();
+            let of_group = odd.into_iter().filter(|(other, _)| *other == signature);
+            let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).collect();
+            // As in `LinkFacts::group_names`: copies of such a group may share no name.
+            may_differ |= !signature.starts_with(b"_Z") && !names.contains(&signature);
+            let names = names.into_iter().chain([signature]);
+            hashes.extend(names.map(|name| question.library.hash(name)));
+        }
+        if hashes.is_empty() {
+            return Vec::new();
+        }
+        let unread = coverage.order.iter().filter(|one| !facts.members.contains_key(*one));
+        let has_one =
+            |one: &&MemberId| question.library.hashes(**one).iter().any(|h| hashes.contains(h));
+        unread.filter(|one| may_differ || has_one(one)).copied().collect()
+    }
+
+    /// Adds to `coverage` the names whose definitions are all discarded.
+    pub fn add_lost(
+        &self,
+        question: &CoverageQuestion<'_>,
+        facts: &ObjectFacts,
+        coverage: &mut Coverage,
+    ) {
+        let groups = self.groups(facts);
+        let wanted: FastSet<&[u8]> =
+            groups.iter().flat_map(|(_, definers)| definers).map(|(_, group)| *group).collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let mut owners: FastMap<&[u8], ReferredBy> = FastMap::default();
+        for by in read_order(question, coverage) {
+            let signatures = facts.of(by).into_iter().flat_map(LinkFacts::signatures);
+            for signature in signatures.filter(|signature| wanted.contains(signature)) {
+                owners.entry(signature).or_insert(by);
+            }
+        }
+        let is_lost = |(by, group): &(ReferredBy, &[u8])| owners.get(group) != Some(by);
+        let lost = groups.iter().filter(|(_, definers)| definers.iter().all(is_lost));
+        let lost: FastSet<&[u8]> = lost.map(|(name, _)| *name).collect();
+        let references = References { link: question.link, ..References::default() };
+        let members = coverage.order.iter().copied();
+        let mut found = referrers(question, &references, members, &lost);
+        found.retain(|one| coverage.undefined.iter().all(|known| known.symbol != one.symbol));
+        coverage.undefined.extend(found);
+        coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    }
+}
+
+/// A definition: its kind and its object.
+type Definition = (SymbolKind, ReferredBy);
+
+/// The definitions of the relocatable roots by name, and the names to which they refer strongly.
+fn symbols_of_roots(
+    question: &CoverageQuestion<'_>,
+    link: &Link,
+) -> (FastMap<NameId, Vec<Definition>>, FastSet<NameId>) {
+    let library = question.library;
+    let mut definitions: FastMap<NameId, Vec<Definition>> = FastMap::default();
+    let mut referred: FastSet<NameId> = FastSet::default();
+    for (at, root) in question.roots.iter().enumerate().filter(|(_, root)| !root.linked) {
+        for (name, kind) in &root.symbols {
+            if *kind == SymbolKind::Undefined {
+                referred.extend(library.find(link.reference(name)));
+            } else if let Some(id) = library.find(name).filter(|_| kind.is_definition()) {
+                definitions.entry(id).or_default().push((*kind, ReferredBy::Root(at)));
+            }
+        }
+    }
+    (definitions, referred)
+}
