@@ -184,9 +184,7 @@ impl Content {
     pub fn reaction(&self, target: Target) -> LoaderReaction {
         match self {
             Self::Elf(object) => object.header.reaction(target),
-            // An archive is longer than an ELF header, and the loader reads its first bytes as a
-            // wrong header.
-            Self::Archive(_) => LoaderReaction::Fatal("invalid ELF header"),
+            Self::Archive(archive) => archive.ident.reaction(target),
             Self::Other(ident) => ident.reaction(target),
         }
     }

@@ -29,14 +29,17 @@ pub use members::{Member, MemberDefect, MemberKind, MemberSymbol, Members, NAMEL
 pub use places::places;
 pub use read::{External, Options, Scratch, members, object};
 
+use super::elf::Ident;
 use super::{Defect, Table};
 use header::{FIRST, MemberHeader};
 
 /// The facts about an archive before its members are read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Archive {
     /// True if it names the files of its members instead of holding them.
     pub thin: bool,
+    /// The first bytes, which a loader would check.
+    pub ident: Ident,
     /// At most one defect: the first member header is damaged.
     pub defects: Vec<Defect>,
 }
@@ -45,7 +48,8 @@ pub struct Archive {
 /// `head` has the first bytes of the file.
 pub fn read(head: &[u8]) -> Archive {
     let (magic, first) = head.split_at(head.len().min(::object::archive::THIN_MAGIC.len()));
-    let mut out = Archive { thin: magic == ::object::archive::THIN_MAGIC, defects: Vec::new() };
+    let thin = magic == ::object::archive::THIN_MAGIC;
+    let mut out = Archive { thin, ident: Ident::new(head), defects: Vec::new() };
     if !first.is_empty() && MemberHeader::parse(first, FIRST).is_none() {
         out.defects.push(Defect::new(Table::MemberHeader, FIRST, "is not a member header"));
     }

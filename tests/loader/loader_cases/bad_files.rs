@@ -165,7 +165,9 @@ fn too_short(lab: &Lab) -> Targets {
     lab.write("bad/text/libpear.so", "INPUT(libreal.so)\n");
     lab.write("bad/text63/libpear.so", [b'x'; 63]);
     lab.write("bad/text64/libpear.so", [b'x'; 64]);
-    for name in ["empty", "byte", "text", "text63", "text64"] {
+    lab.write("bad/archive8/libpear.so", "!<arch>\n");
+    lab.write("bad/archive63/libpear.so", [&b"!<arch>\n"[..], &[b' '; 55]].concat());
+    for name in ["empty", "byte", "text", "text63", "text64", "archive8", "archive63"] {
         asks(lab, name);
     }
     before_a_good_one(lab, "magic", |elf| elf.truncate(4));
@@ -181,6 +183,7 @@ fn too_short(lab: &Lab) -> Targets {
         ("magic", "file too short"),
     ]));
     targets.extend(all(&[("ident", "file too short"), ("header63", "file too short")]));
+    targets.extend(all(&[("archive8", "file too short"), ("archive63", "file too short")]));
     targets.extend(all(&[("header64", "error while loading"), ("phdr", "error while loading")]));
     targets
 }
