@@ -12,7 +12,7 @@ use object::{Endianness, elf};
 pub const LARGE: u64 = 3 << 29;
 
 /// Upper bounds for the section headers and their names, in bytes.
-const MOST_HEADERS: u64 = 4 << 20;
+const MOST_HEADERS: u64 = 16 << 20;
 const MOST_NAMES: u64 = 1 << 20;
 
 /// SHF_X86_64_LARGE of the psABI for x86-64.
@@ -76,8 +76,15 @@ fn read<H: FileHeader<Endian = Endianness>>(
     let (raw, _) = object::pod::from_bytes::<H>(head).ok()?;
     let has_far = header.machine == elf::EM_X86_64.0;
     let (start, end) = header.sections;
-    let size = end.checked_sub(start).filter(|size| *size <= MOST_HEADERS)?;
-    let bytes = read_range(file, start, size).ok()?;
+    let mut size = end.checked_sub(start)?;
+    if raw.e_shnum(e) == 0 && size > 0 {
+        // With 65,280 sections or more, their number is in the first section header.
+        let first = read_range(file, start, size).ok()?;
+        let (first, _) = object::pod::from_bytes::<H::SectionHeader>(&first).ok()?;
+        let count: u64 = first.sh_size(e).into();
+        size = count.checked_mul(size)?;
+    }
+    let bytes = read_range(file, start, Some(size).filter(|size| *size <= MOST_HEADERS)?).ok()?;
     let count = bytes.len() / size_of::<H::SectionHeader>();
     let (sections, _) = object::pod::slice_from_bytes::<H::SectionHeader>(&bytes, count).ok()?;
     let names = match raw.e_shstrndx(e) {

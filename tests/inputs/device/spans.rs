@@ -1,7 +1,7 @@
 //! Compares `image-span` on large objects with `readelf -S`: the largest sections, and the distance
 //! between code and data. The objects are large because of data that takes no space in the file.
 
-use crate::support::{self, Lab};
+use crate::support::{self, Lab, has, skip};
 use serde_json::Value;
 
 /// A loaded section: name, address, size and flags.
@@ -88,6 +88,25 @@ fn large_sections_do_not_count() {
     assert!(message.starts_with("spans 1600 MiB, 78 %"), "{message}");
     assert!(message.ends_with("up to 1600 MiB apart"), "{message}");
     assert!(parts[0].starts_with("the section .bss at"), "{parts:?}");
+}
+
+/// With 65,280 sections or more, their number is in the first section header.
+#[test]
+fn an_image_of_many_sections() {
+    if !has("ld.lld-19") {
+        return skip("an_image_of_many_sections", "there is no ld.lld-19");
+    }
+    let lab = Lab::new();
+    let each = ".altmacro\n.macro one n\n.section t\\n,\"a\"\n.byte 1\n.endm\n.set i, 0\n";
+    let many = ".rept 66000\none %i\n.set i, i + 1\n.endr\n";
+    lab.write("many.s", format!("{each}{many}.text\n.byte 0\n.bss\n.skip 1600 << 20\n"));
+    lab.mkdir("lib");
+    let made = lab.sh("gcc -c many.s -o many.o && ld.lld-19 -shared -o lib/liblarge.so many.o");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let (message, parts) = said(&lab, "lib/liblarge.so");
+    let (apart, largest) = expected(&lab, "lib/liblarge.so");
+    assert!(message.ends_with(&format!("code and data are up to {apart} MiB apart")), "{message}");
+    assert_eq!(parts[0], largest[0]);
 }
 
 /// Without section headers the message has the segments.
