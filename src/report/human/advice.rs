@@ -72,8 +72,8 @@ impl Sheet<'_> {
         }
         let candidates = self.candidate_paths(entry);
         let Some(candidate) = nearest(&first.full_path(), &candidates) else {
-            if let Some(command) = self.restore(entry) {
-                return page.help("install the package again", Some(&command));
+            if let Some((text, command)) = self.restore(entry) {
+                return page.help(&text, command.as_deref());
             }
             return page.help(&install(first, &library), None);
         };
@@ -170,13 +170,20 @@ impl Sheet<'_> {
         defining_all(entry, installed).next().is_some()
     }
 
-    /// The command that reinstalls a Debian package, for a file that the package lists and that
-    /// does not exist.
-    fn restore(&self, entry: &ReportEntry<'_>) -> Option<String> {
+    /// Advice to reinstall a Debian package, for a file that the package lists and that does not
+    /// exist. The package manager of this system does not install into a sysroot, so there is no
+    /// command for one.
+    fn restore(&self, entry: &ReportEntry<'_>) -> Option<(String, Option<String>)> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
-        let package = shell(&show(removed.package.as_deref()?.as_bytes()));
-        Some(format!("apt-get install --reinstall {package}"))
+        let package = show(removed.package.as_deref()?.as_bytes());
+        Some(if let Some(sysroot) = &self.paths.sysroot {
+            let sysroot = name(&show_path(sysroot));
+            (format!("install the package {} again in {sysroot}", name(&package)), None)
+        } else {
+            let command = format!("apt-get install --reinstall {}", shell(&package));
+            ("install the package again".to_owned(), Some(command))
+        })
     }
 
     /// Advice about archives missing from a list.
