@@ -22,11 +22,12 @@ pub const LIBC_NONSHARED: &[&[u8]] =
 
 /// Libraries that compilers link together with another one: the beginning of the soname of that
 /// library, and those of the libraries that come with it. `libc.so` is a linker script that names
-/// the loader.
+/// the loader. `libc++.so` is one that names its ABI library, and LLVM's unwinder on Debian.
+/// `libgfortran.spec` names `libquadmath`.
 const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
     (b"libc.so.", &[b"ld-linux", b"ld64.so.", b"ld.so.", b"libgcc_s.so."]),
-    (b"libc++.so.", &[b"libc++abi.so.", b"libm.so."]),
-    (b"libgfortran.so.", &[b"libm.so."]),
+    (b"libc++.so.", &[b"libc++abi.so.", b"libm.so.", b"libunwind.so.1"]),
+    (b"libgfortran.so.", &[b"libm.so.", b"libquadmath.so."]),
     (b"libstdc++.so.", &[b"libm.so."]),
 ];
 

@@ -436,6 +436,37 @@ const WITH_LIBRARIES: &[WithLibrary] = &[
     },
 ];
 
+/// Compilers link some libraries together with another one. Their definitions count, although the
+/// object does not need these libraries.
+#[test]
+fn definitions_of_libraries_that_compilers_add() {
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\ncall n@PLT\nret\n");
+    member(&lab, "near", ".text\n.globl n\n.type n,@function\nn: call far@PLT\nret\n");
+    member(&lab, "far", ".text\n.globl far\n.type far,@function\nfar: ret\n");
+    member(&lab, "g", ".text\n.globl g\ng: call far@PLT\nret\n");
+    archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+    for (near, far, is_added) in [
+        ("libgfortran.so.5", "libquadmath.so.0", true),
+        ("libgfortran.so.5", "libm.so.6", true),
+        ("libgfortran.so.5", "libgomp.so.1", false),
+        ("libquadmath.so.0", "libgfortran.so.5", false),
+        ("libc++.so.1", "libc++abi.so.1", true),
+        ("libc++.so.1", "libunwind.so.1", true),
+        ("libc++.so.1", "libm.so.6", true),
+        ("libc++abi.so.1", "libc++.so.1", false),
+        ("libstdc++.so.6", "libm.so.6", true),
+        ("libstdc++.so.6", "libquadmath.so.0", false),
+    ] {
+        let rest = "-rpath='$ORIGIN' -o";
+        tool(&lab, &format!("rm -f *.so*; ld -shared -soname={far} -o {far} far.o"));
+        tool(&lab, &format!("ld -shared -soname={near} {rest} {near} near.o {far}"));
+        tool(&lab, &format!("ld -shared {rest} user.so user.o {near}"));
+        let (is_verified, doubts) = verified(&lab, "user.so");
+        assert_eq!(is_verified, is_added, "{near} {far}: {doubts}");
+    }
+}
+
 /// Definitions of libraries count only if the object needs the library directly, and if the linker
 /// can refer to them.
 #[test]
