@@ -40,7 +40,9 @@ pub(super) fn apply(mut program: Command) -> Command {
     // This adds the options of all commands to each command.
     program.build();
     program = program.mut_subcommand("diff", |command| command.mut_args(of_diff));
-    program = program.mut_subcommand("fix", |command| command.mut_args(of_fix));
+    for name in ["tree", "why", "archive", "gpu", "fix"] {
+        program = program.mut_subcommand(name, |command| command.mut_args(of_reader));
+    }
     for (name, hidden) in HIDDEN {
         program = program.mut_subcommand(*name, |command| hide(command, hidden));
     }
@@ -62,8 +64,8 @@ fn of_diff(option: Arg) -> Arg {
     option.help(help).help_heading(FINDINGS)
 }
 
-/// `fix` reads baselines and writes none.
-fn of_fix(option: Arg) -> Arg {
+/// Commands that read a baseline and write none. A waived finding does not change the exit status.
+fn of_reader(option: Arg) -> Arg {
     if option.get_id() == "baseline" { option.help_heading(FINDINGS) } else { option }
 }
 

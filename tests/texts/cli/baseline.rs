@@ -265,6 +265,20 @@ fn broken_lines_are_all_told_and_nothing_runs() {
     assert!(!lab.path("x").exists());
 }
 
+/// A finding about a file that cannot be read makes every command incomplete, unless it is waived.
+#[test]
+fn views_read_baselines() {
+    let lab = Lab::new();
+    lab.write("p/libcut.so", b"\x7fELF\x02\x01\x01");
+    let written = run(&lab, &["p", "--write-baseline", "known"]);
+    assert_eq!(written.status, 3, "{}", written.out);
+    for command in [&["why", "libcut.so", "p"][..], &["tree", "p"], &["gpu", "p"]] {
+        let [before, after] =
+            [&[][..], &["--baseline", "known"]].map(|more| run(&lab, &[command, more].concat()));
+        assert_eq!((before.status, after.status), (3, 0), "{command:?} {}", after.out);
+    }
+}
+
 #[test]
 fn the_file_is_replaced_as_a_whole() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
