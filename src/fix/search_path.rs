@@ -7,14 +7,16 @@ use crate::bind::lookup::definition;
 use crate::finding::{EvidenceKind, Finding, Findings, Fix, FixKind, Proof};
 use crate::format::elf::find::SymbolQuery;
 use crate::format::elf::{EVERY_VERSION, Object, hash};
-use crate::id::FileId;
+use crate::id::{FastSet, FileId};
 use crate::package::search_entry;
 use crate::plan::Plan;
+use crate::resolve::ROOT;
 use crate::text::last_part;
-use crate::tree::Tree;
-use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use crate::tree::{Tree, without_dots};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 /// Upper bound for the directories that are tried for one library.
 const MOST: usize = 4;
@@ -61,9 +63,10 @@ pub(super) fn attach(
 
 /// For each file and needed name, the entries that would find a candidate of the same prefix.
 /// Entries for candidates that define more of the undefined symbols that the library should define
-/// come first, then shorter entries.
+/// come first, then entries by the place of the file, then shorter entries.
 fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
     let mut out: BTreeMap<FileId, Ways> = BTreeMap::new();
+    let opened = opened(audit, findings);
     for finding in findings.iter().filter(|finding| finding.rule == *"missing-library") {
         let (path, library) = (finding.full_path(), finding.library.as_deref());
         let (Some(file), Some(library)) = (audit.corpus.file_at(&path), library) else { continue };
@@ -71,20 +74,56 @@ fn wanted(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, Ways> {
         if !is_patchable || library.contains(&b'/') {
             continue;
         }
-        let mut ways: Vec<(usize, Vec<u8>)> = candidates(finding, library)
-            .filter_map(|candidate| {
-                let way = search_entry(&path, candidate.parent()?)?;
-                let way = way.into_os_string().as_bytes().to_vec();
-                (!way.contains(&b':')).then(|| (lacks(audit, finding, candidate), way))
-            })
-            .collect();
-        ways.sort_by(|(lacks, a), (more, b)| (lacks, a.len(), a).cmp(&(more, b.len(), b)));
-        let mut ways: Vec<Vec<u8>> = ways.into_iter().map(|(_, way)| way).collect();
+        let mut ways: Vec<(usize, usize, Vec<u8>)> = Vec::new();
+        for candidate in candidates(finding, library) {
+            let Some(directory) = candidate.parent() else { continue };
+            let lacks = lacks(audit, finding, candidate);
+            let entries = entries(&path, opened.get(&file), directory).into_iter().enumerate();
+            let bytes = entries.map(|(rank, way)| (lacks, rank, way.into_os_string().into_vec()));
+            ways.extend(bytes.filter(|(_, _, way)| !way.contains(&b':')));
+        }
+        ways.sort_by(|(lacks, rank, a), (more, other, b)| {
+            (lacks, rank, a.len(), a).cmp(&(more, other, b.len(), b))
+        });
+        let mut ways: Vec<Vec<u8>> = ways.into_iter().map(|(_, _, way)| way).collect();
         ways.dedup();
         ways.truncate(MOST);
         if !ways.is_empty() {
             out.entry(file).or_default().insert(library.to_vec(), ways);
         }
+    }
+    out
+}
+
+/// The paths by which loaders open the files of findings about missing libraries. Their directories
+/// are the values of `$ORIGIN`.
+fn opened(audit: &Audit, findings: &Findings) -> BTreeMap<FileId, BTreeSet<PathBuf>> {
+    let missing = findings.iter().filter(|finding| finding.rule == *"missing-library");
+    let files = missing.filter_map(|finding| audit.corpus.file_at(&finding.full_path()));
+    let mut out: BTreeMap<FileId, BTreeSet<PathBuf>> =
+        files.map(|file| (file, BTreeSet::new())).collect();
+    let mut met = FastSet::default();
+    for closure in audit.closures.roots.iter().filter(|closure| met.insert(closure.links_id())) {
+        for (module, file) in closure.found().filter(|(module, _)| *module != ROOT) {
+            if let Some(paths) = out.get_mut(&file) {
+                let path = audit.text(closure.module(module).path);
+                paths.insert(without_dots(Path::new(OsStr::from_bytes(path))));
+            }
+        }
+    }
+    out
+}
+
+/// The entries with which the file at `path` finds libraries in `directory`, the best first. If
+/// links in other directories lead to the file, these are entries by its own place, by the places
+/// of the links, and the absolute path.
+fn entries(path: &Path, opened: Option<&BTreeSet<PathBuf>>, directory: &Path) -> Vec<PathBuf> {
+    let mut out: Vec<PathBuf> = search_entry(path, directory).into_iter().collect();
+    let opened = opened.into_iter().flatten().filter(|opened| opened.is_absolute());
+    let links = opened.filter(|opened| opened.parent() != path.parent());
+    out.extend(links.filter_map(|link| search_entry(link, directory)));
+    if out.len() > 1 {
+        out.push(directory.to_path_buf());
     }
     out
 }

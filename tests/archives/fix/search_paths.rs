@@ -68,6 +68,46 @@ fn a_link_with_the_needed_name_is_the_candidate() {
     assert!(fixed.contains("1 of 1 finding"), "{fixed}");
 }
 
+/// `$ORIGIN` of a library is the directory of the link by which it was opened. If another program
+/// opens the file itself, only an absolute entry serves both.
+#[test]
+fn a_library_that_is_opened_through_a_link() {
+    if !has("patchelf") {
+        return skip("a_library_that_is_opened_through_a_link", "patchelf is not installed");
+    }
+    let lab = Lab::new();
+    lab.so("tree/dep/lib/libdep.so", "void dep(void) {}", &["-Wl,-soname,libdep.so"]);
+    tool(&lab, "mkdir tree/farm; ln -s ../own/lib/libown.so tree/farm/libown.so");
+    let [dep, own] = ["tree/dep/lib/libdep.so", "tree/own/lib/libown.so"]
+        .map(|path| lab.path(path).display().to_string());
+    let directory = lab.path("tree/dep/lib").display().to_string();
+    let main = "void own(void); int main(void) { own(); return 0; }";
+    for (programs, expected) in [
+        (&[("linked", "farm")][..], "$ORIGIN/../dep/lib"),
+        (&[("linked", "farm"), ("direct", "own/lib")], &directory),
+    ] {
+        let source = "void dep(void); void own(void) { dep(); }";
+        let flags = ["-Wl,-soname,libown.so", "-Wl,-rpath,$ORIGIN", &dep];
+        lab.so("tree/own/lib/libown.so", source, &flags);
+        for (name, from) in programs {
+            let search = format!("-Wl,--allow-shlib-undefined,-rpath,$ORIGIN/../{from}");
+            lab.exe(&format!("tree/bin/{name}"), main, &[&own, &search]);
+        }
+        let fixed = lab.linkaudit(&["fix", "tree", "--isolated", "--format", "json"]);
+        let report: Value = serde_json::from_slice(&fixed.stdout).expect("JSON");
+        let findings = report["findings"].as_array().expect("findings").iter();
+        let missing: Vec<&Value> =
+            findings.filter(|one| one["rule"] == "missing-library").collect();
+        let [missing] = missing[..] else { panic!("{report:#}") };
+        let fix = &missing["fix"][0];
+        assert_eq!((&fix["entry"], &fix["proven"]), (&expected.into(), &true.into()), "{fix}");
+        tool(&lab, &format!("patchelf --add-rpath '{expected}' {own}"));
+        for (name, _) in programs {
+            tool(&lab, &format!("tree/bin/{name}"));
+        }
+    }
+}
+
 /// Entries stay if another package may install the directory, or dlopen may use it.
 #[test]
 fn entries_that_may_find_something_stay() {
