@@ -173,7 +173,7 @@ impl<'a> DocumentCheck<'a> {
         }
         for key in keys.iter().filter(|key| key.required && !meant.contains(&key.name)) {
             if !table.keys().any(|typed| typed.get_ref() == key.name) {
-                let wrong = format!("{name} lacks `{}`", key.name);
+                let wrong = format!("missing key `{}` in {name}", key.name);
                 let right = format!("add `{} = {}`", key.name, example(key.name, &key.kind));
                 self.lacks(&out.span, wrong, right);
             }

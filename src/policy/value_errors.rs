@@ -31,7 +31,8 @@ pub(super) fn one_of(text: &str, what: &str, known: &[&str]) -> Result<(), Value
     if known.contains(&text) {
         return Ok(());
     }
-    fault(format!("names no {}: `{}`", bare(what), show(text.as_bytes())), suggestion(text, known))
+    let wrong = format!("names an unknown {}: `{}`", bare(what), show(text.as_bytes()));
+    fault(wrong, suggestion(text, known))
 }
 
 /// The noun without its article.
@@ -65,12 +66,12 @@ pub(super) fn reason(text: &str) -> Result<(), ValueError> {
 }
 
 /// Checks a pattern; `made` is the result of parsing it.
-fn glob(text: &str, made: Result<Pattern, String>) -> Result<(), ValueError> {
+fn glob(made: Result<Pattern, String>) -> Result<(), ValueError> {
     match made {
         Ok(_) => Ok(()),
         Err(error) => fault(
             format!("is not a pattern: {error}"),
-            format!("write `\\` before literal characters, in `{}`", show(text.as_bytes())),
+            r"write `\` before a literal `[`, `]`, `{`, `}` or `\`",
         ),
     }
 }
@@ -91,7 +92,7 @@ pub(super) fn any_path(text: &str) -> Result<(), ValueError> {
     if parts().any(str::is_empty) {
         return fault("cannot match: it contains `//`", "write one `/`");
     }
-    glob(text, Pattern::path(text))
+    glob(Pattern::path(text))
 }
 
 pub(super) fn path(text: &str) -> Result<(), ValueError> {
@@ -136,12 +137,12 @@ pub(super) fn no_space(text: &str, what: &str) -> Result<(), ValueError> {
 
 pub(super) fn name(text: &str) -> Result<(), ValueError> {
     no_space(text, "a name")?;
-    glob(text, Pattern::name(text))
+    glob(Pattern::name(text))
 }
 
 pub(super) fn line(text: &str) -> Result<(), ValueError> {
     solid_line(text)?;
-    glob(text, Pattern::name(text))
+    glob(Pattern::name(text))
 }
 
 /// Checks text that is compared literally.
