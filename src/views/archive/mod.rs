@@ -282,7 +282,7 @@ impl ArchiveAnswer {
     /// The referrer, in words.
     fn who(&self, library: &ArchiveSet, by: ReferredBy) -> String {
         match by {
-            ReferredBy::Asked => "asked for".to_owned(),
+            ReferredBy::Asked => "an option or linker script".to_owned(),
             ReferredBy::EntryPoint => "entry point".to_owned(),
             ReferredBy::Root(at) => {
                 self.roots.get(at).map(|root| show_path(&root.path)).unwrap_or_default()

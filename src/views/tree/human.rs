@@ -115,7 +115,7 @@ impl<'t> TreePage<'_, 't> {
         for file in order.into_iter().filter(|file| *file != root_file(self.audit, root)) {
             if by_file.contains_key(&file) {
                 let path = self.path(file);
-                let text = format!("{path}  finds other files here than above:");
+                let text = format!("{path}  here some of its needs resolve to other files:");
                 self.rows.push(Row::Note { lines: "   ".to_owned(), text });
                 self.blocks(file, &mut by_file);
             }
@@ -318,7 +318,7 @@ fn summary(
     let verdict = match (bad.is_empty(), open) {
         (false, _) => style.alarm(&bad.join(", ")),
         (true, 0) => style.paint("1;32", "nothing missing"),
-        (true, _) => style.paint("1;35", "nothing missing in what could be decided"),
+        (true, _) => style.paint("1;35", "nothing missing, audit incomplete"),
     };
     let needs = tree.edges.iter().filter(|edge| !edge.differs).count();
     let sizes = [
@@ -328,8 +328,7 @@ fn summary(
     ];
     writeln!(out, "{verdict}: {}", sizes.join(", "))?;
     if open > 0 {
-        let text = count(open, "file or question", "files or questions");
-        writeln!(out, "incomplete: {text} could not be read or decided")?;
+        writeln!(out, "incomplete: {} unread or undecided", count(open, "item", "items"))?;
     }
     let input = typed_input(subject);
     match missing.first() {

@@ -35,8 +35,7 @@ pub(super) fn render(
     }
     let open = subject.report.counts.incomplete;
     if open > 0 {
-        let text = count(open, "file or question", "files or questions");
-        writeln!(page.out, "incomplete: {text} could not be read or decided")?;
+        writeln!(page.out, "incomplete: {} unread or undecided", count(open, "item", "items"))?;
         writeln!(page.out, "next: linkaudit check {}", typed_input(subject))?;
     }
     Ok(())

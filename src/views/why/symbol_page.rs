@@ -157,7 +157,7 @@ impl WhyPage<'_> {
         if outside.is_empty() {
             return Ok(());
         }
-        self.heading("candidates, in the scope of no entry point")?;
+        self.heading("definitions that no entry point loads")?;
         for provider in outside.iter().take(self.most()) {
             let member = provider.member.as_deref().map(|name| format!("({})", show(name)));
             let path = format!("{}{}", self.path(provider.file), member.unwrap_or_default());

@@ -152,7 +152,7 @@ fn definitions_at_hand_outside_of_every_scope() {
     );
     assert_eq!(list(&found, "providers")[0]["member"], "gone.o");
     let page = run(&lab, &["why", "gone", "p", "--lib-path", "more"]).out;
-    assert!(page.contains("candidates, in the scope of no entry point"), "{page}");
+    assert!(page.contains("definitions that no entry point loads"), "{page}");
     assert!(page.contains("more/libgone.a(gone.o)"), "{page}");
 }
 
