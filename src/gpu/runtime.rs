@@ -74,7 +74,7 @@ pub fn profile_of(policy: &Gpu, runtime: Option<&Path>) -> (Profile, String) {
     } else if has(b"/usr/lib/") && has(b"-linux-gnu/") {
         (Profile::Debian, format!("by {shown}, which is where Debian installs it"))
     } else {
-        (Profile::Stock, format!("by {shown}, which no distribution's layout claims"))
+        (Profile::Stock, format!("by {shown}, which is the path of no distribution"))
     }
 }
 

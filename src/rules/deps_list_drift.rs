@@ -44,8 +44,8 @@ merge and the link succeed, and the library fails when it is used.
 ## Example
 
 ```text
-error[deps-list-drift] librockCompiler.a: LLVMX86Info is not in librockcompiler_deps.cmake, and it
-    defines LLVMInitializeX86TargetInfo, which libMIOpen.so leaves undefined
+error[deps-list-drift] librockCompiler.a: LLVMX86Info is not in librockcompiler_deps.cmake; it
+    defines LLVMInitializeX86TargetInfo, undefined in libMIOpen.so
 ```
 
 ## How to fix
@@ -246,9 +246,7 @@ impl<'a> Drift<'a> {
             let user = self.query.path(file).file_name().unwrap_or_default();
             let user = show_path(std::path::Path::new(user));
             let how = if direct { "defines" } else { "is needed for" };
-            let message = format!(
-                "{name} is not in {list}, and it {how} {text}, which {user} leaves undefined"
-            );
+            let message = format!("{name} is not in {list}; it {how} {text}, undefined in {user}");
             let mut finding = self.finding(&name, message);
             let path = Arc::clone(&library.entry(archive).path);
             let symbol = direct.then_some(symbol);

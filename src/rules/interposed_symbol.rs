@@ -337,7 +337,7 @@ fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings
             n => format!("; {} more differ", n - 1),
         };
         let message = format!(
-            "{} has {here} bytes here and {there} in the definition of {winner} that is used{more}",
+            "{} has {here} bytes here and {there} in {winner}, which is used{more}",
             show(name)
         );
         out.push(finding(query, files, pair, (&other, "size", message)));

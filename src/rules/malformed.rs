@@ -34,8 +34,8 @@ exit status is 3 if there is no worse finding.
 
 ```text
 incomplete[malformed] lib/libfoo.so: dynamic section at 0x2e08 has no DT_NULL
-incomplete[malformed] bin/app: is truncated: 8192 bytes of the 12304 that its headers describe; program headers
-at 0x2df8 hold a PT_LOAD that ends beyond the end of the file, and 1 more
+incomplete[malformed] bin/app: truncated: 8192 of 12304 bytes; program headers at 0x2df8 hold a PT_LOAD that
+ends beyond the end of the file, and 1 more
 ```
 
 ## How to fix
@@ -102,8 +102,7 @@ fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
         0 => String::new(),
         n => format!(", and {n} more"),
     };
-    let message =
-        format!("is truncated: {len} bytes of the {end} that its headers describe; {first}{more}");
+    let message = format!("truncated: {len} of {end} bytes; {first}{more}");
     let all: Vec<String> = lost.iter().map(|defect| damage(defect).1).collect();
     Some((message, format!("truncated at {len} of {end} bytes: {}", all.join("; "))))
 }

@@ -24,11 +24,11 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {
         let what = format!("{} demands {what}", place(origin));
         if given.is_empty() {
-            let words = format!("{what}, and no given directory could contain it");
+            let words = format!("not checked: {what}, but no directory was given");
             out.push(finding(rule, policy_file(origin), words, pattern.text()));
         }
         for given in given.iter().filter(|given| !given.holds(pattern)) {
-            let words = format!("{what}, and only a part of the prefix was given");
+            let words = format!("not checked: {what}, but only a part of the prefix was given");
             out.push(finding(rule, given.absent(pattern), words, pattern.text()));
         }
     };

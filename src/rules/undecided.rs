@@ -57,7 +57,7 @@ A check without an answer has not passed.
 ## Example
 
 ```text
-incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules that are not known
+incomplete[undecided] bin/app: unknown loader: /lib/ld-uClibc.so.0
 ```
 
 ## How to fix
@@ -84,9 +84,9 @@ fn check(query: &Query<'_>) -> Findings {
         let machine = machine::name(object.header.target());
         let message = match (why, interp) {
             (NoLoader::UnknownFamily, Some(interp)) => {
-                format!("its interpreter {interp} follows rules that are not known")
+                format!("unknown loader: {interp}")
             }
-            (NoLoader::UnknownFamily, None) => "its loader follows rules that are not known".into(),
+            (NoLoader::UnknownFamily, None) => "unknown loader".into(),
             (NoLoader::UnknownMachine, _) => format!("loader rules of {machine} are not known"),
             (NoLoader::NotHere | NoLoader::Refused(_), _) => {
                 format!("this system has no loader for {machine}")
@@ -194,7 +194,7 @@ fn foreign(query: &Query<'_>, (file, foreign): (FileId, Foreign)) -> Option<Box<
     } else if foreign.is_system() {
         format!("{what} {}: its loader's rules are not known", noun(object))
     } else {
-        format!("{what}: no loader of this system loads it")
+        format!("{what}: no loader for it on this system")
     };
     Some(query.about(RULE.id, file, message))
 }

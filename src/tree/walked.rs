@@ -238,7 +238,7 @@ impl<T> Walked<T> {
 
     pub(super) fn special(&mut self, path: &Path, special: Special) {
         self.totals.special += 1;
-        self.problem(path, format!("it is {}, which is not read", special.describe()));
+        self.problem(path, format!("{}, skipped", special.describe()));
     }
 }
 

@@ -83,7 +83,7 @@ fn a_cut_file_is_not_blamed_for_what_the_missing_part_names() {
     lab.write("p/cut.so", &whole[..0x1000]);
     let report = report(&lab, &["p"]);
     let message = text(&only(&report, "malformed")["message"]);
-    assert!(message.starts_with("is truncated: 4096 bytes of the "), "{message}");
+    assert!(message.starts_with("truncated: 4096 of "), "{message}");
     assert!(!message.contains("is not named"), "{message}");
 }
 
@@ -138,7 +138,7 @@ fn a_file_cut_anywhere_is_one_finding_that_names_all_that_is_lost() {
         let first = lost[0].replacen(": ", " ", 1);
         let more =
             if lost.len() > 1 { format!(", and {} more", lost.len() - 1) } else { String::new() };
-        let message = format!("is truncated: {len} bytes of the {end} that its headers describe; ");
+        let message = format!("truncated: {len} of {end} bytes; ");
         assert_eq!(text(&finding["message"]), message + &first + &more);
     }
     assert_eq!(found.len(), expected.len());
@@ -160,7 +160,7 @@ fn what_follows_from_a_lost_table_is_not_said() {
     let found = of_rule(&report, "malformed");
     for finding in &found {
         let path = text(&finding["path"]);
-        let message = format!("is truncated: {path} bytes of the ");
+        let message = format!("truncated: {path} of ");
         assert!(text(&finding["message"]).starts_with(&message), "{finding:#}");
     }
     assert_eq!(found.len(), sizes.len());
