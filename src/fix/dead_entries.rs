@@ -16,7 +16,7 @@ const UNCHECKED: &[u8] = b"more";
 /// Reasons why an entry may be needed although the loader finds no library through it now.
 const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
-const MAY_OPEN_OTHERS: &str = "musl would then search the other entries, which it ignores now";
+const MAY_OPEN_OTHERS: &str = "without it, musl starts to search the other entries";
 
 /// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {

@@ -117,7 +117,8 @@ pub(super) fn no_candidate(plan: &Plan) -> String {
 /// The name cannot be written in any list.
 const UNNAMED: &str = "cannot be written as a name in CMake";
 /// Reasons why no set fits.
-const NO_SET: &str = "fits no variable or target of the list: none names a candidate archive";
+const NO_SET: &str =
+    "cannot be placed: no variable or target of the list names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
 
 /// The sets that an archive joins, and the archive's name in them.

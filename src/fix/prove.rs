@@ -74,7 +74,7 @@ impl Proofs {
             1 => ("this fix or another one".to_owned(), limit),
             n => (format!("this fix or one of {n} others"), limit),
         };
-        Some(format!("with {fixes} {}{more} would be undefined{limit}", show(name)))
+        Some(format!("{}{more} would be undefined with {fixes}{limit}", show(name)))
     }
 }
 

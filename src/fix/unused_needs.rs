@@ -28,7 +28,7 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     let doubt = if versions.any(|version| object.str(version.file) == library) {
         Some("the file needs versions of the library: link it again with --as-needed")
     } else if is_only_definer(audit, finding, file, &patch) {
-        Some("a program that does not define the same symbols needs the library")
+        Some("another program may need the library for its symbols")
     } else {
         None
     };

@@ -135,7 +135,8 @@ fn a_set_without_a_candidate_takes_no_name() {
     assert_eq!((run.status.code(), text(&run.stdout).as_str()), (Some(1), list), "{err}");
     for name in ["za", "yb", "p", "q", "xc"] {
         let line = format!(
-            "/lib{name}.a fits no variable or target of the list: none names a candidate archive\n"
+            "/lib{name}.a cannot be placed: no variable or target of the list names a candidate \
+             archive\n"
         );
         assert!(err.contains(&line), "{err}");
     }

@@ -114,7 +114,7 @@ fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
     let expected = BTreeMap::from([
         ("fine".to_owned(), Ok(())),
         ("good".to_owned(), Ok(())),
-        ("odd".to_owned(), Err(format!("{:?}", "with the fix help would be undefined"))),
+        ("odd".to_owned(), Err(format!("{:?}", "help would be undefined with the fix"))),
     ]);
     assert_eq!(found, expected);
     let summary = text(&lab.linkaudit(&["fix", "bin/a", "bin/b", "--lib-path", "parts"]).stdout);
@@ -157,9 +157,9 @@ fn beyond_the_limit_no_fix_is_blamed_alone() {
     lab.exe("bin/b", program, &flags);
     let (status, found) = proofs(&lab, &["bin/a", "bin/b", "--lib-path", "parts"]);
     assert_eq!((status, found.len()), (Some(1), 65));
-    let alone = format!("{:?}", "with the fix help would be undefined");
+    let alone = format!("{:?}", "help would be undefined with the fix");
     assert_eq!(found["odd100"], Err(alone));
-    let doubt = "with this fix or one of 8 others help would be undefined: the limit of 100 \
+    let doubt = "help would be undefined with this fix or one of 8 others: the limit of 100 \
                  verifications is reached";
     assert_eq!(found["zgood"], Err(format!("{doubt:?}")));
 }
