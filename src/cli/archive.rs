@@ -47,7 +47,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
     if !asks && !options.all_members && !is_ordered {
         bail!(
-            "nothing that links the archive was given\nhelp: add --root-object FILE (a shared library, \
+            "no object or symbol given that needs the archive\nhelp: add --root-object FILE (a shared library, \
              program or object) or --root-symbol NAME, or list every reference with --all-members"
         );
     }

@@ -167,10 +167,7 @@ fn install(system: &HookSystem, dir: &Path) -> Result<Exit> {
         let _ = writeln!(said, "wrote {shown}");
     }
     let name = system.name;
-    let _ = writeln!(
-        said,
-        "help: for its use, and for how to allow a finding or turn it off, see: linkaudit hook {name}"
-    );
+    let _ = writeln!(said, "help: usage, exceptions and removal: linkaudit hook {name}");
     out::stdout(|w| w.write_all(said.as_bytes())).context("cannot write to stdout")?;
     Ok(Exit::Clean)
 }

@@ -172,7 +172,7 @@ fn stage(here: &Path, typed: &Path, root: Option<&Path>) -> Result<Stage> {
     }
     let dir = tree.real_path(typed).with_context(|| format!("--staged {shown}"))?;
     if root.unwrap_or(Path::new("/")).starts_with(&dir) {
-        bail!("--staged {shown}: contains the system that it is laid over");
+        bail!("--staged {shown}: contains {}", if root.is_some() { "--root" } else { "/" });
     }
     let in_sysroot = match root {
         None => Some(dir.clone()),

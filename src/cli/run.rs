@@ -139,7 +139,7 @@ impl AuditRun {
 }
 
 fn timings(audit: &Audit, start: Instant) {
-    let last = [("in all", start.elapsed())];
+    let last = [("total", start.elapsed())];
     let lines: Vec<String> = audit
         .timings
         .iter()

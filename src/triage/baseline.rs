@@ -131,7 +131,7 @@ impl BaselineLine {
         let fields: Vec<&[u8]> =
             fields.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).collect();
         let [fingerprint, rule, path, name] = fields[..] else {
-            return Err(format!("it has {} fields and not 4", fields.len()));
+            return Err(format!("expected 4 fields, found {}", fields.len()));
         };
         if fingerprint.len() != DIGITS || !fingerprint.iter().copied().all(is_digit) {
             return Err(format!(
@@ -264,8 +264,8 @@ mod tests {
         let words = broken.to_string();
         for expected in [
             "b.txt: 5 invalid lines\n",
-            "b.txt:4: it has 1 fields and not 4\n    x\n",
-            "b.txt:5: it has 5 fields and not 4\n",
+            "b.txt:4: expected 4 fields, found 1\n    x\n",
+            "b.txt:5: expected 4 fields, found 5\n",
             "b.txt:6: in `%2` two hexadecimal digits are missing after `%`\n",
             "b.txt:7: its fingerprint is not 32 hexadecimal digits in lower case\n",
             "b.txt:8: `A` is not a rule id\n",

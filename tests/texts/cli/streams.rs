@@ -89,7 +89,7 @@ fn timings_go_to_stderr() {
         assert_eq!(plain.out, timed.out);
         assert_eq!(plain.status, timed.status);
         assert_eq!(plain.err, "");
-        for stage in ["walk and read", "resolve", "bind", "in all"] {
+        for stage in ["walk and read", "resolve", "bind", "total"] {
             assert!(timed.err.contains(stage), "{stage} is not in {}", timed.err);
         }
         assert!(timed.err.lines().all(|line| line.contains(" ms ")), "{}", timed.err);
