@@ -49,11 +49,11 @@ pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write)
     }
     writeln!(
         out,
-        "\n{} new, {} fixed, {} unchanged; without a change: {}",
+        "\n{} new, {} fixed, {}, {}",
         worse.findings.len(),
         fixed.len(),
-        count(difference.unchanged, "finding", "findings"),
-        count(difference.same_files, "file", "files")
+        count(difference.unchanged, "unchanged finding", "unchanged findings"),
+        count(difference.same_files, "unchanged file", "unchanged files")
     )?;
     if difference.waived > 0 {
         writeln!(out, "waived: {}", count(difference.waived, "finding", "findings"))?;

@@ -1,7 +1,7 @@
 //! The result of `fix` in a few lines for people: undefined symbols with their candidates, archives
 //! to add, and the number of verified fixes. `cli::fix` writes these lines after the report.
 
-use super::layout::wrap;
+use super::layout::{count, wrap};
 use super::model::{Causes, Report, ReportFinding};
 use super::referring::ReferringMembers;
 use super::{Paths, Style, incomplete, repair, unread};
@@ -51,7 +51,7 @@ pub fn write(
     let proven = found.iter().filter(|finding| finding.has_proven_fix()).count();
     let all = found.len();
     if proven > 0 && proven < all {
-        writeln!(out, "verified: audited again with the verified fixes, no new undefined symbols")?;
+        writeln!(out, "verified: audited again with these fixes, no new undefined symbols")?;
     } else if proven > 0 && archives == 0 && !proposal.remedy.patches.is_empty() {
         writeln!(out, "verified: audited again with the patched files, no new errors")?;
     } else if proven > 0 && members == 0 && archives > 0 {
@@ -66,8 +66,9 @@ pub fn write(
             plural(members)
         )?;
     }
-    let have = if all == 1 { "finding has" } else { "findings have" };
-    writeln!(out, "{proven} of {all} {have} a verified fix")?;
+    let findings = count(all, "finding", "findings");
+    let have = if proven == 1 || all == 1 { "has" } else { "have" };
+    writeln!(out, "{proven} of {findings} {have} a verified fix")?;
     incomplete(report, style, out)
 }
 

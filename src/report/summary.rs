@@ -178,8 +178,7 @@ fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<(
 
 /// The number of files and questions that could not be read or decided.
 fn incomplete_line(findings: usize) -> String {
-    let things = count(findings, "file or question", "files or questions");
-    format!("incomplete: {things} could not be read or decided")
+    format!("incomplete: {} unread or undecided", count(findings, "item", "items"))
 }
 
 /// Lists the files and questions that could not be read or decided, for views without findings.

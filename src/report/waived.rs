@@ -37,13 +37,19 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     }
     let stale = report.stale.len();
     if stale > 0 {
-        let lines = count(stale, "line of the baseline is", "lines of the baseline are");
+        let lines = count(stale, "stale baseline line", "stale baseline lines");
+        let what = if stale == 1 {
+            "its finding no longer occurs"
+        } else {
+            "their findings no longer occur"
+        };
         let gone = report.stale.iter().filter(|line| line.gone).count();
         let gone = match gone {
             0 => String::new(),
+            1 if stale == 1 => ", because the file is gone".to_owned(),
             gone => format!(", {gone} because the file is gone"),
         };
-        writeln!(out, "{lines} stale: their findings no longer occur{gone}")?;
+        writeln!(out, "{lines}: {what}{gone}")?;
         for entry in &report.stale {
             writeln!(out, "    line {}: {}", entry.line, entry.words())?;
         }

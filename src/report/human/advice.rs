@@ -267,7 +267,8 @@ impl Sheet<'_> {
         let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
             // Without `next_step`, the reader looks at CI output and cannot change the options.
             if !page.style.next_step {
-                let text = format!("link {who} with a library that defines what it lacks");
+                let what = if entry.symbols() == 1 { "this symbol" } else { "these symbols" };
+                let text = format!("link {who} with a library that defines {what}");
                 return self.or_host(&text, entry, page);
             }
             let option = name("--lib-path DIR");

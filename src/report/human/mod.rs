@@ -98,7 +98,7 @@ impl Sheet<'_> {
         let hidden: usize = all.iter().skip(shown).map(causes).sum();
         if hidden > 0 {
             let noun = if hidden == 1 { "cause" } else { "causes" };
-            page.line(&format!("… and {hidden} more {noun} (-q lists all, -v shows all)"))?;
+            page.line(&format!("… and {hidden} more {noun} (-q: titles of all, -v: all details)"))?;
             page.blank()?;
         }
         Ok(())

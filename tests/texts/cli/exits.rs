@@ -102,7 +102,7 @@ fn a_warning_leaves_the_run_incomplete() {
 fn the_text_never_claims_more_than_was_audited() {
     let lab = three_trees();
     let text = run(&lab, &["odd"]).out;
-    assert!(text.contains("incomplete: 1 file or question could not be read or decided"), "{text}");
+    assert!(text.contains("incomplete: 1 item unread or undecided"), "{text}");
     lab.mkdir("empty");
     let text = run(&lab, &["empty"]).out;
     assert!(text.contains("no ELF files"), "{text}");
