@@ -7,8 +7,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The location of a file: its prefix, if any, and its path below the prefix (absolute without
-/// one).
+/// The location of a file: its prefix, if any, and its path below the prefix, else its absolute
+/// path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Located {
     /// The prefix.

@@ -59,7 +59,7 @@ pub struct SearchEntries {
     /// whose directory is absent. Each occurs once, in the order of the search path, and at most 64
     /// are kept.
     pub entries: Vec<SearchEntry>,
-    /// Number of entries after the 64th kept one, which were not checked.
+    /// Number of entries that were not checked: all after the 64th kept one.
     pub left_out: usize,
     /// The needs that loaders satisfy through the search path, under any entry point: the name, and
     /// the path at which the library is found.

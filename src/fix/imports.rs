@@ -10,7 +10,7 @@ use crate::format::elf::Target;
 use crate::format::elf::tables::Symbol;
 use object::elf;
 
-/// True for a reference of a member without a definition in it.
+/// True if the member refers to the symbol and does not define it.
 pub(super) fn is_reference(global: &Global) -> bool {
     global.section == 0 && !global.absolute && !global.common
 }

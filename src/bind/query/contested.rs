@@ -232,7 +232,7 @@ impl Contested {
         used
     }
 
-    /// Stores the relocations that use the names, or returns missing ones as needs.
+    /// Stores the relocations that use the names. The error lists the relocations to read first.
     pub fn take(&mut self, view: View<'_>) -> Result<(), Vec<Need>> {
         let needs = self.used.keys().filter_map(|file| view.relocations(*file).err());
         let mut needs: Vec<Need> = needs.collect();
@@ -582,7 +582,7 @@ fn definitions(
     Some(all.iter().map(definition).collect())
 }
 
-/// True for the symbol that a linker makes for a version that the object defines.
+/// True for the absolute symbol that linkers add for a version definition.
 fn is_version(object: &Object, symbol: &Symbol<'_>) -> bool {
     symbol.section == elf::SHN_ABS.0
         && object.versions.defs.iter().any(|def| object.str(def.name) == symbol.name)

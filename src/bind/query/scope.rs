@@ -126,8 +126,8 @@ pub(super) fn answer<'a>(
     under.answer(by_name)
 }
 
-/// True if the scope has objects for two machines. Their hash words for one name differ, so the
-/// words do not show all names that are defined twice.
+/// True if the scope has objects for two machines. The hash words of one name then differ, so equal
+/// words do not find all duplicate definitions.
 fn is_mixed(view: View<'_>, present: &Present) -> bool {
     let mut salts = present.files.iter().filter_map(|file| view.object(*file)).map(Salt::of);
     let first = salts.next();

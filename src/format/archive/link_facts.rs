@@ -126,9 +126,8 @@ pub struct ObjectRelocation {
 /// The facts of one object.
 #[derive(Clone, Debug, Default)]
 pub struct LinkFacts {
-    /// The sections, from index 0 on. If only some relocations are wanted: those that these
-    /// relocations or the stored symbols are in, those with a name, and those with thread-local
-    /// data.
+    /// The sections, from index 0 on. With a filter of relocations, only sections with a name, with
+    /// thread-local data, or with selected relocations or stored symbols.
     pub sections: Vec<ObjectSection>,
     /// Start and end, in `names`, of the signatures of the COMDAT groups.
     pub(super) groups: Vec<(u32, u32)>,
@@ -139,8 +138,8 @@ pub struct LinkFacts {
     /// with the group of that section, by index into `groups`. Only if relocations of loaded
     /// sections are wanted.
     pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
-    /// The global symbols. If only some relocations are wanted: those that have a name, and those
-    /// that these relocations refer to.
+    /// The global symbols. With a filter of relocations, only named ones and targets of the selected
+    /// relocations.
     pub globals: Vec<Global>,
     /// The relocations that were wanted.
     pub relocations: Vec<ObjectRelocation>,

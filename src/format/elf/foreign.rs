@@ -59,7 +59,7 @@ struct ForeignKind {
     what: &'static str,
     /// EI_OSABI of its objects.
     osabi: Option<elf::OsAbi>,
-    /// The owner of a note of type 1 that is in all its programs.
+    /// The owner of the NT_GNU_ABI_TAG (type 1) note in each of its programs.
     note: &'static [u8],
     /// The first word of its GNU ABI notes, which is the operating system.
     gnu: Option<u32>,
