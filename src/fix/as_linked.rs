@@ -246,7 +246,7 @@ impl LinkWithFixes<'_> {
                 let of = (self.audit, self.solution.file);
                 let why = match indirect_definer(of, &self.libraries, &undefined.symbol) {
                     Some(library) => in_indirect_library(&library, &undefined.symbol),
-                    None => format!("in link order {name} would be undefined"),
+                    None => format!("{name} would be undefined in link order"),
                 };
                 return Some((Which::Archive(library.archive_of(member)), why));
             }

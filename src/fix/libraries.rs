@@ -126,7 +126,7 @@ fn proof(verified: Option<&Verified>, file: FileId, symbol: &[u8]) -> Proof {
     }
     match new.first() {
         Some(error) => {
-            let what = format!("with the fix {} would fail", show(&error.name));
+            let what = format!("{} would fail with the fix", show(&error.name));
             Proof::Unknown(what.into())
         }
         None => Proof::Proven("resolved and bound again with the library as a need".into()),

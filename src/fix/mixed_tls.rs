@@ -44,7 +44,10 @@ pub(super) fn members(
     for member in members {
         let own = thread_local.get(&member);
         if let Some(name) = own.and(facts.get(&member)).and_then(both) {
-            let why = format!("uses {} as a thread-local variable and otherwise", show(name));
+            let why = format!(
+                "uses {} both as a thread-local variable and as an ordinary symbol",
+                show(name)
+            );
             out.push((member, why));
             continue;
         }

@@ -213,7 +213,7 @@ impl<'a> Patcher<'a> {
             return Err(format!("{} would still be {}", show(&left.name), left.kind));
         }
         if let Some(error) = again.errors.difference(&self.before).next() {
-            return Err(format!("with the fix {} would fail", show(&error.name)));
+            return Err(format!("{} would fail with the fix", show(&error.name)));
         }
         let dispensable = dispensable(self.audit, &files);
         if let Some(lost) = again.lost.iter().filter(|file| !dispensable.contains(*file)).min() {

@@ -113,7 +113,7 @@ fn check(query: &Query<'_>) -> Findings {
         ];
         for (_, fact, option) in cases.iter().filter(|(holds, ..)| *holds) {
             let located = query.locate(closure.root.file);
-            let advice = option.map_or(String::new(), |option| format!("; {option} names one"));
+            let advice = option.map_or(String::new(), |option| format!("; set it with {option}"));
             let mut finding = Finding::new(RULE.id, located, format!("{fact}{advice}"));
             finding.detail = Some(fact.as_bytes().to_vec());
             finding.cause = option.map(|option| {

@@ -178,7 +178,7 @@ impl<'t> TreePage<'_, 't> {
                 FoundBy::Missing => "not found, optional",
                 FoundBy::Loaded => "",
                 FoundBy::Provided => "by the system",
-                _ if !edge.loads && edge.tag != Tag::Preload => "  the same file as another need's",
+                _ if !edge.loads && edge.tag != Tag::Preload => "  same file as for another need",
                 _ if children && depth == DEEPEST => "  see below",
                 _ if is_shown => "  see above",
                 _ => "",

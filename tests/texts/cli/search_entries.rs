@@ -366,6 +366,6 @@ fn one_cause_for_one_option() {
     assert_eq!(causes(&["--cwd", "/"]), []);
     let text = String::from_utf8(run(&[])).expect("text");
     let entry = "incomplete[undecided] 3 files: the libraries depend on the current directory; \
-        --cwd names one\n  in         bin/a, bin/b, bin/c\n";
+        set it with --cwd\n  in         bin/a, bin/b, bin/c\n";
     assert!(text.contains(entry), "{text}");
 }
