@@ -3,10 +3,13 @@
 
 use super::Audit;
 use super::archives::is_about;
-use crate::cover::{ArchiveReferences, Referrers};
-use crate::id::{ArchiveId, FastMap, FileId, MemberId};
+use crate::cover::{ArchiveReferences, ArchiveSet, Referrers};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Tables;
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
+use object::elf;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -28,7 +31,39 @@ pub struct Traced {
 /// Traced symbols by object and name.
 pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
 
-/// Traces all undefined symbols. A symbol that no archive refers to is omitted.
+/// The members that are known to be in an object: the object exports one of their strong
+/// definitions. Of other members, this is not known: they may be hidden, or not linked at all.
+struct LinkedMembers<'a> {
+    library: &'a ArchiveSet,
+    /// Hashes of the names for which the object exports a strong definition.
+    exported: FastSet<u64>,
+    known: FastMap<MemberId, bool>,
+}
+
+impl<'a> LinkedMembers<'a> {
+    fn new(audit: &'a Audit, file: FileId) -> Self {
+        let library = &audit.library;
+        let tables = audit.corpus.files[file].object().and_then(|object| object.tables.as_ref());
+        let exports = tables.into_iter().flat_map(Tables::exports);
+        let strong = exports.filter(|symbol| elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL);
+        let exported = strong.map(|symbol| library.hash(symbol.name)).collect();
+        Self { library, exported, known: FastMap::default() }
+    }
+
+    fn has(&mut self, member: MemberId) -> bool {
+        let Self { library, exported, known } = self;
+        *known.entry(member).or_insert_with(|| {
+            // Many objects have a copy of a unique definition, as of a weak one.
+            let mut strong = library.hashes_of(member, |kind| kind == SymbolKind::Strong);
+            strong.any(|hash| exported.contains(&hash))
+        })
+    }
+}
+
+/// Traces all undefined symbols. A symbol is omitted if no archive refers to it that the object was
+/// linked from, as far as this is known. All members count of an archive that a policy names or
+/// that is merged from others. Of other archives, only members that are known to be in the object
+/// count: a directory of archives has many that no link took.
 pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     let mut out = Traces::default();
     let library = &audit.library;
@@ -42,31 +77,38 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     let archives = library.entries().map(|(archive, _)| archive);
     let referrers = Referrers::new(library, archives, files.values().flatten().copied());
     for (file, names) in files {
-        let path = &audit.corpus.files[file].path;
         let archives = referrers.archives(names.iter().copied());
+        if archives.is_empty() {
+            continue;
+        }
+        let path = &audit.corpus.files[file].path;
+        let mut linked = LinkedMembers::new(audit, file);
         let rank = |(archive, referring): (&ArchiveId, &ArchiveReferences)| {
             let entry = library.entry(*archive);
             let mut policy = plan.policy.archives.iter();
             let named = policy.any(|of| is_about(of, &entry.path, &audit.prefixes));
+            let is_linked = referring.members().any(|member| linked.has(member));
             let beside = entry.path.parent() == path.parent();
             let audited = audit.corpus.files[entry.file].audited;
             let merged = referrers.is_merged(referring);
-            (Reverse((named, beside, audited, merged, referring.names)), *archive)
+            let rank = (named, is_linked, beside, audited, merged, referring.names);
+            (Reverse(rank), *archive, named || merged)
         };
         let mut ranked: Vec<_> = archives.iter().map(rank).collect();
         ranked.arrange();
         for name in names {
-            let of = |archive: ArchiveId| {
-                let all = referrers.of(name).iter();
-                all.copied().filter(move |member| library.archive_of(*member) == archive)
-            };
-            let archive = ranked.iter().map(|(_, archive)| *archive);
-            let Some(archive) = { archive }.find(|archive| of(*archive).next().is_some()) else {
-                continue;
-            };
+            let all = referrers.of(name);
+            let found = ranked.iter().find_map(|(_, archive, is_whole)| {
+                let of_archive = all.iter().filter(|m| library.archive_of(**m) == *archive);
+                let counts = of_archive.filter(|member| *is_whole || linked.has(**member));
+                let members: Vec<MemberId> = counts.copied().collect();
+                (!members.is_empty()).then_some((*archive, members))
+            });
+            let Some((archive, referring)) = found else { continue };
+            let first = referring.iter().take(MOST);
             let members: Vec<_> =
-                of(archive).take(MOST).map(|member| (member, referrers.origin(member))).collect();
-            let more = of(archive).count() - members.len();
+                first.map(|member| (*member, referrers.origin(*member))).collect();
+            let more = referring.len() - members.len();
             out.insert((file, name.to_vec()), Traced { archive, members, more });
         }
     }

@@ -224,11 +224,19 @@ impl ArchiveSet {
 
     /// Hashes of the names for which a member has a strong or unique definition.
     pub fn strong_hashes(&self, member: MemberId) -> impl Iterator<Item = u64> {
+        self.hashes_of(member, |kind| matches!(kind, SymbolKind::Strong | SymbolKind::Unique))
+    }
+
+    /// Hashes of the names for which a member has a definition of a kind that `is_wanted` accepts.
+    pub fn hashes_of(
+        &self,
+        member: MemberId,
+        is_wanted: impl Fn(SymbolKind) -> bool,
+    ) -> impl Iterator<Item = u64> {
         let symbols = self.entry(self.owners[member]).members.symbols(self.member(member)).iter();
         let definitions = symbols.filter(|symbol| symbol.kind.is_definition());
         let all = definitions.zip(self.hashes(member));
-        let is_strong = |kind| matches!(kind, SymbolKind::Strong | SymbolKind::Unique);
-        all.filter(move |(symbol, _)| is_strong(symbol.kind)).map(|(_, hash)| *hash)
+        all.filter(move |(symbol, _)| is_wanted(symbol.kind)).map(|(_, hash)| *hash)
     }
 
     /// The hash of a name, as in [`Self::hashes`].

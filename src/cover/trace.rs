@@ -28,6 +28,13 @@ pub struct ArchiveReferences {
     members: FastSet<MemberId>,
 }
 
+impl ArchiveReferences {
+    /// For each name to which the archive refers, its first member that does.
+    pub fn members(&self) -> impl Iterator<Item = MemberId> {
+        self.members.iter().copied()
+    }
+}
+
 /// Cached origins: thousands of names lead to the same members.
 #[derive(Default)]
 struct OriginCache {

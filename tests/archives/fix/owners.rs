@@ -1,9 +1,10 @@
 //! The package of the archive that a finding lacks, and the alternative: a build without the
 //! members that refer to it. The linker accepts that build, and no name stays undefined.
 
-use super::kit::{fix, object, text, three, tool};
+use super::kit::{archive, fix, object, text, three, tool};
 use super::support::{Lab, linkaudit};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 
 /// A library that lacks an archive of an installed package.
 fn lacking() -> Lab {
@@ -96,4 +97,33 @@ fn the_members_that_may_be_left_out() {
     assert_eq!(lab.undefined("own/libuser.so"), BTreeSet::from(["one".to_owned()]));
     tool(&lab, "ar d own/libfat.a user.o && cc -shared -o own/libuser.so -Wl,-u,base own/libfat.a");
     assert!(lab.undefined("own/libuser.so").is_empty());
+}
+
+/// A directory of archives has members that refer to the symbol and were never linked. `nm` knows
+/// the members that are in the library.
+#[test]
+fn only_linked_members_are_named() {
+    let lab = Lab::new();
+    object(&lab, "mine.o", "int x(void); int mine(void) { return x(); }");
+    object(&lab, "option.o", "int x(void); int option(void) { return x(); }");
+    object(&lab, "x.o", "int x(void) { return 1; }");
+    archive(&lab, OsStr::new("parts/liboption.a"), &["option.o"]);
+    archive(&lab, OsStr::new("parts/libx.a"), &["x.o"]);
+    tool(&lab, "cc -shared -o libmine.so mine.o");
+    let exported = tool(&lab, "nm -D --defined-only libmine.so");
+    assert!(exported.contains(" mine") && !exported.contains(" option"), "{exported}");
+    let said = |command: &str| {
+        text(&lab.linkaudit(&[command, "libmine.so", "--lib-path", "parts"]).stdout)
+    };
+    for command in ["check", "fix"] {
+        let said = said(command);
+        assert!(said.contains("libx.a") && !said.contains("option.o"), "{said}");
+        assert!(!said.contains("stop building"), "{said}");
+    }
+    archive(&lab, OsStr::new("parts/libreal.a"), &["mine.o"]);
+    let check = said("check");
+    assert!(check.contains("used by    libreal.a(mine.o)"), "{check}");
+    let fix = said("fix");
+    assert!(fix.contains("or stop building the members that refer to them: mine.o of libreal.a"));
+    assert!(!check.contains("option.o") && !fix.contains("option.o"), "{check}{fix}");
 }
