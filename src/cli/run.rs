@@ -81,7 +81,7 @@ impl AuditRun {
             .clone()
             .map(|request| propose(&mut audit, &plan, tree, &request, (&mut findings, &solved)));
         let found = proposal.as_mut().and_then(|proposal| proposal.as_mut().ok());
-        owners::attach(&plan, tree, &mut findings, found);
+        owners::attach((&audit, &plan, tree), &mut findings, found);
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
         let sonames = Sonames::new(files);

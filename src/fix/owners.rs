@@ -3,9 +3,10 @@
 //! change levels, causes and fingerprints. `cli::run` calls this module after `propose`.
 
 use super::propose::Proposal;
-use crate::audit::{ArchiveOwner, ArchiveOwners};
+use crate::audit::{ArchiveOwner, ArchiveOwners, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, FixKind, INSTALLED, REMOVED};
 use crate::format::deps_list::bare_name;
+use crate::id::FastSet;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::wants::Wants;
@@ -16,10 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Attaches the packages of candidate archives to the evidence about them. If a finding lacks an
-/// archive and no candidate has its name, installed archives of that name are attached.
+/// archive and no archive that was read has its name, installed archives of that name are attached.
 pub fn attach(
-    plan: &Plan,
-    tree: &dyn Tree,
+    (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
     findings: &mut Findings,
     proposal: Option<&mut Proposal>,
 ) {
@@ -31,6 +31,11 @@ pub fn attach(
     {
         return;
     }
+    let entries = audit.library.entries();
+    let files = entries.filter_map(|(_, entry)| Some(entry.path.file_name()?.as_bytes()));
+    let read: FastSet<&[u8]> =
+        files.flat_map(|file| [file, bare_name(file).unwrap_or(file)]).collect();
+    let missing = |finding: &Finding| missing(finding, &read);
     let candidates = |finding: &Finding| -> Vec<PathBuf> {
         let found = finding.evidence.iter().filter_map(candidate);
         found.map(Path::to_path_buf).collect()
@@ -68,12 +73,8 @@ fn candidate(evidence: &Evidence) -> Option<&Path> {
 }
 
 /// Names of archives that an unverified fix of the finding suggests, or that `deps-list-drift`
-/// expects on a list, without the names of candidates.
-fn missing(finding: &Finding) -> BTreeSet<Vec<u8>> {
-    let has = |name: &[u8]| {
-        let paths = finding.evidence.iter().filter_map(candidate).filter_map(Path::file_name);
-        paths.map(OsStrExt::as_bytes).any(|file| file == name || bare_name(file) == Some(name))
-    };
+/// expects on a list, without `read`: the file names and bare names of archives that were read.
+fn missing(finding: &Finding, read: &FastSet<&[u8]>) -> BTreeSet<Vec<u8>> {
     let is_suggestion =
         |intent: FixKind| matches!(intent, FixKind::AddToList | FixKind::LinkArchive);
     let fixes = finding.fix.iter().filter(|fix| is_suggestion(fix.intent) && !fix.is_proven());
@@ -82,7 +83,7 @@ fn missing(finding: &Finding) -> BTreeSet<Vec<u8>> {
     let listed = finding.evidence_of(EvidenceKind::Provider).filter(|_| is_list);
     let listed = listed.filter_map(|evidence| evidence.name.clone());
     let names = suggested.chain(listed);
-    names.filter(|name| !name.contains(&b'/') && !has(name)).collect()
+    names.filter(|name| !name.contains(&b'/') && !read.contains(&**name)).collect()
 }
 
 fn name(evidence: &mut Evidence, owner: &ArchiveOwner) {

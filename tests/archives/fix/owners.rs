@@ -77,6 +77,27 @@ fn packages_of_an_archive_that_is_not_read() {
     assert_eq!(bare, with);
 }
 
+/// An archive that was read is not named as unread, even if the fix is not verified.
+#[test]
+fn archives_that_are_read_are_not_suggested() {
+    let lab = lacking();
+    object(&lab, "info.o", "void more(void); void LLVMInitializeX86TargetInfo(void) { more(); }");
+    object(&lab, "more.o", "void gone(void); void more(void) { gone(); }");
+    object(&lab, "part.o", "int part(void) { return 1; }");
+    archive(&lab, OsStr::new("r/usr/lib/llvm-19/lib/libLLVMX86Info.a"), &["info.o"]);
+    archive(&lab, OsStr::new("r/usr/lib/llvm-19/lib/libmore.a"), &["more.o"]);
+    archive(&lab, OsStr::new("r/opt/libpart.a"), &["part.o"]);
+    lab.write("r/usr/lib/llvm-9/lib/libmore.a", "!<arch>\n");
+    let list = "/usr/lib/llvm-9/lib/libmore.a\n";
+    lab.write("r/var/lib/dpkg/info/llvm-9-dev:amd64.list", list);
+    lab.write("deps.cmake", "set(L part)\n");
+    let dirs = ["--lib-path", "/usr/lib/llvm-19/lib", "--lib-path", "/opt"];
+    let said = run(&lab, &[&["fix", "--deps-list", "deps.cmake"], &dirs[..]].concat());
+    assert!(said.contains("not verified: gone, referenced by the added members"), "{said}");
+    assert!(said.contains("add more to L"), "{said}");
+    assert!(!said.contains("installed:") && !said.contains("not read"), "{said}");
+}
+
 #[test]
 fn the_members_that_may_be_left_out() {
     let lab = three();
