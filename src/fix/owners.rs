@@ -7,6 +7,7 @@ use crate::audit::{ArchiveOwner, ArchiveOwners, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, FixKind, INSTALLED, REMOVED};
 use crate::format::deps_list::bare_name;
 use crate::id::FastSet;
+use crate::merged::solve::is_runtime;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::wants::Wants;
@@ -53,6 +54,7 @@ pub fn attach(
         }
         let names = missing(finding);
         let found = names.iter().flat_map(|name| owners.named(name));
+        let found = found.filter(|owner| !is_runtime(&owner.path));
         finding.evidence.extend(found.map(installed));
     }
     if let Some(proposal) = proposal {

@@ -8,6 +8,7 @@ use crate::cover::{
     OutputKind, ReferredBy, ReferringFile, ShownReferrers, cover, in_order,
 };
 use crate::format::archive::SymbolKind;
+use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use crate::order;
@@ -223,6 +224,16 @@ const LIBC: &[&str] = &[
     "libresolv.a",
     "libBrokenLocale.a",
 ];
+
+/// Names of libraries that compilers bring, without `lib`.
+const COMPILER: &[&str] = &["atomic", "gcc", "gcc_eh", "gcc_s", "stdc++"];
+
+/// True for the bare name of a library that the C library or the compiler provides (`pthread`).
+/// Linkers find such a library without help, and builds do not merge its archive into another one.
+pub fn is_system_name(name: &[u8]) -> bool {
+    LIBC.iter().any(|archive| bare_name(archive.as_bytes()) == Some(name))
+        || COMPILER.iter().any(|known| known.as_bytes() == name)
+}
 
 /// True for an archive that no fix links into a dynamically linked file: an archive of the C
 /// library, or one that a compiler or tool has for itself.

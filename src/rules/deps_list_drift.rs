@@ -7,7 +7,7 @@ use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::deps_list::DepsList;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _};
 use crate::merged::list::{Sources, listed_name};
-use crate::merged::solve::Solution;
+use crate::merged::solve::{Solution, is_system_name};
 use crate::order;
 use crate::plan::MergedFrom;
 use crate::text::{show, show_path};
@@ -56,9 +56,10 @@ merge it again. Or build for fewer targets, so that no code refers to the missin
 ## Limits
 
 linkaudit looks for archives among the audited files, in `--lib-path`, and in `from` of the policy. Listed
-names without an archive there are not compared; one finding counts them. Members that define no symbol have
-no known origin. If the list contains variables that the file does not set, it may have more names: one finding
-names the first such variable.
+names without an archive there are not compared; one finding counts them. Names of the C library and of the
+compiler's libraries (`pthread`, `dl`, `m`, `gcc`, `stdc++` and others) need no member in the merged archive: builds
+link these libraries and do not merge them. Members that define no symbol have no known origin. If the list
+contains variables that the file does not set, it may have more names: one finding names the first such variable.
 ";
 
 /// Upper bound for the evidence of one finding: names on the list that no archive was found for.
@@ -147,7 +148,9 @@ impl<'a> Drift<'a> {
             order::set(self.listed.iter().filter_map(|archive| listed_name(library, *archive)));
         let inside: BTreeSet<&[u8]> =
             order::set(found.keys().filter_map(|archive| listed_name(library, *archive)));
-        for name in at_hand.iter().filter(|name| !inside.contains(*name)) {
+        let is_merged = |name: &&[u8]| !is_system_name(name);
+        let absent = at_hand.difference(&inside).copied().filter(is_merged);
+        for name in absent {
             let name = show(name);
             let list = &self.list_name;
             out.push(self.finding(
@@ -155,7 +158,8 @@ impl<'a> Drift<'a> {
                 format!("{name} is in {list}, but none of its members is in the merged archive"),
             ));
         }
-        let missing: Vec<&[u8]> = self.names.difference(&at_hand).copied().collect();
+        let missing = self.names.difference(&at_hand).copied();
+        let missing: Vec<&[u8]> = missing.filter(is_merged).collect();
         if !missing.is_empty() {
             let (count, list) = (missing.len(), &self.list_name);
             let mut finding = self.finding(
