@@ -1,9 +1,12 @@
 //! The changes that remove findings, as data: archives for lists, and changes of dynamic sections.
 
-use crate::format::deps_list::{DepsList, SetChange};
+use crate::format::deps_list::{DepsList, SetChange, bare_name};
 use crate::order;
+use crate::tree::Tree;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 /// The result of a run of `fix`.
 #[derive(Debug, Default)]
@@ -16,6 +19,9 @@ pub struct FixPlan {
     /// The merged archive and the archives to add, in link order, then the shared libraries.
     /// Archives that refer to each other in a cycle are in one group.
     pub order: Vec<Vec<PathBuf>>,
+    /// The archives in `order` for which the option `-lNAME` may link `libNAME.so` instead: a
+    /// directory of `order` has this file.
+    pub shadowed: BTreeSet<PathBuf>,
     /// Files whose dynamic sections change, in the order of their paths.
     pub patches: Vec<ElfPatch>,
 }
@@ -26,6 +32,18 @@ impl FixPlan {
     pub fn added(&self) -> impl Iterator<Item = &PathBuf> {
         let all = self.order.iter().flatten();
         all.filter(|path| self.merged.as_ref() != Some(*path))
+    }
+
+    /// Fills `shadowed`.
+    pub(super) fn find_shadowed(&mut self, tree: &dyn Tree) {
+        let all = || self.order.iter().flatten();
+        let dirs: BTreeSet<&Path> = order::set(all().filter_map(|path| path.parent()));
+        let is_shadowed = |path: &&PathBuf| {
+            let name = path.file_name().and_then(|file| bare_name(file.as_bytes()));
+            let file = name.map(|name| OsString::from_vec([b"lib", name, b".so"].concat()));
+            file.is_some_and(|file| dirs.iter().any(|dir| tree.kind(&dir.join(&file)).is_ok()))
+        };
+        self.shadowed = order::set(all().filter(is_shadowed).cloned());
     }
 }
 

@@ -1,12 +1,13 @@
 //! Fixes that link a shared library which defines undefined symbols. A fix is verified by resolving
-//! and binding with the library as an additional need. `propose` tries libraries before archives.
+//! and binding with the library as an additional need. `merged::solve` decides which symbols archives
+//! define instead.
 
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
 use crate::format::elf::edit::Relink;
 use crate::id::FileId;
-use crate::merged::solve::shared_definers;
+use crate::merged::solve::{Solution, shared_definers};
 use crate::order;
 use crate::plan::Plan;
 use crate::text::show;
@@ -14,21 +15,24 @@ use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The undefined symbols of an object, keyed by the library that should define them.
 type Choice = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
-/// Attaches fixes to findings about undefined symbols, and returns the libraries to link.
+/// Attaches fixes to findings about undefined symbols, and returns the libraries to link. Symbols
+/// for which `solutions` add archives are skipped.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
     tree: &dyn Tree,
-    findings: &mut Findings,
+    (findings, solutions): (&mut Findings, &[Arc<Solution>]),
 ) -> Vec<PathBuf> {
     let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
     let mut libraries = BTreeSet::new();
     for file in files {
-        let choice = choose(audit, file);
+        let solution = solutions.iter().find(|solution| solution.file == file);
+        let choice = choose(audit, file, solution.map(|solution| &**solution));
         if choice.is_empty() {
             continue;
         }
@@ -63,10 +67,14 @@ pub(super) fn attach(
 
 /// Selects few libraries that define the symbols. Each step takes the library that defines the most
 /// of the remaining symbols; of several, the first by path.
-fn choose(audit: &Audit, file: FileId) -> Choice {
+fn choose(audit: &Audit, file: FileId, solution: Option<&Solution>) -> Choice {
+    let is_solved = |symbol: &Vec<u8>| solution.is_some_and(|s| s.by_symbol.contains_key(symbol));
     let mut definers: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     for undefined in of_file.filter(|undefined| undefined.version.is_none()) {
+        if is_solved(&undefined.symbol) {
+            continue;
+        }
         for library in shared_definers(audit, file, &undefined.symbol) {
             definers.entry(library).or_default().insert(undefined.symbol.clone());
         }

@@ -97,7 +97,7 @@ fn of_symbols(
 ) -> Result<Proposal, String> {
     if audit.library.entries().next().is_none() {
         if !request.merged_only && !request.must_find && !request.is_list_named {
-            let add = libraries::attach(audit, plan, tree, findings);
+            let add = libraries::attach(audit, plan, tree, (findings, &[]));
             known::attach(plan, findings);
             let order = add.into_iter().map(|path| vec![path]).collect();
             let remedy = FixPlan { order, ..FixPlan::default() };
@@ -112,14 +112,14 @@ fn of_symbols(
         known::attach(plan, findings);
         return Ok(Proposal::default());
     }
-    let shared = match fat {
-        None => libraries::attach(audit, plan, tree, findings),
-        Some(_) => Vec::new(),
-    };
     let linked: Vec<ArchiveId> = fat.into_iter().collect();
     let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
     let mut solutions: Vec<Arc<Solution>> =
         files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
+    let shared = match fat {
+        None => libraries::attach(audit, plan, tree, (findings, &solutions)),
+        Some(_) => Vec::new(),
+    };
     let wanted = wanted(audit, fat, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
     let proofs = prove(audit, plan, tree, (&solutions, fat));
@@ -153,6 +153,7 @@ fn of_symbols(
     remedy.order = in_link_order(audit, fat, &add, &solutions);
     // A library follows the archives that refer to it.
     remedy.order.extend(shared.into_iter().map(|path| vec![path]));
+    remedy.find_shadowed(tree);
     if let Some(change) = &mut remedy.list {
         change.drop(&drop);
     }

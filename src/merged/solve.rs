@@ -92,10 +92,11 @@ impl Solved {
 }
 
 /// Finds the candidate archives that define the undefined symbols of `file`, which was linked from
-/// `fat`.
+/// `fat`. If a shared library defines a symbol, no archive is added for it, unless the link needs
+/// archives anyway that define all symbols of this library: with both, the process would have two
+/// copies of its code. A merged archive is different: its missing parts are added anyway.
 fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution> {
     let library = &audit.library;
-    let linked = fat.as_slice();
     let object = audit.corpus.files[file].object()?;
     let mut candidates: Vec<ArchiveId> =
         library.entries().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
@@ -106,20 +107,72 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     let mut symbols: BTreeSet<&[u8]> =
         order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
-    // If a shared library defines a symbol, no archive is added for it. A merged archive is
-    // different: its missing parts are added anyway.
-    symbols.retain(|name| fat.is_some() || shared_definers(audit, file, name).next().is_none());
+    let mut shared: BTreeMap<&[u8], Vec<FileId>> = BTreeMap::new();
+    if fat.is_none() {
+        let all = symbols.iter().copied();
+        shared = all.map(|name| (name, shared_definers(audit, file, name).collect())).collect();
+        shared.retain(|_, definers| !definers.is_empty());
+        symbols.retain(|name| !shared.contains_key(name));
+    }
+    let solution = solve_for((audit, file, object), fat, &candidates, &symbols);
+    let closed = solution.by_symbol.values().filter(|part| part.is_closed());
+    let needed: BTreeSet<ArchiveId> = closed.flat_map(|part| part.archives.clone()).collect();
+    let moved = without_libraries(library, &needed, &shared);
+    if moved.is_empty() {
+        return Some(solution);
+    }
+    // Other archives may define the symbols too.
+    candidates.sort_by_key(|archive| !needed.contains(archive));
+    symbols.extend(&moved);
+    let whole = solve_for((audit, file, object), fat, &candidates, &symbols);
+    let known: BTreeSet<&[u8]> = order::set(solution.coverage.undefined.iter().map(|u| &*u.symbol));
+    let fits = moved.iter().all(|name| whole.by_symbol.contains_key(*name))
+        && whole.coverage.undefined.iter().all(|undefined| known.contains(&*undefined.symbol));
+    Some(if fits { whole } else { solution })
+}
+
+/// The symbols of shared libraries that the link does not need, because these archives define all
+/// symbols that it would take from them. `shared` has the libraries that define each symbol.
+fn without_libraries<'s>(
+    library: &ArchiveSet,
+    archives: &BTreeSet<ArchiveId>,
+    shared: &BTreeMap<&'s [u8], Vec<FileId>>,
+) -> Vec<&'s [u8]> {
+    if archives.is_empty() {
+        return Vec::new();
+    }
+    let is_in_archive = |name: &[u8]| {
+        let mut definitions = library.find(name).into_iter().flat_map(|n| library.definitions(n));
+        definitions.any(|definition| archives.contains(&library.archive_of(definition.member)))
+    };
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        shared.iter().partition(|(name, _)| is_in_archive(name));
+    let kept: FastSet<FileId> =
+        outside.into_iter().flat_map(|(_, definers)| definers.iter().copied()).collect();
+    let moved = inside.into_iter();
+    let moved = moved.filter(|(_, definers)| definers.iter().all(|file| !kept.contains(file)));
+    moved.map(|(name, _)| *name).collect()
+}
+
+/// The archives among `candidates`, in this order, that define `symbols` for the file.
+fn solve_for(
+    (audit, file, object): (&Audit, FileId, &Object),
+    fat: Option<ArchiveId>,
+    candidates: &[ArchiveId],
+    symbols: &BTreeSet<&[u8]>,
+) -> Solution {
+    let linked = fat.as_slice();
     let undefined = symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined));
     let root = root(audit, (file, object), undefined.collect());
     let libraries = audit.libraries_of(&[file]);
     let output = LinkOutput { kind: output_kind(object), linker: None };
     let coverage = cover(&CoverageQuestion {
-        library,
+        library: &audit.library,
         roots: &[root],
         symbols: &[],
         all_members: false,
         archives: linked,
-        candidates: &candidates,
+        candidates,
         objects: &[Some(object)],
         provided: &|name| libraries.define(name),
         output,
@@ -127,7 +180,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         link: None,
     });
     let output = (output, object.header.target());
-    Some(Graph::new(audit, &coverage, output).solution(file, &symbols, linked, coverage))
+    Graph::new(audit, &coverage, output).solution(file, symbols, linked, coverage)
 }
 
 /// Repeats the link of `file` by the rules of one linker, with further archives before the shared

@@ -119,7 +119,9 @@ fn changes(
     links(proposal, out)?;
     let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
     if adds_needs && remedy.added().next().is_some() {
-        writeln!(out, "or, without linking again:")?;
+        // patchelf cannot add archives.
+        let part = if proposal.members > 0 { " the shared libraries alone," } else { "" };
+        writeln!(out, "or,{part} without linking again:")?;
     }
     if report.layers.is_some() && !remedy.patches.is_empty() {
         writeln!(out, "in the staging directory:")?;

@@ -67,7 +67,14 @@ fn pkg_config_hands_its_line_on() {
         assert!(lab.undefined("new.so").is_empty(), "{words}");
         links += 1;
     }
-    println!("pkg-config: {links} links of 5 archives by GNU ld, 0 undefined");
+    // With `-lxc`, a linker would take the shared library, which lacks the function.
+    tool(&lab, "echo 'int other;' | cc -shared -o parts/libxc.so -x c -");
+    let line = emitted(&lab, "pkg-config", &[]);
+    assert!(line.contains("-lza -lyb") && line.ends_with("-l:libxc.a\n"), "{line}");
+    let words = line.trim_start_matches("Libs.private:").trim_end();
+    tool(&lab, &format!("cc -shared -fuse-ld=bfd -Wl,-z,defs -o new.so user.o {words}"));
+    assert!(lab.undefined("new.so").is_empty(), "{words}");
+    println!("pkg-config: {} links of 5 archives by GNU ld, 0 undefined", links + 1);
 }
 
 /// Without a merged archive the list is that of the link, and its order is GNU ld's.
