@@ -23,6 +23,7 @@ use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, FixKind, Proof};
 use crate::format::deps_list::{SetChange, SetCommand};
+use crate::format::elf::Object;
 use crate::id::{ArchiveId, FileId};
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::order;
@@ -248,6 +249,22 @@ impl Context<'_> {
         Fix::new(FixKind::LinkArchive, Some(path), proof.clone())
     }
 
+    /// The name of a known C library that defines all names that `part` leaves undefined. Compilers
+    /// link it, unless `-nostdlib` is given.
+    fn libc(&self, file: FileId, part: &SymbolClosure) -> Option<String> {
+        let files = &self.audit.corpus.files;
+        let target = files[file].object()?.header.target();
+        let mut libraries = files.iter().filter_map(|facts| {
+            let object = facts.object().filter(|o| o.header.target().links_with(target))?;
+            let soname = object.soname().filter(|soname| soname.starts_with(b"libc."))?;
+            Some((object, soname))
+        });
+        let defines_all =
+            |object: &Object| part.undefined.iter().all(|name| object.satisfies_link(name));
+        let found = libraries.find(|(object, _)| defines_all(object));
+        found.map(|(_, soname)| show(soname))
+    }
+
     fn proof(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Proof {
         let library = &self.audit.library;
         if let Some(opaque) = part.opaque {
@@ -262,7 +279,11 @@ impl Context<'_> {
                 n => format!(" and {} more", n - 1),
             };
             let name = show(name);
-            let why = format!("{name}{more}, referenced by the added members, would be undefined");
+            let libc =
+                self.libc(file, part).map(|libc| format!(": {libc} defines them, link it too"));
+            let libc = libc.unwrap_or_default();
+            let why =
+                format!("{name}{more}, referenced by the added members, would be undefined{libc}");
             return Proof::Unknown(why.into());
         }
         if let Some(doubt) = self.proofs.doubt(file, symbol, part) {

@@ -72,6 +72,22 @@ fn one_copy_of_a_library_is_linked() {
     assert!(said.contains("or, the shared libraries alone, without linking again:"), "{said}");
 }
 
+/// A file that was linked without the C library gets its name, if the archives need it.
+#[test]
+fn a_link_without_libc_is_told() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int f(void); int user(void) { return f(); }");
+    object(&lab, "f.o", "int put(void); int f(void) { return put(); }");
+    object(&lab, "put.o", "int put(void) { return 1; }");
+    archive(&lab, OsStr::new("parts/libf.a"), &["f.o"]);
+    let libc = "cc -shared -nostdlib -Wl,-soname,libc.so.6 -o parts/libc.so.6 put.o";
+    tool(&lab, &format!("cc -shared -nostdlib -o libuser.so user.o; {libc}"));
+    let said = text(&lab.linkaudit(&["fix", "libuser.so", "--lib-path", "parts"]).stdout);
+    let words = "would be undefined: libc.so.6 defines them, link it too";
+    assert!(said.contains(words), "{said}");
+    tool(&lab, "cc -shared -nostdlib -Wl,-z,defs -o new.so user.o parts/libf.a parts/libc.so.6");
+}
+
 #[test]
 fn libssl_without_libcrypto_gets_libcrypto() {
     let dir = "/usr/lib/x86_64-linux-gnu";
