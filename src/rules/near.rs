@@ -305,10 +305,15 @@ impl<'a> NearMisses<'a> {
         out
     }
 
-    /// The definitions nearest to one symbol in the scope of an entry point, the nearest first.
-    pub(crate) fn of(&self, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
+    /// The definitions nearest to a symbol that `file` refers to, in the scope of an entry point,
+    /// the nearest first. A definition of the same name in `file` itself is left out: it is the
+    /// space for a variable that the program copies from a library.
+    pub(crate) fn of(&self, file: FileId, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
         let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
-        self.nearest(symbol, &|definition| scope.contains(&definition.file))
+        self.nearest(symbol, &|definition| {
+            let is_own = definition.file == file && definition.name == symbol;
+            scope.contains(&definition.file) && !is_own
+        })
     }
 
     fn nearest(

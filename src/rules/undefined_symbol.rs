@@ -47,6 +47,8 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 - A `near miss` is a similar definition in a searched file: the same name with another version, `[abi:…]`
   tag or parameter list, or another member of the class or namespace. The object was built for another
   release of that library: rebuild one of the two.
+- A program copies variables of libraries (R_*_COPY). If a new release of the library lacks the variable, the program
+  finds no definition: install the release that has it, or rebuild the program.
 - An `installed` file is a system library that defines the symbol. It lies in a default directory of the loader, or
   its cache lists it. The report also names its Debian package. The process does not load it: link the object with it.
 - If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
@@ -113,7 +115,9 @@ fn check(query: &Query<'_>) -> Findings {
             let mut candidates = query.symbol_candidates(&undefined.symbol, undefined.file);
             query.unlisted(undefined.file, &undefined.symbol, &mut candidates);
             let root = undefined.roots.first();
-            let near = root.map(|root| near.of(&undefined.symbol, *root)).unwrap_or_default();
+            let near = root
+                .map(|root| near.of(undefined.file, &undefined.symbol, *root))
+                .unwrap_or_default();
             let near: Vec<Evidence> = near.into_iter().map(|miss| near_miss(query, miss)).collect();
             // The lookup rejected a near miss, so its definition is not also a candidate.
             let is_searched = |candidate: &Evidence| {

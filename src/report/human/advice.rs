@@ -12,7 +12,7 @@ use crate::report::referring::ReferringMembers;
 use crate::text::{shell, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum number of directories in a command or in a sentence of advice.
 const MOST_DIRECTORIES: usize = 4;
@@ -259,9 +259,22 @@ impl Sheet<'_> {
             return self.or_host(&text, entry, page);
         }
         let near = self.entries.evidence(entry, EvidenceKind::NearMiss);
-        let changed = near.iter().find(|evidence| !evidence.minor);
-        if let Some(path) = changed.and_then(|evidence| evidence.path.as_deref()) {
+        // A file is not built against itself.
+        let own: BTreeSet<PathBuf> =
+            order::set(entry.files().iter().map(|(finding, _)| finding.full_path()));
+        let changed = near.iter().filter(|evidence| !evidence.minor);
+        let mut paths = changed.filter_map(|evidence| evidence.path.as_deref());
+        if let Some(path) = paths.find(|path| !own.contains(*path)) {
             let text = format!("rebuild {who} against {}", name(&self.entries.short(path)));
+            return page.help(&text, None);
+        }
+        if let (Some(library), None) = (only_library(entry), entry.group) {
+            let library = name(&show(library));
+            let them = if entry.symbols() == 1 { "it" } else { "them" };
+            let text = format!(
+                "install a release of {library} that defines {them}, or rebuild {who} against the \
+                 installed one"
+            );
             return page.help(&text, None);
         }
         let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
@@ -312,6 +325,13 @@ impl Sheet<'_> {
         let mut paths = defining_all(entry, programs);
         paths.next().filter(|_| paths.next().is_none())
     }
+}
+
+/// The library that should define all symbols of an entry, by the versions of the references.
+fn only_library<'e>(entry: &ReportEntry<'e>) -> Option<&'e [u8]> {
+    let mut libraries = entry.findings.iter().map(|finding| finding.library.as_deref());
+    let first = libraries.next()??;
+    libraries.all(|library| library == Some(first)).then_some(first)
 }
 
 /// The files of `candidates` that define all symbols of an entry.

@@ -34,7 +34,8 @@ pub(super) fn look_into(symbol: &mut SymbolAnswer, audit: &Audit) {
     let misses = NearMisses::find(audit, &places.collect::<Vec<_>>());
     for requester in &mut symbol.requesters {
         let Some(root) = reported(requester).map(|bound| bound.root) else { continue };
-        let near = misses.of(&requester.symbol, root).into_iter().map(|miss| NearDefinition {
+        let near = misses.of(requester.file, &requester.symbol, root).into_iter();
+        let near = near.map(|miss| NearDefinition {
             file: miss.file,
             symbol: miss.symbol.to_vec(),
             version: miss.version.map(<[u8]>::to_vec),

@@ -163,3 +163,36 @@ fn libraries_at_hand_that_define_it() {
     assert_eq!(at_hand(&["p", "--lib-path", "more"]), [beside.as_str(), inside.as_str()]);
     assert_eq!(at_hand(&["p", "--lib-path", "more/libbeside.so"]).len(), 2);
 }
+
+/// A program copies `counter` from a library whose next release lacks it. The program's own copy is
+/// not a near miss, and the advice names the library.
+#[test]
+fn a_variable_that_the_program_copies_and_its_library_lost() {
+    let lab = Lab::new();
+    lab.write("map", "V1 { global: *; };");
+    let map = "-Wl,--version-script,map";
+    let source = "extern int counter; int use(void); int main(void) { return counter + use(); }";
+    let before = "int counter = 7; int use(void) { return counter; }";
+    let after = "int use(void) { return 1; }";
+    for (flags, help) in [
+        (
+            &["-Wl,-soname,libl.so.1", map][..],
+            "help: install a release of libl.so.1 that defines it",
+        ),
+        (&["-Wl,-soname,libl.so.1"], "help: name directories with more libraries"),
+    ] {
+        lab.so("p/libl.so.1", before, flags);
+        let links = ["-no-pie", "-Lp", "-l:libl.so.1", "-Wl,-rpath,$ORIGIN"];
+        lab.exe("p/app", source, &links);
+        lab.so("p/libl.so.1", after, flags);
+        let found = report(&lab, &["p"]);
+        let finding = only(&found, "undefined-symbol");
+        assert_eq!(finding["symbol"], "counter");
+        assert_eq!(evidence(finding, "near-miss").len(), 0, "{finding:#}");
+        let page = run(&lab, &["p"]).out;
+        assert!(page.contains(help) && !page.contains("against app"), "{page}");
+        let loader = crate::support::clean(lab.path("p/app")).output().expect("the program runs");
+        let err = String::from_utf8_lossy(&loader.stderr);
+        assert!(err.contains("undefined symbol: counter"), "{err}");
+    }
+}
