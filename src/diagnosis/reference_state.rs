@@ -174,7 +174,9 @@ impl Undefined {
     ) {
         for (root, list) in &self.0 {
             let closure = &source.closures.roots[*root];
-            let explainer = Explainer { source, closure, explanations, stubs: OnceCell::new() };
+            let is_musl = source.loaders.get(closure.root.loader).is_musl();
+            let stubs = OnceCell::new();
+            let explainer = Explainer { source, closure, explanations, is_musl, stubs };
             for open in list {
                 let UndefinedReference { module, symbol, version, at_load, host } = *open;
                 let Some(object) = object_of(source.view, closure, module) else { continue };
@@ -260,6 +262,8 @@ struct Explainer<'a, 'p> {
     source: DiagnosisInput<'a>,
     closure: &'a Closure,
     explanations: Explanations<'p>,
+    /// True if musl loads the entry point.
+    is_musl: bool,
     /// The missing and the provided libraries in load order, computed on first use.
     stubs: OnceCell<Vec<Stub>>,
 }
@@ -273,7 +277,7 @@ impl Explainer<'_, '_> {
         object: &Object,
         open: &UndefinedReference,
     ) -> Option<ReferenceState> {
-        let entry = object.versions.entry(open.version);
+        let entry = object.versions.entry(self.version(object, open));
         let library = entry.and_then(|e| e.file).map(|s| object.str(s));
         let explains = match library {
             Some(library) => stub_named(self.closure, self.source.strings, library),
@@ -289,6 +293,24 @@ impl Explainer<'_, '_> {
             Some(Stub { name, .. }) => Some(ReferenceState::Provided(name)),
             None => Some(ReferenceState::Undefined),
         }
+    }
+
+    /// The version index of a reference. musl ignores versions, so its binding reports none. The
+    /// version that the object states still names the library that should define the symbol.
+    fn version(&self, object: &Object, open: &UndefinedReference) -> u16 {
+        if !self.is_musl {
+            return open.version;
+        }
+        let symbol = object.tables.as_ref().and_then(|tables| tables.symbol(open.symbol));
+        symbol.map_or(open.version, |symbol| symbol.versym & 0x7fff)
+    }
+
+    /// True if `object` was linked against an edition of the library whose symbols all have
+    /// versions. Systems with musl may build GCC's libraries without versions.
+    fn is_versioned(&self, object: &Object, library: &[u8]) -> bool {
+        let mut needs = object.versions.needs.iter();
+        let is_listed = ALL_VERSIONED.contains(&library);
+        is_listed && (!self.is_musl || needs.any(|need| object.str(need.file) == library))
     }
 
     /// The library that explains an unversioned reference. First comes a missing library with a
@@ -307,7 +329,7 @@ impl Explainer<'_, '_> {
         for stub in stubs.iter().filter(|stub| stub.how == FoundBy::Missing) {
             match self.explanations.libraries.ask(self.source, text(stub), target, name) {
                 CandidateAnswer::Defined => return Some(*stub),
-                CandidateAnswer::Unknown if !ALL_VERSIONED.contains(&text(stub)) => {
+                CandidateAnswer::Unknown if !self.is_versioned(object, text(stub)) => {
                     unknown = unknown.or(Some(*stub));
                 }
                 CandidateAnswer::Unknown | CandidateAnswer::Absent => {}
@@ -315,7 +337,7 @@ impl Explainer<'_, '_> {
         }
         let provided = || {
             let mut provided = stubs.iter().filter(|stub| stub.how == FoundBy::Provided);
-            provided.find(|stub| may_define(object, text(stub))).copied()
+            provided.find(|stub| self.may_define(object, text(stub))).copied()
         };
         let found = unknown.or_else(provided)?;
         let claims = self.explanations.claims;
@@ -326,19 +348,19 @@ impl Explainer<'_, '_> {
             || claims.policy_claims(self.source, file, name);
         (!is_claimed).then_some(found)
     }
+
+    /// True if a provided library may define an unversioned reference of `object`.
+    fn may_define(&self, object: &Object, library: &[u8]) -> bool {
+        if library == ZLIB {
+            return true;
+        }
+        let mut versioned = object.versions.needs.iter().map(|need| object.str(need.file));
+        !self.is_versioned(object, library) && !versioned.any(|named| named == library)
+    }
 }
 
 /// zlib: only functions since 1.2.0 have versions (`zlib.map`), most of its names have none.
 const ZLIB: &[u8] = b"libz.so.1";
-
-/// True if a provided library may define an unversioned reference of `object`.
-fn may_define(object: &Object, library: &[u8]) -> bool {
-    if library == ZLIB {
-        return true;
-    }
-    let mut versioned = object.versions.needs.iter().map(|need| object.str(need.file));
-    !ALL_VERSIONED.contains(&library) && !versioned.any(|named| named == library)
-}
 
 /// A library without a file: the object that needs it, its name, and whether it is missing or
 /// provided.

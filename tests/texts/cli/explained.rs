@@ -2,7 +2,7 @@
 //! their own.
 
 use super::kit::{FOO, at, each, evidence, of_rule, only, report, run, text};
-use crate::support::Lab;
+use crate::support::{Lab, musl};
 use serde_json::{Value, json};
 
 /// `p/libbar.so` uses `foo` and `more` of `libfoo.so`, which is gone.
@@ -255,4 +255,29 @@ fn nothing_is_dropped() {
         .find(|file| text(&file["path"]).ends_with("p/libbar.so"))
         .map(|file| file["needed"][0].clone());
     assert_eq!(needed, Some(json!({ "name": "libfoo.so", "path": Value::Null, "how": "missing" })));
+}
+
+/// Objects for musl refer to GCC's libraries with or without versions. musl ignores versions.
+#[test]
+fn libraries_of_gcc_explain_references_under_musl() {
+    if !musl::is_there("libraries_of_gcc_explain_references_under_musl") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("versions", "GLIBCXX_3.4 { global: foo; more; };\n");
+    let source = format!("{FOO} int more(void) {{ return 2; }}");
+    let main = "int foo(void); int more(void); int main(void) { return foo() + more(); }";
+    for versions in [&[][..], VERSIONS] {
+        let flags = [&["-Wl,-soname,libstdc++.so.6"], versions].concat();
+        musl::so(&lab, "p/libstdc++.so.6", &source, &flags);
+        musl::exe(&lab, "p/app", main, &["-Lp", "-l:libstdc++.so.6", "-Wl,-rpath,$ORIGIN"]);
+        std::fs::remove_file(lab.path("p/libstdc++.so.6")).expect("the library");
+        let report = report(&lab, &["p"]);
+        assert_eq!(of_rule(&report, "undefined-symbol").len(), 0, "{report:#}");
+        let finding = only(&report, "missing-library");
+        assert_eq!(each(finding, "explained", "symbol"), ["foo", "more"]);
+        let loader = crate::support::clean(lab.path("p/app")).output().expect("the program runs");
+        let err = String::from_utf8_lossy(&loader.stderr);
+        assert!(err.contains("Error loading shared library libstdc++.so.6"), "{err}");
+    }
 }
