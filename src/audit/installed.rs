@@ -23,8 +23,9 @@ use crate::order::Arrange as _;
 use crate::package::{PackageId, Prefixes, store_item, store_of};
 use crate::parallel;
 use crate::plan::Plan;
+use crate::policy::Libc;
 use crate::resolve::cache::Cache;
-use crate::resolve::loader::Loader;
+use crate::resolve::loader::{Loader, libc_of};
 use crate::text::last_part;
 use crate::tree::{DirEntryKind, EntryType, Opened, Stat, Tree};
 use crate::wants::Wants;
@@ -88,6 +89,8 @@ pub struct InstalledLibrary {
     pub file: InstalledFile,
     /// The target of the library; `None` if the file no longer exists.
     pub target: Option<Target>,
+    /// The C library that it needs; `None` if it needs none.
+    libc: Option<Libc>,
 }
 
 impl Installed {
@@ -102,15 +105,19 @@ impl Installed {
         defining.map(|definer| (&definer.file, definer.kind))
     }
 
-    /// Files of installed packages with the name of a missing library: libraries for `target`, and
-    /// files that no longer exist.
+    /// Files of installed packages with the name of a missing library: libraries for `target` that
+    /// a process with `libc` can load, and files that no longer exist.
     pub fn libraries(
         &self,
         name: &[u8],
         target: Target,
+        libc: Libc,
     ) -> impl Iterator<Item = &InstalledLibrary> {
         let all = self.libraries.get(name).into_iter().flatten();
-        all.filter(move |one| one.target.is_none_or(|other| other.links_with(target)))
+        all.filter(move |one| {
+            one.target.is_none_or(|other| other.links_with(target))
+                && one.libc.is_none_or(|other| other == libc)
+        })
     }
 }
 
@@ -144,6 +151,8 @@ struct Hit {
     /// The file, if the audit has read it too.
     file: Option<FileId>,
     target: Target,
+    /// The C library that it needs; `None` if it needs none.
+    libc: Option<Libc>,
     is_program: bool,
     soname: Option<Box<[u8]>>,
     names: Vec<Box<[u8]>>,
@@ -343,6 +352,7 @@ impl InstalledSearch<'_> {
             shown: by_soname.cloned().unwrap_or_else(|| path.clone()),
             file: self.corpus.file_of(place.stat),
             target: object.header.target(),
+            libc: libc_of(object),
             is_program: object.role == Role::Program,
             soname: object.soname().map(Box::from),
             real: path,
@@ -354,7 +364,7 @@ impl InstalledSearch<'_> {
     /// At most three libraries and three programs for an object. A library defines some of the
     /// object's undefined symbols; libraries with the most symbols come first. A program defines
     /// all of the object's undefined symbols. Files that the process loads are skipped, because
-    /// lookups have searched them. For an object in a store, only files of that store are taken;
+    /// lookups have searched them. Files for another C library are skipped too. For an object in a store, only files of that store are taken;
     /// for other objects, only files outside of stores.
     fn chosen<'h>(
         &self,
@@ -368,8 +378,10 @@ impl InstalledSearch<'_> {
         let loaded: FastSet<&[u8]> = loaded.filter_map(|object| object.soname()).collect();
         let names: FastSet<&[u8]> = open.names.iter().copied().collect();
         let store = store_of(&self.corpus.files[file].path);
+        let libc = self.bound.resolver.loaders.get(closure.root.loader).libc();
         let fits = |hit: &&Hit| {
             hit.target.links_with(open.target)
+                && hit.libc.is_none_or(|other| other == libc)
                 && hit.file.is_none_or(|file| !scope.contains(&file))
                 && store_of(&hit.real) == store
         };
@@ -406,15 +418,16 @@ impl InstalledSearch<'_> {
             Ok(Opened::File(handle)) => {
                 let read = read::read(&handle, Reading { lean: true, ..Reading::default() });
                 let object = read.object().filter(|object| object.is_dynamic());
-                object.map(|object| Some(object.header.target()))
+                object.map(|object| (Some(object.header.target()), libc_of(object)))
             }
             Ok(Opened::Directory | Opened::Special(_)) => None,
-            Err(errno) => crate::tree::is_answer(errno).then_some(None),
+            Err(errno) => crate::tree::is_answer(errno).then_some((None, None)),
         };
         let library = |owned: &Owned| {
             let package = Some(owned.package.clone());
             let file = InstalledFile { path: owned.path.as_path().into(), package };
-            Some(InstalledLibrary { target: target(&owned.path)?, file })
+            let (target, libc) = target(&owned.path)?;
+            Some(InstalledLibrary { file, target, libc })
         };
         owners.named(name).iter().filter_map(library).take(MOST).collect()
     }

@@ -78,12 +78,12 @@ for one does not waive the other.
 
 An `installed` file has the needed name and belongs to an installed Debian package, but lies outside of the
 directories that the loader searches. A `removed` file belongs to an installed package and does not exist: install
-the package again.
+the package again. A file that needs another C library than the process is left out.
 
 ## Limits
 
 Libraries that a program loads with dlopen are not checked. LD_LIBRARY_PATH and LD_PRELOAD are not taken from the
-environment: use `--ld-library-path` and `--ld-preload`. References that only a missing library could define are not
+environment: use `--ld-library-path` and `--ld-preload`. `missing-preload` reports libraries of `--ld-preload`. References that only a missing library could define are not
 findings of their own: the finding about the library lists them under `explains`.
 ";
 
@@ -148,8 +148,9 @@ pub(super) fn finding(
         let target = object.header.target();
         let mut candidates = query.library_candidates(&missing.name, target);
         candidates.extend(query.unaudited_candidates(missing, target));
-        if candidates.is_empty() {
-            candidates = query.installed_libraries(&missing.name, target);
+        if let Some(root) = missing.roots.first().filter(|_| candidates.is_empty()) {
+            let libc = query.loader(query.closure(*root)).libc();
+            candidates = query.installed_libraries(&missing.name, target, libc);
         }
         finding.evidence.extend(with_reasons(candidates, &missing.name, attempts));
     }

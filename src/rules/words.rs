@@ -14,7 +14,7 @@ use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FileId, MemberId, RootId};
 use crate::order::Arrange as _;
-use crate::policy::Waiver;
+use crate::policy::{Libc, Waiver};
 use crate::resolve::trace::{Tried, TriedOutcome};
 use crate::text::{shell, show, show_path};
 use std::borrow::Cow;
@@ -156,15 +156,20 @@ impl Query<'_> {
         })
     }
 
-    /// Files of installed packages that are named `name`, for an object of `target`. Files that no
-    /// longer exist are listed too.
-    pub(super) fn installed_libraries(&self, name: &[u8], target: Target) -> Vec<Evidence> {
+    /// Files of installed packages that are named `name`, for an object of `target` in processes
+    /// with `libc`. Files that no longer exist are listed too.
+    pub(super) fn installed_libraries(
+        &self,
+        name: &[u8],
+        target: Target,
+        libc: Libc,
+    ) -> Vec<Evidence> {
         let evidence = |library: &InstalledLibrary| Evidence {
             how: Some(Cow::Borrowed(if library.target.is_some() { INSTALLED } else { REMOVED })),
             package: library.file.package.clone(),
             ..Evidence::at(EvidenceKind::Candidate, Arc::clone(&library.file.path))
         };
-        self.installed().libraries(name, target).map(evidence).collect()
+        self.installed().libraries(name, target, libc).map(evidence).collect()
     }
 
     /// The members that refer to a symbol, in the archive that the object was probably linked from.

@@ -93,6 +93,25 @@ fn a_library_that_nothing_needs() {
     assert_eq!(installed["shadowed"], false);
 }
 
+/// A process of musl cannot load a library that needs glibc.
+#[test]
+fn a_library_for_another_libc_is_left_out() {
+    const MUSL: &str = "/lib/ld-musl-x86_64.so.1";
+    let lab = system();
+    let mut loader = library("libc.so", &[]).bytes();
+    loader.extend(b"\0musl libc (x86_64)\nVersion %s\n\x001.2.5\0");
+    lab.write(&format!("r/usr{MUSL}"), loader);
+    let needs = vec!["libfoo.so.1".to_owned()];
+    let app = Tiny { needs, interp: Some(MUSL), ..Tiny::default() };
+    lab.write("r/opt/app/app", app.bytes());
+    lab.write(&format!("{INFO}/libfoo1.list"), format!("/.\n{LIBS}/libfoo.so.1\n"));
+    for (need, named) in [("libc.so.6", 0), ("libc.musl-x86_64.so.1", 1)] {
+        lab.write(&format!("r{LIBS}/libfoo.so.1"), library("libfoo.so.1", &[need]).bytes());
+        let report = audit(&lab, "/opt/app", &[]);
+        assert_eq!(found(one(&report, "missing-library")).len(), named, "{need}");
+    }
+}
+
 /// A program of the system, which may be linked to.
 fn program(defines: &[&str]) -> Vec<u8> {
     let interp = Some("/lib64/ld-linux-x86-64.so.2");

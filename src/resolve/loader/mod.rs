@@ -309,6 +309,16 @@ fn needs_musl(object: &Object) -> bool {
         })
 }
 
+/// The C library that a shared object was linked for, by its needs. `None` if it needs neither
+/// glibc nor musl.
+pub fn libc_of(object: &Object) -> Option<Libc> {
+    if needs_musl(object) {
+        return Some(Libc::Musl);
+    }
+    let is_of_glibc = |name: &[u8]| name.starts_with(b"libc.so.6") || Libc::Glibc.has_loader(name);
+    object.needs.iter().any(|need| is_of_glibc(object.str(need.name))).then_some(Libc::Glibc)
+}
+
 /// The defect of a PT_INTERP path without a loader for `target`.
 fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> InterpreterDefect {
     match store.place(path) {

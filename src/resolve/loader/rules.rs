@@ -6,6 +6,7 @@ use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{GlibcVersion, LoaderReaction, MuslVersion, Target};
 use crate::id::{FileId, StrId};
 use crate::plan::Cpu;
+use crate::policy::Libc;
 use crate::resolve::cache::{Cache, CacheQuery};
 use crate::resolve::{MachineRow, hwcaps};
 
@@ -80,6 +81,11 @@ impl Loader {
     /// True for musl's loader.
     pub fn is_musl(&self) -> bool {
         matches!(self.family, Family::Musl(_))
+    }
+
+    /// The C library of its processes.
+    pub fn libc(&self) -> Libc {
+        if self.is_musl() { Libc::Musl } else { Libc::Glibc }
     }
 
     /// The parameters of this loader's cache lookups.
