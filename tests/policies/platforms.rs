@@ -100,6 +100,21 @@ fn a_library_off_the_list_is_outside() {
     assert_eq!((facts(&report).len(), report.status), (0, 0), "an allowed one is allowed");
 }
 
+/// musl ignores versions. The version still names the library of glibc that lacks a file.
+#[test]
+fn a_library_of_glibc_is_outside_of_musl() {
+    let lab = lab();
+    library(&lab, "a.so", &["memcpy"], &["libc.so.6"], &[]);
+    let report = audit(&lab, "musllinux_1_2", &[]);
+    assert_eq!(facts(&report), ["outside-closure a.so libc.so.6"]);
+    assert_eq!(report.total("explained"), 1);
+    let args = ["--isolated", "--policy", "musllinux_1_2", "p"];
+    let page = String::from_utf8(lab.linkaudit(&args).stdout).expect("UTF-8");
+    let title =
+        "error[outside-closure] libc.so.6: not provided by musllinux_1_2, not in the prefix";
+    assert!(page.contains(title), "{page}");
+}
+
 #[test]
 fn what_the_prefix_holds_is_not_outside() {
     let lab = lab();

@@ -211,6 +211,11 @@ fn not_found(finding: &ReportFinding, name: &[u8]) -> NamedCause {
     let title = match &*finding.rule {
         "wrong-architecture" => format!("{key}: wrong architecture"),
         "bad-library-file" => format!("{key}: {}", finding.message),
+        // The message ends with the policy that does not provide the file.
+        "outside-closure" => match finding.message.split_once(": ") {
+            Some((_, lacks)) => format!("{key}: {lacks}"),
+            None => format!("{key}: not found"),
+        },
         _ if finding.detail.as_deref() == Some(b"PT_INTERP") => {
             format!("{key}: interpreter not found")
         }
