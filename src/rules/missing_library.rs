@@ -7,7 +7,7 @@ use crate::catalogue::{LIBRARY, RuleId};
 use crate::diagnosis::{MissingLibrary, Site};
 use crate::facts::FactStore as _;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, REMOVED, When};
-use crate::id::{FastSet, RootId};
+use crate::id::FastSet;
 use crate::parallel;
 use crate::resolve::FoundBy;
 use crate::resolve::loader::InterpreterDefect;
@@ -16,7 +16,6 @@ use crate::text::show;
 use crate::tree::without_dots;
 use crate::wants::Wants;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -40,9 +39,8 @@ const DOCS: &str = "\
 ## What it does
 
 Resolves every DT_NEEDED and DT_FILTER in the loader's order: objects that are already loaded, RPATH,
-`--ld-library-path`, RUNPATH, ld.so.cache, default directories. Reports each name that is not found, each
-library of `--ld-preload` that is not found, and each program whose PT_INTERP does not exist (not with
-`--as-ldd`, because `ldd` ignores it).
+`--ld-library-path`, RUNPATH, ld.so.cache, default directories. Reports each name that is not found, and each
+program whose PT_INTERP does not exist (not with `--as-ldd`, because `ldd` ignores it).
 
 ## Why it matters
 
@@ -83,8 +81,9 @@ the package again. A file that needs another C library than the process is left 
 ## Limits
 
 Libraries that a program loads with dlopen are not checked. LD_LIBRARY_PATH and LD_PRELOAD are not taken from the
-environment: use `--ld-library-path` and `--ld-preload`. `missing-preload` reports libraries of `--ld-preload`. References that only a missing library could define are not
-findings of their own: the finding about the library lists them under `explains`.
+environment: use `--ld-library-path` and `--ld-preload`. `missing-preload` reports libraries of `--ld-preload`.
+References that only a missing library could define are not findings of their own: the finding about the library lists
+them under `explains`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -101,32 +100,7 @@ fn check(query: &Query<'_>) -> Findings {
         finding
     });
     out.extend(interpreters(query));
-    out.extend(preloads(query));
     out
-}
-
-/// Findings about files of LD_PRELOAD or ld.so.preload that cannot be loaded. The loader prints an
-/// error and continues.
-fn preloads(query: &Query<'_>) -> Findings {
-    let mut failures: BTreeMap<(&[u8], &str, &str), Vec<RootId>> = BTreeMap::new();
-    for (root, closure) in query.entry_points() {
-        for failure in closure.preload_failures() {
-            let name = query.text(failure.name);
-            failures.entry((name, failure.source, failure.text)).or_default().push(root);
-        }
-    }
-    let finding = |((name, source, text), roots): ((&[u8], &'static str, &str), Vec<RootId>)| {
-        let first = query.closure(*roots.first()?).root.file;
-        let message = format!("{source} names {}, which the loader skips: {text}", show(name));
-        let mut finding = query.about(RULE.id, first, message);
-        finding.library = Some(name.to_vec());
-        finding.cause = Some(CauseHint::LibraryNotFound(name.to_vec()));
-        finding.detail = Some(source.as_bytes().to_vec());
-        finding.root = query.first_root(&roots);
-        finding.evidence.extend(query.roots(&roots, None));
-        Some(finding)
-    };
-    failures.into_iter().filter_map(finding).collect()
 }
 
 /// A finding of `rule` about one missing library, with the paths that the loader tried.

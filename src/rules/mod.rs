@@ -45,6 +45,7 @@ mod missing_device_bitcode;
 mod missing_dlopen;
 mod missing_header;
 mod missing_library;
+mod missing_preload;
 mod missing_relro;
 mod missing_version;
 mod mixed_runtime;
@@ -109,6 +110,7 @@ pub const RULES: &[&Rule] = &[
     &wrong_architecture::RULE,
     &bad_library_file::RULE,
     &missing_version::RULE,
+    &missing_preload::RULE,
     &undefined_symbol::RULE,
     &interposed_symbol::RULE,
     &library_twice::RULE,

@@ -153,7 +153,7 @@ fn cache_and_preload_list_are_those_of_the_root() {
     }
     let report = report(&lab, &["/opt/app"]);
     assert_eq!(found(&report), Some(("/srv/cached/libfoo.so.1".into(), "cache".into())));
-    let finding = report.of_rule("missing-library").next().expect("what cannot be preloaded");
+    let finding = report.of_rule("missing-preload").next().expect("what cannot be preloaded");
     assert_eq!(
         (&finding["library"], &finding["detail"]),
         (&"/srv/none.so".into(), &"/etc/ld.so.preload".into())

@@ -8,12 +8,14 @@
 use super::{LoadTree, Tag, TreeEdge};
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
+use crate::order;
 use crate::report::Style;
-use crate::resolve::FoundBy;
+use crate::resolve::{Closure, FoundBy};
 use crate::rules::outcome;
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use crate::views::{count, typed_input};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Maximum number of levels below a heading.
@@ -302,6 +304,9 @@ fn summary(
     if missing.len() > most {
         writeln!(out, "… and {} more (-v shows all)", missing.len() - most)?;
     }
+    for (name, source, text) in skipped_preloads(audit) {
+        writeln!(out, "skipped {}  named by {source}: {text}", style.alarm(&show(name)))?;
+    }
     let stops = audit.closures.roots.iter().filter(|closure| closure.fatal().is_some()).count();
     let interps = audit.closures.bad_interps.len();
     let mut bad = Vec::new();
@@ -343,6 +348,12 @@ fn summary(
 }
 
 /// The number of findings that make the run incomplete.
+/// The entries of preload lists that the loader skips: name, list and reason.
+fn skipped_preloads(audit: &Audit) -> BTreeSet<(&[u8], &'static str, &'static str)> {
+    let failures = audit.closures.roots.iter().flat_map(Closure::preload_failures);
+    order::set(failures.map(|one| (audit.text(one.name), one.source, one.text)))
+}
+
 fn audit_open(subject: &Subject<'_>) -> usize {
     subject.report.counts.incomplete
 }

@@ -1,7 +1,7 @@
 //! Options about the environment of programs: they find libraries and decide questions, and errors
 //! in them are refused.
 
-use super::kit::{FOO, evidence, findings, only, report, run, text};
+use super::kit::{FOO, evidence, findings, of_rule, only, report, run, text};
 use crate::support::Lab;
 
 /// `app` needs libfoo.so.1, which is in `d`, outside of all search paths.
@@ -49,19 +49,33 @@ fn a_library_that_cannot_be_preloaded_is_a_finding_and_one_that_can_is_loaded() 
     let here = lab.root();
     let here = here.to_str().expect("a path in UTF-8");
     let report = report(&lab, &["--cwd", here, "--ld-preload", "none.so d/libfoo.so.1", "app"]);
-    let finding = only(&report, "missing-library");
+    let finding = only(&report, "missing-preload");
     assert_eq!(finding["library"], "none.so");
-    assert_eq!(finding["detail"], "LD_PRELOAD");
+    assert_eq!((&finding["detail"], &finding["level"]), (&"LD_PRELOAD".into(), &"warning".into()));
     assert!(text(&finding["message"]).contains("cannot open shared object file"));
+    // The loader prints an error and runs the program.
+    let tree = run(&lab, &["tree", "--cwd", here, "--ld-preload", "none.so", "app"]);
+    let line = "skipped none.so  named by LD_PRELOAD: cannot open shared object file\n";
+    assert!(tree.out.contains(line), "{}", tree.out);
+    assert_eq!(tree.status, 0);
+    let mut program = crate::support::clean(lab.path("app"));
+    let output = program.env("LD_PRELOAD", "none.so").output().expect("the program runs");
+    assert!(output.status.success());
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("'none.so' from LD_PRELOAD cannot be preloaded"), "{err}");
 }
 
 #[test]
 fn a_preload_that_is_missing_and_needed_by_the_same_name_is_searched_for_each() {
     let lab = app(&[]);
     let report = report(&lab, &["--ld-preload", "libfoo.so.1", "app"]);
-    let about: Vec<_> = findings(&report).iter().map(|f| f["detail"].clone()).collect();
     // The file lies in a directory that no search comes to.
-    assert_eq!(about, ["LD_PRELOAD", "candidate-in-prefix"]);
+    for (rule, detail) in
+        [("missing-preload", "LD_PRELOAD"), ("missing-library", "candidate-in-prefix")]
+    {
+        let found = of_rule(&report, rule);
+        assert_eq!((found.len(), &found[0]["detail"]), (1, &detail.into()));
+    }
 }
 
 #[test]
