@@ -135,6 +135,10 @@ impl<'r> Entries<'r> {
             (CauseKind::MissingOption, _) => (self.files(entry), cause.title.clone()),
             (CauseKind::PolicyEntry, several) => {
                 let (origin, _) = split(&cause.title);
+                if let Some(library) = forbidden(several) {
+                    let files = self.files(entry);
+                    return (library, format!("forbidden by {origin}, needed by {files}"));
+                }
                 let n = count(several.len(), "finding", "findings");
                 match &entry.files()[..] {
                     [(one, _)] => (self.file(one), format!("{n} by {origin}")),
@@ -215,6 +219,17 @@ impl<'r> ReportEntry<'r> {
             (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
         }
     }
+}
+
+/// The library of findings of `forbidden-library`; `None` if they are about several libraries.
+fn forbidden(findings: &[&ReportFinding]) -> Option<String> {
+    let library = |finding: &&ReportFinding| {
+        let is_forbidden = *finding.rule == *"forbidden-library";
+        finding.library.clone().filter(|_| is_forbidden)
+    };
+    let first = library(findings.first()?)?;
+    let is_same = |finding| library(finding).as_ref() == Some(&first);
+    findings.iter().all(is_same).then(|| show(&first))
 }
 
 /// The prefix of a finding's file.

@@ -1,7 +1,7 @@
 //! Evidence of `missing-library`, `wrong-architecture` and `missing-version`: the paths that were
 //! tried in the loader's order, candidates, and the chain of needs.
 
-use super::kit::{CALLS_FOO, FOO, at, each, evidence, has_m32, of_rule, only, report, text};
+use super::kit::{CALLS_FOO, FOO, at, each, evidence, has_m32, of_rule, only, report, run, text};
 use crate::support::{Lab, skip};
 use serde_json::{Value, json};
 
@@ -301,4 +301,29 @@ fn what_was_tried_is_told_once() {
     for name in ["liba.so", "libb.so", "libc.so", "libd.so"] {
         assert!(all.contains(&format!("{name}: libfoo.so.1: not found by the loader")), "{all}");
     }
+}
+
+#[test]
+fn a_forbidden_library_is_the_title_of_its_findings() {
+    let lab = Lab::new();
+    lab.so("p/libfoo.so.1", "int foo(void) { return 1; }", &["-Wl,-soname,libfoo.so.1"]);
+    lab.so("p/libbar.so.1", "int bar(void) { return 1; }", &["-Wl,-soname,libbar.so.1"]);
+    let flags = ["-Wl,--no-as-needed", "-Lp", "-l:libfoo.so.1", "-Wl,-rpath,$ORIGIN"];
+    for name in ["p/liba.so", "p/libb.so"] {
+        lab.so(name, "", &flags);
+    }
+    let heading = |library: &str| {
+        let text = format!("schema = 1\n\n[forbid]\nlibraries = [\"{library}\"]\n");
+        lab.write("policy.toml", text);
+        let page = run(&lab, &["--isolated", "--policy", "policy.toml", "p"]).out;
+        let line = page.lines().find(|line| line.starts_with("error[forbidden-library]"));
+        line.unwrap_or_else(|| panic!("{page}")).to_owned()
+    };
+    let expected =
+        "error[forbidden-library] libfoo.so.1: forbidden by policy.toml:4, needed by 2 files";
+    assert_eq!(heading("libfoo.so.1"), expected);
+    // A pattern may forbid several libraries.
+    lab.so("p/libb.so", "", &[&flags[..], &["-l:libbar.so.1"]].concat());
+    let expected = "error[forbidden-library] policy.toml:4: 3 findings in 2 files";
+    assert_eq!(heading("lib[fb]*.so.1"), expected);
 }
