@@ -32,6 +32,9 @@ pub(super) fn tree(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
 pub(super) fn why(shared: &SharedOptions, options: &WhyOptions) -> Result<Exit> {
     baseline::refuse(shared, "why")?;
     let name = options.name.as_bytes();
+    if name.is_empty() {
+        bail!("NAME is empty");
+    }
     let is_listed = shared.files_from.is_some() || shared.nix_closure.is_some();
     if options.paths.is_empty() && !is_listed && shared.staged.is_empty() {
         let word = typeable(name).unwrap_or_else(|| "NAME".to_owned());

@@ -4,6 +4,8 @@
 use super::{Answer, Why};
 use crate::audit::Audit;
 use crate::demangle::demangle;
+use crate::facts::{Content, FileFacts};
+use crate::format::elf::Role;
 use crate::id::{FileId, RootId};
 use crate::report::Style;
 use crate::report::layout::{name as glued, wrap};
@@ -11,6 +13,7 @@ use crate::resolve::EntryPoint;
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use crate::views::{count, typed_input};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Upper bound for the lines of one kind without `-v`.
@@ -26,7 +29,8 @@ pub(super) fn render(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = WhyPage { audit: subject.audit, subject, style, out };
+    let repeated = BTreeSet::new();
+    let mut page = WhyPage { audit: subject.audit, subject, style, repeated, out };
     let under = why.under.as_ref().map(|under| page.path(under.file));
     match &why.answer {
         Answer::Library(library) => page.library(&why.name, library, under.as_deref())?,
@@ -45,6 +49,8 @@ pub(super) struct WhyPage<'a> {
     pub(super) audit: &'a Audit,
     pub(super) subject: &'a Subject<'a>,
     pub(super) style: Style,
+    /// Texts that stand for several symbols of the answer.
+    pub(super) repeated: BTreeSet<String>,
     pub(super) out: &'a mut dyn Write,
 }
 
@@ -160,6 +166,17 @@ impl WhyPage<'_> {
             glued(&show(name))
         );
         self.text(&text)?;
+        let is_unlinked = |facts: &&FileFacts| match &facts.content {
+            Content::Elf(object) => object.role == Role::Relocatable,
+            Content::Archive(_) => true,
+            Content::Other(_) => false,
+        };
+        let unlinked = self.audit.corpus.files.iter().filter(is_unlinked).count();
+        if unlinked > 0 {
+            let files = count(unlinked, "archive or object file", "archives or object files");
+            let command = glued("linkaudit archive FILE");
+            self.text(&format!("not searched: {files}; {command} lists undefined names"))?;
+        }
         let near: Vec<String> = near.iter().map(|name| display(name)).collect();
         if let Some(first) = near.first() {
             let names: Vec<String> = near.iter().map(|name| glued(name)).collect();

@@ -182,8 +182,17 @@ const WORDS: &[&str] = &[
 /// reads like a demangled name, only names of C++ and Rust.
 pub(super) fn near(name: &[u8], audit: &Audit, graph: &LoadTree) -> Vec<Vec<u8>> {
     let Ok(text) = std::str::from_utf8(name) else { return Vec::new() };
-    if reads_demangled(text) {
-        return near_qualified(text, audit);
+    let text = text.strip_prefix("::").unwrap_or(text);
+    let mut text = text.strip_suffix("::").unwrap_or(text).to_owned();
+    if reads_demangled(&text) {
+        let found = near_qualified(&text, audit);
+        // `foo(int)` may be a function of C, whose name has no parameters.
+        let plain = Qualified::new(&text).filter(|typed| typed.depth() == 1);
+        let plain = plain.and_then(|typed| typed.end(1)).filter(|own| !reads_demangled(own));
+        match plain {
+            Some(plain) if found.is_empty() => text = plain,
+            _ => return found,
+        }
     }
     let mut libraries: BTreeSet<&[u8]> = BTreeSet::new();
     for edge in &graph.edges {
@@ -197,16 +206,16 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &LoadTree) -> Vec<Vec<u8>>
             symbols.insert(raw);
         });
     }
-    let mut out = closest(text, libraries.into_iter());
+    let mut out = closest(&text, libraries.into_iter());
     // A member with exactly this name is a better guess than a symbol with a similar name.
-    out.extend(near_qualified(text, audit));
-    out.extend(closest(text, symbols.into_iter()));
+    out.extend(near_qualified(&text, audit));
+    out.extend(closest(&text, symbols.into_iter()));
     out.truncate(MOST_NEAR);
     out
 }
 
 /// Names of C++ and Rust whose last components are similar to `text`. For text without `::`, the
-/// members with exactly that name.
+/// members with exactly that name. If there are none, the members of a class or namespace `text`.
 fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let Some(typed) = Qualified::new(text) else { return Vec::new() };
     let Some(own) = typed.end(typed.depth()) else { return Vec::new() };
@@ -217,7 +226,12 @@ fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let like = |raw: &[u8]| {
         let whole = demangle(raw)?;
         let other = Qualified::new(&whole)?;
-        let edits = distance(&own, &other.end(typed.depth())?, most)?;
+        let edits = distance(&own, &other.end(typed.depth())?, most);
+        let is_member = || {
+            let member = other.end(typed.depth() + 1);
+            member.is_some_and(|name| name.strip_prefix(&*own).is_some_and(|m| m.starts_with("::")))
+        };
+        let edits = edits.or_else(|| is_member().then_some(most + 1))?;
         Some((edits, other.end(other.depth())?))
     };
     let found = mangled(&words, audit.view(), &audit.corpus, |raw| like(raw).is_some());

@@ -28,6 +28,7 @@ impl WhyPage<'_> {
         under: Option<&str>,
     ) -> io::Result<()> {
         let SymbolAnswer { providers, requesters, .. } = symbol;
+        self.repeated = repeated(symbol);
         if !self.style.quiet {
             self.names(symbol)?;
             self.scopes(symbol)?;
@@ -113,7 +114,7 @@ impl WhyPage<'_> {
     fn scope(&mut self, symbol: &SymbolAnswer, list: &[(u32, usize, u32)]) -> io::Result<()> {
         let paths = list.iter().map(|(_, at, _)| self.path(symbol.providers[*at].file));
         let column = column(self.style, paths);
-        let versions = list.iter().map(|(_, at, _)| versioned(&symbol.providers[*at]));
+        let versions = list.iter().map(|(_, at, _)| self.versioned(&symbol.providers[*at]));
         let version = self::column(self.style, versions);
         for (position, at, taken) in list {
             let provider = &symbol.providers[*at];
@@ -139,7 +140,7 @@ impl WhyPage<'_> {
                 }
                 _ => Cell::new(what, 0),
             };
-            let text = Cell::new(versioned(provider), version);
+            let text = Cell::new(self.versioned(provider), version);
             let position = Cell::new(format!("{position:>3}"), 0);
             self.row(3, &[position, Cell::new(path, column), text, what])?;
         }
@@ -161,7 +162,7 @@ impl WhyPage<'_> {
         for provider in outside.iter().take(self.most()) {
             let member = provider.member.as_deref().map(|name| format!("({})", show(name)));
             let path = format!("{}{}", self.path(provider.file), member.unwrap_or_default());
-            self.row(8, &[Cell::new(path, 0), Cell::new(versioned(provider), 0)])?;
+            self.row(8, &[Cell::new(path, 0), Cell::new(self.versioned(provider), 0)])?;
         }
         self.more(outside.len())
     }
@@ -176,9 +177,9 @@ impl WhyPage<'_> {
         sorted.arrange_by_key(|r| r.weak || !r.bound.iter().any(ReferenceBinding::is_open));
         let shown = &sorted[..sorted.len().min(self.most())];
         let column = column(self.style, shown.iter().map(|r| self.path(r.file)));
-        let name = self::column(self.style, shown.iter().map(|r| asked(r)));
+        let name = self::column(self.style, shown.iter().map(|r| self.asked(r)));
         for requester in shown {
-            let (mut path, mut text) = (self.path(requester.file), asked(requester));
+            let (mut path, mut text) = (self.path(requester.file), self.asked(requester));
             for Reached { what, state, searched, roots } in self.reached(symbol, requester) {
                 let is_everywhere = !text.is_empty() && requester.bound.len() == roots.len();
                 let first = roots.first().filter(|_| !is_everywhere);
@@ -246,22 +247,40 @@ impl Reached {
     }
 }
 
-/// A definition as `nm -D` writes it.
-fn versioned(provider: &symbol::SymbolProvider) -> String {
-    let name = display(&provider.symbol);
-    match &provider.version {
-        Some(version) => {
-            let at = if provider.default { "@@" } else { "@" };
-            format!("{name}{at}{}", show(version))
-        }
-        None => name,
-    }
+/// The texts that stand for several raw names of an answer, such as those of destructors.
+fn repeated(symbol: &SymbolAnswer) -> BTreeSet<String> {
+    let defined = symbol.providers.iter().map(|provider| &provider.symbol);
+    let asked = symbol.requesters.iter().map(|requester| &requester.symbol);
+    let raw: BTreeSet<&Vec<u8>> = order::set(defined.chain(asked));
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    let texts = raw.into_iter().map(|raw| display(raw));
+    order::set(texts.filter(|text| !known.insert(text.clone())))
 }
 
-/// A reference as `nm -D` writes it.
-fn asked(requester: &symbol::SymbolRequester) -> String {
-    let name = display(&requester.symbol);
-    let version = requester.version.as_deref().map(|version| format!("@{}", show(version)));
-    let weak = if requester.weak { " (weak)" } else { "" };
-    format!("{name}{}{weak}", version.unwrap_or_default())
+impl WhyPage<'_> {
+    /// A symbol, with its raw name if another symbol has the same text.
+    fn symbol_text(&self, raw: &[u8]) -> String {
+        let text = display(raw);
+        if self.repeated.contains(&text) { format!("{text} [{}]", show(raw)) } else { text }
+    }
+
+    /// A definition as `nm -D` writes it.
+    fn versioned(&self, provider: &symbol::SymbolProvider) -> String {
+        let name = self.symbol_text(&provider.symbol);
+        match &provider.version {
+            Some(version) => {
+                let at = if provider.default { "@@" } else { "@" };
+                format!("{name}{at}{}", show(version))
+            }
+            None => name,
+        }
+    }
+
+    /// A reference as `nm -D` writes it.
+    fn asked(&self, requester: &symbol::SymbolRequester) -> String {
+        let name = self.symbol_text(&requester.symbol);
+        let version = requester.version.as_deref().map(|version| format!("@{}", show(version)));
+        let weak = if requester.weak { " (weak)" } else { "" };
+        format!("{name}{}{weak}", version.unwrap_or_default())
+    }
 }

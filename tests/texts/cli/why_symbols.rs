@@ -1,7 +1,9 @@
 //! `why` for symbols: partial names, versions, and undefined references. It must agree with
 //! `check`.
 
-use super::kit::{BROKEN, CALLS_FOO, FOO, at, each, of_rule, only, report, run, text};
+use super::kit::{
+    BROKEN, CALLS_FOO, FOO, at, each, object, of_rule, only, report, run, run_ar, text,
+};
 use crate::support::Lab;
 use serde_json::{Value, json};
 
@@ -67,6 +69,39 @@ fn names_in_part() {
     }
     let near = why(&lab, "Shape::id(char)", &["p"]);
     assert_eq!(strings(list(&near, "near")), ["Shape::id", "ns::Shape::id"]);
+}
+
+/// A destructor has several symbols with one text. The raw names tell them apart.
+#[test]
+fn symbols_with_the_same_text() {
+    let lab = Lab::new();
+    let source = "int _ZN1SD0Ev(void) { return 0; } int _ZN1SD1Ev(void) { return 1; }
+                  int plain(void) { return 1; }";
+    lab.so("p/libs.so.1", source, &["-Wl,-soname,libs.so.1"]);
+    let page = run(&lab, &["why", "S::~S", "p"]).out;
+    for raw in ["S::~S() [_ZN1SD0Ev]", "S::~S() [_ZN1SD1Ev]"] {
+        assert!(page.contains(raw), "{page}");
+    }
+    for (name, near) in
+        [("S", "S::~S"), ("S::", "S::~S"), ("plain()", "plain"), ("::plain", "plain")]
+    {
+        assert_eq!(strings(list(&why(&lab, name, &["p"]), "near")), [near], "{name}");
+    }
+    run(&lab, &["why", "", "p"]).refused(&["NAME is empty"]).in_style();
+}
+
+/// References of objects that are not linked are a question for `archive`.
+#[test]
+fn archives_and_objects_are_not_searched() {
+    let lab = Lab::new();
+    object(&lab, "p/f.o", "int g(void); int f(void) { return g(); }");
+    run_ar(&lab, &["rc", "p/libf.a", "p/f.o"]);
+    for path in ["p/f.o", "p/libf.a"] {
+        let page = run(&lab, &["why", "g", path]);
+        assert_eq!(page.status, 1);
+        assert!(page.out.contains("not searched: 1 archive or object file"), "{}", page.out);
+        assert!(page.out.contains("linkaudit archive FILE"), "{}", page.out);
+    }
 }
 
 #[test]
