@@ -4,7 +4,7 @@ use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::run::{AuditRun, walk};
-use super::{SharedOptions, baseline, out, output_conflicts};
+use super::{FailOn, SharedOptions, baseline, out, output_conflicts};
 use crate::plan::{FixRequest, Plan};
 use crate::report::model::Parts;
 use crate::report::{MadeOf, OUTPUTS, Output, Paths, Rendering, Style};
@@ -41,6 +41,12 @@ pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
         share.write(&run, prepared.style, &prepared.paths)?;
         if share.stdout.is_some() {
             status = finish(shared, &prepared, &run)?;
+            if status == Exit::Clean
+                && shared.fail_on != FailOn::Never
+                && lacks_link_map(&run, paths)
+            {
+                status = Exit::Findings;
+            }
         }
         if share.is_last {
             run.finish(shared, rendering, start);
@@ -65,6 +71,12 @@ fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result
         _ if shared.fail_on_gone && run.report.stale.iter().any(|line| line.gone) => Exit::Findings,
         status => status,
     })
+}
+
+/// True if `ldd` finds no link map for a named file. `ldd` then exits with 1.
+fn lacks_link_map(run: &AuditRun, paths: &[PathBuf]) -> bool {
+    let listing = &run.audit.listing;
+    listing.iter().any(|(path, root)| root.is_none() && paths.contains(path))
 }
 
 /// The outputs that one run writes.

@@ -2,7 +2,7 @@
 //! the real `ldd`.
 
 use super::kit::{BROKEN, FOO, run};
-use crate::support::{Lab, Tally};
+use crate::support::{Lab, Tally, clean};
 
 /// `d` with three libraries whose order by path differs from that of their directories, and two
 /// other files.
@@ -32,6 +32,27 @@ fn one_file_has_no_heading() {
     let text = ldd(&lab, &["d/a/liba.so"]);
     assert_eq!(text, "\tstatically linked\nundefined symbol: gone\t(d/a/liba.so)\n");
     assert_eq!(ldd(&lab, &["d/text"]), "\tnot a dynamic executable\n");
+}
+
+/// As `ldd` does, for a named file only.
+#[test]
+fn a_file_without_link_map_is_an_error() {
+    let lab = tree();
+    lab.so("d/fine.so", FOO, &[]);
+    let status =
+        |args: &[&str]| run(&lab, &[&["--as-ldd", "--format", "ldd"], args].concat()).status;
+    let of_ldd = |args: &[&str]| {
+        let output = clean("ldd").current_dir(lab.root()).args(args).output().expect("ldd runs");
+        output.status.code()
+    };
+    for (args, expected) in
+        [(&["d/text"][..], 1), (&["d/fine.so", "d/text"], 1), (&["d/z.o"], 1), (&["d/fine.so"], 0)]
+    {
+        assert_eq!((status(args), of_ldd(args)), (expected, Some(expected)), "{args:?}");
+    }
+    lab.mkdir("e");
+    super::kit::object(&lab, "e/z.o", FOO);
+    assert_eq!(status(&["e"]), 0);
 }
 
 #[test]
