@@ -73,24 +73,46 @@ fn by_numbers(a: &[u8], b: &[u8]) -> Ordering {
     parts(a).cmp(&parts(b))
 }
 
-/// The first collation by which the names of the set are sorted, if there is one.
-fn collation(set: &Set) -> Option<Collation> {
+/// How the names of a set are sorted.
+#[derive(Clone, Copy)]
+struct Sorting {
+    collation: Collation,
+    /// True if the last name comes first.
+    is_descending: bool,
+}
+
+impl Sorting {
+    fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        let ordering = (self.collation)(a, b);
+        if self.is_descending { ordering.reverse() } else { ordering }
+    }
+}
+
+/// The first collation by which the names of the set are sorted, if there is one. Only more than
+/// `FEW` names count as descending.
+fn sorting(set: &Set) -> Option<Sorting> {
     // Options such as `-pthread` are not sorted with the names.
     let is_name = |entry: &&ListedArchive| entry.is_known || !entry.name.starts_with(b"-");
     let names = || set.entries.iter().filter(is_name);
-    let is = |collation: &Collation| {
-        names().is_sorted_by(|a, b| collation(&a.name, &b.name) != Ordering::Greater)
+    let is = |sorting: &Sorting| {
+        names().is_sorted_by(|a, b| sorting.compare(&a.name, &b.name) != Ordering::Greater)
     };
-    COLLATIONS.into_iter().find(is)
+    let all = |is_descending| {
+        COLLATIONS.into_iter().map(move |collation| Sorting { collation, is_descending })
+    };
+    let descending = all(true).filter(|_| names().count() > FEW);
+    all(false).chain(descending).find(is)
 }
 
 impl Set {
-    /// True if the names may be in link order. False for a variable with `FEW` or more names that
-    /// are sorted.
+    /// True if the names are sorted, and not by chance.
+    pub fn is_sorted(&self) -> bool {
+        self.entries.len() >= FEW && sorting(self).is_some()
+    }
+
+    /// True if the names may be in link order. False for a variable whose names are sorted.
     pub fn may_be_link_order(&self) -> bool {
-        self.origin == super::SetCommand::Link
-            || self.entries.len() < FEW
-            || collation(self).is_none()
+        self.origin == super::SetCommand::Link || !self.is_sorted()
     }
 }
 
@@ -104,12 +126,11 @@ pub(super) fn positions<'n>(
     divided: &dyn Fn(usize) -> bool,
 ) -> Vec<(&'n [u8], Position)> {
     let placer = Placer { set, order, divided };
-    let collation = collation(set);
     let ranges = placer.ranges(add);
-    let sorted = collation.map(|collation| {
+    let sorted = sorting(set).map(|sorting| {
         let mut names: Vec<&[u8]> = add.iter().copied().collect();
-        names.arrange_by(|a, b| collation(a, b));
-        let place = |name| (name, placer.sorted(name, collation));
+        names.arrange_by(|a, b| sorting.compare(a, b));
+        let place = |name| (name, placer.sorted(name, sorting));
         names.into_iter().map(place).collect::<Vec<_>>()
     });
     if let Some(sorted) = sorted {
@@ -165,9 +186,10 @@ impl Placer<'_> {
         &self.set.entries
     }
 
-    fn sorted(&self, name: &[u8], collation: Collation) -> Position {
+    fn sorted(&self, name: &[u8], sorting: Sorting) -> Position {
         let entries = self.entries();
-        let at = entries.partition_point(|entry| collation(&entry.name, name) != Ordering::Greater);
+        let is_before = |entry: &ListedArchive| sorting.compare(&entry.name, name).is_le();
+        let at = entries.partition_point(is_before);
         let Some(before) = at.checked_sub(1) else { return Position::Before(0) };
         let Some(behind) = entries.get(at) else { return Position::After(before) };
         let like = |entry: &ListedArchive| common(&entry.name, name);
