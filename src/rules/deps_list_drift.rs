@@ -1,7 +1,7 @@
 //! `deps-list-drift`: a list of archives disagrees with the archive that is merged from it.
 
 use super::{Query, Rule};
-use crate::catalogue::ARCHIVE;
+use crate::catalogue::{ARCHIVE, RuleId};
 use crate::cover::Referrers;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::deps_list::DepsList;
@@ -58,8 +58,10 @@ merge it again. Or build for fewer targets, so that no code refers to the missin
 linkaudit looks for archives among the audited files, in `--lib-path`, and in `from` of the policy. Listed
 names without an archive there are not compared; one finding counts them. Names of the C library and of the
 compiler's libraries (`pthread`, `dl`, `m`, `gcc`, `stdc++` and others) need no member in the merged archive: builds
-link these libraries and do not merge them. Members that define no symbol have no known origin. If the list
-contains variables that the file does not set, it may have more names: one finding names the first such variable.
+link these libraries and do not merge them. Members that define no symbol have no known origin. Names in generator
+expressions, after `debug` or `optimized`, and in variables that the file sets count as listed. If a value has
+unknown names, such as a variable of another file, the list may have more names: `undecided` reports the value, and
+archives that are not listed are not reported.
 ";
 
 /// Upper bound for the evidence of one finding: names on the list that no archive was found for.
@@ -72,7 +74,6 @@ fn check(query: &Query<'_>) -> Findings {
             match entry.listed(query.library()) {
                 Ok(list) => {
                     out.extend(Drift::new(query, entry, &list, archive).findings());
-                    out.extend(unknown(query, entry, &list, archive));
                 }
                 Err(reason) => {
                     let file = query.library().entry(archive).file;
@@ -86,19 +87,22 @@ fn check(query: &Query<'_>) -> Findings {
     out
 }
 
-/// A finding about the first value of the list with a variable that another file sets.
-fn unknown(
-    query: &Query<'_>,
-    entry: &MergedFrom,
-    list: &DepsList,
-    archive: ArchiveId,
-) -> Option<Box<Finding>> {
-    let value = list.sets().iter().flat_map(|set| &set.unknown).next()?;
-    let (path, line, value) = (show_path(&entry.path), value.line, show(value.reason.as_bytes()));
-    let reason = format!("{path}:{line}: unknown value of `{value}`");
-    let mut finding = query.about(RULE.id, query.library().entry(archive).file, reason);
-    finding.detail = Some(b"list".to_vec());
-    Some(finding)
+/// Lists with a value whose names are unknown, as findings of `rule`.
+pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
+    let mut out = Findings::new();
+    for (entry, archives) in query.merged() {
+        for &archive in archives {
+            let Ok(list) = entry.listed(query.library()) else { continue };
+            let Some(value) = list.first_unknown() else { continue };
+            let (path, line) = (show_path(&entry.path), value.line);
+            let value = show(value.reason.as_bytes());
+            let reason = format!("{path}:{line}: unknown value of `{value}`");
+            let mut finding = query.about(rule, query.library().entry(archive).file, reason);
+            finding.detail = Some(b"list".to_vec());
+            out.push(finding);
+        }
+    }
+    out
 }
 
 /// One archive and its list.
@@ -106,7 +110,10 @@ struct Drift<'a> {
     query: &'a Query<'a>,
     list_name: String,
     archive: ArchiveId,
+    /// The names that are plain values of the list.
     names: BTreeSet<&'a [u8]>,
+    /// True if the list may have names that are unknown.
+    is_open: bool,
     /// Candidate archives on the list.
     listed: Vec<ArchiveId>,
     unlisted: Vec<ArchiveId>,
@@ -120,12 +127,14 @@ impl<'a> Drift<'a> {
         archive: ArchiveId,
     ) -> Self {
         let library = &query.library();
-        let names: BTreeSet<&[u8]> = order::set(list.names());
+        let all: BTreeSet<&[u8]> = order::set(list.names());
+        let names: BTreeSet<&[u8]> = order::set(list.plain_names());
+        let is_open = list.first_unknown().is_some();
         let others = library.entries().map(|(other, _)| other).filter(|other| *other != archive);
-        let (listed, unlisted): (Vec<_>, Vec<_>) = others
-            .partition(|other| listed_name(library, *other).is_some_and(|n| names.contains(n)));
+        let (listed, unlisted): (Vec<_>, Vec<_>) =
+            others.partition(|other| listed_name(library, *other).is_some_and(|n| all.contains(n)));
         let list_name = entry.path.file_name().map_or(&*entry.path, std::path::Path::new);
-        Self { query, list_name: show_path(list_name), archive, names, listed, unlisted }
+        Self { query, list_name: show_path(list_name), archive, names, is_open, listed, unlisted }
     }
 
     fn name(&self, archive: ArchiveId) -> String {
@@ -148,9 +157,10 @@ impl<'a> Drift<'a> {
             order::set(self.listed.iter().filter_map(|archive| listed_name(library, *archive)));
         let inside: BTreeSet<&[u8]> =
             order::set(found.keys().filter_map(|archive| listed_name(library, *archive)));
-        let is_merged = |name: &&[u8]| !is_system_name(name);
-        let absent = at_hand.difference(&inside).copied().filter(is_merged);
-        for name in absent {
+        let is_absent = |name: &&&[u8]| {
+            self.names.contains(**name) && !inside.contains(**name) && !is_system_name(name)
+        };
+        for name in at_hand.iter().filter(is_absent) {
             let name = show(name);
             let list = &self.list_name;
             out.push(self.finding(
@@ -172,6 +182,9 @@ impl<'a> Drift<'a> {
                 ..Evidence::new(EvidenceKind::Provider)
             }));
             out.push(finding);
+        }
+        if self.is_open {
+            return out;
         }
         let listed: FastSet<ArchiveId> = self.listed.iter().copied().collect();
         for (origin, members) in found.iter().filter(|(origin, _)| !listed.contains(*origin)) {

@@ -3,8 +3,8 @@
 
 use super::demand::{arch, by_policy, has_symbols, place, policy_file};
 use super::{
-    Query, Rule, forbidden_symbol, required_file, required_package, required_symbol,
-    symbol_version_too_new,
+    Query, Rule, deps_list_drift, forbidden_symbol, required_file, required_package,
+    required_symbol, symbol_version_too_new,
 };
 use crate::catalogue::{Level, RuleId};
 use crate::finding::{Finding, Findings};
@@ -56,6 +56,9 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
             let file = show(pattern.text().as_bytes());
             absent(&required.origin, pattern, &format!("the symbol {symbol} in {file}"));
         }
+    }
+    if is_asked(&deps_list_drift::RULE) {
+        out.extend(deps_list_drift::unanswered(query, rule));
     }
     let required = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
     let forbidden = policy.forbidden_symbols.iter().filter(|_| is_asked(&forbidden_symbol::RULE));

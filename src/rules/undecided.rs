@@ -35,6 +35,7 @@ Reports every question without an answer:
 - linkaudit had to guess the default directories.
 - No plugin matches a `--host`, or the host program does not get as far as loading plugins.
 - A policy has a requirement about files that were not given, or one that only a planned rule could check.
+- A list of archives has a value whose names are unknown (`deps-list-drift`).
 - `gpu --deep` found a compressed bundle of more than 1 GiB, or bundles of more than 4 GiB in all.
 - A CMake package takes too long to evaluate, is nested too deeply, or includes a file whose name is not known.
   Packages are evaluated only for the rules of the group `package-text`.

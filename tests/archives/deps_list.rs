@@ -94,6 +94,11 @@ fn line_shapes() {
         // A bracket without its partner hides every semicolon after it.
         ("set(x \"a;c[d;e\")", &[], &["a"], "set(x \"c[d;e\")"),
         ("set(x \"a];b;c\")", &[], &["b"], "set(x \"a];b;c\")"),
+        // A descending list stays so.
+        ("set(x e d c b a)", &["cc"], &[], "set(x e d cc c b a)"),
+        // Columns stay in place.
+        ("set(x\n  aa   c\n  d    f)", &["e"], &[], "set(x\n  aa   c\n  d    e f)"),
+        ("set(x\n  aa   c\n  d    f)", &["cc"], &[], "set(x\n  aa   c cc\n  d    f)"),
         // The keyword stays last.
         ("set(x a PARENT_SCOPE)", &["b"], &[], "set(x a b PARENT_SCOPE)"),
         ("list(APPEND x a)", &["b"], &[], "list(APPEND x a b)"),
@@ -161,7 +166,7 @@ fn what_cannot_be_read_is_said_with_its_line() {
         let trouble = parse(text).expect_err(text);
         assert_eq!((trouble.line, trouble.reason.as_str()), (line, reason), "{text:?}");
     }
-    let of_set = [("set(x a)\nset(x b)", 2, "the set of line 1 is set a second time")];
+    let of_set = [("set(x a)\nf(${x})\nset(x b)", 3, "the set of line 1 is set a second time")];
     for (text, line, reason) in of_set {
         let list = parse(text).expect(text);
         let trouble = list.sets().iter().find_map(|set| set.trouble.clone()).expect(text);
@@ -175,6 +180,49 @@ fn what_cannot_be_read_is_said_with_its_line() {
     assert!(can_list(b"stdc++") && can_list(b"-x") && !can_list(b"\xff"));
     assert_eq!(bare_name(b"libLLVMX86Info.a"), Some(b"LLVMX86Info".as_slice()));
     assert!([&b"lib.a"[..], b"x.a", b"libx.so"].iter().all(|name| bare_name(name).is_none()));
+}
+
+/// A set counts until another command replaces its value, unless a command uses it before.
+#[test]
+fn the_last_set_counts() {
+    let cases: &[(&str, &[&str])] = &[
+        ("set(x a)\nset(x b)", &["b"]),
+        ("set(x a)\nunset(x)\nlist(APPEND x b)", &["b"]),
+        ("set(x a)\nlist(APPEND x c)\nset(x b)", &["b"]),
+        ("if(A)\nset(x a)\nendif()\nset(x b)", &["b"]),
+        ("set(x a)\nset(x)", &[]),
+        ("set(x a)\nif(A)\nset(x b)\nendif()", &["a", "b"]),
+        ("set(x a)\nset(y ${x})\nunset(x)", &["a"]),
+        ("set(x a)\ninclude(f)\nunset(x)", &["a"]),
+        ("set(x a)\nset(x b CACHE STRING c)", &["a", "b"]),
+        ("function(f)\nset(x a PARENT_SCOPE)\nendfunction()\nset(x b)\nf()", &["a", "b"]),
+        ("foreach(x a b)\nlist(APPEND y ${x})\nendforeach()", &["a", "b"]),
+        ("foreach(x a b)\nmessage(${x})\nendforeach()", &[]),
+    ];
+    for (text, expected) in cases {
+        let list = parse(text).expect(text);
+        let names: Vec<&[u8]> = list.names().collect();
+        let expected: Vec<&[u8]> = expected.iter().map(|name| name.as_bytes()).collect();
+        assert_eq!(names, expected, "{text:?}");
+    }
+}
+
+/// References that grow without end are unknown values.
+#[test]
+fn endless_references_end() {
+    let doubled: String =
+        (1..60).map(|n| format!("set(v{n} ${{v{}}}${{v{}}})\n", n - 1, n - 1)).collect();
+    let texts = [
+        format!("set(v0 a)\n{doubled}set(x ${{v59}}b)\n"),
+        "set(a ${b}c)\nset(b ${a}c)\nset(x ${a}d)\n".to_owned(),
+        format!("set(v {})\nset(x ${{v}}${{v}}b)\n", "abcdefg ".repeat(2000)),
+        format!("set(v {})\nset(x ${{v}}b)\n", "a".repeat(1 << 20)),
+    ];
+    for text in &texts {
+        let list = parse(text).expect("a list");
+        let x = list.sets().iter().find(|set| set.name == b"x").expect("a set");
+        assert!(x.mentions.is_empty() && x.unknown.len() == 1, "{} bytes", text.len());
+    }
 }
 
 /// The values of the sets `x` and `y` of a file, as CMake prints them.

@@ -5,7 +5,7 @@
 use super::deps_list_shapes::{added, diff, value};
 use crate::support;
 use crate::support::random::{Random, number};
-use linkaudit::format::deps_list::{DepsList, LinkOrder, SetChange};
+use linkaudit::format::deps_list::{DepsList, LinkOrder, SetChange, SetCommand};
 use std::collections::BTreeSet;
 use support::Lab;
 
@@ -224,9 +224,12 @@ fn damaged_shapes_keep_their_names() {
             count += 1;
             let Ok(list) = DepsList::parse(text.clone()) else { continue };
             assert_eq!(list.regenerated(&[]), text);
-            for (at, set) in list.sets().iter().enumerate().filter(|(_, s)| s.trouble.is_none()) {
+            let can = |set: &linkaudit::format::deps_list::Set| {
+                set.trouble.is_none() && set.origin != SetCommand::Text
+            };
+            for (at, set) in list.sets().iter().enumerate().filter(|(_, set)| can(set)) {
                 let names = |set: &linkaudit::format::deps_list::Set| -> BTreeSet<Vec<u8>> {
-                    set.entries.iter().map(|entry| entry.name.clone()).collect()
+                    set.names().map(<[u8]>::to_vec).collect()
                 };
                 let add = [b"NEW1".to_vec(), b"a0".to_vec()];
                 let change = SetChange { add: add.clone().into(), ..SetChange::default() };

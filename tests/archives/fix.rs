@@ -215,7 +215,7 @@ fn scripts_in_directories_name_archives() {
 #[test]
 fn mistakes_are_found_before_anything_runs() {
     let lab = three();
-    lab.write("bad.cmake", "set(parts\nbase\n)\nset(parts\nbase\n)\n");
+    lab.write("bad.cmake", "set(parts\nbase\n)\nuse(${parts})\nset(parts\nbase\n)\n");
     lab.write("broken.cmake", "set(parts\n");
     let cases: &[(&[&str], &str)] = &[
         (&["--emit", "nothing"], "unknown emitter `nothing`"),
@@ -223,7 +223,7 @@ fn mistakes_are_found_before_anything_runs() {
         (&["--emit", "mri", "--emit", "ldflags"], "only one emitter can write to stdout"),
         (&["--emit", "mri", "--format", "json"], "both write to stdout"),
         (&["--deps-list", "none.cmake"], "none.cmake: no such file or directory"),
-        (&["--deps-list", "bad.cmake"], "bad.cmake:4: the set of line 1 is set a second time"),
+        (&["--deps-list", "bad.cmake"], "bad.cmake:5: the set of line 1 is set a second time"),
         (&["--deps-list", "broken.cmake"], "broken.cmake:1: a command has no closing"),
         (&["--emit", "ldflags", "-o", "ldflags=own/libuser.so"], "this run audits"),
         (&["--emit", "ldflags", "-o", "ldflags=parts/x"], "directory for archives"),

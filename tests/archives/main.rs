@@ -24,5 +24,6 @@ mod demo;
 mod deps_list;
 mod deps_list_random;
 mod deps_list_shapes;
+mod drift;
 mod fix;
 mod rocklab;

@@ -2,12 +2,16 @@
 //! the `LINK_LIBS` of LLVM's commands. `scan` finds the lists, and `spelling` reads the names in
 //! them. `position` decides where a new name goes, and `write` inserts and drops names.
 //!
-//! Nothing is evaluated. A reference (`${NAME}`) or a generator expression stays as written and
-//! names no archive. A flag such as `-pthread` is read as a name, but no archive has that name.
+//! No condition is evaluated. A reference (`${NAME}`) or a generator expression stays as written;
+//! `values` reads the names in it, because they count as listed. A flag such as `-pthread` is read
+//! as a name, but no archive has that name.
 
+mod assign;
+mod life;
 mod position;
 mod scan;
 mod spelling;
+mod values;
 mod write;
 
 pub use position::LinkOrder;
@@ -38,6 +42,12 @@ impl From<SyntaxError> for ListError {
 pub struct DepsList {
     text: Vec<u8>,
     sets: Vec<Set>,
+    /// Names that `list(REMOVE_ITEM …)` removes.
+    removed: BTreeSet<Vec<u8>>,
+    /// The first relevant value with unknown archives, once [`DepsList::identify`] was called.
+    unknown: Option<ListError>,
+    /// Targets with the names of their files (`OUTPUT_NAME`).
+    outputs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// The command that makes a set.
@@ -45,9 +55,11 @@ pub struct DepsList {
 pub enum SetCommand {
     /// `set(NAME …)`.
     Set,
-    /// `list(APPEND NAME …)` or `PREPEND`, or `set(NAME ${NAME} …)`: the variable may have other
-    /// values too.
+    /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may have
+    /// other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`.
     Append,
+    /// `string(APPEND NAME …)`: the values may continue the text of others.
+    Text,
     /// `target_link_libraries(NAME …)`, `link_libraries(…)`, or `LINK_LIBS` or `LINK_COMPONENTS` of
     /// another command: the linker gets the names in the order of the list.
     Link,
@@ -71,6 +83,11 @@ pub struct Set {
     pub name: Vec<u8>,
     /// The names of archives in it, in the file's order.
     pub entries: Vec<ListedArchive>,
+    /// Names that are listed in another way: inside of a generator expression, after `debug`, or
+    /// by a variable of the file. They may depend on a condition.
+    pub mentions: Vec<ListedArchive>,
+    /// The variables that are values of the set, as `${NAME}`, each after this number of entries.
+    pub references: Vec<(usize, Vec<u8>)>,
     /// The reason why the set cannot be used, if there is one.
     pub trouble: Option<ListError>,
     /// The line on which it begins, from 1.
@@ -79,9 +96,11 @@ pub struct Set {
     pub origin: SetCommand,
     /// The blocks around it, the outermost first.
     pub blocks: Vec<Block>,
-    /// Values that refer to variables, so their archives are unknown. `${NAME}` is left out if the
-    /// file has a set `NAME`.
+    /// Values whose archives are unknown: they refer to variables that the file does not set, or
+    /// they are generator expressions that stand for parts of names.
     pub unknown: Vec<ListError>,
+    /// The number of the block of `foreach()`, if that is the command.
+    loop_block: Option<usize>,
     /// All values, in the file's order.
     items: Vec<SetValue>,
     /// The byte range that may hold values. It begins after the name or keyword, and ends at `)` or
@@ -121,8 +140,8 @@ struct SetValue {
 impl DepsList {
     /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
-        let sets = scan::sets(&text)?;
-        Ok(Self { text, sets })
+        let scan::Scanned { sets, removed, outputs } = scan::sets(&text)?;
+        Ok(Self { text, sets, removed, unknown: None, outputs })
     }
 
     /// The sets, in the file's order.
@@ -135,9 +154,26 @@ impl DepsList {
         &self.text
     }
 
-    /// Every listed name, in the file's order.
+    /// Every name that may be listed.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
-        self.sets.iter().flat_map(|set| &set.entries).map(|entry| &*entry.name)
+        self.sets.iter().flat_map(Set::names)
+    }
+
+    /// The listed names that are plain values and that the file does not remove again.
+    pub fn plain_names(&self) -> impl Iterator<Item = &[u8]> {
+        let names = self.sets.iter().flat_map(|set| &set.entries).map(|entry| &*entry.name);
+        names.filter(|name| !self.removed.contains(*name))
+    }
+
+    /// The names that `OUTPUT_NAME` gives to the file of a target.
+    pub fn outputs(&self, target: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let of = self.outputs.iter().filter(move |(name, _)| name == target);
+        of.map(|(_, output)| &**output)
+    }
+
+    /// The first value with unknown archives that may belong to the list of known archives.
+    pub fn first_unknown(&self) -> Option<&ListError> {
+        self.unknown.as_ref()
     }
 
     /// Keeps only the sets for which `keep` is true. The text of the file does not change.
@@ -149,6 +185,7 @@ impl DepsList {
     /// names to the archive's bare name.
     pub fn identify(&mut self, archives: &BTreeSet<&[u8]>) {
         spelling::identify(&mut self.sets, archives);
+        self.unknown = values::first_unknown(&self.sets).cloned();
     }
 }
 
@@ -158,9 +195,14 @@ impl Set {
         self.blocks.iter().any(|block| block.is_condition)
     }
 
-    /// Number of entries that [`DepsList::identify`] marked.
+    /// All its names: the entries, then the mentions.
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().chain(&self.mentions).map(|entry| &*entry.name)
+    }
+
+    /// Number of names that [`DepsList::identify`] marked.
     pub fn known(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.is_known).count()
+        self.entries.iter().chain(&self.mentions).filter(|entry| entry.is_known).count()
     }
 
     /// True if `name` is in it.

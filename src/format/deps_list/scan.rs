@@ -1,9 +1,12 @@
 //! Finds the commands that list archives, their values, and the blocks around them.
 
+use super::life::{Life, used_loops};
 use super::spelling::Spelling;
+use super::values::{Variables, may_name, referred};
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
 use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
-use crate::id::{FastMap, FastSet};
+use crate::id::FastMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// True for keywords such as `CACHE` and `PRIVATE`, which are not values.
@@ -72,42 +75,72 @@ impl WholeArchive {
     }
 }
 
-/// All sets of a file, in order. An error if a command cannot be parsed or a block is not closed.
-pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
-    let mut sets: Vec<Set> = Vec::new();
+/// The content of a file.
+#[derive(Default)]
+pub(super) struct Scanned {
+    /// All sets, in order.
+    pub(super) sets: Vec<Set>,
+    /// Names that `list(REMOVE_ITEM …)` removes.
+    pub(super) removed: BTreeSet<Vec<u8>>,
+    /// Targets with their `OUTPUT_NAME`.
+    pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Reads a file. An error if a command cannot be parsed or a block is not closed.
+pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
+    let mut out = Scanned::default();
     let mut blocks = Blocks::default();
+    let mut variables = Variables::default();
     let mut lines: FastMap<(Vec<u8>, Option<Block>), u32> = FastMap::default();
+    let mut life = Life::default();
     for command in commands(text) {
         let command = command?;
         blocks.enter(&text[command.name.clone()], command.line)?;
-        for mut set in (Scan { text, command: &command }).sets() {
-            set.number = sets.len();
-            set.blocks = blocks.open.iter().map(|open| open.block).collect();
+        let scan = Scan { text, command: &command };
+        scan.others(&mut out, &mut variables);
+        if let Some(name) = scan.unset() {
+            life.end(&out.sets, name, &blocks.here());
+        }
+        for mut set in scan.sets() {
+            set.blocks = blocks.here();
             let here = set.blocks.last().copied();
+            set.loop_block = here.filter(|_| scan.name() == b"foreach").map(|block| block.number);
             // `set(NAME ${NAME} a)` adds to the old value and does not replace it.
             let refers = [b"${", &*set.name, b"}"].concat();
             let adds = memchr::memmem::find(&text[set.body.clone()], &refers).is_some();
             if set.origin == SetCommand::Set && adds {
                 set.origin = SetCommand::Append;
-            } else if set.origin == SetCommand::Set
-                && let Some(first) = lines.insert((set.name.clone(), here), set.line)
-                && !set.entries.is_empty()
-            {
-                let reason = format!("the set of line {first} is set a second time");
-                set.trouble = Some(ListError { line: set.line, reason });
+            } else if set.origin == SetCommand::Set {
+                let first = lines.insert((set.name.clone(), here), set.line);
+                // With `CACHE` or `PARENT_SCOPE`, the command does not change the variable here.
+                let is_here = set.body.end == command.end;
+                let is_only = is_here && life.end(&out.sets, &set.name, &set.blocks);
+                if let Some(first) = first.filter(|_| !is_only && !set.entries.is_empty()) {
+                    let reason = format!("the set of line {first} is set a second time");
+                    set.trouble = Some(ListError { line: set.line, reason });
+                }
             }
-            sets.push(set);
+            if set.origin != SetCommand::Link {
+                life.begin(&set.name, out.sets.len());
+            }
+            out.sets.push(set);
         }
+        let action = command.arguments.first().map_or(b"".as_slice(), |word| scan.word(word));
+        let all = text.get(command.name.end..command.end).unwrap_or_default();
+        life.note((&scan.name(), action), all, command.end);
     }
     blocks.end()?;
-    let defined: FastSet<Vec<u8>> = sets.iter().map(|set| set.name.clone()).collect();
-    for set in &mut sets {
-        set.unknown.retain(|value| {
-            let name = value.reason.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-            name.is_none_or(|name| !defined.contains(name.as_bytes()))
-        });
+    let loops = used_loops(&out.sets);
+    let mut numbers = 0..;
+    out.sets.retain(|set| {
+        let is_over = numbers.next().is_some_and(|number| life.is_over(number));
+        set.loop_block.is_none_or(|block| loops.contains(&block)) && !is_over
+    });
+    for (number, set) in out.sets.iter_mut().enumerate() {
+        set.number = number;
     }
-    Ok(sets)
+    variables.resolve(&mut out.sets);
+    Ok(out)
 }
 
 /// The blocks around the current command, the outermost first.
@@ -152,6 +185,11 @@ impl Blocks {
         Ok(())
     }
 
+    /// The open blocks.
+    fn here(&self) -> Vec<Block> {
+        self.open.iter().map(|open| open.block).collect()
+    }
+
     /// An error if a block is still open at the end of the file.
     fn end(&self) -> Result<(), ListError> {
         let Some(open) = self.open.last() else { return Ok(()) };
@@ -162,33 +200,79 @@ impl Blocks {
 }
 
 /// Finds the sets of one command.
-struct Scan<'t> {
+pub(super) struct Scan<'t> {
     text: &'t [u8],
     command: &'t CommandInvocation,
 }
 
 impl Scan<'_> {
-    fn bytes(&self, span: &Range<usize>) -> &[u8] {
+    pub(super) fn bytes(&self, span: &Range<usize>) -> &[u8] {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
     /// The bytes of an unquoted argument. Empty for other arguments, because keywords are never
     /// quoted.
-    fn word(&self, argument: &Argument) -> &[u8] {
+    pub(super) fn word(&self, argument: &Argument) -> &[u8] {
         if argument.kind == ArgumentKind::Unquoted { self.bytes(&argument.span) } else { b"" }
+    }
+
+    /// The arguments of the command.
+    pub(super) fn arguments(&self) -> &[Argument] {
+        &self.command.arguments
+    }
+
+    /// The name of the command in lower case.
+    pub(super) fn name(&self) -> Vec<u8> {
+        self.bytes(&self.command.name).to_ascii_lowercase()
+    }
+
+    /// The variable that the command unsets.
+    fn unset(&self) -> Option<&[u8]> {
+        match &*self.command.arguments {
+            [name] if self.name() == b"unset" => Some(self.bytes(&name.inside)),
+            _ => None,
+        }
+    }
+
+    /// The set of `foreach(NAME a b)` or `foreach(NAME IN ITEMS a b)`.
+    fn loop_items(&self, name: &Argument, values: &[Argument]) -> Vec<Set> {
+        let (start, values) = match values {
+            [first, second, rest @ ..]
+                if self.word(first) == b"IN" && self.word(second) == b"ITEMS" =>
+            {
+                (second.span.end, rest)
+            }
+            values => (name.span.end, values),
+        };
+        let is_other = |value: &Argument| matches!(self.word(value), b"IN" | b"LISTS" | b"RANGE");
+        if values.iter().any(is_other) {
+            return Vec::new();
+        }
+        let name = self.bytes(&name.inside);
+        vec![self.values(name, values, start, SetCommand::Append)]
     }
 
     /// The sets that the command defines or extends.
     fn sets(&self) -> Vec<Set> {
         let arguments = &*self.command.arguments;
-        let name = self.bytes(&self.command.name).to_ascii_lowercase();
-        match (name.as_slice(), arguments) {
+        match (&*self.name(), arguments) {
             (b"set", [name, values @ ..]) => self.set(name, values, SetCommand::Set),
             (b"list", [action, name, values @ ..])
                 if matches!(self.word(action), b"APPEND" | b"PREPEND") =>
             {
                 self.set(name, values, SetCommand::Append)
             }
+            (b"list", [action, name, index, values @ ..]) if self.word(action) == b"INSERT" => {
+                let mut sets = self.set(name, values, SetCommand::Append);
+                for set in &mut sets {
+                    set.body.start = index.span.end;
+                }
+                sets
+            }
+            (b"string", [action, name, values @ ..]) if self.word(action) == b"APPEND" => {
+                self.text(name, values)
+            }
+            (b"foreach", [name, values @ ..]) => self.loop_items(name, values),
             (b"link_libraries", [..]) => {
                 let set = self.values(b"link_libraries", arguments, self.start(), SetCommand::Link);
                 vec![set]
@@ -226,6 +310,20 @@ impl Scan<'_> {
         let mut set = self.values(raw, &values[..end], name.span.end, origin);
         set.body.end = values.get(end).map_or(self.command.end, |word| word.span.start);
         vec![set]
+    }
+
+    /// The set of `string(APPEND NAME …)`. Its names are only mentioned, because they may continue
+    /// the text of others.
+    fn text(&self, name: &Argument, values: &[Argument]) -> Vec<Set> {
+        let mut sets = self.set(name, &[], SetCommand::Text);
+        for value in values {
+            let text = String::from_utf8_lossy(self.bytes(&value.inside)).into_owned();
+            let unread = ListError { line: value.line, reason: text };
+            for set in &mut sets {
+                set.unknown.push(unread.clone());
+            }
+        }
+        sets
     }
 
     /// One set for the values of `target_link_libraries` before its first scope keyword, and one
@@ -277,6 +375,9 @@ impl Scan<'_> {
         let mut set = Set {
             name: name.to_vec(),
             entries: Vec::new(),
+            mentions: Vec::new(),
+            references: Vec::new(),
+            loop_block: None,
             trouble: None,
             line: self.command.line,
             origin,
@@ -301,6 +402,9 @@ impl Scan<'_> {
                 whole.read(self.bytes(&next.inside));
                 let span = value.span.start..next.span.end;
                 set.items.push(SetValue { span, is_inner: false, is_closed: whole.is_on });
+                if is_qualifier(self.word(value)) {
+                    self.unread(next, &mut set);
+                }
                 at += 1;
                 continue;
             }
@@ -310,6 +414,7 @@ impl Scan<'_> {
             if is_expression || value.kind == ArgumentKind::Parenthesis {
                 let span = value.span.clone();
                 set.items.push(SetValue { span, is_inner: false, is_closed: false });
+                self.unread(value, &mut set);
             } else {
                 self.elements(value, &mut set);
             }
@@ -324,6 +429,12 @@ impl Scan<'_> {
             set.trouble = Some(ListError { line: set.line, reason });
         }
         set
+    }
+
+    /// Adds a value that [`Variables::resolve`] reads.
+    fn unread(&self, value: &Argument, set: &mut Set) {
+        let reason = String::from_utf8_lossy(self.bytes(&value.inside)).into_owned();
+        set.unknown.push(ListError { line: value.line, reason });
     }
 
     /// Adds the elements of one argument. CMake splits values at `;` (cmake-language(7), Lists).
@@ -361,9 +472,11 @@ impl Scan<'_> {
                 let line = value.line.saturating_add(u32::try_from(lines).unwrap_or(0));
                 let (name, item) = (name.to_vec(), set.items.len());
                 set.entries.push(ListedArchive { name, line, is_known: false, spelling, item });
-            } else if memchr::memmem::find(text, b"${").is_some() {
+            } else if may_name(text) {
                 let reason = String::from_utf8_lossy(text).into_owned();
                 set.unknown.push(ListError { line: value.line, reason });
+                let name = referred(text).map(|name| (set.entries.len(), name.to_vec()));
+                set.references.extend(name);
             }
             set.items.push(SetValue { span, is_inner, is_closed: false });
         }

@@ -20,6 +20,9 @@ pub struct Spelling {
     is_lower: bool,
 }
 
+/// The expression for the path of a target's file.
+pub(super) const TARGET_FILE: &[u8] = b"$<TARGET_FILE:";
+
 impl Spelling {
     fn new(prefix: &[u8], suffix: &[u8]) -> Self {
         Self { prefix: prefix.to_vec(), suffix: suffix.to_vec(), ..Self::default() }
@@ -56,6 +59,17 @@ impl Spelling {
         is_plain(word).then(|| (word, Self::default()))
     }
 
+    /// The spelling inside of `$<TARGET_FILE:…>`, the path of a target's file.
+    pub(super) fn as_target_file(&self) -> Self {
+        let prefix = [TARGET_FILE, &self.prefix].concat();
+        Self { prefix, suffix: [&*self.suffix, b">"].concat(), ..self.clone() }
+    }
+
+    /// True for a name inside of `$<TARGET_FILE:…>`.
+    pub(super) fn is_target_file(&self) -> bool {
+        self.prefix.starts_with(TARGET_FILE)
+    }
+
     /// The word for the archive with the bare name `name`. `None` if this spelling cannot write it.
     pub fn write(&self, name: &[u8]) -> Option<Vec<u8>> {
         let rest = name.strip_prefix(&*self.cut).filter(|rest| !rest.is_empty())?;
@@ -74,7 +88,7 @@ fn is_plain(name: &[u8]) -> bool {
 pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
     let mut folded: Option<BTreeMap<Vec<u8>, &[u8]>> = None;
     for set in sets {
-        for entry in &mut set.entries {
+        for entry in set.entries.iter_mut().chain(&mut set.mentions) {
             entry.is_known = archives.contains(&*entry.name);
             if !entry.is_known
                 && let Some((name, cut, prefix)) = variant(&entry.name, &entry.spelling, archives)

@@ -72,7 +72,7 @@ impl DepsList {
 /// The spellings of the names in one set.
 struct SetSpellings<'s> {
     /// The entries whose spelling a new name can copy: those that [`DepsList::identify`] recognised
-    /// as archives, or all if it recognised none.
+    /// as archives, or all if it recognised none. Without entries, the names in `$<TARGET_FILE:…>`.
     models: Vec<&'s ListedArchive>,
     counts: BTreeMap<&'s Spelling, usize>,
 }
@@ -81,7 +81,10 @@ impl<'s> SetSpellings<'s> {
     fn new(set: &'s Set) -> Self {
         let any_known = set.entries.iter().any(|entry| entry.is_known);
         let models = set.entries.iter().filter(|entry| entry.is_known || !any_known);
-        let models: Vec<&ListedArchive> = models.collect();
+        let mut models: Vec<&ListedArchive> = models.collect();
+        if models.is_empty() {
+            models.extend(set.mentions.iter().filter(|entry| entry.spelling.is_target_file()));
+        }
         let mut counts: BTreeMap<&Spelling, usize> = BTreeMap::new();
         for entry in &models {
             *counts.entry(&entry.spelling).or_default() += 1;
@@ -313,6 +316,9 @@ impl<'t> Writer<'t> {
         } else {
             self.shares_line(at) || (self.is_wrapped && !comment)
         };
+        if inline && let Some(next) = self.next_column(at) {
+            return edits.push(Edit { at: next, bytes: [word, b" "].concat() });
+        }
         if inline {
             let space: &[u8] = if touches(item.span.end) { b" " } else { b"" };
             return edits.push(Edit { at: item.span.end, bytes: [b" ", word, space].concat() });
@@ -320,6 +326,15 @@ impl<'t> Writer<'t> {
         let bytes = [self.eol(&line), &*self.indent(at), word].concat();
         let end = if is_last { item.span.end + rest.len() } else { item.span.end };
         edits.push(Edit { at: end, bytes });
+    }
+
+    /// The offset of the value after `at`, if several blanks align it with the lines around it.
+    fn next_column(&self, at: usize) -> Option<usize> {
+        let items = &self.set.items;
+        let (item, next) = (items.get(at)?, items.get(at + 1)?);
+        let gap = self.part(item.span.end..next.span.start);
+        let is_column = gap.len() > 1 && gap.iter().all(|b| *b == b' ');
+        (is_column && !next.is_inner).then_some(next.span.start)
     }
 
     fn before(&self, at: usize, word: &[u8], edits: &mut Vec<Edit>) {

@@ -1,0 +1,74 @@
+//! Reads the values that commands give to variables, the names that they remove from lists, and the
+//! names that they give to the files of targets.
+
+use super::life::is_addition;
+use super::scan::{Scan, Scanned};
+use super::values::Variables;
+use crate::format::cmake::Argument;
+
+impl Scan<'_> {
+    /// Reads what the command says about variables, removed names and names of files.
+    pub(super) fn others(&self, out: &mut Scanned, variables: &mut Variables) {
+        let arguments = self.arguments();
+        let is = |argument: &Argument, word: &[u8]| self.word(argument) == word;
+        match (&*self.name(), arguments) {
+            (b"set", [name, values @ ..]) => self.define(name, values, variables),
+            (b"list", [action, name, values @ ..]) if is_addition(self.word(action)) => {
+                self.define(name, values, variables);
+            }
+            (b"string", [action, name, values @ ..]) if is(action, b"APPEND") => {
+                self.define(name, values, variables);
+            }
+            (b"list", [action, _, names @ ..]) if is(action, b"REMOVE_ITEM") => {
+                out.removed.extend(names.iter().map(|name| self.bytes(&name.inside).to_vec()));
+            }
+            (b"foreach", [name, values @ ..]) => match values {
+                [first, ..] if is(first, b"RANGE") => {}
+                [first, rest @ ..] if is(first, b"IN") => self.items(name, rest, variables),
+                values => self.define(name, values, variables),
+            },
+            (b"find_library", [name, values @ ..]) => {
+                let is_option = |value: &&Argument| {
+                    let word = self.word(value);
+                    word.len() > 2 && word.iter().all(|b| b.is_ascii_uppercase() || *b == b'_')
+                };
+                let skipped = usize::from(values.first().is_some_and(|first| is(first, b"NAMES")));
+                let names = values[skipped..].iter().take_while(|value| !is_option(value));
+                names.for_each(|value| self.define(name, std::slice::from_ref(value), variables));
+            }
+            (b"set_target_properties" | b"set_property", arguments) => {
+                let at = arguments.iter().position(|word| is(word, b"OUTPUT_NAME"));
+                let Some(output) = at.and_then(|at| arguments.get(at + 1)) else { return };
+                let end = |word: &&Argument| !is(word, b"PROPERTIES") && !is(word, b"PROPERTY");
+                let targets = arguments.iter().take_while(end);
+                let output = self.bytes(&output.inside);
+                let pair =
+                    |target: &Argument| (self.bytes(&target.inside).to_vec(), output.to_vec());
+                out.outputs.extend(targets.map(pair));
+            }
+            _ => {}
+        }
+    }
+
+    fn define(&self, name: &Argument, values: &[Argument], variables: &mut Variables) {
+        for value in values {
+            variables.add(self.bytes(&name.inside), self.bytes(&value.inside));
+        }
+    }
+
+    /// Reads the values of `foreach(NAME IN …)`.
+    fn items(&self, name: &Argument, values: &[Argument], variables: &mut Variables) {
+        let mut is_list = false;
+        for value in values {
+            match self.word(value) {
+                b"LISTS" => is_list = true,
+                b"ITEMS" => is_list = false,
+                _ if is_list => {
+                    let reference = [b"${", self.bytes(&value.inside), b"}"].concat();
+                    variables.add(self.bytes(&name.inside), &reference);
+                }
+                _ => self.define(name, std::slice::from_ref(value), variables),
+            }
+        }
+    }
+}

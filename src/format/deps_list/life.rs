@@ -1,0 +1,105 @@
+//! Finds sets without an effect: another command replaces the value of the variable before any
+//! command uses it. Also finds the loops whose items are values of a set.
+
+use super::{Block, Set};
+use crate::id::{FastMap, FastSet};
+
+/// Finds sets whose values no command uses before the variable gets another value.
+#[derive(Default)]
+pub(super) struct Life {
+    /// The indices of the sets of each variable that have an effect so far.
+    live: FastMap<Vec<u8>, Vec<usize>>,
+    /// The indices of the sets without an effect.
+    over: FastSet<usize>,
+    /// The offset of the last command that refers to a variable.
+    uses: FastMap<Vec<u8>, usize>,
+    /// The offset of the last command that may use any variable.
+    barrier: usize,
+}
+
+impl Life {
+    /// Notes that the set with the index `set` gives values to a variable.
+    pub(super) fn begin(&mut self, name: &[u8], set: usize) {
+        self.live.entry(name.to_vec()).or_default().push(set);
+    }
+
+    /// True if the set with this index has no effect.
+    pub(super) fn is_over(&self, set: usize) -> bool {
+        self.over.contains(&set)
+    }
+
+    /// Ends the sets of the variable `name` at a command in `blocks` that replaces its value. True
+    /// if no set of these blocks has an effect any more.
+    pub(super) fn end(&mut self, sets: &[Set], name: &[u8], blocks: &[Block]) -> bool {
+        let used = self.uses.get(name).copied().unwrap_or(0).max(self.barrier);
+        let Some(live) = self.live.get_mut(name) else { return true };
+        while let Some(set) = live.last().and_then(|last| sets.get(*last)) {
+            if !set.blocks.starts_with(blocks) {
+                return true;
+            }
+            if used > set.body.start {
+                return false;
+            }
+            self.over.extend(live.pop());
+        }
+        true
+    }
+
+    /// Notes the variables that a command uses: its name and its first argument, all its arguments,
+    /// and the offset of its end.
+    pub(super) fn note(&mut self, (name, action): (&[u8], &[u8]), all: &[u8], end: usize) {
+        let is_harmless = match name {
+            b"list" => action.starts_with(b"REMOVE_") || is_addition(action) || action == b"SORT",
+            b"string" => action == b"APPEND",
+            name => HARMLESS.contains(&name),
+        };
+        if !is_harmless {
+            self.barrier = end;
+        }
+        for at in memchr::memmem::find_iter(all, b"${") {
+            let rest = &all[at + 2..];
+            if let Some(len) = memchr::memchr(b'}', rest) {
+                self.uses.insert(rest[..len].to_vec(), end);
+            }
+        }
+    }
+}
+
+/// Commands that use only variables that they refer to as `${NAME}`.
+const HARMLESS: [&[u8]; 11] = [
+    b"set",
+    b"unset",
+    b"message",
+    b"if",
+    b"elseif",
+    b"else",
+    b"endif",
+    b"option",
+    b"project",
+    b"cmake_minimum_required",
+    b"cmake_policy",
+];
+
+/// True for the actions of `list()` that add values.
+pub(super) fn is_addition(action: &[u8]) -> bool {
+    matches!(action, b"APPEND" | b"PREPEND" | b"INSERT")
+}
+
+/// The numbers of the `foreach()` blocks in which a set has the loop variable as a value.
+pub(super) fn used_loops(sets: &[Set]) -> FastSet<usize> {
+    let mut out = FastSet::default();
+    let mut variables: FastMap<usize, &[u8]> = FastMap::default();
+    for set in sets {
+        if let Some(block) = set.loop_block {
+            variables.insert(block, &set.name);
+            continue;
+        }
+        for block in &set.blocks {
+            let used = |name: &&[u8]| set.references.iter().any(|(_, other)| other == *name);
+            if variables.get(&block.number).is_some_and(used) {
+                out.insert(block.number);
+            }
+        }
+    }
+    out
+}
