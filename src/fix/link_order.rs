@@ -22,6 +22,12 @@ pub(super) fn of_solutions(library: &ArchiveSet, solutions: &[Arc<Solution>]) ->
     references(library, &members.into_iter().collect::<Vec<MemberId>>())
 }
 
+/// The references between all members of `archives`.
+pub(super) fn between(library: &ArchiveSet, archives: &BTreeSet<ArchiveId>) -> References {
+    let members = archives.iter().flat_map(|archive| library.members_of(*archive));
+    references(library, &members.collect::<Vec<MemberId>>())
+}
+
 /// The references between archives, limited to `members`.
 fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
     // A name counts only if it is certain which archive defines it: there is one archive with a
@@ -56,7 +62,8 @@ fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
 
 /// The link order that a set must keep when the archives in `new`, keyed by name, are added to it.
 /// Empty in two cases:
-/// - the set is not in link order now: an archive comes after one that it needs
+/// - an archive comes after one that it needs, and the set is sorted or `is_linked` is false. In
+///   other sets that link, another archive needs the same members earlier
 /// - `is_linked` is false, and the set is sorted by name or has no archive that needs another one
 pub(super) fn of_set(
     library: &ArchiveSet,
@@ -80,18 +87,17 @@ pub(super) fn of_set(
         }
     }
     let archives: BTreeSet<ArchiveId> = order::set(places.keys().chain(new.values()).copied());
-    let members: Vec<MemberId> =
-        archives.iter().flat_map(|archive| library.members_of(*archive)).collect();
-    let references = references(library, &members);
+    let references = between(library, &archives);
     let refers = |from: ArchiveId, to: ArchiveId| {
         references.get(&from).is_some_and(|references| references.contains(&to))
     };
+    let needs_order = is_linked && !set.is_sorted();
     let mut kept = 0;
     for (from, (first, _)) in &places {
         for to in references.get(from).into_iter().flatten().filter(|to| !refers(**to, *from)) {
             match places.get(to) {
-                Some((_, last)) if last < first => return LinkOrder::default(),
-                Some(_) => kept += 1,
+                Some((_, last)) if last < first && !needs_order => return LinkOrder::default(),
+                Some((_, last)) => kept += usize::from(last >= first),
                 None => {}
             }
         }
