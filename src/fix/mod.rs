@@ -1,11 +1,11 @@
 //! Fixes: changes that would remove findings, as data.
 //!
 //! `crate::merged` finds the archive that is merged from a list, and the archives that the merged
-//! archive lacks. `place` selects the set of the list for an archive, and `link_order` gives the
-//! order for a linker. `prove` resolves and binds again with the fix applied. `search_path`,
-//! `search_policy`, `dead_entries`, `needs`, `unused_needs` and `renamed_needs` propose changes of
-//! dynamic sections; `patch` verifies them, and `steps` attaches the results. `owners` names the
-//! packages of archives.
+//! archive lacks. `place` selects the set of the list for an archive; `targets` finds the sets of a
+//! file and the order of its link. `link_order` gives the order for a linker. `prove` resolves and
+//! binds again with the fix applied. `search_path`, `search_policy`, `dead_entries`, `needs`,
+//! `unused_needs` and `renamed_needs` propose changes of dynamic sections; `patch` verifies them,
+//! and `steps` attaches the results. `owners` names the packages of archives.
 //!
 //! `propose` runs all of these except `owners`. Audited files do not change: `emit` writes the fix
 //! plan for other tools.
@@ -36,5 +36,6 @@ mod search_path;
 mod search_policy;
 mod sections;
 mod steps;
+mod targets;
 mod unused_needs;
 mod weak_copies;

@@ -1,6 +1,7 @@
 //! Finds the merged archive that a run repairs, and the position at which an archive is added to
 //! the list that the merged archive is made from. `propose` calls this module.
 
+use super::targets::{LinkNeeds, Neighbours, in_link_order, of_file};
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, can_list};
 use crate::id::ArchiveId;
@@ -126,6 +127,7 @@ pub(super) fn place(
     audit: &Audit,
     (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),
     archive: ArchiveId,
+    needs: &LinkNeeds,
 ) -> ListPosition {
     let name = listed_name(&audit.library, archive).filter(|name| can_list(name));
     let name = name.map(<[u8]>::to_vec);
@@ -138,17 +140,15 @@ pub(super) fn place(
     };
     let dir = audit.library.entry(archive).path.parent().unwrap_or(Path::new("/"));
     let said = entry.from.iter().find(|(_, from)| dir == from).map(|(set, _)| set.as_bytes());
-    let group = said.or_else(|| fullest(audit, list, dir));
-    let known: BTreeSet<&[u8]> =
-        order::set(list.sets().iter().filter(|set| set.known() > 0).map(|set| &*set.name));
-    if group.is_none() && known.len() > 1 {
-        out.doubt = Some(format!(
-            "no variable or target lists mainly archives of {}; the largest is used",
-            show_path(dir)
-        ));
-    }
-    let group = group.or_else(|| largest(list));
-    out.sets = group.map(|group| parts_of(audit, list, group, fat)).unwrap_or_default();
+    let choice = Choice { audit, entry, list, fat, needs };
+    let neighbours = if fat.is_some() { Neighbours::default() } else { needs.neighbours(archive) };
+    let (groups, doubt) = match said {
+        Some(said) => (vec![said], None),
+        None => choice.groups(archive, dir, &neighbours),
+    };
+    out.doubt = doubt;
+    let sets = groups.iter().flat_map(|group| parts_of(audit, list, group, fat, &neighbours));
+    out.sets = sets.collect();
     let is_link = |set: &usize| {
         fat.is_none() || list.sets().get(*set).is_some_and(|s| s.origin == SetCommand::Link)
     };
@@ -190,26 +190,125 @@ fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
     first.covers(second) && !(from < to && second.replaces(first))
 }
 
-/// The variable or target that names the most candidate archives; the first of several such.
-fn largest(list: &DepsList) -> Option<&[u8]> {
+/// The data from which variables and targets are chosen.
+struct Choice<'a> {
+    audit: &'a Audit,
+    entry: &'a MergedFrom,
+    list: &'a DepsList,
+    fat: Option<ArchiveId>,
+    needs: &'a LinkNeeds,
+}
+
+impl<'a> Choice<'a> {
+    /// The variables or targets that an archive of `dir` joins, one for each file that needs it, and
+    /// the reason why they are uncertain.
+    fn groups(
+        &self,
+        archive: ArchiveId,
+        dir: &Path,
+        neighbours: &Neighbours<'_>,
+    ) -> (Vec<&'a [u8]>, Option<String>) {
+        let sets = || self.list.sets().iter().filter(|set| set.known() > 0);
+        let all: BTreeSet<&[u8]> = order::set(sets().map(|set| &*set.name));
+        let (mut groups, mut doubt) = (Vec::new(), None);
+        for (path, soname) in self.outputs(archive) {
+            let own = of_file(self.whole(), (path, soname), self.fat.is_some());
+            let among: BTreeSet<&[u8]> = order::set(all.intersection(&own).copied());
+            let is_named = !among.is_empty();
+            let (group, why) = self.group(dir, if is_named { &among } else { &all }, neighbours);
+            doubt = doubt.or(why);
+            let Some(group) = group else { continue };
+            if !is_named && self.fat.is_none() && (!own.is_empty() || self.is_guess(group)) {
+                let file = show_path(Path::new(path.file_name().unwrap_or_default()));
+                let group = show(group);
+                doubt = Some(format!(
+                    "no target named like {file} lists candidate archives; {group} is used"
+                ));
+            }
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        (groups, doubt)
+    }
+
+    /// The files that are made from the list, with their sonames: the merged archive, or the files
+    /// that need `archive`.
+    fn outputs(&self, archive: ArchiveId) -> Vec<(&'a Path, Option<&'a [u8]>)> {
+        if let Some(fat) = self.fat {
+            return vec![(&*self.audit.library.entry(fat).path, None)];
+        }
+        let files = self.needs.files(archive).map(|file| {
+            let facts = &self.audit.corpus.files[file];
+            (&*facts.path, facts.object().and_then(|object| object.soname()))
+        });
+        files.collect()
+    }
+
+    /// True if `group` is one of several targets with candidates.
+    fn is_guess(&self, group: &[u8]) -> bool {
+        let sets = self.list.sets().iter();
+        let targets = sets.filter(|set| set.origin == SetCommand::Link && set.known() > 0);
+        let targets: BTreeSet<&[u8]> = order::set(targets.map(|set| &*set.name));
+        targets.len() > 1 && targets.contains(group)
+    }
+
+    /// The list with all sets.
+    fn whole(&self) -> &'a DepsList {
+        self.entry.list.as_ref().unwrap_or(self.list)
+    }
+
+    /// The variable or target of `among` that an archive of `dir` joins, and the reason why it is
+    /// uncertain.
+    fn group(
+        &self,
+        dir: &Path,
+        among: &BTreeSet<&'a [u8]>,
+        neighbours: &Neighbours<'_>,
+    ) -> (Option<&'a [u8]>, Option<String>) {
+        let fitting = match self.fat {
+            Some(_) => among.clone(),
+            None => in_link_order((self.whole(), self.list), among, self.needs, neighbours),
+        };
+        let group = fullest(self.audit, self.list, dir, &fitting);
+        let doubt = (group.is_none() && fitting.len() > 1).then(|| {
+            format!(
+                "no variable or target lists mainly archives of {}; the largest is used",
+                show_path(dir)
+            )
+        });
+        (group.or_else(|| largest(self.list, &fitting)), doubt)
+    }
+}
+
+/// The variable or target of `among` that names the most candidate archives; the first of several
+/// such.
+fn largest<'l>(list: &'l DepsList, among: &BTreeSet<&[u8]>) -> Option<&'l [u8]> {
     let mut counts: BTreeMap<&[u8], (usize, Reverse<usize>)> = BTreeMap::new();
-    for (at, set) in list.sets().iter().enumerate().filter(|(_, set)| set.known() > 0) {
+    let sets = list.sets().iter().enumerate();
+    for (at, set) in sets.filter(|(_, set)| among.contains(&*set.name)) {
         counts.entry(&set.name).or_insert((0, Reverse(at))).0 += set.known();
     }
     counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
 }
 
-/// The variable or target with more than half of its candidate archives in `dir`. Of several, the
-/// one with the most archives in `dir` wins, then the one with the largest share.
-fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]> {
+/// The variable or target of `among` with more than half of its candidate archives in `dir`. Of
+/// several, the one with the most archives in `dir` wins, then the one with the largest share.
+fn fullest<'l>(
+    audit: &Audit,
+    list: &'l DepsList,
+    dir: &Path,
+    among: &BTreeSet<&[u8]>,
+) -> Option<&'l [u8]> {
     let library = &audit.library;
     let in_dir = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));
     let here: BTreeSet<&[u8]> =
         order::set(in_dir.filter_map(|(archive, _)| listed_name(library, archive)));
     let mut counts: BTreeMap<&[u8], (usize, usize, usize)> = BTreeMap::new();
-    for (at, set) in list.sets().iter().enumerate() {
+    let sets = list.sets().iter().enumerate();
+    for (at, set) in sets.filter(|(_, set)| among.contains(&*set.name)) {
         let count = counts.entry(&set.name).or_insert((0, 0, at));
-        count.0 += set.entries.iter().filter(|entry| here.contains(&*entry.name)).count();
+        count.0 += set.names().filter(|name| here.contains(name)).count();
         count.1 += set.known();
     }
     let fitting = counts.into_iter().filter(|(_, (here, all, _))| 2 * here > *all);
@@ -220,20 +319,38 @@ fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]
 }
 
 /// The sets of a variable or target that a new archive joins:
-/// - the unconditional set with the most candidates, if later sets do not replace its values
+/// - the unconditional set with the most candidates, if later sets do not replace its values; a
+///   link finds the archive there
 /// - else the branch with the largest share of archives whose members the merged archive contains,
 ///   and all branches that the archives do not distinguish from it
 ///
 /// Without a merged archive, the share of candidates decides.
-fn parts_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Vec<usize> {
-    let all = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
+fn parts_of(
+    audit: &Audit,
+    list: &DepsList,
+    name: &[u8],
+    fat: Option<ArchiveId>,
+    neighbours: &Neighbours<'_>,
+) -> Vec<usize> {
+    let is_text = |set: &Set| set.origin == SetCommand::Text;
+    let own = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
+    let all = || own().filter(|(_, set)| !is_text(set));
     let mut branches: Vec<(usize, &Set)> = all().filter(|(_, set)| set.known() > 0).collect();
     let is_replaced = |at: usize, set: &Set| {
         branches.iter().any(|(later, other)| *later > at && other.replaces(set))
     };
     let lasting =
-        branches.iter().filter(|(at, set)| !set.is_conditional() && !is_replaced(*at, set));
-    if let Some((at, _)) = lasting.max_by_key(|(at, set)| (set.known(), Reverse(*at))) {
+        || branches.iter().filter(|(at, set)| !set.is_conditional() && !is_replaced(*at, set));
+    let with = |names: &BTreeSet<&[u8]>| {
+        let has = |set: &Set| set.names().any(|name| names.contains(name));
+        lasting().filter(move |(_, set)| has(set)).map(|(at, _)| *at).collect::<Vec<usize>>()
+    };
+    let least = with(&neighbours.referrers).pop().unwrap_or_default();
+    let most = with(&neighbours.needed).first().map_or(usize::MAX, |first| least.max(*first));
+    let fitting = lasting().filter(|(at, _)| (least..=most).contains(at));
+    // Names in the values of a loop are mentioned, but a loop may add its values several times.
+    let rank = |set: &Set| (candidates(set).len(), set.known());
+    if let Some((at, _)) = fitting.max_by_key(|(at, set)| (rank(set), Reverse(*at))) {
         return vec![*at];
     }
     if branches.iter().any(|(_, set)| !set.is_conditional()) {
@@ -255,7 +372,11 @@ fn parts_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>)
         by_share(a, b).then(share(a).0.cmp(&share(b).0)).then(at_b.cmp(at_a))
     });
     // A policy may select an empty set.
-    let Some((at, best)) = best else { return all().map(|(at, _)| at).take(1).collect() };
+    let Some((at, best)) = best else {
+        // The text of another command may continue the last value of an empty set.
+        let is_safe = !own().any(|(_, set)| is_text(set));
+        return all().map(|(at, _)| at).filter(|_| is_safe).take(1).collect();
+    };
     let is_blind = inside.is_none() || share(best).0 == 0;
     let mut out = vec![*at];
     for (at, set) in &branches {

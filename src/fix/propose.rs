@@ -18,6 +18,7 @@ use super::renamed_needs;
 use super::search_path;
 use super::search_policy;
 use super::steps::Work;
+use super::targets::LinkNeeds;
 use super::unused_needs;
 use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
@@ -126,8 +127,12 @@ fn of_symbols(
     let proofs = prove(audit, plan, tree, (&solutions, fat));
     let add: BTreeSet<ArchiveId> =
         order::set(solutions.iter().flat_map(|solution| solution.archives()));
+    // The order of a merged archive's parts has no effect.
+    let list = listed.as_ref().map(|listed| &listed.list).filter(|_| fat.is_none());
+    let needs = LinkNeeds::new(audit, list, &solutions);
     let places: BTreeMap<ArchiveId, ListPosition> = order::map(
-        add.iter().map(|archive| (*archive, place(audit, (listed.as_ref(), fat), *archive))),
+        add.iter()
+            .map(|archive| (*archive, place(audit, (listed.as_ref(), fat), *archive, &needs))),
     );
     let context = Context { audit, fat, listed: listed.as_ref(), places: &places, proofs: &proofs };
     for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {

@@ -18,6 +18,7 @@ mod owners;
 mod proofs;
 mod random;
 mod search_paths;
+mod targets;
 
 use kit::{PLACES, archive, fix, text, three, tool};
 use std::collections::BTreeSet;

@@ -1,0 +1,208 @@
+//! The variables and targets of a list that may take an archive: those of the file that needs it,
+//! at a place in the link where a linker that reads each archive once finds it. `place` calls this
+//! module.
+
+use super::link_order::{self, References};
+use crate::audit::Audit;
+use crate::format::deps_list::{DepsList, Set, SetCommand};
+use crate::id::{ArchiveId, FileId};
+use crate::merged::list::listed_name;
+use crate::merged::solve::Solution;
+use crate::order;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Maximum number of variables that are visited below one target.
+const MOST_VISITS: usize = 1000;
+
+/// The needs of a link: which files need an archive, and which archives refer to it.
+pub(super) struct LinkNeeds {
+    files: BTreeMap<ArchiveId, BTreeSet<FileId>>,
+    references: References,
+    /// The listed archives by their names.
+    listed: BTreeMap<Vec<u8>, ArchiveId>,
+}
+
+impl LinkNeeds {
+    /// The needs of the archives that the solutions add to `list`.
+    pub(super) fn new(audit: &Audit, list: Option<&DepsList>, solutions: &[Arc<Solution>]) -> Self {
+        let library = &audit.library;
+        let mut files: BTreeMap<ArchiveId, BTreeSet<FileId>> = BTreeMap::new();
+        for solution in solutions {
+            for archive in solution.archives() {
+                files.entry(archive).or_default().insert(solution.file);
+            }
+        }
+        let names: BTreeSet<&[u8]> = list.map(|list| list.names().collect()).unwrap_or_default();
+        let mut listed: BTreeMap<Vec<u8>, ArchiveId> = BTreeMap::new();
+        for (archive, _) in library.entries() {
+            if let Some(name) = listed_name(library, archive).filter(|name| names.contains(name)) {
+                listed.entry(name.to_vec()).or_insert(archive);
+            }
+        }
+        let is_needed = list.is_some() && !files.is_empty();
+        let all = listed.values().chain(files.keys()).copied().filter(|_| is_needed);
+        let references = link_order::between(library, &order::set(all));
+        Self { files, references, listed }
+    }
+
+    /// The files that need `archive`.
+    pub(super) fn files(&self, archive: ArchiveId) -> impl Iterator<Item = FileId> {
+        self.files.get(&archive).into_iter().flatten().copied()
+    }
+
+    fn refers(&self, from: ArchiveId, to: ArchiveId) -> bool {
+        self.references.get(&from).is_some_and(|references| references.contains(&to))
+    }
+
+    /// The names of listed archives that refer to `archive`, and of those that it refers to, also
+    /// through added archives. Names in both are in neither.
+    pub(super) fn neighbours(&self, archive: ArchiveId) -> Neighbours<'_> {
+        let reached = |is_next: &dyn Fn(ArchiveId, ArchiveId) -> bool| {
+            let (mut found, mut todo) = (BTreeSet::new(), vec![archive]);
+            while let Some(here) = todo.pop() {
+                for other in self.listed.values().chain(self.files.keys()) {
+                    let is_new = is_next(here, *other) && found.insert(*other);
+                    if is_new && self.files.contains_key(other) {
+                        todo.push(*other);
+                    }
+                }
+            }
+            found
+        };
+        let before = reached(&|here, other| self.refers(other, here));
+        let after = reached(&|here, other| self.refers(here, other));
+        let names = |own: &BTreeSet<ArchiveId>, others: &BTreeSet<ArchiveId>| {
+            let is = |archive: &ArchiveId| own.contains(archive) && !others.contains(archive);
+            let listed = self.listed.iter().filter(|(_, archive)| is(archive));
+            order::set(listed.map(|(name, _)| &**name))
+        };
+        Neighbours { referrers: names(&before, &after), needed: names(&after, &before) }
+    }
+
+    /// True if an archive of `from` refers to one of `to`.
+    fn any_refers(&self, from: &BTreeSet<&[u8]>, to: &BTreeSet<&[u8]>) -> bool {
+        let archives = |names: &BTreeSet<&[u8]>| -> Vec<ArchiveId> {
+            names.iter().filter_map(|name| self.listed.get(*name)).copied().collect()
+        };
+        let (from, to) = (archives(from), archives(to));
+        from.iter().any(|from| to.iter().any(|to| self.refers(*from, *to)))
+    }
+}
+
+/// The listed archives that a new archive follows, and those that it precedes.
+#[derive(Default)]
+pub(super) struct Neighbours<'n> {
+    pub(super) referrers: BTreeSet<&'n [u8]>,
+    pub(super) needed: BTreeSet<&'n [u8]>,
+}
+
+/// The names of the variables and targets that make the file at `path`: those with its name or
+/// soname, and the variables that they refer to. Empty if none has that name. `is_target` limits
+/// the search to targets.
+pub(super) fn of_file<'l>(
+    list: &'l DepsList,
+    (path, soname): (&Path, Option<&[u8]>),
+    is_target: bool,
+) -> BTreeSet<&'l [u8]> {
+    let file = path.file_name().map(OsStrExt::as_bytes);
+    let stems: BTreeSet<&[u8]> = file.into_iter().chain(soname).flat_map(stems).collect();
+    let fits = |name: &&[u8]| {
+        stems.contains(*name) || list.outputs(name).any(|output| stems.contains(output))
+    };
+    let sets = list.sets().iter().filter(|set| !is_target || set.origin == SetCommand::Link);
+    let names: BTreeSet<&[u8]> = order::set(sets.map(|set| &*set.name).filter(fits));
+    order::set(names.into_iter().flat_map(|name| sequence(list, name)))
+}
+
+/// The names of a target that may make a file: `m` for `libm.so.1`.
+fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let cut = |end: Option<usize>| &file[..end.unwrap_or(file.len())];
+    let all = [
+        file,
+        cut(memchr::memmem::find(file, b".so")),
+        cut(file.strip_suffix(b".a").map(<[u8]>::len)),
+        cut(memchr::memchr(b'.', file)),
+    ];
+    all.into_iter().flat_map(|name| [Some(name), name.strip_prefix(b"lib")]).flatten()
+}
+
+/// The variables of which a variable or target consists, in the order of its values. A name comes
+/// again for values after another variable.
+fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> {
+    fn visit<'l>(
+        list: &'l DepsList,
+        name: &'l [u8],
+        (path, out): (&mut Vec<&'l [u8]>, &mut Vec<&'l [u8]>),
+        left: &mut usize,
+    ) {
+        if path.contains(&name) || *left == 0 {
+            return;
+        }
+        *left -= 1;
+        path.push(name);
+        for set in list.sets().iter().filter(|set| set.name == name) {
+            out.push(name);
+            for (_, reference) in &set.references {
+                visit(list, reference, (&mut *path, &mut *out), left);
+            }
+            if set.references.last().is_some_and(|(before, _)| *before < set.entries.len()) {
+                out.push(name);
+            }
+        }
+        path.pop();
+    }
+    let (mut out, mut left) = (Vec::new(), MOST_VISITS);
+    visit(list, name, (&mut Vec::new(), &mut out), &mut left);
+    out
+}
+
+/// The groups in `among` in which a linker that reads each archive once finds a new archive: none
+/// comes before a referrer of the archive or after one that it needs. If there are none: the groups
+/// with a referrer, or else all of `among`. `whole` is the list with all sets, which may refer to
+/// those in `among`.
+pub(super) fn in_link_order<'l>(
+    (whole, list): (&DepsList, &'l DepsList),
+    among: &BTreeSet<&'l [u8]>,
+    needs: &LinkNeeds,
+    neighbours: &Neighbours<'_>,
+) -> BTreeSet<&'l [u8]> {
+    if among.len() < 2 {
+        return among.clone();
+    }
+    let members: BTreeMap<&[u8], BTreeSet<&[u8]>> = order::map(among.iter().map(|group| {
+        let sets = list.sets().iter().filter(|set| set.name == *group);
+        (*group, sets.flat_map(Set::names).collect())
+    }));
+    let with = |names: &BTreeSet<&[u8]>| -> Vec<&'l [u8]> {
+        let has = |group: &&&[u8]| members[**group].iter().any(|name| names.contains(*name));
+        among.iter().filter(has).copied().collect()
+    };
+    let (before, after) = (with(&neighbours.referrers), with(&neighbours.needed));
+    let users = whole.sets().iter().filter(|set| !set.references.is_empty());
+    let tops: BTreeSet<&[u8]> = order::set(users.map(|set| &*set.name));
+    let lines: Vec<Vec<&[u8]>> = tops.into_iter().map(|top| sequence(whole, top)).collect();
+    let precedes = |a: &[u8], b: &[u8]| {
+        let last = |line: &Vec<&[u8]>, name| line.iter().rposition(|other| *other == name);
+        let mut both = lines.iter().filter_map(|line| Some((last(line, a)?, last(line, b)?)));
+        match both.next() {
+            Some((a, b)) => a < b,
+            None => {
+                needs.any_refers(&members[a], &members[b])
+                    && !needs.any_refers(&members[b], &members[a])
+            }
+        }
+    };
+    let fits = |group: &&&'l [u8]| {
+        before.iter().all(|other| *other == **group || !precedes(group, other))
+            && after.iter().all(|other| *other == **group || !precedes(other, group))
+    };
+    let out: BTreeSet<&[u8]> = order::set(among.iter().filter(fits).copied());
+    match (out.is_empty(), before.is_empty()) {
+        (false, _) => out,
+        (true, false) => order::set(before),
+        (true, true) => among.clone(),
+    }
+}

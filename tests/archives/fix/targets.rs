@@ -1,0 +1,135 @@
+//! The variable or target that takes an archive: that of the file, at a place where GNU ld finds the
+//! archive.
+
+use super::kit::{archive, object, text, tool};
+use super::support::Lab;
+use crate::deps_list_shapes::value;
+use std::ffi::OsStr;
+
+/// A function, and those that it calls.
+type Function = (&'static str, &'static [&'static str]);
+/// An archive and its functions, each in a member of its own.
+type Archive = (&'static str, &'static [Function]);
+
+/// Archives in `a/`, each with its functions and those that they call, and `libm.so`, which is
+/// linked from `top.o` and the archives in `linked`.
+fn build(archives: &[Archive], top: &[&str], linked: &[&str]) -> Lab {
+    let lab = Lab::new();
+    let source = |own: &str, calls: &[&str]| {
+        let declared: String = calls.iter().map(|call| format!("int {call}(void); ")).collect();
+        let called: String = calls.iter().map(|call| format!(" + {call}()")).collect();
+        format!("{declared}int {own}(void) {{ return 1{called}; }}")
+    };
+    for (name, functions) in archives {
+        let members: Vec<String> = functions.iter().map(|(own, _)| format!("{own}.o")).collect();
+        for (own, calls) in *functions {
+            object(&lab, &format!("{own}.o"), &source(own, calls));
+        }
+        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        archive(&lab, OsStr::new(&format!("a/lib{name}.a")), &members);
+    }
+    object(&lab, "top.o", &source("top", top));
+    tool(&lab, &format!("cc -shared -fuse-ld=bfd -o libm.so top.o -La {}", flags(linked)));
+    lab
+}
+
+fn flags<S: AsRef<str>>(names: &[S]) -> String {
+    names.iter().map(|name| format!("-l{} ", name.as_ref())).collect()
+}
+
+/// The exit status of `fix`, the new list, and the summary.
+fn fixed(lab: &Lab, list: &str) -> (Option<i32>, String, String) {
+    lab.write("list.cmake", list);
+    let args = ["fix", "libm.so", "--lib-path", "a", "--deps-list", "list.cmake"];
+    let run = lab.linkaudit(&[&args[..], &["-o", "cmake-deps=new.cmake"]].concat());
+    let new = std::fs::read_to_string(lab.path("new.cmake")).unwrap_or_default();
+    (run.status.code(), new, text(&run.stdout) + &text(&run.stderr))
+}
+
+#[test]
+fn the_target_of_the_file_takes_the_name() {
+    let one: &[Archive] = &[
+        ("FooA", &[("a", &[])]),
+        ("FooB", &[("b", &[])]),
+        ("FooC", &[("c", &[])]),
+        ("FooX", &[("x", &[])]),
+    ];
+    let lab = build(one, &["a", "b", "x"], &["FooA", "FooB"]);
+    let tool = "target_link_libraries(tool PRIVATE FooA FooB FooC)\n";
+    let cases = [
+        (
+            "target_link_libraries(m PRIVATE FooA FooB)\n",
+            "target_link_libraries(m PRIVATE FooA FooB FooX)\n",
+        ),
+        (
+            "set_target_properties(core PROPERTIES OUTPUT_NAME m)\ntarget_link_libraries(core FooA)\n",
+            "set_target_properties(core PROPERTIES OUTPUT_NAME m)\ntarget_link_libraries(core FooA FooX)\n",
+        ),
+        (
+            "set(CORE FooA FooB)\ntarget_link_libraries(m ${CORE} pthread)\n",
+            "set(CORE FooA FooB FooX)\ntarget_link_libraries(m ${CORE} pthread)\n",
+        ),
+    ];
+    for (list, expected) in cases {
+        let (status, new, said) = fixed(&lab, &format!("{list}{tool}"));
+        assert_eq!((status, new), (Some(0), format!("{expected}{tool}")), "{said}");
+    }
+    let guesses = [
+        "target_link_libraries(core PRIVATE FooA FooB)\n",
+        "target_link_libraries(m PRIVATE pthread)\n",
+    ];
+    for list in guesses {
+        let (status, _, said) = fixed(&lab, &format!("{list}{tool}"));
+        let why =
+            "not verified: no target named like libm.so lists candidate archives; tool is used";
+        assert!(status == Some(1) && said.replace("\n    ", " ").contains(why), "{said}");
+    }
+}
+
+#[test]
+fn the_name_goes_where_gnu_ld_finds_it() {
+    // `sup1` of FooSupport is extracted for FooCore already, so FooZed may come last.
+    let shared: &[Archive] = &[
+        ("FooSupport", &[("sup1", &[]), ("sup2", &[])]),
+        ("FooCore", &[("core", &["sup1"])]),
+        ("FooZed", &[("zed", &["sup1"])]),
+        ("FooX86", &[("x86", &["sup2"])]),
+    ];
+    let chain: &[Archive] = &[
+        ("Util", &[("util", &[])]),
+        ("Support", &[("sup", &["util"])]),
+        ("Core", &[("core", &["sup"])]),
+        ("BackA", &[("ba", &["core"])]),
+        ("BackB", &[("bb", &["core"])]),
+        ("BackC", &[("bc", &["core"])]),
+    ];
+    let back = ["BackA", "BackB", "BackC", "Core", "Support"];
+    let cases = [
+        (
+            build(shared, &["core", "zed", "x86"], &["FooCore", "FooSupport", "FooZed"]),
+            vec!["set(L FooCore FooSupport FooZed)\n"],
+        ),
+        (
+            build(chain, &["ba", "bb", "bc"], &back),
+            vec![
+                "set(BACK BackA BackB BackC)\nset(BASE Core Support)\nset(L ${BACK} ${BASE})\n",
+                "set(BASE Core Support)\nset(BACK BackA BackB BackC)\nset(L ${BACK} ${BASE} m)\n",
+                "set(L BackA BackB BackC)\nlist(APPEND L Core Support)\n",
+                "set(BACK BackA BackB BackC)\nset(BASE Core Support)\nlink(${BACK})\n\
+                 set(L ${BACK})\nlist(APPEND L ${BASE})\n",
+            ],
+        ),
+    ];
+    let mut links = 0;
+    for (lab, lists) in &cases {
+        for list in lists {
+            let (status, new, said) = fixed(lab, list);
+            assert_eq!(status, Some(0), "{said}");
+            lab.write("new.cmake", format!("function(link)\nendfunction()\n{new}"));
+            let names = flags(&value(lab, "new.cmake", "L"));
+            tool(lab, &format!("cc -shared -fuse-ld=bfd -Wl,-z,defs -o new.so top.o -La {names}"));
+            links += 1;
+        }
+    }
+    println!("lists of links: {links} links by GNU ld, 0 undefined");
+}
