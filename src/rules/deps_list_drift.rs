@@ -169,7 +169,7 @@ impl<'a> Drift<'a> {
             ));
         }
         let missing = self.names.difference(&at_hand).copied();
-        let missing: Vec<&[u8]> = missing.filter(is_merged).collect();
+        let missing: Vec<&[u8]> = missing.filter(|name| !is_system_name(name)).collect();
         if !missing.is_empty() {
             let (count, list) = (missing.len(), &self.list_name);
             let mut finding = self.finding(
