@@ -49,6 +49,21 @@ fn a_path_makes_a_plugin() {
     assert_eq!(run.out, text);
 }
 
+/// The parts of pyarrow's library for Python lie beside its modules, under each version.
+#[test]
+fn so_does_the_name_of_a_library_for_python() {
+    let lab = Lab::new();
+    let names = ["libarrow_python.so", "libarrow_python_flight.so", "libarrow_python_flight.so.26"];
+    for name in names {
+        lab.so(&format!("p/pyarrow/{name}"), &calls(&["PyErr_Clear"], &[]), &[]);
+    }
+    let found = report(&lab, &["p"]);
+    assert_eq!(found["findings"], json!([]));
+    assert_assumed(&found, &json!({ "python": 3 }));
+    lab.so("q/libpython_calls.so", &calls(&["PyErr_Clear"], &[]), &[]);
+    assert_undefined(&report(&lab, &["q"]), &["PyErr_Clear"]);
+}
+
 #[test]
 fn so_does_a_link_to_it() {
     let lab = Lab::new();
