@@ -65,7 +65,7 @@ const KINDS: [(&str, &[&[u8]]); 2] = [
     ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
 ];
 
-/// The number of hexadecimal digits of the hash in the name of a Python wheel's library.
+/// The number of hexadecimal digits of a hash in the name of a Python wheel's library.
 const HASH: usize = 8;
 
 /// The files that one finding is about.
@@ -158,29 +158,36 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(MixtureKind, Vec<Modul
     out
 }
 
-/// The index in [`SINGLE`] of the runtime with this soname. auditwheel inserts a hash, as in
-/// [`is_of`], and a soname that was the file's name may end with a longer version.
+/// The index in [`SINGLE`] of the runtime with this soname. auditwheel inserts hashes, as in
+/// [`version_of`], and a soname that was the file's name may end with a longer version.
 pub(super) fn single_of(soname: &[u8]) -> Option<usize> {
     SINGLE.iter().position(|name| {
         let end = memchr::memmem::find(name, b".so").unwrap_or(name.len());
         let (stem, version) = name.split_at(end);
-        let rest = || soname.get(stem.len() + 1 + HASH..)?.strip_prefix(version);
+        let is_hashed = || soname.get(stem.len()) == Some(&b'-');
+        let rest = || version_of(soname, stem)?.strip_prefix(version);
         let is_version = |rest: &[u8]| rest.is_empty() || rest.starts_with(b".");
-        *name == soname || is_of(soname, stem) && rest().is_some_and(is_version)
+        *name == soname || is_hashed() && rest().is_some_and(is_version)
     })
 }
 
-/// True if a soname is `name` with a version: `libgomp.so.1`. auditwheel adds `-` and the first
-/// eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. Sonames with other suffixes are
-/// other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
+/// True if a soname is `name` with a version, and perhaps with hashes.
 fn is_of(soname: &[u8], name: &[u8]) -> bool {
-    let Some(rest) = soname.strip_prefix(name) else { return false };
-    let version = match rest.strip_prefix(b"-") {
-        None => rest,
-        Some(hashed) => hashed.get(HASH..).unwrap_or_default(),
-    };
-    let hash = &rest[..rest.len() - version.len()];
-    version.starts_with(b".so") && hash.iter().skip(1).all(u8::is_ascii_hexdigit)
+    version_of(soname, name).is_some()
+}
+
+/// The version of a soname that is `name` with a version: `.so.1` of `libgomp.so.1`. auditwheel
+/// adds `-` and the first eight hexadecimal digits of a hash: `libgomp-a34b3233.so.1.0.0`. If it
+/// repairs the wheel of a bundled library again, the name has two hashes. Sonames with other
+/// suffixes are other libraries, such as the plugin `libgomp-plugin-nvptx.so.1`.
+fn version_of<'s>(soname: &'s [u8], name: &[u8]) -> Option<&'s [u8]> {
+    let mut rest = soname.strip_prefix(name)?;
+    while let Some((hash, after)) = rest.strip_prefix(b"-").and_then(|r| r.split_at_checked(HASH))
+        && hash.iter().all(u8::is_ascii_hexdigit)
+    {
+        rest = after;
+    }
+    rest.starts_with(b".so").then_some(rest)
 }
 
 fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
@@ -247,17 +254,23 @@ mod tests {
     #[test]
     fn names_of_runtimes() {
         let is_gomp = |soname: &str| is_of(soname.as_bytes(), b"libgomp");
-        let accepted = ["libgomp.so.1", "libgomp-a34b3233.so.1.0.0", "libgomp-d22c30c5.so.1"];
-        assert_eq!(accepted.map(is_gomp), [true; 3]);
+        let accepted = [
+            "libgomp.so.1",
+            "libgomp-a34b3233.so.1.0.0",
+            "libgomp-d22c30c5.so.1",
+            "libgomp-040039e1-0352e75f.so.1.0.0",
+        ];
+        assert_eq!(accepted.map(is_gomp), [true; 4]);
         let others = [
             "libgomp-plugin-nvptx.so.1",
             "libgomp-plugin.so.1",
             "libgomp-.so.1",
             "libgomp-a34b.so.1",
             "libgomp-a34b3233",
+            "libgomp-a34b3233-plugin.so.1",
             "libgomp2.so.1",
         ];
-        assert_eq!(others.map(is_gomp), [false; 6]);
+        assert_eq!(others.map(is_gomp), [false; 7]);
     }
 
     /// A wheel's `libstdc++-a1b2c3d4.so.6.0.30` is another file of `libstdc++.so.6`.
@@ -269,6 +282,7 @@ mod tests {
             ("libstdc++.so.6", cxx),
             ("libstdc++-a1b2c3d4.so.6.0.30", cxx),
             ("libstdc++-a1b2c3d4.so.6", cxx),
+            ("libstdc++-040039e1-0352e75f.so.6.0.30", cxx),
             ("libgcc_s-0f1e2d3c.so.1", gcc),
             ("libgcc_s-0f1e2d3c.so.10", None),
             ("libstdc++-a1b2c3d4.so.5.0.7", None),
