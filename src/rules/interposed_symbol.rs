@@ -53,7 +53,7 @@ Some definitions replace others on purpose or without harm. These are not report
 - for plugins, definitions of the program's own library: it has the program's name and perhaps a version
   (`libpython3.11.so.1.0` of `python3.11`), or the program loads it and its name begins with the same letters
   (`libqgis_core.so.3` of `qgis.bin`)
-- the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, and all of CBLAS
+- the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, all of CBLAS, and the COMMON blocks of MPI
 - weak definitions on both sides (C++ inline functions and templates); in C++, also a weak and a strong function
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd count as one library

@@ -56,13 +56,27 @@ const REPLACEABLE: [&[u8]; 42] = [
     b"_DYNAMIC",
 ];
 
-/// True for a name that is often replaced: one of `REPLACEABLE`, a form of `operator new` or
-/// `operator delete` ([new.delete]), or a function of CBLAS. GSL has its own CBLAS, which any other
-/// library with that interface may replace (GSL manual, section 13).
+/// Prefixes of names that are often replaced.
+const REPLACEABLE_PREFIXES: [&[u8]; 8] = [
+    // The forms of `operator new` and `operator delete` ([new.delete]).
+    b"_Znw",
+    b"_Zna",
+    b"_Zdl",
+    b"_Zda",
+    // GSL has its own CBLAS, which any other library with that interface may replace (GSL manual,
+    // section 13).
+    b"cblas_",
+    // COMMON blocks of `mpif.h` in Open MPI and MPICH. Every Fortran object has them, and MPI
+    // recognises special arguments by their addresses: all objects must share one definition.
+    b"mpi_fortran_",
+    b"mpipriv",
+    b"mpifcmb",
+];
+
+/// True for a name that is often replaced.
 pub fn is_replaceable(name: &[u8]) -> bool {
-    let is_operator =
-        || [&b"_Znw"[..], b"_Zna", b"_Zdl", b"_Zda"].iter().any(|b| name.starts_with(b));
-    REPLACEABLE.contains(&name) || is_operator() || name.starts_with(b"cblas_")
+    REPLACEABLE.contains(&name)
+        || REPLACEABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// True if these definitions of a name are interchangeable. All must have the same type. They must
