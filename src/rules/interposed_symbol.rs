@@ -57,6 +57,7 @@ Some definitions replace others on purpose or without harm. These are not report
 - weak definitions on both sides (C++ inline functions and templates); in C++, also a weak and a strong function
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd count as one library
+- references of a filter (DT_FILTER, DT_AUXILIARY) that are bound to its filtee
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 
@@ -275,7 +276,12 @@ fn interposed<'d>(
     let declared = winner.module == ROOT
         || winner.is_address
         || closure.module(winner.module).how == FoundBy::Preload;
-    if declared || winner.module == referrer.module {
+    // Filtees define the symbols of a filter in its place.
+    let is_filtee = |edge: &Edge| edge.kind != NeedKind::Needed && edge.to == winner.module;
+    if declared
+        || winner.module == referrer.module
+        || closure.needs(referrer.module).iter().any(is_filtee)
+    {
         return None;
     }
     let loser = match of(referrer.module) {

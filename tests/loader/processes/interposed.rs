@@ -218,6 +218,32 @@ fn weak_before_strong() {
     }
 }
 
+/// A filter's own references are bound to the library that it names, as its author wants.
+#[test]
+fn a_filter_uses_its_filtee() {
+    for (flag, expected) in [
+        ("-Wl,--auxiliary=libreal.so", BTreeSet::new()),
+        ("-Wl,--filter=libreal.so", BTreeSet::new()),
+        ("-Wl,-O1", BTreeSet::from([("function", "libreal.so")])),
+    ] {
+        let lab = Lab::new();
+        lab.so("libreal.so", "int f(void) { return 2; }", &["-Wl,-soname,libreal.so"]);
+        let filter = "int f(void) { volatile int n = 999; return n + 1; } \
+                      int g(void) { return f(); }";
+        let origin = "-Wl,-rpath,$ORIGIN";
+        lab.so("libfilter.so", filter, &["-Wl,-soname,libfilter.so", flag, origin]);
+        let main = "#include <stdio.h>\nint g(void); \
+                    int main(void) { printf(\"%d\\n\", g()); return 0; }";
+        // Without the tag, the program itself puts the other library first.
+        let first = if flag == "-Wl,-O1" { "libreal.so" } else { "-Wl,-O1" };
+        let app = lab.exe("app", main, &["-Wl,--no-as-needed", first, "libfilter.so", origin]);
+        let output = clean(&app).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "2", "{flag}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        assert_eq!(found(&report), expected, "{flag}: {}", report.outline());
+    }
+}
+
 /// A plugin defines a function for programs that lack it. The own library of a program has it, as
 /// libpython3.11.so.1.0 of python3.11 has that of Python's limited API.
 #[test]
