@@ -52,6 +52,7 @@ pub(super) fn definitions<'q>(
         || is_of_runtime()
         || is_replacing()
         || is_inline(query, name, both, cxx)
+        || is_default(query, both, cxx)
 }
 
 /// True if the common names of both libraries have one implementation.
@@ -85,6 +86,20 @@ fn is_inline<'q>(
     }
     class(name).is_some_and(is_of_class)
         && both.iter().any(|(file, symbol)| is_weak(symbol) || !cxx.keeps_weak(query, *file))
+}
+
+/// True if the loser is a weak function that its library exports under a strong name too, and the
+/// winner is strong. The library offers its own code under the strong name, and lets others replace
+/// the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`).
+fn is_default<'q>(
+    query: &Query<'q>,
+    [(loser, old), (_, new)]: [(FileId, &Symbol<'_>); 2],
+    cxx: &mut CxxFacts<'q>,
+) -> bool {
+    is_weak(old)
+        && !is_weak(new)
+        && [old, new].iter().all(|symbol| elf::SymbolType(symbol.kind) == elf::STT_FUNC)
+        && cxx.has_strong_name(query, loser, old.value)
 }
 
 /// The soname of GNU's C++ library.
@@ -171,7 +186,7 @@ fn after_source_name(text: &[u8]) -> Option<&[u8]> {
     text.get(digits.checked_add(length)?..)
 }
 
-/// Facts about the C++ code of files, each computed on first use.
+/// Facts about the code of files, above all C++, each computed on first use.
 #[derive(Default)]
 pub(super) struct CxxFacts<'q> {
     /// For each file, the classes to whose constructor, destructor, vtable or type information it
@@ -180,6 +195,8 @@ pub(super) struct CxxFacts<'q> {
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].
     weak: FastMap<FileId, bool>,
+    /// The addresses of strong functions that the file exports.
+    strong: FastMap<FileId, FastSet<u64>>,
 }
 
 /// If fewer than one in this many C++ definitions is weak, the file was optimised at link time. The
@@ -202,6 +219,21 @@ impl<'q> CxxFacts<'q> {
             }
             weak > 0 && weak >= all / RARE
         })
+    }
+
+    /// True if the file exports the function at this address under a strong name.
+    fn has_strong_name(&mut self, query: &Query<'q>, file: FileId, address: u64) -> bool {
+        let addresses = self.strong.entry(file).or_insert_with(|| {
+            let tables = query.facts(file).object().and_then(|object| object.tables.as_ref());
+            let is_strong = |symbol: &Symbol<'_>| {
+                symbol.is_export()
+                    && !is_weak(symbol)
+                    && elf::SymbolType(symbol.kind) == elf::STT_FUNC
+            };
+            let strong = tables.into_iter().flat_map(Tables::symbols).filter(is_strong);
+            strong.map(|symbol| symbol.value).collect()
+        });
+        addresses.contains(&address)
     }
 
     fn takes(&mut self, query: &Query<'q>, file: FileId, class: &[u8]) -> bool {

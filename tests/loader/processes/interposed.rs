@@ -218,6 +218,37 @@ fn weak_before_strong() {
     }
 }
 
+/// MPI's profiling interface: a tool replaces the weak name of a function, and calls the strong one.
+/// A weak function without a strong name is a part of its library.
+#[test]
+fn a_weak_function_with_a_strong_name() {
+    let weak = "__attribute__((weak))";
+    let twin = format!(
+        "int PMPI_Init(void) {{ return 1; }} \
+         int MPI_Init(void) {weak} __attribute__((alias(\"PMPI_Init\"))); \
+         int go(void) {{ return MPI_Init(); }}"
+    );
+    let single = format!(
+        "int PMPI_Init(void) {{ return 1; }} {weak} int MPI_Init(void) {{ return 2; }} \
+         int go(void) {{ return MPI_Init(); }}"
+    );
+    let both = BTreeSet::from([("function", "libtrace.so")]);
+    for (source, expected) in [(twin, BTreeSet::new()), (single, both)] {
+        let lab = Lab::new();
+        lab.so("libmpi.so", &source, &["-Wl,-soname,libmpi.so"]);
+        let trace = "int PMPI_Init(void); int MPI_Init(void) { return 100 + PMPI_Init(); }";
+        lab.so("libtrace.so", trace, &["-Wl,-soname,libtrace.so", "libmpi.so"]);
+        let main = "#include <stdio.h>\nint go(void); \
+                    int main(void) { printf(\"%d\\n\", go()); return 0; }";
+        let flags = ["-Wl,--no-as-needed", "libtrace.so", "libmpi.so", "-Wl,-rpath,$ORIGIN"];
+        let app = lab.exe("app", main, &flags);
+        let output = clean(&app).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "101", "{source}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        assert_eq!(found(&report), expected, "{source}: {}", report.outline());
+    }
+}
+
 /// A filter's own references are bound to the library that it names, as its author wants.
 #[test]
 fn a_filter_uses_its_filtee() {
