@@ -20,14 +20,19 @@ const REPLACING: [&[u8]; 8] = [
     b"libjemalloc",
 ];
 
-/// The libraries of libglvnd: each exports functions of OpenGL that call libGLdispatch.
-const DISPATCH: [&[u8]; 6] = [
-    b"libGL.so.1",
-    b"libGLX.so.0",
-    b"libOpenGL.so.0",
-    b"libGLESv1_CM.so.1",
-    b"libGLESv2.so.2",
-    b"libEGL.so.1",
+/// Libraries of one project that export the same symbols.
+const ONE_PROJECT: [&[&[u8]]; 2] = [
+    // libglvnd: each exports functions of OpenGL that call libGLdispatch.
+    &[
+        b"libGL.so.1",
+        b"libGLX.so.0",
+        b"libOpenGL.so.0",
+        b"libGLESv1_CM.so.1",
+        b"libGLESv2.so.2",
+        b"libEGL.so.1",
+    ],
+    // Wayland: both are linked with wayland-util.c and with the tables of the protocol.
+    &[b"libwayland-client.so.0", b"libwayland-server.so.0"],
 ];
 
 /// True if the two definitions of `name` are interchangeable.
@@ -58,11 +63,12 @@ pub(super) fn definitions<'q>(
 /// True if the common names of both libraries have one implementation.
 pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> bool {
     let names = [query.library_name(a), query.library_name(b)];
-    let are_dispatch = names.iter().all(|name| DISPATCH.contains(name));
+    let are_related =
+        ONE_PROJECT.iter().any(|project| names.iter().all(|name| project.contains(name)));
     // On i386 and some other machines, libc.so.6 exports functions of libgcc_s. They call libgcc_s
     // itself (`sysdeps/generic/framestate.c`).
     let are_unwinder = names.contains(&&b"libc.so.6"[..]) && names.contains(&&b"libgcc_s.so.1"[..]);
-    are_dispatch || are_unwinder || of_one_libc(query, a, b)
+    are_related || are_unwinder || of_one_libc(query, a, b)
 }
 
 /// True if both definitions may come from one header:

@@ -56,7 +56,7 @@ Some definitions replace others on purpose or without harm. These are not report
 - the functions of `malloc`, `mmap` and `operator new`, `xerbla_` of BLAS, all of CBLAS, and the COMMON blocks of MPI
 - weak definitions on both sides (C++ inline functions and templates); in C++, also a weak and a strong function
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
-- parts of one glibc; the dispatch libraries of libglvnd count as one library
+- parts of one glibc; the dispatch libraries of libglvnd, and those of Wayland, count as one library
 - references of a filter (DT_FILTER, DT_AUXILIARY) that are bound to its filtee
 - weak functions of libraries that export the same code under a strong name too, if another library's strong function
   replaces them: tools replace the weak `MPI_Send` of MPI libraries, and call the strong `PMPI_Send`

@@ -249,6 +249,29 @@ fn a_weak_function_with_a_strong_name() {
     }
 }
 
+/// The libraries of Wayland for clients and servers share the code of lists and the tables of the
+/// protocol. Other libraries with such code are copies of it.
+#[test]
+fn libraries_of_wayland() {
+    let pair = "libwayland-client.so.0";
+    for (other, expected) in [
+        ("libwayland-server.so.0", BTreeSet::new()),
+        ("libcompositor.so.0", BTreeSet::from([("data function", pair)])),
+    ] {
+        let lab = Lab::new();
+        let code = "int wl_interface = 1; int wl_list_init(void) { return wl_interface; }";
+        for (library, own) in [(pair, "client"), (other, "server")] {
+            let source = format!("{code} int {own}(void) {{ return wl_list_init(); }}");
+            lab.so(library, &source, &[&format!("-Wl,-soname,{library}")]);
+        }
+        let main = "int client(void), server(void); int main(void) { return client() - server(); }";
+        let app = lab.exe("app", main, &[pair, other, "-Wl,-rpath,$ORIGIN"]);
+        assert!(clean(&app).status().expect("the program runs").success(), "{other}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        assert_eq!(found(&report), expected, "{other}: {}", report.outline());
+    }
+}
+
 /// A filter's own references are bound to the library that it names, as its author wants.
 #[test]
 fn a_filter_uses_its_filtee() {
