@@ -4,7 +4,7 @@
 use super::Sheet;
 use crate::finding::{ENDS_LIST, Evidence, EvidenceKind, FixKind, INSTALLED, REMOVED};
 use crate::order;
-use crate::package::search_entry;
+use crate::package::{search_entry, store_of};
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name, some};
 use crate::report::model::{CauseKind, ReportFinding};
@@ -129,8 +129,12 @@ impl Sheet<'_> {
         first: &ReportFinding,
         page: &mut LabelledLines<'_>,
     ) -> io::Result<()> {
-        if !self.candidate_paths(entry).is_empty() {
-            return self.find(entry, first, page);
+        let candidates = self.candidate_paths(entry);
+        if let Some(candidate) = nearest(&first.full_path(), &candidates) {
+            return match bundled_libc(first, candidate) {
+                Some(directory) => self.use_loader_of(directory, page),
+                None => self.find(entry, first, page),
+            };
         }
         let text = if first.detail.as_deref() == Some(b"PT_INTERP") {
             "link the program with the libc of the store"
@@ -139,6 +143,18 @@ impl Sheet<'_> {
              RUNPATH"
         };
         page.help(text, None)
+    }
+
+    /// Advice about glibc in a prefix. A search path alone would combine it with the loader of the
+    /// system (`mixed-runtime`).
+    fn use_loader_of(&self, directory: &Path, page: &mut LabelledLines<'_>) -> io::Result<()> {
+        let text = self.in_stage(
+            "remove the candidate, because glibc works only under the loader of the same build. Or \
+             give each program that loader, together with a search path",
+        );
+        let directory = self.word(directory);
+        let command = format!("patchelf --set-interpreter PATH --add-rpath {directory} PROGRAM");
+        page.help(&text, Some(&command))
     }
 
     /// The candidates that are neither programs nor part of the system. If there are none, the
@@ -379,6 +395,27 @@ fn install(finding: &ReportFinding, library: &str) -> String {
     let searches = [format!("apt-file search {library}"), format!("dnf provides '*/{library}'")];
     let searches = searches.iter().map(|search| name(search)).collect::<Vec<_>>().join(" or ");
     format!("install the package that has {shown}: {searches}")
+}
+
+/// Libraries of glibc that share private data with its loader.
+const GLIBC: [&[u8]; 9] = [
+    b"libc.so.6",
+    b"libm.so.6",
+    b"libmvec.so.1",
+    b"libpthread.so.0",
+    b"libdl.so.2",
+    b"librt.so.1",
+    b"libutil.so.1",
+    b"libresolv.so.2",
+    b"libanl.so.1",
+];
+
+/// The directory of the candidate, if it is a library of glibc outside of a store. In a store,
+/// programs have the loader of their glibc.
+fn bundled_libc<'c>(finding: &ReportFinding, candidate: &'c Path) -> Option<&'c Path> {
+    let library = finding.library.as_deref().filter(|library| GLIBC.contains(library));
+    library.filter(|_| store_of(candidate).is_none())?;
+    candidate.parent()
 }
 
 /// True for the name of a library copied by auditwheel: `libm-1a2b3c4d.so.6`.

@@ -75,6 +75,21 @@ fn a_loop_of_links_ends_the_search_of_the_list() {
     assert!(!output.contains("patchelf"), "{output}");
 }
 
+/// With a RUNPATH alone, the loader of the system would load the libc of the prefix.
+#[test]
+fn a_libc_in_a_prefix_needs_its_loader() {
+    let lab = Lab::new();
+    lab.exe("p/bin/app", "int main(void) { return 0; }", &[]);
+    let flags = ["-nostdlib", "-Wl,-soname,libc.so.6"];
+    lab.so("p/lib/libc.so.6", "int libc(void) { return 1; }", &flags);
+    let output = lab.linkaudit(&["p", "--isolated"]).stdout;
+    let output = String::from_utf8_lossy(&output);
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("warning[outside-closure] libc.so.6: found on the system"), "{output}");
+    assert!(output.contains("patchelf --set-interpreter PATH --add-rpath "), "{output}");
+    assert!(!output.contains("add the candidate's directory to its RUNPATH"), "{output}");
+}
+
 #[test]
 fn rpaths_are_tried_from_the_requester_up() {
     let lab = Lab::new();
