@@ -49,6 +49,13 @@ pub struct Prefixes {
     files: FastSet<PathBuf>,
 }
 
+/// The directory into which a Python wheel was unpacked, for the path of its metadata
+/// (`DIRECTORY/NAME.dist-info/METADATA`).
+pub fn wheel_directory(metadata: &Path) -> Option<&Path> {
+    let folder = metadata.as_os_str().as_bytes().strip_suffix(b".dist-info/METADATA")?;
+    Path::new(OsStr::from_bytes(folder)).parent()
+}
+
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
 /// True if `dir` is a store, a directory in which each item is its own prefix.

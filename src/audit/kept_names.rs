@@ -1,8 +1,10 @@
 //! Selects the file names that a walk keeps for rules: names of any files that a policy may
-//! require. The rule compares whole paths; this filter compares only the last part.
+//! require, and the metadata of Python wheels. The rule about required files compares whole paths;
+//! this filter compares only the last part.
 
+use crate::package::wheel_directory;
 use crate::policy::{Pattern, Policy};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// True if a policy selects files by path. Then every path of a file matters, not only the first.
@@ -31,9 +33,10 @@ impl KeptNames {
 
     pub(super) fn may_be(&self, path: &Path) -> bool {
         let mut names = self.names.iter();
-        !self.names.is_empty()
-            && path.file_name().is_some_and(|name| {
-                names.any(|p| p.as_ref().is_none_or(|pattern| pattern.matches(name.as_bytes())))
-            })
+        let mut is_required =
+            |name: &[u8]| names.any(|p| p.as_ref().is_none_or(|pattern| pattern.matches(name)));
+        let name = || path.file_name().map(OsStrExt::as_bytes);
+        !self.names.is_empty() && name().is_some_and(&mut is_required)
+            || wheel_directory(path).is_some()
     }
 }

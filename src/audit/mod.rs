@@ -128,7 +128,8 @@ pub struct Audit {
     pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
     pub totals: WalkTotals,
-    /// Paths of files, of any content, whose names a policy may require (`KeptNames`).
+    /// Paths of files, of any content, whose names a policy may require, and of the metadata of
+    /// wheels (`KeptNames`).
     pub named: Vec<PathBuf>,
     /// Links to directories, with the real paths of their targets. Filled only if a policy selects
     /// files by path, or the report lists such links.

@@ -381,7 +381,8 @@ impl<'a> Query<'a> {
         &self.audit.problems
     }
 
-    /// Paths of files of any content that a policy may require by name.
+    /// Paths of files of any content that a policy may require by name, and of the metadata of
+    /// Python wheels.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }

@@ -6,6 +6,7 @@ use crate::catalogue::LINK_HYGIENE;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::Role;
 use crate::id::{FastSet, FileId};
+use crate::package::wheel_directory;
 use crate::text::show;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -44,12 +45,16 @@ Install the link `libfoo.so.1` beside the file, or correct the soname (`-Wl,-son
 ## Limits
 
 Files that were given by name are not checked, because the links beside them are not known. Neither are files in
-private directories such as `lib/NAME/plugins`, because programs open them by path. A library that is needed and not
-found is a `missing-library`.
+private directories such as `lib/NAME/plugins`, because programs open them by path, and files beside the metadata of a
+Python wheel (`NAME.dist-info/METADATA`) or below that directory. A library that is needed and not found is a
+`missing-library`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
     let given = query.given_files();
+    let wheels: FastSet<&Path> =
+        query.named_files().iter().filter_map(|path| wheel_directory(path)).collect();
+    let is_of_wheel = |directory: &Path| directory.ancestors().any(|dir| wheels.contains(dir));
     let mut asked: Vec<ExpectedName<'_>> = Vec::new();
     for (file, object) in query.audited_objects() {
         let Some(soname) = object.soname().filter(|_| object.role == Role::Shared) else {
@@ -63,8 +68,8 @@ fn check(query: &Query<'_>) -> Findings {
         let is_here = query.facts(file).real == query.facts(file).path && !given.contains(&file);
         let is_named = last_part(path) == soname;
         let directory = path.parent().unwrap_or(path);
-        let may = is_here && !is_named && !is_private(directory);
-        if may && is_library(soname) && is_library(last_part(path)) {
+        let may = is_here && !is_named && is_library(soname) && is_library(last_part(path));
+        if may && !is_private(directory) && !is_of_wheel(directory) {
             asked.push(ExpectedName { file, directory, soname });
         }
     }
