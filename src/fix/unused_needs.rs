@@ -5,18 +5,28 @@ use super::patch::{Patch, Step, Verified, below};
 use super::steps::{self, Cure, Work};
 use crate::audit::Audit;
 use crate::finding::{EvidenceKind, Finding, Findings, FixKind};
-use crate::format::elf::{Object, RefKind};
-use crate::id::FileId;
+use crate::format::elf::{Object, RefKind, Tables, identifiers};
+use crate::id::{FastMap, FastSet, FileId, ModuleId};
+use crate::resolve::Closure;
+use crate::tree::{Opened, Tree};
 
 /// Attaches fixes to findings, and adds the verified changes to `verified`.
 pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
     let unused = findings.iter().enumerate();
-    let cures = unused.filter_map(|(place, finding)| cure(work.audit, place, finding)).collect();
+    let mut lookups = NamedLookups { tree: work.tree, identifiers: FastMap::default() };
+    let cures = unused
+        .filter_map(|(place, finding)| cure(work.audit, &mut lookups, place, finding))
+        .collect();
     let said = "resolved and bound again without the library";
     steps::attach(work, findings, verified, cures, said)
 }
 
-fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
+fn cure(
+    audit: &Audit,
+    lookups: &mut NamedLookups<'_>,
+    place: usize,
+    finding: &Finding,
+) -> Option<Cure> {
     let library = finding.library.clone().filter(|_| finding.rule == *"unused-library")?;
     let file = audit.corpus.file_at(&finding.full_path())?;
     let object = audit.corpus.files[file].object()?;
@@ -29,6 +39,8 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
         Some("the file needs versions of the library: link it again with --as-needed")
     } else if is_only_definer(audit, finding, file, &patch) {
         Some("another program may need the library for its symbols")
+    } else if lookups.may_find(audit, finding, file) {
+        Some("a file of the process uses dlsym, and has the name of a symbol of the library")
     } else {
         None
     };
@@ -37,19 +49,71 @@ fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
     Some(Cure { place, intent: FixKind::DropNeed, entry: Some(library), step, doubt })
 }
 
+/// Lookups by name in a process: calls of dlsym.
+struct NamedLookups<'t> {
+    tree: &'t dyn Tree,
+    /// The strings of files that use dlsym. `None` for a file that changed or cannot be read.
+    identifiers: FastMap<FileId, Option<FastSet<Box<[u8]>>>>,
+}
+
+impl NamedLookups<'_> {
+    /// True if a file that is loaded together with `file` uses dlsym, and has among its strings the
+    /// name of a symbol that the unused library exports. Names of its own symbols do not count.
+    fn may_find(&mut self, audit: &Audit, finding: &Finding, file: FileId) -> bool {
+        let Some((unused, library)) = unused_library(audit, finding) else { return false };
+        let Some((closure, _)) = site(audit, file) else { return false };
+        closure.in_scope().any(|(_, user)| {
+            let Some(object) = audit.corpus.files[user].object().filter(|_| user != unused) else {
+                return false;
+            };
+            let refers = |name: &[u8]| {
+                object.references.iter().any(|one| object.reference_name(one) == name)
+            };
+            if ![&b"dlsym"[..], b"dlvsym"].into_iter().any(refers) {
+                return false;
+            }
+            let Some(strings) = self.identifiers_of(audit, user) else { return true };
+            let is_own = |name: &[u8]| object.satisfies_link(name) || refers(name);
+            let mut exports = library.tables.iter().flat_map(Tables::exports);
+            exports.any(|symbol| strings.contains(symbol.name) && !is_own(symbol.name))
+        })
+    }
+
+    fn identifiers_of(&mut self, audit: &Audit, file: FileId) -> Option<&FastSet<Box<[u8]>>> {
+        let facts = &audit.corpus.files[file];
+        let tree = self.tree;
+        let read = || match tree.open(&facts.path) {
+            Ok(Opened::File(file)) if file.stat() == facts.stat => identifiers(&file).ok(),
+            _ => None,
+        };
+        self.identifiers.entry(file).or_insert_with(read).as_ref()
+    }
+}
+
+/// The library that a finding calls unused.
+fn unused_library<'a>(audit: &'a Audit, finding: &Finding) -> Option<(FileId, &'a Object)> {
+    finding.evidence_of(EvidenceKind::Provider).find_map(|one| {
+        let file = audit.corpus.file_at(one.path.as_deref()?)?;
+        Some((file, audit.corpus.files[file].object()?))
+    })
+}
+
+/// The first closure that holds a file, and its module there.
+fn site(audit: &Audit, file: FileId) -> Option<(&Closure, ModuleId)> {
+    audit.closures.roots.iter().find_map(|closure| {
+        let (module, _) = closure.found().find(|(_, found)| *found == file)?;
+        Some((closure, module))
+    })
+}
+
 /// True if the file refers to a symbol that only this library defines among the libraries that the
 /// file loads. Now the reference binds to a program that defines the symbol too. Another program
 /// may lack the symbol.
 fn is_only_definer(audit: &Audit, finding: &Finding, file: FileId, patch: &Patch) -> bool {
     let object_of = |file: FileId| audit.corpus.files[file].object();
-    let mut providers = finding.evidence_of(EvidenceKind::Provider);
-    let library = providers.find_map(|one| object_of(audit.corpus.file_at(one.path.as_deref()?)?));
-    let sites = audit.closures.roots.iter().find_map(|closure| {
-        let (module, _) = closure.found().find(|(_, found)| *found == file)?;
-        Some((closure, module))
-    });
-    let Some((object, library)) = object_of(file).zip(library) else { return false };
-    let Some((closure, module)) = sites else { return false };
+    let library = unused_library(audit, finding);
+    let Some((object, (_, library))) = object_of(file).zip(library) else { return false };
+    let Some((closure, module)) = site(audit, file) else { return false };
     let files: Verified = [(file, patch.clone())].into_iter().collect();
     let others: Vec<&Object> = below(audit, closure, &files, vec![module])
         .into_iter()

@@ -1,8 +1,10 @@
-//! File names of libraries among the strings of a file, such as arguments of dlopen.
+//! File names of libraries and identifiers among the strings of a file, such as arguments of dlopen
+//! and dlsym.
 
 use crate::format::{ReadError, read_range};
+use crate::id::FastSet;
 use crate::tree::Handle;
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 use std::collections::BTreeSet;
 
 /// Number of bytes that are searched: the loaded segments of a library come before its debug data,
@@ -16,16 +18,40 @@ const LONGEST: u64 = 255 + 2;
 /// Strings like `libfoo.so.1` in the first 64 MiB of a file. Names in its dynamic section are among
 /// them.
 pub fn library_names(file: &Handle) -> Result<BTreeSet<Vec<u8>>, ReadError> {
-    let end = file.stat().len.min(MOST);
     let mut out = BTreeSet::new();
+    each_part(file, |bytes| out.extend(names(bytes).map(<[u8]>::to_vec)))?;
+    Ok(out)
+}
+
+/// Strings in the first 64 MiB of a file that may be names of symbols. Symbols of its dynamic
+/// symbol table are among them.
+pub fn identifiers(file: &Handle) -> Result<FastSet<Box<[u8]>>, ReadError> {
+    let mut out = FastSet::default();
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(b);
+    each_part(file, |bytes| {
+        let mut before: Option<usize> = None;
+        for end in memchr_iter(0, bytes) {
+            let text = before.map_or(&[][..], |nul| &bytes[nul + 1..end]);
+            let fits = !text.is_empty() && text.len() <= 255;
+            if fits && text.iter().all(is_part) && !out.contains(text) {
+                out.insert(text.into());
+            }
+            before = Some(end);
+        }
+    })?;
+    Ok(out)
+}
+
+/// Calls `each` with parts of a file that overlap: each string of up to 255 bytes is whole in one.
+fn each_part(file: &Handle, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
+    let end = file.stat().len.min(MOST);
     let mut at = 0;
     while at < end {
         let start = at.saturating_sub(LONGEST);
-        let bytes = read_range(file, start, at - start + CHUNK + LONGEST)?;
-        out.extend(names(&bytes).map(<[u8]>::to_vec));
+        each(&read_range(file, start, at - start + CHUNK + LONGEST)?);
         at += CHUNK;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The names in a part of a file.
@@ -51,15 +77,28 @@ fn is_name(name: &[u8], version: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, library_names};
-    use crate::tree::{MemTree, Opened, Tree as _};
+    use super::{CHUNK, identifiers, library_names};
+    use crate::tree::{Handle, MemTree, Opened, Tree as _};
     use std::path::Path;
 
-    fn found(bytes: &[u8]) -> Vec<String> {
+    fn file(bytes: &[u8]) -> Handle {
         let mut tree = MemTree::new();
         tree.file("/f", bytes.to_vec());
         let Ok(Opened::File(file)) = tree.open(Path::new("/f")) else { panic!("no file") };
-        let names = library_names(&file).expect("readable");
+        file
+    }
+
+    #[test]
+    fn only_whole_identifiers() {
+        let text = b"half\0run\0not this\0\0_ZN1a1bEv\0run\0%s\0end";
+        let found = identifiers(&file(text)).expect("readable");
+        let mut found: Vec<&[u8]> = found.iter().map(|name| &**name).collect();
+        found.sort_unstable();
+        assert_eq!(found, [&b"_ZN1a1bEv"[..], b"run"]);
+    }
+
+    fn found(bytes: &[u8]) -> Vec<String> {
+        let names = library_names(&file(bytes)).expect("readable");
         names.into_iter().map(|name| String::from_utf8(name).expect("ASCII")).collect()
     }
 

@@ -39,7 +39,7 @@ mod versions;
 pub use dlopen_note::{DlopenNotes, RequiredLibrary};
 pub use foreign::Foreign;
 pub use header::{Header, Ident, LoaderReaction};
-pub use library_names::library_names;
+pub use library_names::{identifiers, library_names};
 pub use read::read;
 pub use release::{GlibcVersion, MuslVersion};
 pub use sections::Section;

@@ -87,6 +87,32 @@ fn a_need_whose_versions_are_needed_stays() {
     assert!(text(&less.stderr).contains("dl-version.c"), "{}", text(&less.stderr));
 }
 
+/// A need whose symbol the program finds by name stays: no reference is bound to the library.
+#[test]
+fn a_need_whose_symbol_is_found_by_name_stays() {
+    for (name, proven) in [("answer", false), ("question", true)] {
+        let lab = Lab::new();
+        let library = "int answer(void) { return 0; }";
+        lab.so("tree/lib/liba.so", library, &["-Wl,-soname,liba.so"]);
+        let source = format!(
+            "#include <dlfcn.h>\n#include <stddef.h>\n\
+             int main(void) {{ int (*call)(void) = (int (*)(void))dlsym(NULL, \"{name}\"); \
+             return call == NULL ? 1 : call(); }}"
+        );
+        let needs = ["-Wl,--no-as-needed", "-Ltree/lib", "-la", "-Wl,-rpath,$ORIGIN/../lib"];
+        let with = lab.exe("tree/bin/prog", &source, &needs);
+        let without = lab.exe("without", &source, &[]);
+        let status = |program| crate::support::clean(program).status().expect("it runs").code();
+        assert_eq!(status(with) != status(without), !proven, "{name}");
+        let args = ["fix", "tree", "--isolated", "--warn", "unused-library", "--format", "json"];
+        let report: Value = serde_json::from_slice(&lab.linkaudit(&args).stdout).expect("JSON");
+        let unused = findings(&report, "unused-library");
+        let fix = &unused.first().unwrap_or_else(|| panic!("{report:#}"))["fix"][0];
+        let expected = (&"drop-need".into(), &proven.into());
+        assert_eq!((&fix["intent"], &fix["proven"]), expected, "{name}: {fix}");
+    }
+}
+
 /// A plugin finds its libraries through the DT_RPATH of its program: with DT_RUNPATH it would not.
 /// The change is refused if the plugin is audited under the program.
 #[test]
