@@ -144,12 +144,8 @@ pub struct KnownRule {
     pub is_built: bool,
 }
 
-const fn planned_at(id: &'static str, group: RuleGroup, level: Level) -> KnownRule {
-    KnownRule { id, group, level, keys: None, is_built: false }
-}
-
 /// Planned rules. Once a rule is built, its own declaration replaces the line here.
-const PLANNED: &[KnownRule] = &[planned_at("copy-size-mismatch", SYMBOL, Level::Warning)];
+const PLANNED: &[KnownRule] = &[];
 
 /// Old ids and their new ids.
 const RENAMED: &[(&str, &str)] = &[("hijacked-symbol", "interposed-symbol")];

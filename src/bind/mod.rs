@@ -64,6 +64,10 @@ pub enum RelocationMessage {
     Size {
         /// Index in the module's dynamic symbol table.
         symbol: SymbolIndex,
+        /// The module that defines it.
+        provider: ModuleId,
+        /// Sizes in bytes: the module's and the definition's.
+        sizes: (u64, u64),
     },
     /// A program copies a protected variable, or fixes the address of a protected function.
     Protected {
@@ -73,6 +77,9 @@ pub enum RelocationMessage {
         provider: ModuleId,
         /// True for a copy, false for an address.
         copy: bool,
+        /// True if the loader refuses it, because the provider forbids it
+        /// (`Object::indirect_access`). Else it prints a warning.
+        refused: bool,
     },
 }
 

@@ -89,14 +89,16 @@ impl<'v> RelocationPass<'_, 'v> {
                 Ok(Some(winner)) => {
                     if module == ROOT
                         && self.release >= PROTECTED_CHECK
-                        && let Some(report) = protected(symbol, &asked, winner, *relocation)
+                        && let Some(report) = self.protected(symbol, &asked, winner, *relocation)
                     {
                         reports.push(report);
                     }
                     if relocation.class() == LookupClass::Copy
                         && winner.candidate.size != asked.size
                     {
-                        reports.push(RelocationMessage::Size { symbol });
+                        let sizes = (asked.size, winner.candidate.size);
+                        let provider = winner.module;
+                        reports.push(RelocationMessage::Size { symbol, provider, sizes });
                     }
                     if let Some(bindings) = &mut bindings {
                         let provider = winner.module;
@@ -128,6 +130,26 @@ impl<'v> RelocationPass<'_, 'v> {
             Some((name, self.scope.lookup(&query, Route::default())?.module))
         };
         names.into_iter().filter_map(find).collect()
+    }
+
+    /// The message about a reference to a protected symbol, if any (`_dl_check_protected_symbol` in
+    /// `elf/dl-protected.h`).
+    fn protected(
+        &self,
+        symbol: SymbolIndex,
+        asked: &LookedUpSymbol<'_>,
+        winner: Winner,
+        relocation: Relocation,
+    ) -> Option<RelocationMessage> {
+        let copy = relocation.class() == LookupClass::Copy;
+        let provider = winner.module;
+        let refused = || self.scope.object(provider).is_some_and(|object| object.indirect_access);
+        (winner.is_protected() && (copy || asked.canonical)).then(|| RelocationMessage::Protected {
+            symbol,
+            provider,
+            copy,
+            refused: refused(),
+        })
     }
 
     fn undefined(
@@ -223,23 +245,6 @@ fn table(only: &FastSet<SymbolIndex>) -> Vec<bool> {
     out
 }
 
-/// The message about a reference to a protected symbol, if any (`_dl_check_protected_symbol` in
-/// `elf/dl-protected.h`).
-fn protected(
-    symbol: SymbolIndex,
-    asked: &LookedUpSymbol<'_>,
-    winner: Winner,
-    relocation: Relocation,
-) -> Option<RelocationMessage> {
-    let copy = relocation.class() == LookupClass::Copy;
-    let provider = winner.module;
-    (winner.is_protected() && (copy || asked.canonical)).then_some(RelocationMessage::Protected {
-        symbol,
-        provider,
-        copy,
-    })
-}
-
 /// Messages about one module, one for each symbol and kind.
 #[derive(Default)]
 pub struct Reports {
@@ -268,7 +273,7 @@ impl Reports {
     pub(super) fn push(&mut self, report: RelocationMessage) {
         let key = match report {
             RelocationMessage::Undefined { symbol, .. } => (MessageKind::Undefined, symbol),
-            RelocationMessage::Size { symbol } => (MessageKind::Size, symbol),
+            RelocationMessage::Size { symbol, .. } => (MessageKind::Size, symbol),
             RelocationMessage::Protected { symbol, .. } => (MessageKind::Protected, symbol),
         };
         let next = self.places.len();

@@ -165,8 +165,12 @@ mod tests {
                 keys: None,
                 is_built: true,
             };
-            let planned = KnownRule { is_built: false, ..known("gpu-target-missing", GPU) };
-            let catalogue = Catalogue::new([known("undefined-symbol", SYMBOL), planned]);
+            let planned = |id, group| KnownRule { is_built: false, ..known(id, group) };
+            let catalogue = Catalogue::new([
+                known("undefined-symbol", SYMBOL),
+                planned("gpu-target-missing", GPU),
+                planned("copy-size-mismatch", SYMBOL),
+            ]);
             let unchecked = policy.unchecked_by(&catalogue, |id| built.contains(&id));
             unchecked.into_iter().map(|u| u.what).collect()
         };

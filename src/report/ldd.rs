@@ -155,6 +155,9 @@ impl<'a> LddPage<'a> {
                 if seen.insert(line.clone()) {
                     writeln!(out, "{line}")?;
                 }
+                if let Some(line) = self.refusal(object, *message) {
+                    return writeln!(out, "{line}");
+                }
             }
         }
         match self.binding.abort {
@@ -167,14 +170,26 @@ impl<'a> LddPage<'a> {
         }
     }
 
+    /// The error that ends the relocation after this message.
+    fn refusal(&self, object: &Object, message: RelocationMessage) -> Option<String> {
+        let RelocationMessage::Protected { symbol, provider, refused: true, .. } = message else {
+            return None;
+        };
+        let (name, provider) = (show(object.symbol_name(symbol)), self.object(provider));
+        Some(format!(
+            "{}: {name}: {provider}: error due to GNU_PROPERTY_1_NEEDED_INDIRECT_EXTERN_ACCESS",
+            self.program
+        ))
+    }
+
     fn message(&self, module: ModuleId, object: &Object, message: RelocationMessage) -> String {
         match message {
-            RelocationMessage::Size { symbol } => format!(
+            RelocationMessage::Size { symbol, .. } => format!(
                 "{}: Symbol `{}' has different size in shared object, consider re-linking",
                 self.program,
                 show(object.symbol_name(symbol))
             ),
-            RelocationMessage::Protected { symbol, provider, copy } => {
+            RelocationMessage::Protected { symbol, provider, copy, .. } => {
                 let (name, object) = (show(object.symbol_name(symbol)), self.object(provider));
                 if copy {
                     format!(

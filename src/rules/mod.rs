@@ -16,6 +16,7 @@ mod cmake_missing_target;
 mod cmake_unbuilt_component;
 mod cmake_wrong_version;
 mod copies;
+mod copy_size_mismatch;
 mod dangling_link;
 mod dead_search_entry;
 mod demand;
@@ -54,6 +55,7 @@ pub mod near_archives;
 mod outside_closure;
 mod pkgconfig_missing_file;
 mod pkgconfig_missing_requirement;
+mod protected_symbol;
 mod query;
 mod readers_disagree;
 mod removed_library;
@@ -113,6 +115,8 @@ pub const RULES: &[&Rule] = &[
     &missing_preload::RULE,
     &undefined_symbol::RULE,
     &interposed_symbol::RULE,
+    &copy_size_mismatch::RULE,
+    &protected_symbol::RULE,
     &library_twice::RULE,
     &mixed_runtime::RULE,
     &outside_closure::RULE,

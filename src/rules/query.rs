@@ -7,6 +7,7 @@ use crate::audit::{
     Audit, CMakePackage, DanglingLink, Explained, Installed, LeftOut, MissingDlopen, PackageText,
     SearchEntries,
 };
+use crate::bind::RelocationMessage;
 use crate::bind::query::{BoundLibrary, DuplicateName};
 use crate::catalogue::RuleId;
 use crate::cmake::Event;
@@ -26,7 +27,7 @@ use crate::policy::Policy;
 use crate::resolve::hosts::Unhosted;
 use crate::resolve::loader::{ConfigDefect, InterpreterDefect, Loader, NoLoader};
 use crate::resolve::trace::Tried;
-use crate::resolve::{Chain, Closure};
+use crate::resolve::{Chain, Closure, ROOT};
 use crate::tree::walk::UnreadablePath;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -180,6 +181,18 @@ impl<'a> Query<'a> {
     /// The closure of one entry point.
     pub(super) fn closure(&self, root: RootId) -> &'a Closure {
         &self.audit.closures.roots[root]
+    }
+
+    /// The loader's messages about the relocation of programs: each with the entry point whose
+    /// first module is the program.
+    pub(super) fn relocation_messages(
+        &self,
+    ) -> impl Iterator<Item = (RootId, &'a RelocationMessage)> {
+        let Audit { closures, bindings, .. } = self.audit;
+        closures.roots.ids().zip(bindings).flat_map(|(root, binding)| {
+            let of_root = binding.reports.iter().filter(|(module, _)| *module == ROOT);
+            of_root.flat_map(move |(_, messages)| messages.iter().map(move |one| (root, one)))
+        })
     }
 
     /// The chain of needs from a site's entry point to the site's module.

@@ -3,6 +3,7 @@
 //! --no-copy-dt-needed-entries`, and program headers with readelf.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
+mod copied;
 mod copies;
 mod interposed;
 mod sanitizers;

@@ -205,6 +205,15 @@ pub(super) struct Notes {
     pub(super) align: u64,
 }
 
+impl Notes {
+    /// The part of the segment that is in `head`, the first bytes of the file.
+    pub(super) fn bytes_in<'h>(&self, head: &'h [u8]) -> Option<&'h [u8]> {
+        let start = usize::try_from(self.offset).ok()?;
+        let end = usize::try_from(self.offset.saturating_add(self.size)).unwrap_or(usize::MAX);
+        head.get(start..end.min(head.len()))
+    }
+}
+
 impl Foreign {
     fn kind(self) -> &'static ForeignKind {
         KINDS.iter().find(|kind| kind.foreign == self).unwrap_or(&NONE)
@@ -228,13 +237,10 @@ impl Foreign {
 
     /// The system that the notes name, if any. Notes outside of `head` are ignored.
     pub(super) fn of_notes(header: &Header, head: &[u8], notes: &[Notes]) -> Option<Self> {
-        notes.iter().take(MOST_NOTES).find_map(|notes| {
-            let start = usize::try_from(notes.offset).ok()?;
-            let end = notes.offset.saturating_add(notes.size);
-            let end = usize::try_from(end).map_or(head.len(), |end| end.min(head.len()));
-            let bytes = head.get(start..end)?;
-            of_bytes(bytes, notes.align, endian(header.big))
-        })
+        notes
+            .iter()
+            .take(MOST_NOTES)
+            .find_map(|notes| of_bytes(notes.bytes_in(head)?, notes.align, endian(header.big)))
     }
 
     /// The kind of an object by the facts read so far, or `None` if it is not foreign. `noted` is

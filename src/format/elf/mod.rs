@@ -23,6 +23,7 @@ mod many;
 mod musl;
 mod openers;
 mod pieces;
+mod property;
 mod read;
 mod references;
 mod release;
@@ -93,6 +94,9 @@ pub struct Object {
     pub symbolic: bool,
     /// True for DT_TEXTREL or DF_TEXTREL: relocations lie in segments that are not writable.
     pub textrel: bool,
+    /// True if a note forbids programs to copy its data and to fix addresses of its functions
+    /// (`-mno-direct-extern-access`).
+    pub indirect_access: bool,
     /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
     /// (`elf/dl-version.c`).
     pub relr: bool,
@@ -257,6 +261,7 @@ impl Object {
             bind_now: false,
             symbolic: false,
             textrel: false,
+            indirect_access: false,
             relr: false,
             constructors: 0,
             may_copy: false,

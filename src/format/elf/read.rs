@@ -10,6 +10,7 @@ use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
 use super::pieces::{self, Piece, pieces, read_pieces};
+use super::property;
 use super::relocs::{self, RelocationTables, TablePosition};
 use super::sections;
 use super::segments::Segments;
@@ -89,6 +90,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
     let noted = Foreign::of_notes(&header, head, &segments.notes);
+    object.indirect_access = property::needs_indirect_access(&header, head, &segments.notes);
     let mut reader = ObjectReader {
         file,
         head,

@@ -18,6 +18,7 @@ const CASES: &[Case] = cases![
     copied_variable_skips_the_program,
     copied_function,
     copied_protected_variable,
+    symbols_of_an_indirect_library,
     function_address_in_a_program,
     function_address_without_definition,
     function_address_against_another_library,
@@ -141,6 +142,24 @@ fn copied_protected_variable(lab: &Lab) -> Targets {
         "-no-pie -fno-pic stub/libpear.so runpath=$PWD/d",
     );
     vec![see("prog", &["libpear.so => $PWD/d", "!undefined"])]
+}
+
+/// The loader stops at the first symbol.
+fn symbols_of_an_indirect_library(lab: &Lab) -> Targets {
+    let source = "int pear=1; int kiwi(void){return 1;} void *p(void){return kiwi;}";
+    so(lab, "stub/libpear.so", source, "soname=libpear.so");
+    let push = "_Pragma(\"GCC visibility push(protected)\")";
+    let flags = "soname=libpear.so -mno-direct-extern-access";
+    so(lab, "d/libpear.so", &format!("{push} {source}"), flags);
+    let main = "extern int pear; int kiwi(void); int main(void){return pear+kiwi();}";
+    exe(lab, "copies", main, "-no-pie -fno-pic stub/libpear.so runpath=$PWD/d");
+    let main = "int kiwi(void); void *volatile p; int main(void){p=kiwi; return kiwi();}";
+    exe(lab, "fixes", main, "-no-pie -fno-pic stub/libpear.so runpath=$PWD/d");
+    let error = "$PWD/d/libpear.so: error due to GNU_PROPERTY_1_NEEDED_INDIRECT_EXTERN_ACCESS";
+    vec![
+        see("copies", &["./copies: pear: ", error, "!undefined"]),
+        see("fixes", &["./fixes: kiwi: ", error, "!undefined"]),
+    ]
 }
 
 fn function_address_in_a_program(lab: &Lab) -> Targets {
