@@ -2,10 +2,11 @@
 //! output as a policy gives the same entries.
 
 use super::{
-    ArchivePolicy, FileList, ForbiddenLibrary, HostEntry, LevelSetting, Origin, Pattern, Policy,
-    ProviderEntry, RequiredPackage, SearchTag, SymbolAt, Waiver,
+    ArchivePolicy, FileList, ForbiddenLibrary, HostEntry, LevelSetting, Origin, Pattern, Platform,
+    Policy, ProviderEntry, RequiredPackage, SearchTag, SymbolAt, VersionLimit, Waiver,
 };
 use crate::catalogue::Level;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -16,6 +17,7 @@ impl Policy {
         let platforms = self.platforms.iter();
         let platforms = platforms.map(|one| (text(one.asked_name()), &one.origin));
         out += &list("extends", platforms);
+        out += &self.platforms.iter().map(contents).collect::<String>();
         let levels = self.levels.iter();
         section(&mut out, "levels", levels.map(|set| (level(set), &set.origin)));
         for waiver in &self.waivers {
@@ -82,6 +84,65 @@ impl Policy {
         }
         out
     }
+}
+
+/// The contents of a platform as comments: only its name can be read back.
+fn contents(platform: &Platform) -> String {
+    let mut out = String::new();
+    let mut about = |title: String, names: Vec<String>| {
+        let _ = writeln!(out, "\n# {title}:");
+        for line in wrapped(&names) {
+            let _ = writeln!(out, "#   {line}");
+        }
+    };
+    let name = platform.asked_name();
+    let mut libraries: Vec<(Vec<&str>, &[String])> = Vec::new();
+    for (arch, rules) in &platform.rules {
+        match libraries.iter_mut().find(|(_, same)| *same == rules.libraries) {
+            Some((arches, _)) => arches.push(arch.name()),
+            None => libraries.push((vec![arch.name()], &rules.libraries)),
+        }
+    }
+    for (arches, libraries) in libraries {
+        about(format!("{name} provides on {}", arches.join(", ")), libraries.to_vec());
+    }
+    for (arch, rules) in &platform.rules {
+        let newest = |limit: &VersionLimit| {
+            let number: Vec<String> = limit.newest.iter().map(u32::to_string).collect();
+            format!("{}_{}", limit.family, number.join("."))
+        };
+        let limits = rules.limits.iter().map(newest).collect();
+        about(format!("{name} has these newest symbol versions on {}", arch.name()), limits);
+    }
+    let forbidden: BTreeSet<String> =
+        platform.rules.values().flat_map(|rules| &rules.forbidden).map(forbidden_name).collect();
+    if !forbidden.is_empty() {
+        let forbidden = forbidden.into_iter().collect();
+        about(format!("libraries of {name} do not export these symbols"), forbidden);
+    }
+    out
+}
+
+/// A symbol that a library does not export.
+fn forbidden_name(symbol: &SymbolAt) -> String {
+    match &symbol.library {
+        Some(library) => format!("{} ({})", symbol.symbol.text(), library.text()),
+        None => symbol.symbol.text().to_owned(),
+    }
+}
+
+/// Names as lines with commas, none much longer than 96 characters.
+fn wrapped(names: &[String]) -> Vec<String> {
+    const WIDTH: usize = 96;
+    let mut lines: Vec<String> = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        let comma = if at + 1 < names.len() { "," } else { "" };
+        match lines.last_mut().filter(|line| line.len() + 1 + name.len() < WIDTH) {
+            Some(line) => drop(write!(line, " {name}{comma}")),
+            None => lines.push(format!("{name}{comma}")),
+        }
+    }
+    lines
 }
 
 /// A table with one line for each value. Without values, no table is written.
