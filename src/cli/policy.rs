@@ -40,9 +40,9 @@ impl PolicyFiles for Disk {
 /// Runs a command of `policy`. Errors in policies are coloured if `color` is true.
 pub(super) fn run(shared: &SharedOptions, command: &PolicyCommand, color: bool) -> Result<Exit> {
     match command {
-        PolicyCommand::Check { policies } => check(&merged(shared, policies, color)?, shared)?,
+        PolicyCommand::Check { policies } => check(&merged(shared, policies, color, "")?, shared)?,
         PolicyCommand::Show { policies } => {
-            let policy = merged(shared, policies, color)?;
+            let policy = merged(shared, policies, color, "")?;
             out::stdout(|w| w.write_all(policy.show().as_bytes()))?;
         }
         PolicyCommand::Init { file, .. } => write_new(file, policy::TEMPLATE.as_bytes())?,
@@ -83,18 +83,23 @@ fn check(policy: &Policy, shared: &SharedOptions) -> Result<()> {
 /// The policy of a run: the built-in default, then `--policy` or the file in the current directory,
 /// then options.
 pub(super) fn of_run(shared: &SharedOptions, color: bool) -> Result<Arc<Policy>> {
-    merged(shared, &[], color).map(Arc::new)
+    merged(shared, &[], color, ": nothing was audited").map(Arc::new)
 }
 
 /// Merges the policies of the run and `more`. The file in the current directory is read only if
-/// neither `--policy` nor `more` names a policy.
-fn merged(shared: &SharedOptions, more: &[OsString], color: bool) -> Result<Policy> {
+/// neither `--policy` nor `more` names a policy. `after` ends the message about errors.
+fn merged(
+    shared: &SharedOptions,
+    more: &[OsString],
+    color: bool,
+    after: &str,
+) -> Result<Policy> {
     let named = || shared.policy.iter().chain(more).map(|name| &**name);
     let found = named().next().is_none() && found(shared)?;
     let named = named().chain(found.then_some(OsStr::new(FOUND)));
     let mut policy = match policy::load(named, &Disk, rules::catalogue()) {
         Ok(policy) => policy,
-        Err(mistakes) => return Err(refuse(&mistakes, color)),
+        Err(mistakes) => return Err(refuse(&mistakes, color, after)),
     };
     policy.set(levels(shared)?);
     policy.renamed.extend(renamed_levels(shared));
@@ -119,12 +124,12 @@ fn found(shared: &SharedOptions) -> Result<bool> {
 }
 
 /// Shows errors in policies on stderr. The result is the message that ends the run.
-fn refuse(mistakes: &PolicyErrors, color: bool) -> anyhow::Error {
+fn refuse(mistakes: &PolicyErrors, color: bool, after: &str) -> anyhow::Error {
     // If stderr is closed, the exit status still reports the errors.
     let _ = writeln!(io::stderr(), "{}", mistakes.render(color));
     match mistakes.count() {
-        1 => anyhow::anyhow!("1 error in the policy: nothing was audited"),
-        many => anyhow::anyhow!("{many} errors in the policy: nothing was audited"),
+        1 => anyhow::anyhow!("1 error in the policy{after}"),
+        many => anyhow::anyhow!("{many} errors in the policy{after}"),
     }
 }
 
