@@ -3,8 +3,10 @@
 
 use super::exit::Exit;
 use super::{Sandbox, SharedOptions, diff, message, plan, policy};
-use crate::emit::first_policy;
-use crate::text::show;
+use crate::emit::{first_policy, is_about_waiver};
+use crate::policy::builtin::DEFAULT;
+use crate::report::Report;
+use crate::text::{show, show_path};
 use anyhow::Result;
 use std::path::Path;
 
@@ -13,10 +15,34 @@ pub(super) fn write(shared: &SharedOptions, from: &Path, file: &Path) -> Result<
     // The policy is written after the audit, and the sandbox would refuse that.
     let shared = SharedOptions { sandbox: Sandbox::Off, ..shared.clone() };
     let report = diff::report_of(&shared, from)?;
-    let made = first_policy(&report, &plan::today().to_string());
+    let extends = extended(&report, file);
+    let made = first_policy(&report, &extends, &plan::today().to_string());
     for refused in &made.refused {
         message::warning(&format!("{} {}: its findings stay", show(&refused.name), refused.reason));
     }
+    let about_waivers = report.faults().filter(|finding| is_about_waiver(finding)).count();
+    if about_waivers > 0 {
+        message::warning(&format!(
+            "findings about waivers, which get no entry: {about_waivers}\nhelp: remove these waivers from their policies"
+        ));
+    }
     policy::write_new(file, &made.bytes)?;
     Ok(Exit::Clean)
+}
+
+/// The policies of the audit that the policy in `file` extends: their waivers and levels still
+/// apply. `default` is merged anyway.
+fn extended(report: &Report, file: &Path) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in report.policies.iter().filter(|name| *name != DEFAULT.name) {
+        match policy::seen_from(name, file) {
+            Some(name) => names.push(name),
+            None => message::warning(&format!(
+                "{}: not found, so the new policy does not extend it\nhelp: add it to `extends` in {}",
+                show(name.as_bytes()),
+                show_path(file)
+            )),
+        }
+    }
+    names
 }

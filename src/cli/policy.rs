@@ -65,6 +65,20 @@ pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// The name of a policy for `extends` of the policy in `file`. A path is relative to the directory
+/// of `file`, or absolute if `file` is in another directory. `None` if there is no such policy.
+pub(super) fn seen_from(name: &str, file: &Path) -> Option<String> {
+    if policy::is_built_in(name) {
+        return Some(name.to_owned());
+    }
+    let (path, tag) = policy::split_tag(name);
+    let real = Path::new(path).canonicalize().ok()?;
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir = dir.canonicalize().ok()?;
+    let path = real.strip_prefix(&dir).unwrap_or(&real).to_str()?;
+    Some(tag.map_or_else(|| path.to_owned(), |tag| format!("{path}#{tag}")))
+}
+
 /// Lists the policy entries whose rules are not implemented, then the policies.
 fn check(policy: &Policy, shared: &SharedOptions) -> Result<()> {
     out::stdout(|w| {
@@ -88,12 +102,7 @@ pub(super) fn of_run(shared: &SharedOptions, color: bool) -> Result<Arc<Policy>>
 
 /// Merges the policies of the run and `more`. The file in the current directory is read only if
 /// neither `--policy` nor `more` names a policy. `after` ends the message about errors.
-fn merged(
-    shared: &SharedOptions,
-    more: &[OsString],
-    color: bool,
-    after: &str,
-) -> Result<Policy> {
+fn merged(shared: &SharedOptions, more: &[OsString], color: bool, after: &str) -> Result<Policy> {
     let named = || shared.policy.iter().chain(more).map(|name| &**name);
     let found = named().next().is_none() && found(shared)?;
     let named = named().chain(found.then_some(OsStr::new(FOUND)));

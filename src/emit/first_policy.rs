@@ -1,12 +1,15 @@
 //! A first policy for a prefix that has findings. It accepts all findings in few entries, except
-//! findings about unread files. An entry covers findings of one rule and one cause. Its reason is a
+//! findings about unread files and about waivers. It extends the policies of the report, whose
+//! waivers and levels still apply. An entry covers findings of one rule and one cause. Its reason is a
 //! placeholder that a person must replace.
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
+use crate::catalogue::WAIVERS;
 use crate::order::Arrange as _;
 use crate::report::Report;
 use crate::report::model::ReportFinding;
+use crate::rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,17 +20,23 @@ const MOST_FILES: usize = 4;
 /// Maximum number of symbols or targets that an entry names.
 const MOST_NAMES: usize = 50;
 
-/// The policy. `day` is the date in its first comment and in the reasons.
-pub fn first_policy(report: &Report, day: &str) -> Emitted {
+/// The policy, which extends `extends`. `day` is the date in its first comment and in the reasons.
+pub fn first_policy(report: &Report, extends: &[String], day: &str) -> Emitted {
     let mut out = Emitted::default();
     let mut text = format!(
         "# Accepts the findings of {day}. Replace each reason by the real one, or fix the cause and \
          remove the entry.\n# `linkaudit policy check` reports errors.\nschema = 1\n"
     );
+    if !extends.is_empty() {
+        let names: Vec<String> =
+            extends.iter().map(|name| format!("\"{}\"", string(name))).collect();
+        let _ = writeln!(text, "extends = [{}]", names.join(", "));
+    }
     let mut seen = BTreeSet::new();
     let mut groups: BTreeMap<(&str, &str), Vec<&ReportFinding>> = BTreeMap::new();
     // Findings about unread files get no waiver, because the files would stay unread.
-    for finding in report.faults() {
+    // The entry that a finding about a waiver names is removed, not waived.
+    for finding in report.faults().filter(|finding| !is_about_waiver(finding)) {
         groups.entry((&finding.rule, &finding.cause)).or_default().push(finding);
     }
     for ((rule, cause), findings) in groups {
@@ -46,6 +55,11 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
     }
     out.bytes = text.into_bytes();
     out
+}
+
+/// True for a finding about a waiver of a policy.
+pub fn is_about_waiver(finding: &ReportFinding) -> bool {
+    rules::find(&finding.rule).is_some_and(|rule| rule.group.name == WAIVERS.name)
 }
 
 /// The entries for the findings of one rule and cause. The error is a name that cannot be written.

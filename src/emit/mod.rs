@@ -18,7 +18,7 @@ mod pkg_config;
 mod policy_waivers;
 mod rebuild_order;
 
-pub use first_policy::first_policy;
+pub use first_policy::{first_policy, is_about_waiver};
 
 use crate::fix::fix_plan::FixPlan;
 use crate::report::NamedFormat;

@@ -226,10 +226,18 @@ impl Policy {
     /// The paths of the merged policy files, as in reports. Built-in policies have none.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let names = self.sources.iter().map(|name| &**name);
-        let files =
-            names.filter(|name| builtin::find(name).is_none() && wheel::built_in(name).is_none());
-        files.map(|name| Path::new(wheel::split(name).map_or(name, |(file, _)| file)))
+        names.filter(|name| !is_built_in(name)).map(|name| Path::new(split_tag(name).0))
     }
+}
+
+/// True if a policy of this name is built in.
+pub fn is_built_in(name: &str) -> bool {
+    builtin::find(name).is_some() || wheel::built_in(name).is_some()
+}
+
+/// The file of a named policy, and the platform that the name selects in a file of auditwheel.
+pub fn split_tag(name: &str) -> (&str, Option<&str>) {
+    wheel::split(name).unwrap_or((name, None))
 }
 
 /// True if the file has the format of a policy. Only files that a policy extends are checked.

@@ -183,6 +183,27 @@ fn show_reads_back_and_init_begins() {
     assert_eq!(run(&lab, &["policy", "show", "--format", "json"]).status, 2);
 }
 
+/// The audit of `init --from` applies `linkaudit.toml`, so the new policy extends this file. A
+/// finding about a waiver gets no waiver.
+#[test]
+fn a_first_policy_extends_the_policy_of_its_audit() {
+    let lab = lab();
+    let waive = |library: &str| {
+        format!("[[waive]]\nrule = \"missing-library\"\nlibrary = \"{library}\"\nreason = \"r\"\n")
+    };
+    let old = ["schema = 1\n", &waive("libnone.so.1"), &waive("libgone.so.2")];
+    lab.write("linkaudit.toml", old.concat());
+    for file in ["new.toml", "p/new.toml"] {
+        let made = run(&lab, &["policy", "init", "--from", "p", file]);
+        assert!(made.status == 0 && made.err.contains("findings about waivers"), "{}", made.err);
+        let text = std::fs::read_to_string(lab.path(file)).expect("a policy");
+        assert!(text.contains("extends = [\"") && text.contains("linkaudit.toml\"]"), "{text}");
+        assert!(!text.contains("[[waive]]"), "{text}");
+        let after = run(&lab, &["p", "--policy", file]);
+        assert_eq!(after.status, 0, "{}", after.out);
+    }
+}
+
 /// The contents of a platform are comments, which say what `--policy` demands of a wheel.
 #[test]
 fn show_lists_what_a_platform_provides() {
