@@ -4,7 +4,7 @@
 use super::Difference;
 use super::words::without_symbols;
 use crate::report::layout::wrap;
-use crate::report::{self, Rendering, count};
+use crate::report::{self, Rendering, Style, count};
 use crate::text::show_path;
 use std::io::{self, Write};
 
@@ -13,19 +13,23 @@ const MOST: usize = 10;
 
 /// Writes the comparison.
 pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let Difference { names: [old, new], worse, fixed, added, .. } = difference;
+    let Difference { names: [old, new], worse, .. } = difference;
     let style = how.style;
+    let rest =
+        |out: &mut dyn Write| if style.quiet { Ok(()) } else { rest(difference, style, out) };
     writeln!(out, "{}", style.bold(&format!("{old} -> {new}")))?;
     if worse.findings.is_empty() {
         writeln!(out, "nothing became worse")?;
-    } else {
-        let mut worse = worse.clone();
-        worse.findings.iter_mut().for_each(without_symbols);
-        report::render("human", &worse, how, out)?;
+        return rest(out);
     }
-    if style.quiet {
-        return Ok(());
-    }
+    let mut worse = worse.clone();
+    worse.findings.iter_mut().for_each(without_symbols);
+    report::render_with(&worse, how, out, rest)
+}
+
+/// Writes fixed findings, added files and counts.
+fn rest(difference: &Difference, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let Difference { worse, fixed, added, .. } = difference;
     let most = if style.verbose { usize::MAX } else { MOST };
     if !fixed.is_empty() {
         writeln!(out, "\nfixed:")?;

@@ -35,7 +35,7 @@ pub(super) struct Entries<'r> {
     /// The prefix of all findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
     /// Entries that make the run incomplete come last. The others are sorted by level, errors
-    /// first, and then by number of findings, largest first.
+    /// first, then by number of findings, largest first, then by rule and file.
     pub(super) all: Vec<ReportEntry<'r>>,
 }
 
@@ -69,7 +69,9 @@ impl<'r> Entries<'r> {
         }
         // The position of an entry depends on all findings of its group, so the sort comes last.
         all.arrange_by_key(|entry| {
-            (entry.input, std::cmp::Reverse((entry.level(), entry.findings.len())))
+            let path = entry.findings.first().map(|finding| &*finding.file.path);
+            let weight = std::cmp::Reverse((entry.level(), entry.findings.len()));
+            (entry.input, weight, &*entry.cause.rule, path)
         });
         let mut prefixes = report.findings.iter().filter(wanted).map(prefix);
         let first = prefixes.next().flatten();

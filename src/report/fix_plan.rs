@@ -4,7 +4,7 @@
 use super::layout::{count, wrap};
 use super::model::{Causes, Report, ReportFinding};
 use super::referring::ReferringMembers;
-use super::{Paths, Style, incomplete, repair, unread};
+use super::{Paths, Style, incomplete, is_empty, nothing_audited, repair, unread};
 use crate::audit::ArchiveOwner;
 use crate::finding::{EvidenceKind, Proof};
 use crate::fix::propose::{MissingSymbol, Proposal};
@@ -65,6 +65,9 @@ pub fn write(
             plural(archives),
             plural(members)
         )?;
+    }
+    if all == 0 && report.complete && is_empty(report) {
+        return nothing_audited(report, out);
     }
     let findings = count(all, "finding", "findings");
     let have = if proven == 1 || all == 1 { "has" } else { "have" };

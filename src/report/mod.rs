@@ -30,12 +30,12 @@ mod unread;
 mod waived;
 
 pub(crate) use dot::quoted;
-pub(crate) use human::steps;
+pub(crate) use human::{render_with, steps};
 pub(crate) use layout::count;
 pub use model::Report;
 pub use paths::Paths;
 pub use style::Style;
-pub(crate) use summary::incomplete;
+pub(crate) use summary::{incomplete, is_empty, nothing_audited};
 
 use crate::audit::Audit;
 use model::{Parts, StreamedFacts};

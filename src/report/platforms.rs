@@ -2,13 +2,14 @@
 //! and the obstacles to the next older one.
 
 use super::Style;
+use super::layout::wrap;
 use super::model::{Blocker, BlockerKind, PlatformResult, Report};
 use std::io::{self, Write};
 
 /// Upper bound for the obstacles named without `-v`.
 const MOST: usize = 3;
 
-/// Writes one line for each architecture.
+/// Writes the result for each architecture.
 pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     for result in &report.platform {
         let PlatformResult { arch, satisfies, next, blocked_by } = result;
@@ -24,7 +25,10 @@ pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::R
         let named: Vec<String> = blocked_by.iter().take(most).map(words).collect();
         let more = blocked_by.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        writeln!(out, "{head}; {next} has no {}{more}", named.join(", "))?;
+        let text = format!("{head}; {next} has no {}{more}", named.join(", "));
+        for (at, line) in wrap(&text, style.columns(), 0, 4).iter().enumerate() {
+            writeln!(out, "{}{line}", if at == 0 { "" } else { "    " })?;
+        }
     }
     Ok(())
 }

@@ -49,13 +49,15 @@ pub(super) fn write(
         unread_archives(report, out)?;
     }
     platforms::write(report, style, out)?;
-    layers::write(report, style, out)?;
-    if style.next_step
-        && let Some(first) = entries.all.first()
-    {
-        writeln!(out, "next: linkaudit explain {}", shell(&first.cause.rule))?;
+    layers::write(report, style, out)
+}
+
+/// Writes the next command to type, after everything else.
+pub(super) fn next(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    match entries.all.first().filter(|_| style.next_step && !style.quiet) {
+        Some(first) => writeln!(out, "next: linkaudit explain {}", shell(&first.cause.rule)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Writes the numbered list of causes: errors, then warnings, then those that make the run
@@ -106,18 +108,27 @@ fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()>
     writeln!(out, "{files} not audited: {}", kinds.join(", "))
 }
 
+/// True if the run had no ELF file and no archive to audit.
+pub(crate) fn is_empty(report: &Report) -> bool {
+    report.totals.audited + report.totals.archives == 0
+}
+
+/// Writes the result of a run without files to audit.
+pub(crate) fn nothing_audited(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let entries = count(report.totals.entries, "entry", "entries");
+    writeln!(out, "no ELF files: {entries} seen")
+}
+
 /// Writes the totals of causes and findings, and the number of audited files.
 fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
     let totals = &report.totals;
     let audited = audited(report);
-    let nothing_read = totals.audited + totals.archives == 0;
     let result = match (errors, warnings) {
         (0, 0) if open > 0 => "no errors found, audit incomplete".to_owned(),
-        (0, 0) if nothing_read => {
-            let entries = count(totals.entries, "entry", "entries");
-            return writeln!(out, "no ELF files: {entries} seen");
+        (0, 0) if is_empty(report) => {
+            return nothing_audited(report, out);
         }
         (0, 0) => "nothing wrong".to_owned(),
         _ => {

@@ -32,7 +32,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         write(entries.all.iter().map(|entry| row(&entries, entry, style)), style, out)?;
         writeln!(out)?;
     }
-    summary::write(report, &entries, style, out)
+    summary::write(report, &entries, style, out)?;
+    summary::next(&entries, style, out)
 }
 
 fn row(entries: &Entries<'_>, entry: &ReportEntry<'_>, style: Style) -> [String; 4] {

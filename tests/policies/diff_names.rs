@@ -191,3 +191,16 @@ fn of_files_with_one_soname_the_repaired_one_is_fixed() {
         assert_eq!(value["findings"].as_array().map(Vec::len), Some(0));
     }
 }
+
+/// The next command to type comes after the totals.
+#[test]
+fn a_comparison_ends_with_the_next_command() {
+    let lab = Lab::new();
+    lab.so("old/libfoo.so.1", "int foo(void) { return 1; }", &["-Wl,-soname,libfoo.so.1"]);
+    lab.so("new/libbar.so.1", "int bar(void) { return 1; }", &["-Wl,-soname,libbar.so.1"]);
+    let output = lab.linkaudit(&["diff", "old", "new"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let next = text.lines().filter(|line| line.starts_with("next: ")).collect::<Vec<_>>();
+    assert_eq!(next.len(), 1, "{text}");
+    assert_eq!(text.lines().last(), next.first().copied(), "{text}");
+}

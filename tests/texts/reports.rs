@@ -12,7 +12,7 @@ use crate::support::tiny;
 
 use kit::{rendered, rendered_of, widest};
 use linkaudit::catalogue::Level;
-use linkaudit::report::model::{LayerFile, Layers};
+use linkaudit::report::model::{Blocker, BlockerKind, LayerFile, Layers, PlatformResult};
 use linkaudit::report::{Paths, Style};
 use situations::{SITUATIONS, developer, five_thousand, jdk, one_file, rocm, usr};
 use std::path::{Path, PathBuf};
@@ -88,6 +88,30 @@ fn nothing_is_cut() {
             assert!(text.contains(short.unwrap_or(&path)), "{name}: {path} is not in\n{text}");
         }
     }
+}
+
+/// The line about a platform names files, so it is wrapped.
+#[test]
+fn a_platform_is_wrapped() {
+    let mut report = one_file().report();
+    let blocker = |number: usize| Blocker {
+        kind: BlockerKind::Version,
+        name: format!("GLIBC_2.{number}"),
+        library: Some("libc.so.6".to_owned()),
+        files: 2,
+        path: format!("lib/python3/site-packages/some/module{number}.so"),
+    };
+    report.platform = vec![PlatformResult {
+        arch: "x86_64".to_owned(),
+        satisfies: Some("manylinux_2_28".to_owned()),
+        next: Some("manylinux_2_24".to_owned()),
+        blocked_by: (25..28).map(blocker).collect(),
+    }];
+    let text = rendered(&report, "human", style(80));
+    let lines: Vec<&str> =
+        text.lines().skip_while(|line| !line.starts_with("platform: ")).take(3).collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(lines[1..].iter().all(|line| line.starts_with("    ")), "{text}");
 }
 
 /// Commands act on the files of a sysroot, or of a stage, and not on this machine's. All other text

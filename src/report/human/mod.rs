@@ -36,6 +36,16 @@ struct Sheet<'r> {
 }
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    render_with(report, how, out, |_| Ok(()))
+}
+
+/// Like [`render`], with the lines that `totals` writes before the next command to type.
+pub(crate) fn render_with(
+    report: &Report,
+    how: &Rendering<'_>,
+    out: &mut dyn Write,
+    totals: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let style = how.style;
     let sheet = Sheet { report, entries: Entries::of(report, style), paths: how.paths };
     if !style.quiet {
@@ -45,7 +55,9 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         }
         sheet.all(page)?;
     }
-    summary::write(report, &sheet.entries, style, out)
+    summary::write(report, &sheet.entries, style, out)?;
+    totals(out)?;
+    summary::next(&sheet.entries, style, out)
 }
 
 /// Writes the headings, candidates, fixes and next steps of at most `most` causes that have a

@@ -9,7 +9,7 @@ use super::{LoadTree, Tag, TreeEdge};
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::order;
-use crate::report::Style;
+use crate::report::{Style, is_empty, nothing_audited};
 use crate::resolve::{Closure, FoundBy};
 use crate::rules::outcome;
 use crate::text::{show, show_path};
@@ -320,6 +320,9 @@ fn summary(
         bad.push(count(stops, "entry point stops the loader", "entry points stop the loader"));
     }
     let open = audit_open(subject);
+    if tree.nodes.is_empty() && open == 0 && is_empty(subject.report) {
+        return nothing_audited(subject.report, out);
+    }
     let verdict = match (bad.is_empty(), open) {
         (false, _) => style.alarm(&bad.join(", ")),
         (true, 0) => style.paint("1;32", "nothing missing"),
