@@ -2,7 +2,7 @@
 //! message on stderr and an exit status.
 
 use linkaudit::cli::exit::{Exit, INTERNAL};
-use linkaudit::cli::{Cli, commands, message};
+use linkaudit::cli::{AnswerKind, Cli, commands, message};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,10 +35,10 @@ mod before_main {
 fn main() -> ExitCode {
     let cli = match Cli::from_process() {
         Ok(cli) => cli,
-        Err(error) => {
-            // If stderr cannot be written either, the exit status is all that remains.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Clean.into() };
+        Err(answer) => {
+            answer.print();
+            let is_requested = answer.kind == AnswerKind::Requested;
+            return if is_requested { Exit::Clean.into() } else { Exit::Usage.into() };
         }
     };
     if STDOUT_IS_CLOSED.load(Ordering::Relaxed) {
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match std::panic::catch_unwind(|| commands::run(cli)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => {
-            message::error(&format!("{error:#}"));
+            message::error(&message::of(&error));
             Exit::Usage.into()
         }
         Err(_) => {

@@ -56,7 +56,7 @@ pub(super) fn write(shared: &SharedOptions, written: Option<&Rewrite>) -> Result
     let shown = show_path(file);
     out::file(file, |to| to.write_all(&written.text))
         .with_context(|| format!("cannot write {shown}"))?;
-    message::note(&said(&shown, written));
+    message::fact(&said(&shown, written));
     Ok(())
 }
 

@@ -26,7 +26,7 @@ pub(super) fn gpu(shared: &SharedOptions, options: &GpuOptions) -> Result<Exit> 
     };
     let target = options.target.as_ref().map(parse).transpose()?;
     if let Some(target) = target.as_ref().filter(|target| !target.is_known()) {
-        message::note(&format!("--target {}: unknown processor", target.processor));
+        message::warning(&format!("--target {}: unknown processor", target.processor));
     }
     let request = GpuRequest { deep: options.deep, target };
     let sinks = || sinks(shared, "gpu", views::gpu::OUTPUTS);

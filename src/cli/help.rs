@@ -1,38 +1,188 @@
-//! Help, and messages about the command line, which clap writes: their colours, and the suggestions
-//! that clap itself does not make.
+//! Help, and errors of the command line. clap finds the errors and makes the help. This module adds
+//! suggestions, and writes both as all other messages and reports: in one style, and coloured by one
+//! decision (`plan::colored_by`).
 
-use super::{Cli, Switch, sections};
+use super::{Cli, Switch, message, out, plan, sections};
 use crate::text::nearest;
-use clap::error::{ContextKind, ContextValue};
-use clap::{ArgMatches, ColorChoice, Command, CommandFactory as _, Error, ValueEnum as _};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgMatches, Command, CommandFactory as _, Error, ValueEnum as _};
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
+
+/// The text that a command line requests, or the error in it.
+#[derive(Debug)]
+pub struct Answer {
+    text: String,
+    /// The kind of text.
+    pub kind: AnswerKind,
+}
+
+/// Kinds of answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnswerKind {
+    /// Help or the version, for stdout.
+    Requested,
+    /// The help of a command that lacks its subcommand, for stderr.
+    Reminder,
+    /// An error.
+    Error,
+}
+
+impl Answer {
+    /// Writes it. If the stream is closed, the exit status is all that remains.
+    pub fn print(&self) {
+        match self.kind {
+            AnswerKind::Requested => {
+                let _ = out::stdout(|w| w.write_all(self.text.as_bytes()));
+            }
+            AnswerKind::Reminder => message::raw(&self.text),
+            AnswerKind::Error => message::error(&self.text),
+        }
+    }
+
+    /// The answer for an error of clap, which treats help as an error too.
+    fn new(error: Error, program: &Command, words: &[OsString]) -> Self {
+        let color = color(words);
+        message::set_color(plan::colored_by(color, std::io::stderr().is_terminal()));
+        let error = with_suggestion(error, program, words);
+        let help = error.render();
+        let shown = |is_colored: bool| {
+            if is_colored { help.ansi().to_string() } else { help.to_string() }
+        };
+        if !error.use_stderr() {
+            let text = shown(plan::colored_by(color, std::io::stdout().is_terminal()));
+            return Self { text, kind: AnswerKind::Requested };
+        }
+        if let Some(text) = help.to_string().strip_prefix("error: ") {
+            let text = in_style(text, &error, program, words);
+            return Self { text, kind: AnswerKind::Error };
+        }
+        let text = shown(plan::colored_by(color, std::io::stderr().is_terminal()));
+        Self { text, kind: AnswerKind::Reminder }
+    }
+}
 
 /// Parses a command line that requests help or has an error. Both are returned as the error.
-pub(super) fn answer(words: &[OsString]) -> Result<ArgMatches, Error> {
-    let mut program = sections::apply(Cli::command().color(color(words)));
+pub(super) fn answer(words: &[OsString]) -> Result<ArgMatches, Answer> {
+    let mut program = sections::apply(Cli::command());
     let answer = program.try_get_matches_from_mut(words);
-    answer.map_err(|error| with_suggestion(error, &program, words))
+    answer.map_err(|error| Answer::new(error, &program, words))
+}
+
+/// The answer for an error of values that clap parsed.
+pub(super) fn of_values(error: Error, words: &[OsString]) -> Answer {
+    Answer::new(error, &sections::apply(Cli::command()), words)
 }
 
 /// The last `--color` of a command line, whose other words may be invalid.
-fn color(words: &[OsString]) -> ColorChoice {
+fn color(words: &[OsString]) -> Switch {
     let options = words.iter().take_while(|word| *word != "--");
     let mut options = options.map(|word| word.to_str().unwrap_or_default());
-    let mut last = ColorChoice::Auto;
+    let mut last = Switch::Auto;
     while let Some(word) = options.next() {
         let value = match word.strip_prefix("--color") {
             Some("") => options.next(),
             Some(rest) => rest.strip_prefix('='),
             None => None,
         };
-        match value.map(|value| Switch::from_str(value, false)) {
-            Some(Ok(Switch::Always)) => last = ColorChoice::Always,
-            Some(Ok(Switch::Never)) => last = ColorChoice::Never,
-            Some(Ok(Switch::Auto)) => last = ColorChoice::Auto,
-            Some(Err(_)) | None => {}
+        if let Some(Ok(switch)) = value.map(|value| Switch::from_str(value, false)) {
+            last = switch;
         }
     }
     last
+}
+
+/// An error of clap in the style of all messages: the error, the help, then the usage if arguments
+/// are missing.
+fn in_style(text: &str, error: &Error, program: &Command, words: &[OsString]) -> String {
+    let mut paragraphs = text.trim_end().split("\n\n");
+    let first = paragraphs.next().unwrap_or_default();
+    let command = Typed::find(program, words);
+    let own = option(error).and_then(|typed| command.help(typed, program));
+    let helps = own.map_or_else(|| tips(text, &command), |own| vec![own]);
+    let helps: String = helps.iter().map(|help| ["\nhelp: ", help].concat()).collect();
+    let mut usage = paragraphs.filter(|part| part.starts_with("Usage: "));
+    let usage = usage.next().filter(|_| error.kind() == ErrorKind::MissingRequiredArgument);
+    let usage = usage.map(|usage| ["\n\n", usage].concat());
+    [first, &helps, &usage.unwrap_or_default()].concat()
+}
+
+/// The suggestions of clap, and how to list the options.
+fn tips(text: &str, command: &Typed<'_>) -> Vec<String> {
+    let tips = text.lines().filter_map(|line| line.strip_prefix("  tip: "));
+    // The option that clap suggests is often far from the typed one.
+    let tips = tips.filter(|tip| !tip.starts_with("a similar argument")).map(str::to_owned);
+    tips.chain([format!("list the options: {} --help", command.name())]).collect()
+}
+
+/// The unknown option that an error is about.
+fn option(error: &Error) -> Option<&str> {
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    match error.get(ContextKind::InvalidArg).filter(|_| is_unknown)? {
+        ContextValue::String(typed) if typed.starts_with('-') => Some(typed),
+        _ => None,
+    }
+}
+
+/// The command of a command line.
+struct Typed<'a> {
+    command: &'a Command,
+    /// The names of the command and of those that contain it.
+    names: Vec<&'a str>,
+}
+
+impl<'a> Typed<'a> {
+    fn find(program: &'a Command, words: &[OsString]) -> Self {
+        let (mut command, mut names) = (program, Vec::new());
+        let words = words.iter().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
+        for word in words {
+            let Some(inner) = command.find_subcommand(word) else { break };
+            command = inner;
+            names.push(inner.get_name());
+        }
+        Self { command, names }
+    }
+
+    fn name(&self) -> String {
+        [&["linkaudit"], &*self.names].concat().join(" ")
+    }
+
+    /// The help for an unknown option; `None` without any.
+    fn help(&self, typed: &str, program: &Command) -> Option<String> {
+        let long = typed.strip_prefix("--")?;
+        let has = |command: &&Command| find(command, long).is_some();
+        let owners: Vec<&Command> = program.get_subcommands().filter(has).collect();
+        if let Some(example) = owners.first().and_then(|owner| example(owner, long)) {
+            let names: Vec<&str> = owners.iter().map(|owner| owner.get_name()).collect();
+            return Some(format!("{typed} is an option of {}: {example}", names.join(" and ")));
+        }
+        let shown = self.command.get_arguments().filter(|option| !option.is_hide_set());
+        if let Some(near) = nearest(long, shown.filter_map(Arg::get_long)) {
+            return Some(format!("did you mean `--{near}`?"));
+        }
+        let is_link = self.names.first() == Some(&"archive");
+        is_link.then(|| {
+            "archive reads only the linker options that it lists: linkaudit archive --help"
+                .to_owned()
+        })
+    }
+}
+
+fn find<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|option| option.get_long() == Some(long))
+}
+
+/// How an option of a command is typed.
+fn example(command: &Command, long: &str) -> Option<String> {
+    let value = |option: &Arg| {
+        let name = option.get_value_names().and_then(|names| names.first());
+        name.map(|name| format!(" {name}")).unwrap_or_default()
+    };
+    let option = find(command, long)?;
+    let positionals: String = command.get_positionals().map(value).collect();
+    let takes = option.get_action().takes_values() && option.get_num_args() != Some(0.into());
+    let own = if takes { value(option) } else { String::new() };
+    Some(format!("linkaudit {}{positionals} --{long}{own}", command.get_name()))
 }
 
 /// Adds the command with the nearest name to an error about `help COMMAND`.
@@ -56,7 +206,7 @@ fn with_suggestion(mut error: Error, program: &Command, words: &[OsString]) -> E
 #[cfg(test)]
 mod tests {
     use super::color;
-    use clap::ColorChoice::{Always, Auto, Never};
+    use crate::cli::Switch::{Always, Auto, Never};
     use std::ffi::OsString;
 
     #[test]

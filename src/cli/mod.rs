@@ -33,17 +33,19 @@ mod run;
 mod sandbox;
 mod scripts;
 mod sections;
+mod table;
 mod threads;
 mod typed;
 mod views;
 
 use crate::catalogue::Level;
-use crate::order::Arrange as _;
 use clap::{
-    ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
-    ValueEnum,
+    ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
+pub use help::{Answer, AnswerKind};
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// Checks whether programs and libraries will load: resolves needs, versions and symbols as the loader does.
@@ -70,7 +72,7 @@ pub struct Cli {
 
 impl Cli {
     /// Parses the command line of this process.
-    pub fn from_process() -> Result<Self, clap::Error> {
+    pub fn from_process() -> Result<Self, Answer> {
         let typed = link_line::expand(std::env::args_os());
         // The sections of the help take a millisecond to build, so they are built only to show
         // help.
@@ -78,8 +80,11 @@ impl Cli {
             Ok(matches) => matches,
             Err(_) => help::answer(&typed.words)?,
         };
-        let mut cli = Self::from_arg_matches(&matches)?;
-        cli.shared.levels = levels(&matches);
+        let cli = Self::from_arg_matches(&matches);
+        let mut cli = cli.map_err(|error| help::of_values(error, &typed.words))?;
+        let on_terminal = std::io::stderr().is_terminal();
+        message::set_color(plan::colored(&cli.shared, on_terminal));
+        cli.shared.levels = policy::typed_levels(&matches);
         if let Some(Command::Archive(options)) = &mut cli.command {
             options.typed = link_line::typed(&matches);
             options.response_files = typed.files;
@@ -93,21 +98,9 @@ fn shown() -> clap::Command {
     sections::apply(Cli::command())
 }
 
-/// The levels that `-A`, `-W` and `-D` set, in the order typed. One value may name several rules or
-/// groups, separated by commas.
-fn levels(matches: &ArgMatches) -> Vec<(String, Level)> {
-    let options = [("allow", Level::Allow), ("warn", Level::Warning), ("deny", Level::Error)];
-    let mut found: Vec<(usize, &String, Level)> = Vec::new();
-    for (id, level) in options {
-        let indices = matches.indices_of(id).into_iter().flatten();
-        let values = matches.get_many::<String>(id).into_iter().flatten();
-        found.extend(indices.zip(values).map(|(index, value)| (index, value, level)));
-    }
-    found.arrange_by_key(|(index, ..)| *index);
-    let names = |(_, value, level): (usize, &String, Level)| {
-        value.split(',').map(move |name| (name.to_owned(), level)).collect::<Vec<_>>()
-    };
-    found.into_iter().flat_map(names).collect()
+/// The value of `--jobs`.
+fn jobs(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "expected a positive number")
 }
 
 /// Commands.
@@ -120,6 +113,10 @@ pub enum Command {
         paths: Vec<PathBuf>,
     },
     /// Show which files each entry point loads, and how the loader finds them
+    #[command(
+        after_help = "Exit status 1: a finding of missing-library, wrong-architecture or bad-library-file \
+                            at or above --fail-on. The tree shows the library even if a level or waiver accepts it."
+    )]
     Tree {
         /// Directories and files with the entry points
         #[arg(value_name = "PATH")]
@@ -147,9 +144,10 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// Show the page of a rule, or a table of all rules
+    /// Show the page of a rule, or a table of all rules or the rules of a group
     Explain {
-        /// The rule's id
+        /// The id of a rule, or a group
+        #[arg(value_name = "RULE|GROUP")]
         rule: Option<String>,
     },
     /// Print or install the integration with a package manager, build system or CI service
@@ -547,8 +545,8 @@ pub struct SharedOptions {
     #[arg(long, global = true, help_heading = sections::OUTPUT)]
     pub facts: bool,
     /// The number of threads
-    #[arg(short = 'j', long = "jobs", global = true, value_name = "N", help_heading = sections::RUN)]
-    pub jobs: Option<std::num::NonZeroUsize>,
+    #[arg(short = 'j', long = "jobs", global = true, value_name = "N", value_parser = jobs, help_heading = sections::RUN)]
+    pub jobs: Option<NonZeroUsize>,
     /// Show only the causes that are errors, and the totals
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,

@@ -46,7 +46,7 @@ impl Prepared {
     /// Writes a note to stderr if the sysroot is read as merged-usr, unless `--quiet` is given.
     pub(super) fn say_what_is_assumed(&self, shared: &SharedOptions) {
         if self.merged && !shared.quiet {
-            message::note("the sysroot has usr/lib and no lib: it is read as merged-usr");
+            message::fact("the sysroot has usr/lib and no lib: it is read as merged-usr");
         }
     }
 }
@@ -346,17 +346,23 @@ fn command_meant(path: &Path) -> String {
     }
 }
 
-/// True if text is coloured. `on_terminal` is true if the text goes to a terminal. The usual
-/// environment variables apply (no-color.org, bixense.com/clicolors, force-color.org). `NO_COLOR`
-/// precedes `CLICOLOR_FORCE` and `FORCE_COLOR`, which precede `CLICOLOR`, `TERM` and the terminal.
+/// True if text is coloured. `on_terminal` is true if the text goes to a terminal.
 pub(super) fn colored(shared: &SharedOptions, on_terminal: bool) -> bool {
+    colored_by(shared.color, on_terminal)
+}
+
+/// Like [`colored`], for a value of `--color`. The usual environment variables apply (no-color.org,
+/// bixense.com/clicolors, force-color.org). `NO_COLOR` precedes `CLICOLOR_FORCE` and `FORCE_COLOR`,
+/// which precede `CLICOLOR`, `TERM` and the terminal. As in Node.js, `FORCE_COLOR=0` means never.
+pub(super) fn colored_by(switch: Switch, on_terminal: bool) -> bool {
     let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_on = |name: &str| value(name).is_some_and(|value| value != "0");
-    match shared.color {
+    match switch {
         Switch::Always => true,
         Switch::Never => false,
         Switch::Auto if value("NO_COLOR").is_some() => false,
         Switch::Auto if is_on("CLICOLOR_FORCE") || is_on("FORCE_COLOR") => true,
+        Switch::Auto if value("FORCE_COLOR").is_some() => false,
         Switch::Auto => {
             on_terminal
                 && value("CLICOLOR").is_none_or(|value| value != "0")
@@ -371,9 +377,10 @@ fn bytes(text: Option<&OsStr>) -> Vec<u8> {
 
 /// The processor for `--cpu`.
 fn cpu(name: &str) -> Result<Cpu> {
-    let unknown =
-        || format!("unknown processor `{name}`\nhelp: --cpu takes {}", Cpu::names().join(", "));
-    Cpu::named(name).with_context(unknown)
+    Cpu::named(name).with_context(|| {
+        let all = format!("--cpu takes {}", Cpu::names().join(", "));
+        format!("unknown processor `{name}`\nhelp: {}", did_you_mean(name, Cpu::names(), &all))
+    })
 }
 
 /// The outputs that `--format` and `--output` request. `outputs` are all that `command` has.

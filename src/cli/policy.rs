@@ -4,7 +4,8 @@
 
 use super::exit::Exit;
 use super::{PolicyCommand, SharedOptions, message, named, out};
-use crate::catalogue::{GROUPS, renamed};
+use crate::catalogue::{GROUPS, Level, renamed};
+use crate::order::Arrange as _;
 use crate::policy::{
     self, LevelSetting, Origin, Policy, PolicyErrors, PolicyFiles, Renamed, Unchecked,
 };
@@ -12,6 +13,7 @@ use crate::rules;
 use crate::text::did_you_mean;
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
+use clap::ArgMatches;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -164,4 +166,21 @@ fn levels(shared: &SharedOptions) -> Result<Vec<LevelSetting>> {
         Ok(LevelSetting { name, level: *level, origin: origin.clone() })
     };
     shared.levels.iter().map(setting).collect()
+}
+
+/// The levels that `-A`, `-W` and `-D` set, in the order typed. One value may name several rules or
+/// groups, separated by commas.
+pub(super) fn typed_levels(matches: &ArgMatches) -> Vec<(String, Level)> {
+    let options = [("allow", Level::Allow), ("warn", Level::Warning), ("deny", Level::Error)];
+    let mut found: Vec<(usize, &String, Level)> = Vec::new();
+    for (id, level) in options {
+        let indices = matches.indices_of(id).into_iter().flatten();
+        let values = matches.get_many::<String>(id).into_iter().flatten();
+        found.extend(indices.zip(values).map(|(index, value)| (index, value, level)));
+    }
+    found.arrange_by_key(|(index, ..)| *index);
+    let names = |(_, value, level): (usize, &String, Level)| {
+        value.split(',').map(move |name| (name.to_owned(), level)).collect::<Vec<_>>()
+    };
+    found.into_iter().flat_map(names).collect()
 }

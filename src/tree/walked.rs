@@ -206,7 +206,13 @@ pub fn describe(errno: Errno) -> String {
         Errno::LOOP => "too many levels of symbolic links".to_owned(),
         Errno::NAMETOOLONG => "the name is too long".to_owned(),
         Errno::NOTDIR => "a part of the path is not a directory".to_owned(),
-        other => std::io::Error::from(other).to_string(),
+        other => {
+            let text = std::io::Error::from(other).to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            let mut chars = text.chars();
+            let first = chars.next().map(|first| first.to_ascii_lowercase());
+            first.into_iter().chain(chars).collect()
+        }
     }
 }
 

@@ -135,6 +135,7 @@ const SHARED: &[(&str, &str)] = &[
         "src/format/gpu/deep.rs: ROOM",
         "memory that bundles may take: a thread waits, no result changes",
     ),
+    ("src/cli/message.rs: COLOR", "set once, when the options are known"),
     ("src/format/cross_check/mod.rs: READING", "set on one thread while it runs one reader"),
     ("src/main.rs: STDOUT_IS_CLOSED", "set once, before the program begins"),
     ("src/resolve/paths.rs: NEXT", "ids of lists, by which nothing is ordered"),

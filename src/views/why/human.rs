@@ -180,7 +180,7 @@ impl WhyPage<'_> {
         let near: Vec<String> = near.iter().map(|name| display(name)).collect();
         if let Some(first) = near.first() {
             let names: Vec<String> = near.iter().map(|name| glued(name)).collect();
-            self.text(&format!("similar: {}", names.join(", ")))?;
+            self.text(&format!("help: similar names: {}", names.join(", ")))?;
             let first = crate::text::shell(first);
             writeln!(self.out, "next: linkaudit why {first} {}", typed_input(subject))?;
         }

@@ -237,7 +237,8 @@ fn targets_are_named_in_the_spellings_of_tools() {
 fn unknown_targets_are_said() {
     let lab = Lab::new();
     lab.write("p/one.co", device::code_object("gfx90a"));
-    for (target, note) in [("gfx90a", ""), ("gfx90b", "note: --target gfx90b: unknown processor\n")]
+    for (target, note) in
+        [("gfx90a", ""), ("gfx90b", "warning: --target gfx90b: unknown processor\n")]
     {
         let run = support::linkaudit()
             .current_dir(lab.root())

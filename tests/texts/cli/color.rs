@@ -65,6 +65,39 @@ fn help_and_errors_about_options() {
     assert!(coloured(&run(&lab, &["check", "--nosuch", "--color=always"]).err));
 }
 
+/// Messages, errors of the command line, help and reports obey one decision.
+#[test]
+fn messages_are_coloured_as_reports() {
+    let lab = three_trees();
+    let lines: [&[&str]; 4] =
+        [&["nosuch"], &["fine", "--nosuch"], &["policy"], &["gpu", "fine", "--target", "gfx999"]];
+    let stderr = |args: &[&str], environment: &[(&str, &str)]| {
+        let mut command = linkaudit();
+        command.current_dir(lab.root()).env_remove("NO_COLOR").envs(environment.iter().copied());
+        Run::new(&command.args(args).output().expect("linkaudit runs")).err
+    };
+    for line in lines {
+        let auto = stderr(line, &[]);
+        assert!(!auto.is_empty() && !coloured(&auto), "{auto:?}");
+        for forced in ["FORCE_COLOR", "CLICOLOR_FORCE"] {
+            let text = stderr(line, &[(forced, "1")]);
+            assert!(coloured(&text), "{forced} {text:?}");
+            assert_eq!(plain(&text), auto);
+            assert_eq!(stderr(line, &[(forced, "1"), ("NO_COLOR", "1")]), auto);
+        }
+        assert!(coloured(&stderr(&[line, &["--color", "always"]].concat(), &[])));
+    }
+    let text = run(&lab, &["nosuch", "--color", "always"]).err;
+    assert!(text.starts_with("\x1b[1;31merror:\x1b[0m nosuch"), "{text:?}");
+    let help = |environment: (&str, &str)| {
+        let mut command = linkaudit();
+        command.current_dir(lab.root()).env_remove("NO_COLOR").envs([environment]);
+        Run::new(&command.arg("--help").output().expect("linkaudit runs")).out
+    };
+    assert!(coloured(&help(("FORCE_COLOR", "1"))));
+    assert!(!coloured(&help(("FORCE_COLOR", "0"))));
+}
+
 #[test]
 fn words_of_the_environment() {
     let lab = three_trees();
@@ -110,6 +143,7 @@ fn on_a_terminal() {
     assert!(!coloured(&on_terminal(&lab, &[("NO_COLOR", "1")], "")));
     assert!(coloured(&on_terminal(&lab, &[("NO_COLOR", "")], "")));
     assert!(!coloured(&on_terminal(&lab, &[("TERM", "dumb")], "")));
+    assert!(!coloured(&on_terminal(&lab, &[("FORCE_COLOR", "0")], "")));
     assert!(coloured(&on_terminal(&lab, &[("NO_COLOR", "1")], "--color always")));
     assert!(!coloured(&on_terminal(&lab, &[], "--format json")));
 }

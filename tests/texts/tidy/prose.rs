@@ -37,7 +37,7 @@ const PHRASES: &[(&str, &str)] = &[
 
 /// Phrases that no source may have, in messages or comments.
 const IN_SOURCES: &[(&str, &str)] = &[
-    ("\"linkaudit: ", "error: …, warning: …, note: …, help: … (cli/message.rs)"),
+    ("\"linkaudit: ", "error: …, warning: …, help: … (cli/message.rs)"),
     ("found out about", "reported"),
     ("found out once", "computed once, cached"),
     ("is no rule", "unknown rule"),

@@ -1,0 +1,13 @@
+//! Tables of names with their descriptions.
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// A table without lines. On a terminal, whose `width` is known, its cells are wrapped.
+pub(super) fn table(width: Option<usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(width) = width.and_then(|width| u16::try_from(width).ok()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    table
+}
