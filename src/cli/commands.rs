@@ -10,11 +10,8 @@ use std::io::IsTerminal as _;
 
 /// Runs the command of the command line. `main` calls this.
 pub fn run(cli: Cli) -> Result<Exit> {
-    if let Some(command) = cli.command.as_ref().and_then(without_facts).filter(|_| cli.shared.facts)
-    {
-        bail!(
-            "`{command}` writes no exports and bindings\nhelp: use linkaudit check --facts --format json"
-        );
+    if let Some(command) = cli.command.as_ref().and_then(without_facts) {
+        refuse(command, &cli.shared)?;
     }
     match cli.command {
         None => check::check(&cli.shared, &cli.paths),
@@ -39,15 +36,16 @@ pub fn run(cli: Cli) -> Result<Exit> {
         }
         Some(Command::Hook(options)) => {
             only_human(&cli.shared, "hook")?;
-            hook::hook(&options)
+            hook::hook(&options, plan::style(&cli.shared).width)
         }
         Some(Command::Man { install }) => manual::man(install.as_deref()),
         Some(Command::Completions { shell }) => completions::completions(shell),
         Some(Command::Explain { rule }) => {
             only_human(&cli.shared, "explain")?;
+            let width = plan::style(&cli.shared).width;
             match rule {
-                Some(rule) => explain::one(&rule),
-                None => explain::all(),
+                Some(rule) => explain::one(&rule, width),
+                None => explain::all(width),
             }
         }
     }
@@ -64,6 +62,26 @@ fn without_facts(command: &Command) -> Option<&'static str> {
         Command::Diff(_) => Some("diff"),
         _ => None,
     }
+}
+
+/// Refuses options that have no effect on a command that audits. `sections` hides them in its help.
+fn refuse(command: &str, shared: &SharedOptions) -> Result<()> {
+    if shared.facts {
+        bail!(
+            "`{command}` writes no exports and bindings\nhelp: use linkaudit check --facts --format json"
+        );
+    }
+    if shared.relative_to.is_some() && !matches!(command, "fix" | "diff") {
+        bail!(
+            "`{command}` has no output with relative paths\nhelp: use --relative-to with linkaudit check, fix or diff"
+        );
+    }
+    if !shared.lib_path.is_empty() && matches!(command, "tree" | "gpu") {
+        bail!(
+            "`{command}` searches for no candidates\nhelp: use linkaudit check --lib-path DIR, or linkaudit why"
+        );
+    }
+    Ok(())
 }
 
 /// Refuses outputs other than `human`, for a command that has no other output.

@@ -7,6 +7,7 @@ use crate::catalogue::GROUPS;
 use crate::emit::EMITTERS;
 use crate::hooks::SYSTEMS;
 use crate::plan::Cpu;
+use crate::policy;
 use crate::report::{self, NamedFormat};
 use crate::rules::RULES;
 use crate::views;
@@ -18,21 +19,21 @@ use clap_complete::Shell;
 /// Runs `linkaudit completions`: writes the completion script for `shell` to stdout.
 pub(super) fn completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut offered(&super::shown()), "linkaudit", &mut script);
+    clap_complete::generate(shell, &mut offered(&super::shown(), shell), "linkaudit", &mut script);
     out::stdout(|w| w.write_all(&script)).context("cannot write the script to stdout")?;
     Ok(Exit::Clean)
 }
 
-/// A copy of a command with the options that scripts offer. clap_complete offers hidden options
+/// A copy of a command with the options that scripts for `shell` offer. clap_complete offers hidden options
 /// too, and clap removes no option from a command.
-fn offered(command: &Command) -> Command {
+fn offered(command: &Command, shell: Shell) -> Command {
     let name = command.get_name();
     let is_shown = |option: &&Arg| !option.is_hide_set() && !is_added_by_clap(option);
     let options = command.get_arguments().filter(is_shown);
     let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
     let mut copy = Command::new(name.to_owned())
-        .args(options.map(|option| with_names(option.clone().global(false), name)))
-        .subcommands(inner.map(offered));
+        .args(options.map(|option| with_names(option.clone().global(false), name, shell)))
+        .subcommands(inner.map(|inner| offered(inner, shell)));
     if let Some(about) = command.get_about() {
         copy = copy.about(about.clone());
     }
@@ -48,16 +49,19 @@ fn is_added_by_clap(option: &Arg) -> bool {
 }
 
 /// An option or operand of `command`, with the names that it accepts. The command line itself does
-/// not have them, because its own errors suggest names. `--policy` has none: shells would then
-/// offer no files for it.
-fn with_names(option: Arg, command: &str) -> Arg {
+/// not have them, because its own errors suggest names. Only bash offers names of policies: it also
+/// offers files if no name fits, and other shells would not.
+fn with_names(option: Arg, command: &str, shell: Shell) -> Arg {
     let rules = || RULES.iter().map(|rule| rule.id.as_str());
     let names: Vec<&'static str> = match option.get_id().as_str() {
         "format" => formats(command),
         "allow" | "warn" | "deny" => rules().chain(GROUPS.iter().map(|g| g.name)).collect(),
         "cpu" => Cpu::names(),
         "emit" => names(EMITTERS),
-        "rule" => rules().collect(),
+        "rule" => rules().chain(GROUPS.iter().map(|group| group.name)).collect(),
+        "policy" | "policies" if shell == Shell::Bash => {
+            return option.value_parser(PossibleValuesParser::new(policy::built_in_names()));
+        }
         "system" => SYSTEMS.iter().map(|system| system.name).collect(),
         _ => return option,
     };
@@ -65,7 +69,7 @@ fn with_names(option: Arg, command: &str) -> Arg {
 }
 
 /// The names that `--format` of a command accepts.
-fn formats(command: &str) -> Vec<&'static str> {
+pub(super) fn formats(command: &str) -> Vec<&'static str> {
     match command {
         "tree" => names(views::tree::OUTPUTS),
         "why" => names(views::why::OUTPUTS),

@@ -1,22 +1,27 @@
-//! The command `explain`: the page of a rule, or a table of all implemented rules.
+//! The command `explain`: the page of a rule, or a table of all rules or the rules of a group.
 
 use super::exit::Exit;
 use super::out;
-use crate::rules::{self, RULES};
+use super::table::table;
+use crate::catalogue::GROUPS;
+use crate::rules::{self, RULES, Rule};
 use crate::text::did_you_mean;
 use anyhow::{Result, bail};
-use comfy_table::{ContentArrangement, Table, presets};
 
-/// Writes the page of one rule.
-pub(super) fn one(id: &str) -> Result<Exit> {
+/// Writes the page of one rule, or the rules of a group. `width` is that of the terminal.
+pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
+    if GROUPS.iter().any(|group| group.name == id) {
+        return list(width, |rule| rule.group.name == id);
+    }
     let Some(rule) = rules::find(id) else {
         if let Some(known) = rules::catalogue().known(id) {
             let id = known.id;
             bail!("rule `{id}`: not implemented yet\nhelp: list the rules: linkaudit explain");
         }
         let ids = RULES.iter().map(|rule| rule.id.as_str());
+        let ids = ids.chain(GROUPS.iter().map(|group| group.name));
         bail!(
-            "unknown rule `{id}`\nhelp: {}",
+            "unknown rule or group `{id}`\nhelp: {}",
             did_you_mean(id, ids, "list the rules: linkaudit explain")
         );
     };
@@ -40,12 +45,16 @@ fn sentence(summary: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Writes all implemented rules, one per line.
-pub(super) fn all() -> Result<Exit> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+/// Writes all implemented rules.
+pub(super) fn all(width: Option<usize>) -> Result<Exit> {
+    list(width, |_| true)
+}
+
+/// Writes the rules that are `shown`, one per line.
+fn list(width: Option<usize>, shown: impl Fn(&Rule) -> bool) -> Result<Exit> {
+    let mut table = table(width);
     table.set_header(["rule", "group", "default", "what it reports"]);
-    for rule in RULES {
+    for rule in RULES.iter().filter(|rule| shown(rule)) {
         let default = rule.default_name();
         table.add_row([rule.id.as_str(), rule.group.name, default, rule.summary]);
     }

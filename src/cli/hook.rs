@@ -2,12 +2,12 @@
 //! there. A file that differs from the integration's file is never overwritten or removed.
 
 use super::exit::Exit;
+use super::table::table;
 use super::{HookOptions, named, out};
 use crate::hooks::{HookFile, HookSystem, SYSTEMS, unified};
 use crate::text::{did_you_mean, show, show_path};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
-use comfy_table::{ContentArrangement, Table, presets};
 use rustix::io::Errno;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 /// Upper bound in bytes for a file that is compared.
 const MOST: u64 = 1 << 20;
 
-/// `linkaudit hook`
-pub(super) fn hook(options: &HookOptions) -> Result<Exit> {
-    let Some(name) = &options.system else { return list() };
+/// `linkaudit hook`. `width` is that of the terminal.
+pub(super) fn hook(options: &HookOptions, width: Option<usize>) -> Result<Exit> {
+    let Some(name) = &options.system else { return list(width) };
     let Some(system) = HookSystem::named(name) else {
         let names = SYSTEMS.iter().map(|system| system.name);
         let right = did_you_mean(name, names, "list the systems: linkaudit hook");
@@ -31,9 +31,8 @@ pub(super) fn hook(options: &HookOptions) -> Result<Exit> {
     }
 }
 
-fn list() -> Result<Exit> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+fn list(width: Option<usize>) -> Result<Exit> {
+    let mut table = table(width);
     table.set_header(["system", "integration", "DIR for --install"]);
     for system in SYSTEMS {
         table.add_row([system.name, system.summary, system.dir]);

@@ -1,5 +1,6 @@
 //! The sections of options in the help, and the commands that hide some of them.
 
+use super::completions;
 use clap::{Arg, Command};
 
 /// Options that name the files to audit.
@@ -15,16 +16,19 @@ pub(super) const OUTPUT: &str = "Output";
 /// Options about the process.
 pub(super) const RUN: &str = "Run";
 
-/// The id of `--facts`.
+/// Ids of options.
 const FACTS: &str = "facts";
+const RELATIVE_TO: &str = "relative_to";
+const LIB_PATH: &str = "lib_path";
 
 /// For each command, the sections and ids of options that have no effect on it: its help hides
-/// them. Most are accepted anyway, so that options may precede the command.
+/// them. Commands that audit refuse them. The others accept most of them, so that options may
+/// precede the command.
 const HIDDEN: &[(&str, &[&str])] = &[
-    ("tree", &[BASELINE, FACTS]),
-    ("why", &[BASELINE, FACTS]),
-    ("archive", &[BASELINE, FACTS]),
-    ("gpu", &[BASELINE, FACTS]),
+    ("tree", &[BASELINE, FACTS, RELATIVE_TO, LIB_PATH]),
+    ("why", &[BASELINE, FACTS, RELATIVE_TO]),
+    ("archive", &[BASELINE, FACTS, RELATIVE_TO]),
+    ("gpu", &[BASELINE, FACTS, RELATIVE_TO, LIB_PATH]),
     ("fix", &[BASELINE, FACTS]),
     ("diff", &[BASELINE, FACTS]),
     ("policy", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
@@ -42,6 +46,10 @@ pub(super) fn apply(mut program: Command) -> Command {
     program = program.mut_subcommand("diff", |command| command.mut_args(of_diff));
     for name in ["tree", "why", "archive", "gpu", "fix"] {
         program = program.mut_subcommand(name, |command| command.mut_args(of_reader));
+    }
+    for name in ["check", "tree", "why", "archive", "gpu", "fix", "diff"] {
+        program = program
+            .mut_subcommand(name, |command| command.mut_args(|option| of_format(option, name)));
     }
     for (name, hidden) in HIDDEN {
         program = program.mut_subcommand(*name, |command| hide(command, hidden));
@@ -62,6 +70,14 @@ fn of_diff(option: Arg) -> Arg {
         _ => return option,
     };
     option.help(help).help_heading(FINDINGS)
+}
+
+/// `--format` lists the outputs of the command alone.
+fn of_format(option: Arg, command: &str) -> Arg {
+    if option.get_id() != "format" {
+        return option;
+    }
+    option.help(format!("Output on stdout: {}", completions::formats(command).join(", ")))
 }
 
 /// Commands that read a baseline and write none. A waived finding does not change the exit status.

@@ -235,6 +235,12 @@ pub fn is_built_in(name: &str) -> bool {
     builtin::find(name).is_some() || wheel::built_in(name).is_some()
 }
 
+/// The names of all built-in policies.
+pub fn built_in_names() -> Vec<String> {
+    let files = builtin::BUILT_IN.iter().map(|policy| policy.name.to_owned());
+    files.chain(wheel::built_in_names()).collect()
+}
+
 /// The file of a named policy, and the platform that the name selects in a file of auditwheel.
 pub fn split_tag(name: &str) -> (&str, Option<&str>) {
     wheel::split(name).unwrap_or((name, None))

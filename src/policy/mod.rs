@@ -33,7 +33,7 @@ mod wheel;
 mod words;
 
 pub use errors::PolicyErrors;
-pub use load::{PolicyFiles, is_built_in, load, split_tag};
+pub use load::{PolicyFiles, built_in_names, is_built_in, load, split_tag};
 pub use pattern::Pattern;
 pub use platform::{Arch, Libc, Platform, PlatformRules};
 pub use schema::schema;

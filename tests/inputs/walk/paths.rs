@@ -41,7 +41,7 @@ fn a_path_that_does_not_exist_stops_everything() {
         &["tree", "nowhere"],
         &["nowhere", "tree"],
         &["tree", "tree/libbroken.so/below"],
-        &["tree", "--lib-path", "nowhere"],
+        &["./tree", "--lib-path", "nowhere"],
     ];
     for paths in wrong {
         for format in ["human", "json", "ldd"] {

@@ -225,6 +225,9 @@ fn completions_are_what_the_help_shows() {
         (&["check", "--cpu", "x86-64-v3"], "x86-64-v3"),
         (&["fix", "--emit", "patch"], "patchelf"),
         (&["explain", "missing-lib"], "missing-library"),
+        (&["explain", "link-h"], "link-hygiene"),
+        (&["check", "--policy", "manylinux_2_28"], "manylinux_2_28"),
+        (&["policy", "show", "manylinux_2_28"], "manylinux_2_28"),
         (&["completions", "zs"], "zsh"),
     ] {
         assert_eq!(offered(&lab, words), expected, "{words:?}");
@@ -280,6 +283,21 @@ fn every_output_of_the_help_works() {
             assert_eq!(run.status, 0, "{command} {output}: {}", run.err);
         }
     }
+}
+
+/// The help of a command lists its own outputs.
+#[test]
+fn a_command_lists_its_outputs() {
+    let lab = Lab::new();
+    let of = |command: &str| outputs(&run(&lab, &[command, "--help"]).out);
+    let own = |list: &[&str]| {
+        let list = list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        BTreeMap::from([("check".to_owned(), list)])
+    };
+    assert_eq!(of("tree"), own(&["human", "json", "dot"]));
+    assert_eq!(of("why"), own(&["human", "json"]));
+    assert_eq!(of("gpu"), own(&["human", "json"]));
+    assert!(of("check")["check"].iter().any(|name| name == "sarif"));
 }
 
 #[test]
