@@ -43,6 +43,11 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
             "no archive given\nhelp: name one: linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so"
         );
     }
+    let named = options.archives.iter().chain(options.order.iter().flatten());
+    let mut named = named.chain(&options.root_object);
+    if let Some(absent) = named.find(|path| !is_there(shared, path)) {
+        bail!("{}: no such file or directory", show_path(absent));
+    }
     // An ordered link may have its objects among the ARCHIVE operands.
     let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
     if !asks && !options.all_members && !is_ordered {

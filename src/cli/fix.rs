@@ -171,6 +171,9 @@ fn write(
     match sinks.emitted {
         Some(emitter) => {
             let bytes = emit(emitter);
+            if bytes.is_empty() && !shared.quiet {
+                message::fact(&format!("{}: nothing to change", emitter.name));
+            }
             let bytes = if out::is_terminal() { shown(&bytes) } else { bytes };
             out::stdout(|w| w.write_all(&bytes)).context("cannot write the fix to stdout")?;
             if !shared.quiet {

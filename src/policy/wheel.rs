@@ -103,6 +103,15 @@ pub(super) fn build(
 /// A correction: the tag that was probably meant, else the names and architectures of which valid
 /// tags consist.
 fn choices(all: &[(&WheelPlatform, String, String)], tag: Option<&str>) -> String {
+    let lacks_arch = |name: &str| tag == Some(name);
+    let arches: Vec<String> = all
+        .iter()
+        .filter(|(_, name, _)| lacks_arch(name))
+        .map(|(_, name, arch)| format!("`#{name}_{arch}`"))
+        .collect();
+    if !arches.is_empty() {
+        return format!("add the architecture: {}", arches.join(", "));
+    }
     let tags: Vec<String> = all.iter().map(|(_, name, arch)| format!("{name}_{arch}")).collect();
     let near = tag.and_then(|tag| crate::text::nearest(tag, tags.iter().map(String::as_str)));
     if let Some(near) = near {

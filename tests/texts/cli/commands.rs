@@ -123,8 +123,10 @@ fn unknown_names() {
         refused.refused(&["`nosuch`", "unknown rule or group", "linkaudit explain"]).in_style();
     }
     run(&lab, &["explain", "nosuch"]).refused(&["`nosuch`", "linkaudit explain"]).in_style();
-    // A group has no page.
-    run(&lab, &["explain", "symbol"]).refused(&["`symbol`"]).in_style();
+    // A group has no page, but rules.
+    let group = run(&lab, &["explain", "symbol"]);
+    assert!(group.status == 0 && group.out.contains(" undefined-symbol "), "{}", group.err);
+    assert!(!group.out.contains("missing-library"), "{}", group.out);
 }
 
 /// `help COMMAND` suggests names as `policy COMMAND` does.
@@ -158,6 +160,70 @@ fn commands_without_exports_and_bindings_refuse_facts() {
         run(&lab, &[command, &["--facts"]].concat()).refused(&[&message, help]).in_style();
         let page = run(&lab, &[command[0], "--help"]);
         assert!(!page.out.lines().any(|line| line.trim() == "--facts"), "{}", page.out);
+    }
+}
+
+/// Errors of the command line end with a help that fits.
+#[test]
+fn errors_of_the_command_line_help() {
+    let lab = three_trees();
+    lab.mkdir("empty");
+    let cases: [(&[&str], &str); 12] = [
+        (
+            &["fine", "--under", "x"],
+            "help: --under is an option of why: linkaudit why NAME PATH --under ENTRY\n",
+        ),
+        (
+            &["fine", "--emit", "patchelf"],
+            "help: --emit is an option of fix: linkaudit fix PATH --emit NAME\n",
+        ),
+        (&["fine", "--fail-o", "never"], "help: did you mean `--fail-on`?\n"),
+        (
+            &["archive", "--linker", "gnu", "--as-needed"],
+            "help: archive reads only the linker options that it lists: linkaudit archive --help\n",
+        ),
+        (&["fine", "--cpu", "hasswell"], "help: did you mean `haswell`?\n"),
+        (&["-j", "0", "fine"], "'--jobs <N>': expected a positive number\n"),
+        (&["-j", "x", "fine"], "'--jobs <N>': expected a positive number\n"),
+        (&["archive", "none.a"], "error: none.a: no such file or directory\n"),
+        (&["archive", "@none"], "error: @none: no such file or directory\n"),
+        (&["demo", "fine"], "error: cannot create fine: file exists\n"),
+        (&["--root", "none", "fine"], "error: --root none: no such file or directory\n"),
+        (&["fine", "-o", "json=none/x"], "error: cannot write none/x: no such file or directory\n"),
+    ];
+    for (args, part) in cases {
+        let refused = run(&lab, args);
+        assert!(refused.status == 2 && refused.err.contains(part), "{args:?}: {}", refused.err);
+        assert!(!refused.err.contains("tip:") && !refused.err.contains("os error"));
+    }
+    run(&lab, &["why"]).refused(&["help: list the options: linkaudit why --help\n\nUsage: "]);
+    for command in ["check", "tree", "fix"] {
+        let empty = run(&lab, &[command, "empty"]);
+        assert_eq!((empty.status, &*empty.out), (0, "no ELF files: 0 entries seen\n"), "{command}");
+    }
+    let nothing = run(&lab, &["fix", "fine", "--emit", "patchelf"]);
+    assert_eq!((nothing.status, &*nothing.out), (0, ""), "{}", nothing.err);
+    assert!(nothing.err.starts_with("patchelf: nothing to change\n"), "{}", nothing.err);
+}
+
+/// Options of all commands are refused where they would have no effect.
+#[test]
+fn options_without_effect_are_refused() {
+    let lab = three_trees();
+    let lib_path: &[&[&str]] = &[&["tree", "fine"], &["gpu", "fine"]];
+    let relative: &[&[&str]] = &[
+        &["tree", "fine"],
+        &["gpu", "fine"],
+        &["why", "foo", "fine"],
+        &["archive", "--self", "fine"],
+    ];
+    for (option, commands) in [("--lib-path", lib_path), ("--relative-to", relative)] {
+        for command in commands {
+            let run_ = run(&lab, &[command, &[option, "fine"]].concat());
+            run_.refused(&[&format!("`{}`", command[0]), option]).in_style();
+            let page = run(&lab, &[command[0], "--help"]);
+            assert!(!page.out.contains(&format!(" {option} ")), "{}", page.out);
+        }
     }
 }
 
