@@ -107,7 +107,7 @@ fn a_report_that_cannot_be_written_is_no_success() {
             .stdout(full.try_clone().expect("a second handle"))
             .output()
             .expect("linkaudit runs");
-        Run::new(&output).refused(&["No space left"]).in_style();
+        Run::new(&output).refused(&["no space left"]).in_style();
     }
 }
 
