@@ -237,7 +237,7 @@ pub fn is_built_in(name: &str) -> bool {
 
 /// The names of all built-in policies.
 pub fn built_in_names() -> Vec<String> {
-    let files = builtin::BUILT_IN.iter().map(|policy| policy.name.to_owned());
+    let files = BUILT_IN.iter().map(|policy| policy.name.to_owned());
     files.chain(wheel::built_in_names()).collect()
 }
 

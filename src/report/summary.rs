@@ -123,7 +123,6 @@ pub(crate) fn nothing_audited(report: &Report, out: &mut dyn Write) -> io::Resul
 fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
-    let totals = &report.totals;
     let audited = audited(report);
     let result = match (errors, warnings) {
         (0, 0) if open > 0 => "no errors found, audit incomplete".to_owned(),
