@@ -218,7 +218,7 @@ fn options_without_effect_are_refused() {
         &["archive", "--self", "fine"],
     ];
     for (option, commands) in [("--lib-path", lib_path), ("--relative-to", relative)] {
-        for command in commands {
+        for command in commands.iter().copied() {
             let run_ = run(&lab, &[command, &[option, "fine"]].concat());
             run_.refused(&[&format!("`{}`", command[0]), option]).in_style();
             let page = run(&lab, &[command[0], "--help"]);
