@@ -1,18 +1,23 @@
 //! The command `explain`: the page of a rule, or a table of all rules or the rules of a group.
 
 use super::exit::Exit;
-use super::out;
 use super::table::table;
-use crate::catalogue::GROUPS;
+use super::{message, out};
+use crate::catalogue::{GROUPS, renamed};
 use crate::rules::{self, RULES, Rule};
 use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 
-/// Writes the page of one rule, or the rules of a group. `width` is that of the terminal.
+/// Writes the page of one rule, also for the old id of a rule, or the rules of a group. `width` is
+/// that of the terminal.
 pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
     if GROUPS.iter().any(|group| group.name == id) {
         return list(width, |rule| rule.group.name == id);
     }
+    let id = renamed(id).map_or(id, |new| {
+        message::warning(&format!("rule `{id}` was renamed to `{new}`"));
+        new
+    });
     let Some(rule) = rules::find(id) else {
         if let Some(known) = rules::catalogue().known(id) {
             let id = known.id;

@@ -98,3 +98,12 @@ fn an_old_id_is_taken_with_a_warning() {
     let words = "warning: command line: rule `hijacked-symbol` was renamed to `interposed-symbol`";
     assert!(run.err.contains(words), "{}", run.err);
 }
+
+#[test]
+fn explain_takes_an_old_id_with_a_warning() {
+    let lab = three_trees();
+    let [old, new] = ["hijacked-symbol", "interposed-symbol"].map(|id| run(&lab, &["explain", id]));
+    assert_eq!((old.status, &old.out), (0, &new.out));
+    let words = "warning: rule `hijacked-symbol` was renamed to `interposed-symbol`";
+    assert!(old.err.contains(words), "{}", old.err);
+}
