@@ -11,7 +11,7 @@ use super::symbols::{self, Change, Changes};
 use super::undecided::{UndecidedComparison, questions};
 use super::users::Users;
 use super::words::{
-    CHANGED, GONE, SymbolPhrases, directory, evidence, message_of, symbols_of, user,
+    CHANGED, GONE, SymbolPhrases, also_changed, directory, evidence, message_of, symbols_of, user,
 };
 use super::worse::report;
 use crate::catalogue::Level;
@@ -321,6 +321,7 @@ impl<'a> Comparison<'a, '_> {
             (Some(_), None) => format!("soname {} is gone", show(&before)),
             (None, _) => format!("was needed as {}, and is now {}", show(&before), show(&now)),
         };
+        let message = format!("{message}{}", also_changed(changes));
         let Some(mut finding) = self.finding("changed-soname", old, message, |fact| {
             fact.library = Some(before);
             fact.detail = Some(now);

@@ -2,7 +2,7 @@
 
 use super::names::LostName;
 use super::sides::below;
-use super::symbols::Change;
+use super::symbols::{Change, Changes};
 use crate::finding::{Evidence, EvidenceKind};
 use crate::order::Arrange as _;
 use crate::report::model::{File, ReportFinding};
@@ -79,12 +79,26 @@ pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
     words.join(", ")
 }
 
-/// Removes the symbols that [`symbols_of`] put at the end of a message. The output for people lists
-/// the symbols below the message.
+/// The symbols that are gone or changed besides the soname of their library, as the end of a
+/// message. Empty if there are none.
+pub(super) fn also_changed(changes: &Changes) -> String {
+    let lists = [(&changes.gone, &GONE), (&changes.changed, &CHANGED)];
+    let lists = lists.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, words)| {
+        let noun = if list.len() == 1 { words.one } else { words.many };
+        format!("; {} {noun}: {}", list.len(), symbols_of(list, &vec![Vec::new(); list.len()]))
+    });
+    lists.collect()
+}
+
+/// Removes the symbols that [`symbols_of`] or [`also_changed`] put at the end of a message. The
+/// output for people lists the symbols below the message.
 pub(super) fn without_symbols(finding: &mut ReportFinding) {
-    let names_symbols =
-        matches!(&*finding.rule, "removed-symbol" | "changed-symbol") && finding.detail.is_none();
-    if let Some((text, _)) = finding.message.split_once(": ").filter(|_| names_symbols) {
+    let end = match &*finding.rule {
+        "removed-symbol" | "changed-symbol" if finding.detail.is_none() => ": ",
+        "changed-soname" => "; ",
+        _ => return,
+    };
+    if let Some((text, _)) = finding.message.split_once(end) {
         finding.message = text.to_owned();
     }
 }

@@ -20,6 +20,7 @@
 mod support;
 
 mod baselines;
+mod diff_changes;
 mod diff_names;
 mod diff_reports;
 mod diff_users;

@@ -1,0 +1,59 @@
+//! `linkaudit diff`: what its findings say about one changed file, and in each output.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use crate::support::Lab;
+use serde_json::Value;
+
+fn diff(lab: &Lab, options: &[&str]) -> (Value, Option<i32>) {
+    let output = lab.linkaudit(&[&["diff", "old", "new", "--format", "json"], options].concat());
+    let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    (value, output.status.code())
+}
+
+/// `rule level path: message` of each finding.
+fn said(value: &Value) -> Vec<String> {
+    let findings = value["findings"].as_array().expect("findings");
+    let word = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    let line = |f: &Value| {
+        let [rule, level, path, message] = ["rule", "level", "path", "message"].map(|k| word(f, k));
+        format!("{rule} {level} {path}: {message}")
+    };
+    findings.iter().map(line).collect()
+}
+
+/// Rules about search paths and links are off: libraries of laboratories have no links.
+const OFF: &[&str] = &["-A", "search-path", "-A", "link-hygiene"];
+
+/// Without a policy of the current directory.
+fn lines(lab: &Lab) -> Vec<String> {
+    said(&diff(lab, &[&["--isolated"], OFF].concat()).0)
+}
+
+fn library(lab: &Lab, path: &str, soname: &str, source: &str) {
+    lab.so(path, source, &[&*format!("-Wl,-soname,{soname}")]);
+}
+
+const ONE: &str = "int one(void) { return 1; }";
+const BOTH: &str = "int one(void) { return 1; } int two(void) { return 2; }";
+
+#[test]
+fn each_output_names_symbols_that_are_gone_with_the_soname() {
+    let lab = Lab::new();
+    for (name, source) in [("liba", BOTH), ("libb", ONE)] {
+        library(&lab, &format!("old/{name}.so.1"), &format!("{name}.so.1"), BOTH);
+        library(&lab, &format!("new/{name}.so.2"), &format!("{name}.so.2"), source);
+    }
+    let expected = [
+        "changed-soname error liba.so.1: soname liba.so.1 became liba.so.2",
+        "changed-soname error libb.so.1: soname libb.so.1 became libb.so.2; 1 symbol gone: two",
+    ];
+    assert_eq!(lines(&lab), expected);
+    for format in ["table", "junit", "gcc", "github", "markdown", "human"] {
+        let output = lab.linkaudit(&["diff", "old", "new", "--isolated", "--format", format]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("two"), "{format}: {text}");
+    }
+    let output = lab.linkaudit(&["diff", "old", "new", "--isolated"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(!text.contains("; 1 symbol gone"), "the line below has the symbols: {text}");
+}
