@@ -224,21 +224,19 @@ impl<'a> Comparison<'a, '_> {
     /// Adds one finding about `file`, which no longer loads `library`. Other files found symbols of
     /// `library` through `file`; these symbols are evidence.
     fn unreached(&mut self, file: &File, library: &File, all: &[Change], users: &Users<'_>) {
-        let used: Vec<(&Change, Vec<PathBuf>)> = all
-            .iter()
-            .map(|change| (change, users.without(change, soname(library))))
-            .filter(|(_, users)| !users.is_empty())
-            .collect();
+        let users = |change: &Change| users.without(change, soname(library));
+        let library = show(soname(library));
+        let detail = format!("through {library}").into_bytes();
+        let used = all.iter().filter(|change| !users(change).is_empty());
+        let used = self.not_waived("removed-symbol", file, Some(&detail), used);
         if used.is_empty() {
             return;
         }
-        let library = show(soname(library));
         let words = if used.len() == 1 { "symbol" } else { "symbols" };
         let message = format!("no longer loads {library}: {} {words} in use not found", used.len());
-        let finding = self.finding("removed-symbol", file, message, |fact| {
-            fact.detail = Some(format!("through {library}").into_bytes());
-        });
-        let evidence = used.iter().take(MOST).flat_map(|(change, users)| evidence(change, users));
+        let finding =
+            self.finding("removed-symbol", file, message, |fact| fact.detail = Some(detail));
+        let evidence = used.iter().take(MOST).flat_map(|change| evidence(change, &users(change)));
         if let Some(mut finding) = finding {
             finding.evidence = evidence.take(MOST_PIECES).collect();
             self.findings.push(finding);
@@ -346,6 +344,7 @@ impl<'a> Comparison<'a, '_> {
         pair: [&File; 2],
         (changes, words): (&[Change], &SymbolPhrases),
     ) {
+        let changes: Vec<&Change> = self.not_waived(rule, file, None, changes.iter());
         if changes.is_empty() {
             return;
         }
@@ -357,7 +356,7 @@ impl<'a> Comparison<'a, '_> {
             0 => words.unused.to_owned(),
             used => format!("{used} {}", words.used),
         };
-        let classes: Vec<String> = symbols::by_class(changes)
+        let classes: Vec<String> = symbols::by_class(&changes)
             .into_iter()
             .filter(|(class, _)| !class.is_empty() && changes.len() > 1)
             .take(3)
@@ -365,7 +364,7 @@ impl<'a> Comparison<'a, '_> {
             .collect();
         let classes =
             if classes.is_empty() { String::new() } else { format!("; {}", classes.join(", ")) };
-        let first = symbols_of(changes, &users);
+        let first = symbols_of(&changes, &users);
         let message = format!("{} {noun}, {in_use}{classes}: {first}", changes.len());
         let Some(mut finding) = self.finding(rule, file, message, |_| {}) else { return };
         if used == 0 {
@@ -374,10 +373,10 @@ impl<'a> Comparison<'a, '_> {
         // Symbols that a file uses come first.
         let mut order: Vec<usize> = (0..changes.len()).collect();
         order.arrange_by_key(|at| users[*at].is_empty());
-        let own = order.into_iter().take(MOST).flat_map(|at| evidence(&changes[at], &users[at]));
+        let own = order.into_iter().take(MOST).flat_map(|at| evidence(changes[at], &users[at]));
         finding.evidence = own.take(MOST_PIECES).collect();
         self.findings.push(finding);
-        self.is_any_gone |= changes.iter().any(Change::is_gone);
+        self.is_any_gone |= changes.iter().any(|change| change.is_gone());
     }
 
     fn needs(&mut self, old: &File, new: &File) {
@@ -438,6 +437,35 @@ impl<'a> Comparison<'a, '_> {
             self.is_any_gone |= finding.is_some();
             self.findings.extend(finding);
         }
+    }
+
+    /// The symbols that no waiver accepts. A waiver with the key `symbol` accepts symbols of a
+    /// finding, and all other symbols stay in it. If waivers accept all symbols, they accept the
+    /// finding.
+    fn not_waived<'c>(
+        &mut self,
+        rule: &'static str,
+        file: &File,
+        detail: Option<&[u8]>,
+        changes: impl Iterator<Item = &'c Change>,
+    ) -> Vec<&'c Change> {
+        let rule = rules::find(rule).filter(|rule| (self.judge.level)(rule) != Level::Allow);
+        let Some(rule) = rule else { return Vec::new() };
+        let at = Arc::new(located(file, &file.path));
+        let mut fact = Finding::new(rule.id, at, String::new());
+        fact.detail = detail.map(<[u8]>::to_vec);
+        let (mut out, mut is_any_waived) = (Vec::new(), false);
+        for change in changes {
+            fact.symbol = Some(change.name.clone());
+            fact.version.clone_from(&change.version);
+            let is_waived = (self.judge.waived)(&fact);
+            is_any_waived |= is_waived;
+            if !is_waived {
+                out.push(change);
+            }
+        }
+        self.waived += usize::from(out.is_empty() && is_any_waived);
+        out
     }
 
     /// A finding of `rule` about a file; `None` if the level is `allow` or a waiver accepts the

@@ -254,7 +254,7 @@ fn without_return_type(text: &str) -> &str {
 }
 
 /// The number of symbols in each C++ class or namespace, largest first.
-pub(super) fn by_class(changes: &[Change]) -> Vec<(String, usize)> {
+pub(super) fn by_class(changes: &[&Change]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for change in changes {
         *counts.entry(class(&change.name)).or_default() += 1;

@@ -60,7 +60,7 @@ pub(super) fn directory(below: &[u8]) -> String {
 
 /// Up to [`MOST_NAMED`] symbols as text, for outputs without evidence. Symbols that a file uses
 /// come first.
-pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
+pub(super) fn symbols_of(changes: &[&Change], users: &[Vec<PathBuf>]) -> String {
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.arrange_by_key(|at| users[*at].is_empty());
     let base = |path: &Path| show(last_part(path.as_os_str().as_bytes()));
@@ -85,7 +85,8 @@ pub(super) fn also_changed(changes: &Changes) -> String {
     let lists = [(&changes.gone, &GONE), (&changes.changed, &CHANGED)];
     let lists = lists.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, words)| {
         let noun = if list.len() == 1 { words.one } else { words.many };
-        format!("; {} {noun}: {}", list.len(), symbols_of(list, &vec![Vec::new(); list.len()]))
+        let (list, users) = (list.iter().collect::<Vec<_>>(), vec![Vec::new(); list.len()]);
+        format!("; {} {noun}: {}", list.len(), symbols_of(&list, &users))
     });
     lists.collect()
 }

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule::of_diff(
     "an exported symbol changed its version, type, size or binding",
     DOCS,
 )
-.keys(&["detail"]);
+.keys(&["symbol", "version"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -35,6 +35,7 @@ error[changed-symbol] lib/libshapes.so.1: 1 symbol changed, 1 with users
 ## How to fix
 
 Keep the old version beside the new one with a version script, and change the soname if the type or size changes.
+A waiver with the key `symbol` accepts the change of one symbol.
 
 ## Limits
 

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule::of_diff(
     "a symbol that a library or program exported is gone",
     DOCS,
 )
-.keys(&["detail"]);
+.keys(&["symbol", "version", "detail"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -36,7 +36,8 @@ error[removed-symbol] lib/libshapes.so.1: 2 symbols gone, 1 in use
 
 ## How to fix
 
-Keep the symbol, or change the soname so that old programs do not load the new library.
+Keep the symbol, or change the soname so that old programs do not load the new library. If the removal is announced,
+a waiver with the key `symbol` accepts it. All other symbols of the finding stay an error.
 
 ## Limits
 

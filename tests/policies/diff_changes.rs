@@ -6,7 +6,8 @@ use serde_json::Value;
 
 fn diff(lab: &Lab, options: &[&str]) -> (Value, Option<i32>) {
     let output = lab.linkaudit(&[&["diff", "old", "new", "--format", "json"], options].concat());
-    let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    let value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
     (value, output.status.code())
 }
 
@@ -56,4 +57,36 @@ fn each_output_names_symbols_that_are_gone_with_the_soname() {
     let output = lab.linkaudit(&["diff", "old", "new", "--isolated"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(!text.contains("; 1 symbol gone"), "the line below has the symbols: {text}");
+}
+
+#[test]
+fn a_waiver_of_one_symbol_accepts_no_other() {
+    let lab = Lab::new();
+    let all = format!("{BOTH} int three(void) {{ return 3; }} int many[2];");
+    library(&lab, "old/libw.so.1", "libw.so.1", &all);
+    library(&lab, "new/libw.so.1", "libw.so.1", &format!("{ONE} int many[4];"));
+    let user = "int three(void); int main(void) { return three(); }";
+    lab.exe("user/app", user, &["$PWD/old/libw.so.1", "-Wl,-rpath,$PWD/new"]);
+    let stop = lab.sh("LD_BIND_NOW=1 user/app 2>&1 || true");
+    assert!(String::from_utf8_lossy(&stop.stdout).contains("undefined symbol: three"), "{stop:?}");
+    let waived = |entries: &[(&str, &str)]| {
+        let entry = |(rule, key): &(&str, &str)| {
+            format!("[[waive]]\nrule = \"{rule}\"\n{key}\nreason = \"announced\"\n")
+        };
+        let entries: String = entries.iter().map(entry).collect();
+        lab.write("waive.toml", format!("schema = 1\n{entries}"));
+        let (value, status) =
+            diff(&lab, &[&["--against", "user", "--policy", "waive.toml"], OFF].concat());
+        (said(&value), value["waived"].as_u64(), status)
+    };
+    let changed =
+        "changed-symbol warning libw.so.1: 1 symbol changed, no audited file depends on that: many";
+    let strings = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+    let gone = "removed-symbol error libw.so.1: 1 symbol gone, 1 in use: three (used by app)";
+    let (found, waivers, status) = waived(&[("removed-symbol", "symbol = \"two\"")]);
+    assert_eq!((found, waivers, status), (strings(&[changed, gone]), Some(0), Some(1)));
+    let both = [("removed-symbol", "symbol = \"t*\""), ("changed-symbol", "symbol = \"many\"")];
+    assert_eq!(waived(&both), (Vec::new(), Some(2), Some(0)));
+    let whole = [("removed-symbol", "path = \"libw.so.1\"")];
+    assert_eq!(waived(&whole), (strings(&[changed]), Some(1), Some(0)));
 }
