@@ -31,6 +31,8 @@ enum ChangeKind {
     Hidden,
     /// The type or size changed.
     Data,
+    /// Data became protected. Its library no longer uses the copy of a program (`R_*_COPY`).
+    Protected,
     /// The binding or visibility changed. References still bind.
     Binding,
 }
@@ -51,6 +53,11 @@ impl Change {
         matches!(self.kind, ChangeKind::Gone | ChangeKind::Version | ChangeKind::Unversioned { .. })
     }
 
+    /// True if the change breaks only programs that have a copy of the symbol.
+    pub(super) fn breaks_copies(&self) -> bool {
+        self.kind == ChangeKind::Protected
+    }
+
     /// True if the change breaks references with this version. `None` stands for references without
     /// a version.
     pub(super) fn breaks(&self, version: Option<&[u8]>) -> bool {
@@ -59,8 +66,10 @@ impl Change {
         match (self.kind, version) {
             (ChangeKind::Binding, _)
             | (ChangeKind::Unversioned { .. } | ChangeKind::Version, None) => false,
-            (ChangeKind::Gone | ChangeKind::Data | ChangeKind::Hidden, None) => true,
-            (ChangeKind::Gone | ChangeKind::Data, Some(version)) => has_none || is_same(version),
+            (ChangeKind::Hidden, None) => true,
+            (ChangeKind::Gone | ChangeKind::Data | ChangeKind::Protected, version) => {
+                version.is_none_or(|version| has_none || is_same(version))
+            }
             (ChangeKind::Version, Some(version)) => is_same(version),
             (ChangeKind::Unversioned { defined }, Some(version)) => !defined && is_same(version),
             (ChangeKind::Hidden, Some(_)) => false,
@@ -97,7 +106,7 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
                     Some(other) => data(export, other)
                         .map(|reason| (ChangeKind::Data, reason))
                         .or_else(|| Some((ChangeKind::Hidden, hidden(export, all)?)))
-                        .or_else(|| Some((ChangeKind::Binding, binding(export, other)?))),
+                        .or_else(|| binding(export, other)),
                     None if all.iter().any(|other| other.version.is_none()) => {
                         let version = export.version.as_deref();
                         let defined = version.is_none_or(|name| versions_of_new.has(name));
@@ -198,16 +207,21 @@ fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<String> {
     is_lost.then(|| "default version before, not now".to_owned())
 }
 
-/// The change of binding or visibility in words; `None` if there is none.
-fn binding(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
-    if old.binding != new.binding {
-        return Some(format!("{} before, {} now", old.binding.word(), new.binding.word()));
-    }
-    match (old.protected, new.protected) {
-        (false, true) => Some("protected now".to_owned()),
-        (true, false) => Some("not protected any more".to_owned()),
-        _ => None,
-    }
+/// The change of binding or visibility, with its words; `None` if there is none.
+fn binding(old: &Export<'_>, new: &Export<'_>) -> Option<(ChangeKind, String)> {
+    let is_data = old.kind == ExportKind::Data;
+    let words = match (old.protected, new.protected) {
+        (false, true) if is_data => {
+            return Some((ChangeKind::Protected, "protected now".to_owned()));
+        }
+        _ if old.binding != new.binding => {
+            format!("{} before, {} now", old.binding.word(), new.binding.word())
+        }
+        (false, true) => "protected now".to_owned(),
+        (true, false) => "not protected any more".to_owned(),
+        _ => return None,
+    };
+    Some((ChangeKind::Binding, words))
 }
 
 fn versions(old: &Export<'_>, new: &[&Export<'_>]) -> String {

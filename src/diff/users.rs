@@ -209,9 +209,16 @@ impl<'a> Environment<'a> {
             let elsewhere = reference.library.as_deref().is_some_and(|of| of != library);
             change.breaks(reference.version.as_deref())
                 && !elsewhere
+                && (!change.breaks_copies() || self.has_copy(change, reference.file))
                 && self.loaded[&reference.file].names.contains(library)
                 && !self.is_defined_beside(change, reference, library)
         })
+    }
+
+    /// True if a file both refers to the symbol and defines it, like a program with a copy
+    /// relocation.
+    fn has_copy(&self, change: &Change, file: usize) -> bool {
+        self.definers.get(&change.name).is_some_and(|all| all.contains(&file))
     }
 
     /// True if the file of the reference loads another library that defines the symbol. A reference

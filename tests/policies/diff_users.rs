@@ -19,6 +19,8 @@ struct Case {
 
 const CALL: &str = "int f(void); int main(void) { return f() != 1; }";
 const DATA: &str = "extern int tab[4]; int main(void) { return tab[0] != 1; }";
+const SET: &str =
+    "extern int tab[4]; void set(void); int main(void) { set(); return tab[0] != 2; }";
 const PLAIN: &str = "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1";
 const V1: &str = "echo 'V1 { global: f; g; local: *; };' >map
     echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map";
@@ -146,6 +148,22 @@ const CASES: &[Case] = &[
         program: DATA,
         // The loader prints a message and goes on.
         fails: true,
+    },
+    Case {
+        name: "protected data that the program copies",
+        old: "echo 'int tab[4] = {1}; void set(void) { tab[0] = 2; }' | so libq.so.1",
+        new: "echo '__attribute__((visibility(\"protected\"))) int tab[4] = {1};
+            void set(void) { tab[0] = 2; }' | so libq.so.1",
+        program: SET,
+        fails: true,
+    },
+    Case {
+        name: "protected data that the program does not copy",
+        old: "echo 'int tab[4] = {1}; void set(void) { tab[0] = 2; } int get(void) { return tab[0]; }' | so libq.so.1",
+        new: "echo '__attribute__((visibility(\"protected\"))) int tab[4] = {1};
+            void set(void) { tab[0] = 2; } int get(void) { return tab[0]; }' | so libq.so.1",
+        program: "void set(void); int get(void); int main(void) { set(); return get() != 2; }",
+        fails: false,
     },
     Case {
         name: "a library is not loaded any more",
