@@ -5,7 +5,7 @@ use super::Difference;
 use super::fresh::{Audited, audited, consequences_apart};
 use super::names;
 use super::pairs::{FilePairs, pairs};
-use super::search_paths;
+use super::search_paths::{self, Swapped};
 use super::sides::{PolicyDecisions, Side, below, file_names, is_library, soname, stem};
 use super::symbols::{self, Change, Changes};
 use super::undecided::{UndecidedComparison, questions};
@@ -399,9 +399,20 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds findings for lost entries of search paths. If the file does not have more missing
-    /// libraries than before, they are at most warnings.
+    /// Adds findings for entries of search paths that are lost or in another order. If the file does
+    /// not have more missing libraries than before, they are at most warnings.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
+        if let Some(Swapped { first, then, library }) = search_paths::swapped(old, new) {
+            let (first, then, library) = (show(&first), show(&then), show(&library));
+            let message = format!("{first} is searched before {then}: another {library} is found");
+            let detail = format!("{first} before {then}").into_bytes();
+            let finding =
+                self.finding("lost-search-path", new, message, |fact| fact.detail = Some(detail));
+            self.findings.extend(finding.map(|mut finding| {
+                finding.level = finding.level.min(Level::Warning);
+                finding
+            }));
+        }
         for entry in search_paths::lost(old, new) {
             let list = if old.runpath.is_some() { "RUNPATH" } else { "RPATH" };
             let message = format!("{} is no longer in its {list}", show(&entry));

@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule::of_diff(
 const DOCS: &str = "\
 ## What it does
 
-`linkaudit diff` compares the RPATH and RUNPATH of each file with those of its counterpart in the new version.
+`linkaudit diff` compares the RPATH and RUNPATH of each file with those of its counterpart in the new version. It also
+reports entries in another order if a needed library is found at another path.
 
 ## Why it matters
 
@@ -32,5 +33,5 @@ Set the search path again: `patchelf --add-rpath`.
 
 ## Limits
 
-The finding is a warning if every library that the file needs is still found.
+The finding is a warning if every library that the file needs is still found. Another order is always a warning.
 ";

@@ -90,3 +90,32 @@ fn a_waiver_of_one_symbol_accepts_no_other() {
     let whole = [("removed-symbol", "path = \"libw.so.1\"")];
     assert_eq!(waived(&whole), (strings(&[changed]), Some(1), Some(0)));
 }
+
+#[test]
+fn another_order_of_search_paths_is_reported_if_another_file_is_found() {
+    // Directories with the library on both sides, the new order, and the result.
+    let cases = [(&["a", "b"][..], "b:a", 1), (&["a", "b"], "a:b", 0), (&["a"], "b:a", 0)];
+    for (directories, order, reported) in cases {
+        let lab = Lab::new();
+        for (side, order) in [("old", "a:b"), ("new", order)] {
+            for (result, directory) in directories.iter().enumerate() {
+                let source = format!("int one(void) {{ return {result}; }}");
+                library(&lab, &format!("{side}/{directory}/libo.so.1"), "libo.so.1", &source);
+            }
+            let path = order.split(':').map(|dir| format!("$ORIGIN/{dir}")).collect::<Vec<_>>();
+            let flags =
+                [format!("$PWD/{side}/a/libo.so.1"), format!("-Wl,-rpath,{}", path.join(":"))];
+            let flags = flags.each_ref().map(String::as_str);
+            lab.exe(
+                &format!("{side}/app"),
+                "int one(void); int main(void) { return one(); }",
+                &flags,
+            );
+        }
+        let status = |side: &str| lab.sh(&format!("{side}/app || exit $?")).status.code();
+        assert_eq!(usize::from(status("old") != status("new")), reported, "{order}");
+        let expected = "lost-search-path warning app: $ORIGIN/b is searched before $ORIGIN/a: \
+                        another libo.so.1 is found";
+        assert_eq!(lines(&lab), vec![expected; reported], "{directories:?} {order}");
+    }
+}
