@@ -6,7 +6,7 @@ use super::fresh::{Audited, audited, consequences_apart};
 use super::names;
 use super::pairs::{FilePairs, pairs};
 use super::search_paths::{self, Swapped};
-use super::sides::{PolicyDecisions, Side, below, file_names, is_library, soname, stem};
+use super::sides::{PolicyDecisions, Side, below, file_names, is_library, is_wheel, soname, stem};
 use super::symbols::{self, Change, Changes};
 use super::undecided::{UndecidedComparison, questions};
 use super::users::Users;
@@ -125,7 +125,7 @@ impl<'a> Comparison<'a, '_> {
             self.about(new, |this| {
                 if this.is_renamed(old, new) {
                     this.soname(old, new, &changes);
-                } else {
+                } else if soname(old) == soname(new) || !is_wheel(old, new) {
                     let pair = [old, new];
                     this.symbols("removed-symbol", old, pair, (&changes.gone, &GONE));
                     this.symbols("changed-symbol", new, pair, (&changes.changed, &CHANGED));
@@ -151,6 +151,8 @@ impl<'a> Comparison<'a, '_> {
         let differs = is_library(old) && soname(old) != soname(new);
         // If a link has the old soname, loaders still find the library.
         let differs = differs && !file_names(new).any(|name| name == soname(old));
+        // A library of a wheel has another name after each build.
+        let differs = differs && (!is_wheel(old, new) || self.is_needed(soname(old), &new.path));
         // Files need a library without a soname by its file name. No file needs a plugin.
         differs && (old.soname.is_some() || self.is_needed(soname(old), &new.path))
     }

@@ -263,10 +263,11 @@ pub(super) fn soname(file: &File) -> &[u8] {
     file.soname.as_deref().unwrap_or_else(|| name(file))
 }
 
-/// A soname without its version: `libfoo` of `libfoo.so.2`, `libfoo-3.so` and `libfoo-3.1.so.0`.
+/// A soname without its version and hash: `libfoo` of `libfoo.so.2`, `libfoo-3.so`,
+/// `libfoo-3.1.so.0` and `libfoo-1d2c3b4a.so.2`.
 pub(super) fn stem(soname: &[u8]) -> &[u8] {
     let end = memchr::memmem::find(soname, b".so").unwrap_or(soname.len());
-    let base = &soname[..end];
+    let base = without_wheel_hashes(&soname[..end]);
     let digits = base.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
     match base.len().checked_sub(digits + 1).map(|at| (at, base[at])) {
         Some((at, b'-' | b'_')) if digits > 0 => &base[..at],
@@ -274,9 +275,40 @@ pub(super) fn stem(soname: &[u8]) -> &[u8] {
     }
 }
 
+/// True if the sonames of both libraries have hashes of wheels and the same stem. auditwheel and delocate copy a
+/// library into a wheel and add a hash of the file to its name. Only files of that wheel can need
+/// it, because each build has another name.
+pub(super) fn is_wheel(old: &File, new: &File) -> bool {
+    is_same_wheel_library(soname(old), soname(new))
+}
+
+fn is_same_wheel_library(old: &[u8], new: &[u8]) -> bool {
+    let has_hash = |soname: &[u8]| {
+        let end = memchr::memmem::find(soname, b".so").unwrap_or(soname.len());
+        without_wheel_hashes(&soname[..end]).len() < end
+    };
+    has_hash(old) && has_hash(new) && stem(old) == stem(new)
+}
+
+/// A file name before `.so` without hashes of wheels: `libfoo` of `libfoo-1d2c3b4a`. A library that
+/// was copied twice has two hashes. A number without letters is a version or a date.
+fn without_wheel_hashes(mut base: &[u8]) -> &[u8] {
+    /// Length of a hash in characters.
+    const HASH: usize = 8;
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    while let Some((name, hash)) = base.len().checked_sub(HASH).map(|at| base.split_at(at)) {
+        let is_hash = hash.iter().all(is_digit) && !hash.iter().all(u8::is_ascii_digit);
+        match name.strip_suffix(b"-").filter(|name| is_hash && !name.is_empty()) {
+            Some(name) => base = name,
+            None => break,
+        }
+    }
+    base
+}
+
 #[cfg(test)]
 mod tests {
-    use super::stem;
+    use super::{is_same_wheel_library, stem};
 
     #[test]
     fn a_stem_has_no_version() {
@@ -288,8 +320,21 @@ mod tests {
             ("libLLVM-19.so.1", "libLLVM"),
             ("ld-linux-x86-64.so.2", "ld-linux-x86"),
             ("libz.so", "libz"),
+            ("libtiff-4da6744b.so.6.0.2", "libtiff"),
+            ("libgfortran-105e6576-4da6744b.so.5.0.0", "libgfortran"),
+            ("libavcodec-71-4da6744b.so", "libavcodec"),
         ] {
             assert_eq!(stem(soname.as_bytes()), expected.as_bytes(), "{soname}");
         }
+    }
+
+    #[test]
+    fn libraries_of_wheels_have_hashes() {
+        let is_same = |old: &str, new: &str| is_same_wheel_library(old.as_bytes(), new.as_bytes());
+        assert!(is_same("libtiff-4da6744b.so.6.0.2", "libtiff-0a86184d.so.6.1.0"));
+        assert!(!is_same("libtiff-4da6744b.so.6", "libjpeg-0a86184d.so.6"));
+        assert!(!is_same("libtiff.so.6", "libtiff-0a86184d.so.6"));
+        assert!(!is_same("libabsl-20230125.so", "libabsl-20240722.so"));
+        assert!(!is_same("libfoo-deadbee.so.1", "libfoo-defaced.so.1"));
     }
 }

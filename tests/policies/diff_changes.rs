@@ -119,3 +119,29 @@ fn another_order_of_search_paths_is_reported_if_another_file_is_found() {
         assert_eq!(lines(&lab), vec![expected; reported], "{directories:?} {order}");
     }
 }
+
+/// auditwheel names a library by its hash. Another name is a change only for files that need the
+/// old one.
+#[test]
+fn hashes_of_libraries_in_wheels_do_not_count() {
+    let lab = Lab::new();
+    let user = "int one(void); int run(void) { return one(); }";
+    for (side, hash, source) in [("old", "4da6744b", BOTH), ("new", "0a86184d", ONE)] {
+        let name = format!("libt-{hash}.so.6");
+        library(&lab, &format!("{side}/p.libs/{name}"), &name, source);
+        let flags =
+            [format!("$PWD/{side}/p.libs/{name}"), "-Wl,-rpath,$ORIGIN/../p.libs".to_owned()];
+        let flags = flags.each_ref().map(String::as_str);
+        lab.so(&format!("{side}/p/ext.so"), user, &flags);
+        lab.so(&format!("{side}-user/plugin.so"), user, &flags);
+    }
+    assert_eq!(lines(&lab), [""; 0]);
+    let against = |user: &str| {
+        let (value, status) = diff(&lab, &[&["--isolated", "--against", user], OFF].concat());
+        (said(&value), status)
+    };
+    assert_eq!(against("new-user"), (Vec::new(), Some(0)));
+    let (found, status) = against("old-user");
+    assert_eq!(status, Some(1));
+    assert!(found[0].starts_with("changed-soname error p.libs/libt-4da6744b.so.6"), "{found:?}");
+}
