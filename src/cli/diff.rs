@@ -36,18 +36,18 @@ impl NamedFormat for DiffOutput {
     }
 }
 
-/// `human` and `json` show the whole comparison. All other outputs show the new findings as a
-/// report of `check`.
+/// `human` and `json` show the whole comparison, `table` and `markdown` the new findings and the
+/// counts. All other outputs show the new findings as a report of `check`.
 pub(super) const DIFF_OUTPUTS: &[DiffOutput] = &[
     DiffOutput { name: "human", render: diff::human },
     DiffOutput { name: "json", render: |difference, _, out| diff::json(difference, out) },
-    DiffOutput { name: "table", render: |d, how, out| of_report("table", d, how, out) },
+    DiffOutput { name: "table", render: diff::table },
     DiffOutput { name: "sarif", render: |d, how, out| of_report("sarif", d, how, out) },
     DiffOutput { name: "junit", render: |d, how, out| of_report("junit", d, how, out) },
     DiffOutput { name: "github", render: |d, how, out| of_report("github", d, how, out) },
     DiffOutput { name: "gitlab", render: |d, how, out| of_report("gitlab", d, how, out) },
     DiffOutput { name: "gcc", render: |d, how, out| of_report("gcc", d, how, out) },
-    DiffOutput { name: "markdown", render: |d, how, out| of_report("markdown", d, how, out) },
+    DiffOutput { name: "markdown", render: diff::markdown },
 ];
 
 /// Writes the new findings as a report of `check`.

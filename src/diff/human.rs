@@ -1,13 +1,16 @@
-//! A comparison for people: the new findings as a report, then fixed findings, added files and
-//! counts.
+//! Comparisons for people: the new findings as a report, then fixed findings, added files and
+//! counts. The table and the Markdown page have only the counts.
 
 use super::Difference;
 use super::words::without_symbols;
 use crate::report::layout::wrap;
+use crate::report::markdown::{code, page};
 use crate::report::{self, Rendering, Style, count};
 use crate::text::show_path;
 use std::io::{self, Write};
 
+/// The result if no finding is new.
+const NOTHING: &str = "nothing became worse";
 /// Maximum number of fixed findings, and of added files, that are listed without `-v`.
 const MOST: usize = 10;
 
@@ -19,7 +22,7 @@ pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write)
         |out: &mut dyn Write| if style.quiet { Ok(()) } else { rest(difference, style, out) };
     writeln!(out, "{}", style.bold(&format!("{old} -> {new}")))?;
     if worse.findings.is_empty() {
-        writeln!(out, "nothing became worse")?;
+        writeln!(out, "{NOTHING}")?;
         return rest(out);
     }
     let mut worse = worse.clone();
@@ -29,7 +32,7 @@ pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write)
 
 /// Writes fixed findings, added files and counts.
 fn rest(difference: &Difference, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let Difference { worse, fixed, added, .. } = difference;
+    let Difference { fixed, added, .. } = difference;
     let most = if style.verbose { usize::MAX } else { MOST };
     if !fixed.is_empty() {
         writeln!(out, "\nfixed:")?;
@@ -51,18 +54,55 @@ fn rest(difference: &Difference, style: Style, out: &mut dyn Write) -> io::Resul
         }
         more(added.len(), most, out)?;
     }
-    writeln!(
-        out,
-        "\n{} new, {} fixed, {}, {}",
-        worse.findings.len(),
-        fixed.len(),
+    writeln!(out, "\n{}", counts(difference))
+}
+
+/// Writes the new findings as a table, then the counts.
+pub fn table(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    new_findings(difference, how, out)?;
+    if how.style.quiet { Ok(()) } else { writeln!(out, "\n{}", counts(difference)) }
+}
+
+/// Writes the new findings as a page, with the names of both sides and the counts.
+pub fn markdown(
+    difference: &Difference,
+    how: &Rendering<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Difference { names, worse, .. } = difference;
+    let result = worse.findings.is_empty().then_some(NOTHING);
+    let [old, new] = names.each_ref().map(|name| code(name));
+    let counts = counts(difference).replace('\n', "; ");
+    page(worse, result, &format!("{old} -> {new}: {counts}."), how, out)
+}
+
+/// Writes the names of both sides and the new findings.
+fn new_findings(
+    difference: &Difference,
+    how: &Rendering<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Difference { names: [old, new], worse, .. } = difference;
+    writeln!(out, "{}", how.style.bold(&format!("{old} -> {new}")))?;
+    if worse.findings.is_empty() {
+        return writeln!(out, "{NOTHING}");
+    }
+    report::render("table", worse, how, out)
+}
+
+/// The numbers of new, fixed and other findings.
+fn counts(difference: &Difference) -> String {
+    let counts = format!(
+        "{} new, {} fixed, {}, {}",
+        difference.worse.findings.len(),
+        difference.fixed.len(),
         count(difference.unchanged, "unchanged finding", "unchanged findings"),
         count(difference.same_files, "unchanged file", "unchanged files")
-    )?;
-    if difference.waived > 0 {
-        writeln!(out, "waived: {}", count(difference.waived, "finding", "findings"))?;
+    );
+    match difference.waived {
+        0 => counts,
+        waived => format!("{counts}\nwaived: {}", count(waived, "finding", "findings")),
     }
-    Ok(())
 }
 
 fn more(count: usize, most: usize, out: &mut dyn Write) -> io::Result<()> {

@@ -8,7 +8,7 @@
 //! - `compare` makes the findings, with texts from `words`. `undecided` lists the comparisons that
 //!   could not be made.
 //! - `worse` makes a report of the new findings, which every output can write. `human` and `json`
-//!   add the fixed findings and the added files.
+//!   add the fixed findings and the added files; `human` also has the table and the Markdown page.
 
 mod compare;
 mod fresh;
@@ -25,7 +25,7 @@ mod words;
 mod worse;
 
 pub use compare::compare;
-pub use human::render as human;
+pub use human::{markdown, render as human, table};
 pub use json::{SCHEMA, render as json};
 pub use sides::{PolicyDecisions, Side, SideSymbols};
 

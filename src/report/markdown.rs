@@ -15,6 +15,18 @@ const MOST: usize = 50;
 const MOST_FILES: usize = 20;
 
 pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    page(report, None, "", how, out)
+}
+
+/// Writes the page. `result` stands in the heading in place of the counts. `more` is a paragraph
+/// below it.
+pub(crate) fn page(
+    report: &Report,
+    result: Option<&str>,
+    more: &str,
+    how: &Rendering<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let alerts = alerts::reported(report);
     let mut of_cause: FastMap<&str, Vec<&Alert<'_>>> = FastMap::default();
     for alert in &alerts {
@@ -22,7 +34,11 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
             of_cause.entry(&*cause.id).or_default().push(alert);
         }
     }
-    writeln!(out, "## linkaudit: {}\n", verdict(report))?;
+    let result = result.map_or_else(|| verdict(report), str::to_owned);
+    writeln!(out, "## linkaudit: {result}\n")?;
+    if !more.is_empty() {
+        writeln!(out, "{more}\n")?;
+    }
     writeln!(
         out,
         "{} and {} audited.",

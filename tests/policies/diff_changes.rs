@@ -145,3 +145,23 @@ fn hashes_of_libraries_in_wheels_do_not_count() {
     assert_eq!(status, Some(1));
     assert!(found[0].starts_with("changed-soname error p.libs/libt-4da6744b.so.6"), "{found:?}");
 }
+
+#[test]
+fn outputs_for_people_name_both_sides_and_findings_that_stay() {
+    let lab = Lab::new();
+    for side in ["old", "new"] {
+        let source = "int gone(void); int run(void) { return gone(); }";
+        library(&lab, &format!("{side}/libs.so.1"), "libs.so.1", source);
+    }
+    for (format, names) in
+        [("human", "old -> new"), ("table", "old -> new"), ("markdown", "`old` -> `new`")]
+    {
+        let options = ["diff", "old", "new", "--isolated", "--format", format];
+        let output = lab.linkaudit(&[&options, OFF].concat());
+        let text = String::from_utf8_lossy(&output.stdout);
+        for part in [names, "nothing became worse", "0 new, 0 fixed, 1 finding unchanged"] {
+            assert!(text.contains(part), "{format}: no {part:?} in {text}");
+        }
+        assert!(!text.contains("no findings") && !text.contains("nothing wrong"), "{text}");
+    }
+}
