@@ -2,11 +2,13 @@
 //! The rules of the group `compatibility` find incompatible changes.
 
 use super::Difference;
-use super::fresh::{Audited, audited, consequences_apart};
+use super::fresh::{Audited, audited, consequences_apart, same_files};
 use super::names;
 use super::pairs::{FilePairs, pairs};
 use super::search_paths::{self, Swapped};
-use super::sides::{PolicyDecisions, Side, below, file_names, is_library, is_wheel, soname, stem};
+use super::sides::{
+    PolicyDecisions, Side, below, file_names, is_library, is_wheel, located, named, soname, stem,
+};
 use super::symbols::{self, Change, Changes};
 use super::undecided::{UndecidedComparison, questions};
 use super::users::Users;
@@ -127,7 +129,7 @@ impl<'a> Comparison<'a, '_> {
                     this.soname(old, new, &changes);
                 } else if soname(old) == soname(new) || !is_wheel(old, new) {
                     let pair = [old, new];
-                    this.symbols("removed-symbol", old, pair, (&changes.gone, &GONE));
+                    this.symbols("removed-symbol", named(old, new), pair, (&changes.gone, &GONE));
                     this.symbols("changed-symbol", new, pair, (&changes.changed, &CHANGED));
                 }
                 this.needs(old, new);
@@ -219,7 +221,7 @@ impl<'a> Comparison<'a, '_> {
         let users = Users::of_dropped(self.against, (self.old, self.new), &names);
         for [old, new, library] in dropped {
             let exports = &exports[&*library.path];
-            self.about(new, |this| this.unreached(old, library, exports, &users));
+            self.about(new, |this| this.unreached(named(old, new), library, exports, &users));
         }
     }
 
@@ -522,36 +524,6 @@ impl<'a> Comparison<'a, '_> {
             vec![Evidence { name: Some(name), reason, ..Evidence::new(EvidenceKind::Change) }];
         let cause = format!("finding:{fingerprint}").into();
         Some(ReportFinding { cause, ..ReportFinding::of(*fact, level, fingerprint) })
-    }
-}
-
-/// Number of new files that do not differ from any of their old versions: a new file may have
-/// several. A finding that only one report has is a difference too.
-fn same_files(
-    pairs: &FilePairs<'_>,
-    changed: &FastSet<&Path>,
-    [fixed, fresh]: [&[ReportFinding]; 2],
-) -> usize {
-    let paths = |findings: &[ReportFinding]| -> FastSet<PathBuf> {
-        findings.iter().map(ReportFinding::full_path).collect()
-    };
-    let (before, now) = (paths(fixed), paths(fresh));
-    let mut is_same: FastMap<&Path, bool> = FastMap::default();
-    for (old, new) in &pairs.both {
-        let (old, new) = (&*old.path, &*new.path);
-        let differs = changed.contains(new) || before.contains(old) || now.contains(new);
-        *is_same.entry(new).or_insert(true) &= !differs;
-    }
-    is_same.into_values().filter(|same| *same).count()
-}
-
-fn located(file: &File, path: &Path) -> Located {
-    let prefix = file.prefix.as_deref();
-    match prefix.and_then(|prefix| Some((prefix, path.strip_prefix(prefix).ok()?))) {
-        Some((prefix, path)) => {
-            Located { prefix: Some(prefix.to_path_buf()), path: path.to_path_buf() }
-        }
-        None => Located { prefix: None, path: path.to_path_buf() },
     }
 }
 

@@ -150,3 +150,23 @@ pub(super) fn consequences_apart(
     };
     fresh.into_iter().filter(|finding| !follows(finding)).collect()
 }
+
+/// Number of new files that do not differ from any of their old versions: a new file may have
+/// several. A finding that only one report has is a difference too.
+pub(super) fn same_files(
+    pairs: &FilePairs<'_>,
+    changed: &FastSet<&Path>,
+    [fixed, fresh]: [&[ReportFinding]; 2],
+) -> usize {
+    let paths = |findings: &[ReportFinding]| -> FastSet<PathBuf> {
+        findings.iter().map(ReportFinding::full_path).collect()
+    };
+    let (before, now) = (paths(fixed), paths(fresh));
+    let mut is_same: FastMap<&Path, bool> = FastMap::default();
+    for (old, new) in &pairs.both {
+        let (old, new) = (&*old.path, &*new.path);
+        let differs = changed.contains(new) || before.contains(old) || now.contains(new);
+        *is_same.entry(new).or_insert(true) &= !differs;
+    }
+    is_same.into_values().filter(|same| *same).count()
+}

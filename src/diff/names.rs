@@ -56,7 +56,12 @@ pub(super) fn lost<'a>(
 ) -> Vec<LostName<'a>> {
     let below = |file: &File, path: &Path| below_prefix(file, path);
     let mut out = Vec::new();
+    let mut seen: FastSet<&Path> = FastSet::default();
     for (old, new) in &pairs.both {
+        // An old file may have several counterparts. Each of its names can be lost only once.
+        if !seen.insert(&old.path) {
+            continue;
+        }
         let lost = all_names(old).filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());

@@ -3,14 +3,16 @@
 //!
 //! 1. the library with the same soname; if there are several, the one at the same path or in a
 //!    directory of the same name
-//! 2. the file at the same path, or the file that a link at this path leads to
+//! 2. the file at the same path, or the file that a link at this path leads to; then the file at
+//!    the path of another name of the old file
 //! 3. a library in the same directory with the same stem of the soname, or a program of the same
 //!    name in any directory
 //! 4. the file at the same path if version numbers are ignored
 //! 5. the library with the same stem of the soname
 //! 6. the library with the largest part of the old library's exports
 //!
-//! By a link (2.), one new file may be the counterpart of several old ones.
+//! By a link (2.), one new file may be the counterpart of several old ones. If links became files of
+//! their own, one old file has several counterparts.
 
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
@@ -54,6 +56,7 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
         take(&mut left, &mut right, key, &mut both);
     }
     by_links(&mut left, (new, &mut right), &mut both);
+    by_old_names(&mut left, (old, &mut right), &mut both);
     let similar: [&PairingKey<'_>; 4] = [
         &|file| is_library(file).then(|| [&dir(file), &b"/"[..], stem(soname(file))].concat()),
         &|file| (!is_library(file)).then(|| name(file).to_vec()),
@@ -157,6 +160,35 @@ fn by_links<'a>(
         None => true,
     });
     right.retain(|file| !taken.contains(&*file.path));
+}
+
+/// Pairs each remaining new file with the old file that had its path as a further name, a symbolic
+/// or hard link. The old file may have another counterpart already. Libraries must have the same
+/// soname, because a link for linkers may become a library of another release.
+fn by_old_names<'a>(
+    left: &mut Vec<&'a File>,
+    (old, right): (&'a Side<'_>, &mut Vec<&'a File>),
+    both: &mut Vec<(&'a File, &'a File)>,
+) {
+    if right.is_empty() {
+        return;
+    }
+    let names = old.own().flat_map(|file| all_names(file).skip(1).map(move |path| (path, file)));
+    let owners: FastMap<Vec<u8>, &File> =
+        names.map(|(path, file)| (below_prefix(file, path), file)).collect();
+    let mut taken: FastSet<&Path> = FastSet::default();
+    right.retain(|file| match owners.get(&below(file)) {
+        Some(owner)
+            if is_library(owner) == is_library(file)
+                && (!is_library(file) || soname(owner) == soname(file)) =>
+        {
+            both.push((owner, file));
+            taken.insert(&owner.path);
+            false
+        }
+        _ => true,
+    });
+    left.retain(|file| !taken.contains(&*file.path));
 }
 
 /// Pairs each remaining old library with the remaining new library that has the largest part of its

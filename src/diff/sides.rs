@@ -5,7 +5,7 @@ use crate::catalogue::Level;
 use crate::finding::Finding;
 use crate::id::{FastMap, FastSet};
 use crate::order;
-use crate::package::without_hashes;
+use crate::package::{Located, without_hashes};
 use crate::report::Report;
 use crate::report::model::{AuditFacts, Export, File, Imports, ReportFinding, StreamedFacts as _};
 use crate::rules::Rule;
@@ -250,6 +250,25 @@ pub(super) fn below_prefix(file: &File, path: &Path) -> Vec<u8> {
     let prefix = file.prefix.as_deref();
     let path = prefix.and_then(|prefix| path.strip_prefix(prefix).ok()).unwrap_or(path);
     without_hashes(path.as_os_str().as_bytes()).into_owned()
+}
+
+/// The location of a file at `path`, one of its paths.
+pub(super) fn located(file: &File, path: &Path) -> Located {
+    let prefix = file.prefix.as_deref();
+    match prefix.and_then(|prefix| Some((prefix, path.strip_prefix(prefix).ok()?))) {
+        Some((prefix, path)) => {
+            Located { prefix: Some(prefix.to_path_buf()), path: path.to_path_buf() }
+        }
+        None => Located { prefix: None, path: path.to_path_buf() },
+    }
+}
+
+/// The file whose path a finding about lost symbols has. This is the old file. If the path of the
+/// new file is a further name of the old one, the finding is about that name.
+pub(super) fn named<'f>(old: &'f File, new: &'f File) -> &'f File {
+    let path = below(new);
+    let is_name = all_names(old).skip(1).any(|name| below_prefix(old, name) == path);
+    if is_name { new } else { old }
 }
 
 /// True for a file that has a soname or the name of a library.

@@ -165,3 +165,34 @@ fn outputs_for_people_name_both_sides_and_findings_that_stay() {
         assert!(!text.contains("no findings") && !text.contains("nothing wrong"), "{text}");
     }
 }
+
+/// One program has two names (hard links). The first in byte order is the path of its file.
+#[test]
+fn a_program_is_compared_under_each_of_its_names() {
+    let lab = Lab::new();
+    let main = "int main(void) { return 0; }";
+    let api = format!("int api(void) {{ return 0; }} {main}");
+    let flags = ["-rdynamic", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../lib"];
+    lab.exe("old/bin/app", &api, &flags);
+    let plugin = "int api(void); int run(void) { return api(); }";
+    lab.so("old/lib/plug.so", plugin, &[]);
+    lab.exe("copy/app", main, &["-rdynamic"]);
+    lab.sh(
+        "ln old/bin/app old/bin/a-tool; mkdir new new/bin; cp -r old/lib new; cp copy/app new/bin",
+    );
+    let gone = "removed-symbol error bin/app: 1 symbol gone, 1 in use: api (used by plug.so)";
+    let path = "lost-search-path warning bin/app: $ORIGIN/../lib is no longer in its RUNPATH";
+    // One name is gone.
+    let found = lines(&lab);
+    for start in [path, gone, "removed-library error bin/a-tool: gone"] {
+        assert!(found.iter().any(|own| own.starts_with(start)), "{start}: {found:?}");
+    }
+    // Both names are programs of their own now.
+    lab.sh("cp old/bin/a-tool new/bin");
+    let found = lines(&lab);
+    assert!(found.iter().any(|own| own == path), "{found:?}");
+    assert!(!found.iter().any(|own| own.contains("a-tool")), "{found:?}");
+    // Nothing changes if the names become files with the same content.
+    lab.sh("cp old/bin/a-tool new/bin/app");
+    assert_eq!(lines(&lab), [""; 0]);
+}
