@@ -94,7 +94,7 @@ struct Comparison<'a, 's> {
     /// Sonames and file names in the new report.
     names: FastSet<&'a [u8]>,
     /// For each library name, the files of the new report and of `against` that need it.
-    needers: FastMap<&'a [u8], Vec<&'a Path>>,
+    needers: FastMap<&'a [u8], Vec<&'a File>>,
     findings: Vec<ReportFinding>,
     /// New files with a difference, waived or not, and new files that could not be compared.
     changed: FastSet<&'a Path>,
@@ -125,6 +125,9 @@ impl<'a> Comparison<'a, '_> {
             let is_worse = now.get(&*new.path) > before.get(&*old.path);
             let changes = self.that_count([old, new], changes);
             self.about(new, |this| {
+                if old.machine != new.machine && this.other_machine(old, new) {
+                    return;
+                }
                 if this.is_renamed(old, new) {
                     this.soname(old, new, &changes);
                 } else if soname(old) == soname(new) || !is_wheel(old, new) {
@@ -256,13 +259,13 @@ impl<'a> Comparison<'a, '_> {
 
     /// True if a file other than `but` needs a library with this name.
     fn is_needed(&self, library: &[u8], but: &Path) -> bool {
-        self.needers.get(library).is_some_and(|all| all.iter().any(|path| *path != but))
+        self.needers.get(library).is_some_and(|all| all.iter().any(|file| *file.path != *but))
     }
 
     /// Files other than `but` that need a library with this name.
     fn needed_by(&self, library: &[u8], but: &Path) -> BTreeSet<PathBuf> {
         let all = self.needers.get(library).into_iter().flatten();
-        all.filter(|path| **path != but).map(|path| path.to_path_buf()).collect()
+        all.filter(|file| *file.path != *but).map(|file| file.path.to_path_buf()).collect()
     }
 
     fn gone(&mut self, file: &File) {
@@ -279,6 +282,22 @@ impl<'a> Comparison<'a, '_> {
             fact.library = is_library(file).then_some(library);
         });
         self.removed(finding, users);
+    }
+
+    /// Adds a finding for a file that is for another machine or ELF class now. The loaders of its
+    /// users skip it. False if no finding is made.
+    fn other_machine(&mut self, old: &File, new: &File) -> bool {
+        let library = is_library(old).then(|| soname(old).to_vec());
+        let names = library.iter().flat_map(|own| file_names(new).chain([&**own]));
+        let needers = names.filter_map(|name| self.needers.get(name)).flatten();
+        let users = needers.filter(|file| file.machine == old.machine && file.path != new.path);
+        let users: BTreeSet<PathBuf> = users.map(|file| file.path.to_path_buf()).collect();
+        let message = format!("for {} now, for {} before", new.machine, old.machine);
+        let finding =
+            self.finding("removed-library", old, message, |fact| fact.library.clone_from(&library));
+        let is_made = finding.is_some();
+        self.removed(finding, users);
+        is_made
     }
 
     /// Adds findings for lost names of files that still exist, and for lost links to directories.
@@ -528,11 +547,11 @@ impl<'a> Comparison<'a, '_> {
 }
 
 /// For each library name, the files of `against` and of the new report that need it.
-fn needers<'a>(against: &'a [Side<'_>], new: &'a Side<'_>) -> FastMap<&'a [u8], Vec<&'a Path>> {
-    let mut out: FastMap<&[u8], Vec<&Path>> = FastMap::default();
+fn needers<'a>(against: &'a [Side<'_>], new: &'a Side<'_>) -> FastMap<&'a [u8], Vec<&'a File>> {
+    let mut out: FastMap<&[u8], Vec<&File>> = FastMap::default();
     for file in against.iter().chain([new]).flat_map(Side::own) {
         for need in &file.needed {
-            out.entry(&need.name).or_default().push(&file.path);
+            out.entry(&need.name).or_default().push(file);
         }
     }
     out

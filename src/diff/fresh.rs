@@ -140,7 +140,7 @@ pub(super) fn consequences_apart(
     }
     let follows = |finding: &ReportFinding| {
         let name = match &*finding.rule {
-            "missing-library" => finding.library.as_deref(),
+            "missing-library" | "wrong-architecture" => finding.library.as_deref(),
             "undefined-symbol" => finding.symbol.as_deref(),
             _ => None,
         };

@@ -22,6 +22,8 @@ If the file still exists, the rule reports those of its names that are gone: the
 link to a program, and a development link such as `libshapes.so`. It also reports a link that is gone and led to a
 directory with programs or libraries, such as `lib64`.
 
+A file that is for another machine or ELF class in the new side is reported too, because loaders skip it.
+
 ## Why it matters
 
 Every program that needs the library stops with `cannot open shared object file`.

@@ -196,3 +196,29 @@ fn a_program_is_compared_under_each_of_its_names() {
     lab.sh("cp old/bin/a-tool new/bin/app");
     assert_eq!(lines(&lab), [""; 0]);
 }
+
+/// A library for another ELF class by mistake: only the header of the file differs.
+#[test]
+fn a_library_for_another_machine_is_gone_for_its_users() {
+    let lab = Lab::new();
+    library(&lab, "old/libm9.so.1", "libm9.so.1", ONE);
+    let flags = ["$PWD/old/libm9.so.1", "-Wl,-rpath,$PWD/new"];
+    lab.exe("user/app", "int one(void); int main(void) { return one() != 1; }", &flags);
+    let mut bytes = std::fs::read(lab.path("old/libm9.so.1")).expect("the library");
+    lab.write("new/libm9.so.1", &bytes);
+    assert!(lab.sh("user/app").status.success());
+    // e_machine: EM_AARCH64
+    bytes[18] = 183;
+    lab.write("new/libm9.so.1", &bytes);
+    let stop = lab.sh("user/app 2>&1 || true");
+    let stop = String::from_utf8_lossy(&stop.stdout).into_owned();
+    assert!(stop.contains("cannot open shared object file"), "{stop}");
+    let against = ["--isolated", "--against", "user"];
+    let (value, status) = diff(&lab, &[&against, OFF].concat());
+    let line = "removed-library error libm9.so.1: for aarch64 now, for x86_64 before";
+    assert_eq!((said(&value), status), (vec![line.to_owned()], Some(1)));
+    let user = value["findings"][0]["evidence"][1]["path"].as_str().expect("the user");
+    assert!(user.ends_with("user/app"), "{user}");
+    let (value, status) = diff(&lab, &[&against, OFF, &["-A", "removed-library"]].concat());
+    assert_eq!((said(&value), status), (Vec::new(), Some(0)));
+}
