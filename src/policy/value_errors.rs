@@ -155,7 +155,13 @@ fn plain(text: &str, what: &str) -> Result<(), ValueError> {
 }
 
 pub(super) fn symbol(text: &str) -> Result<(), ValueError> {
-    plain(text, "a required symbol")
+    match text.split_once('@') {
+        Some((name, _)) => {
+            let name = show(name.as_bytes());
+            fault("has a version", format!("write the name alone: `{name}` of any version counts"))
+        }
+        None => plain(text, "a required symbol"),
+    }
 }
 
 pub(super) fn package_name(text: &str) -> Result<(), ValueError> {

@@ -165,7 +165,7 @@ pub(super) const SYMBOL: TextKind = TextKind {
     what: "a symbol",
     example: "miopenCreate",
     values: Values::Checked(value_errors::symbol),
-    regex: Some(r"^[^\s*?\[\]{}\\]+$"),
+    regex: Some(r"^[^\s*?\[\]{}\\@]+$"),
 };
 pub(super) const TEMPLATE: TextKind = TextKind {
     what: "a symbol",
