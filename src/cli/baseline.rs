@@ -30,6 +30,11 @@ impl Baselines {
             bail!("--fail-on-gone needs a baseline\nhelp: add --baseline FILE");
         }
         let target = shared.write_baseline.as_deref();
+        if target == Some(Path::new("-")) {
+            bail!(
+                "--write-baseline cannot write to stdout\nhelp: name a file; for a file with this name, ./-"
+            );
+        }
         let old = target.filter(|file| is_there(file)).map(read).transpose()?;
         let known = match &shared.baseline {
             Some(file) => Some(read(file)?),

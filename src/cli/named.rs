@@ -4,7 +4,7 @@
 
 use crate::text::show_path;
 use crate::tree::walk::describe;
-use crate::tree::{DiskTree, Opened, Tree as _};
+use crate::tree::{DiskTree, Opened, Special, Tree as _};
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -14,9 +14,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle,
         Ok(Opened::Directory) => return Err("is a directory".to_owned()),
-        Ok(Opened::Special(special)) => {
-            return Err(format!("is {}, not a regular file", special.describe()));
-        }
+        Ok(Opened::Special(special)) => return Err(irregular(special)),
         Err(errno) => return Err(describe(errno)),
     };
     let too_large = || format!("larger than {} MiB", most >> 20);
@@ -39,9 +37,7 @@ pub(super) fn read_head(path: &Path, most: usize) -> Result<Option<Vec<u8>>, Str
     match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle.read_new(most, 0).map(Some).map_err(|e| plain(&e)),
         Ok(Opened::Directory) => Ok(None),
-        Ok(Opened::Special(special)) => {
-            Err(format!("is {}, not a regular file", special.describe()))
-        }
+        Ok(Opened::Special(special)) => Err(irregular(special)),
         Err(errno) => Err(describe(errno)),
     }
 }
@@ -87,7 +83,21 @@ pub(super) fn stdin(most: u64) -> Result<Vec<u8>, String> {
 
 /// The error for a file that cannot be read.
 pub(super) fn refused(path: &Path, why: &str) -> anyhow::Error {
-    anyhow::anyhow!("cannot read {}: {why}", show_path(path))
+    let help = "write the content of the pipe to a file, and name that file";
+    refused_with(path, why, help)
+}
+
+/// The error for a file that cannot be read. `help` is the next step if it is a pipe or device.
+pub(super) fn refused_with(path: &Path, why: &str, help: &str) -> anyhow::Error {
+    let help = if why.ends_with(IRREGULAR) { format!("\nhelp: {help}") } else { String::new() };
+    anyhow::anyhow!("cannot read {}: {why}{help}", show_path(path))
+}
+
+/// The end of the reason for a pipe or device.
+const IRREGULAR: &str = "not a regular file";
+
+fn irregular(special: Special) -> String {
+    format!("is {}, {IRREGULAR}", special.describe())
 }
 
 fn plain(error: &io::Error) -> String {

@@ -474,7 +474,8 @@ fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
 fn read_bytes(file: &Path) -> Result<Vec<u8>> {
     let bytes =
         if is_stdin(file) { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };
-    bytes.map_err(|why| named::refused(shown(file), &why))
+    let help = "name the file `-` to read the list from stdin";
+    bytes.map_err(|why| named::refused_with(shown(file), &why, help))
 }
 
 fn is_stdin(file: &Path) -> bool {

@@ -491,3 +491,24 @@ fn what_a_policy_waives_takes_no_line_of_others() {
     assert_eq!(outcome(&report).0, Vec::<String>::new(), "{report:#}");
     assert_eq!(outcome(&report).2, 0);
 }
+
+#[test]
+fn pipes_and_stdout_are_refused_with_the_next_step() {
+    let lab = lab();
+    lab.sh("mkfifo pipe");
+    let cases: [(&[&str], &str); 4] = [
+        (&["p", "--write-baseline", "-"], "help: name a file"),
+        (&["p", "--baseline", "pipe"], "help: write the content of the pipe to a file"),
+        (&["--files-from", "pipe"], "help: name the file `-` to read the list from stdin"),
+        (
+            &["--staged", "p", "--replaces", "pipe"],
+            "help: name the file `-` to read the list from stdin",
+        ),
+    ];
+    for (options, help) in cases {
+        let run = run(&lab, options);
+        assert_eq!(run.status, 2, "{options:?}: {}", run.err);
+        assert!(run.err.contains(help), "{options:?}: {}", run.err);
+    }
+    assert!(!lab.path("-").exists());
+}
