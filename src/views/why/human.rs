@@ -35,6 +35,7 @@ pub(super) fn render(
     match &why.answer {
         Answer::Library(library) => page.library(&why.name, library, under.as_deref())?,
         Answer::Symbol(symbol) => page.symbol(&why.name, symbol, under.as_deref())?,
+        Answer::Version(symbols) => page.version(&why.name, symbols, subject)?,
         Answer::Unknown(near) => page.unknown(&why.name, near, subject)?,
     }
     let open = subject.report.counts.incomplete;
@@ -177,10 +178,30 @@ impl WhyPage<'_> {
             let command = glued("linkaudit archive FILE");
             self.text(&format!("not searched: {files}; {command} lists undefined names"))?;
         }
-        let near: Vec<String> = near.iter().map(|name| display(name)).collect();
-        if let Some(first) = near.first() {
-            let names: Vec<String> = near.iter().map(|name| glued(name)).collect();
-            self.text(&format!("help: similar names: {}", names.join(", ")))?;
+        self.next_names("help: similar names", near, subject)
+    }
+
+    fn version(
+        &mut self,
+        name: &[u8],
+        symbols: &[Vec<u8>],
+        subject: &Subject<'_>,
+    ) -> io::Result<()> {
+        self.text(&format!("{}: a version of symbols, not a symbol", glued(&show(name))))?;
+        self.next_names("needed for", symbols, subject)
+    }
+
+    /// Writes names, and the command that is about the first of them.
+    fn next_names(
+        &mut self,
+        label: &str,
+        names: &[Vec<u8>],
+        subject: &Subject<'_>,
+    ) -> io::Result<()> {
+        let names: Vec<String> = names.iter().map(|name| display(name)).collect();
+        if let Some(first) = names.first() {
+            let glued: Vec<String> = names.iter().map(|name| glued(name)).collect();
+            self.text(&format!("{label}: {}", glued.join(", ")))?;
             let first = crate::text::shell(first);
             writeln!(self.out, "next: linkaudit why {first} {}", typed_input(subject))?;
         }

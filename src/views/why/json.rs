@@ -169,7 +169,7 @@ pub(super) fn render(
             let lists = Lists { searched, ..Lists::new(providers, requesters) };
             write(subject, why, "symbol", lists, out)
         }
-        Answer::Unknown(near) => {
+        Answer::Version(near) | Answer::Unknown(near) => {
             let near = near.iter().map(|name| Text(name)).collect();
             let lists = Lists { near, ..Lists::<(), ()>::new(Vec::new(), Vec::new()) };
             write(subject, why, "unknown", lists, out)

@@ -54,7 +54,9 @@ pub enum Answer {
     Library(LibraryAnswer),
     /// A symbol: an object refers to it or defines it.
     Symbol(SymbolAnswer),
-    /// Neither. The value has similar names of libraries and symbols.
+    /// A version. The value has symbols to which audited files refer with it, as `NAME@VERSION`.
+    Version(Vec<Vec<u8>>),
+    /// None of these. The value has similar names of libraries and symbols.
     Unknown(Vec<Vec<u8>>),
 }
 
@@ -75,7 +77,13 @@ impl Why {
         let library = |by_file: bool, audit: &Audit| {
             LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)
         };
+        // Libraries define a symbol for each of their versions, to which no file refers.
+        let version = |audit: &Audit| {
+            let symbols = names::of_version(name, audit);
+            (!symbols.is_empty()).then_some(Answer::Version(symbols))
+        };
         let answer = library(dotted, audit)
+            .or_else(|| version(audit))
             .or_else(|| Self::symbol(name, audit, plan, tree, roots))
             .or_else(|| library(true, audit))
             .unwrap_or_else(|| Answer::Unknown(Self::near(name, audit, plan, tree, &graph)));
@@ -141,6 +149,6 @@ impl Why {
 
     /// True if the name is that of a library or symbol.
     pub fn is_known(&self) -> bool {
-        !matches!(self.answer, Answer::Unknown(_))
+        !matches!(self.answer, Answer::Unknown(_) | Answer::Version(_))
     }
 }

@@ -37,6 +37,31 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedName
     names
 }
 
+/// Up to [`MOST_NEAR`] symbols to which audited files refer with `version`, as `NAME@VERSION`. Empty
+/// if an audited file refers to a symbol of that name.
+pub(super) fn of_version(version: &[u8], audit: &Audit) -> Vec<Vec<u8>> {
+    let audited = audit.corpus.files.iter().filter(|facts| facts.audited);
+    let objects = audited.filter_map(|facts| facts.object());
+    let mut names: BTreeSet<&[u8]> = BTreeSet::new();
+    for object in objects {
+        let entries = &object.versions.by_index;
+        if !entries.iter().any(|entry| entry.hash != 0 && object.str(entry.name) == version) {
+            continue;
+        }
+        for reference in &object.references {
+            let name = object.reference_name(reference);
+            if name == version {
+                return Vec::new();
+            }
+            let entry = object.versions.entry(reference.version);
+            if entry.is_some_and(|entry| object.str(entry.name) == version) {
+                names.insert(name);
+            }
+        }
+    }
+    names.into_iter().take(MOST_NEAR).map(|name| [name, version].join(&b'@')).collect()
+}
+
 /// The raw names of the functions called `name` outside of all classes and namespaces. Empty if
 /// `name` reads like a demangled name.
 pub(super) fn functions(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedNames {

@@ -239,3 +239,24 @@ fn the_same_bytes_however_it_is_asked() {
         }
     }
 }
+
+/// Libraries define a symbol of its own for each version. It is not the answer.
+#[test]
+fn the_name_of_a_version_leads_to_symbols_with_it() {
+    let lab = Lab::new();
+    lab.write("map", "V_1 { global: foo; };");
+    lab.so("p/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1,--version-script,$PWD/map"]);
+    let marker = lab.sh("readelf -W --dyn-syms p/libfoo.so.1 | grep -w V_1$");
+    assert!(String::from_utf8_lossy(&marker.stdout).contains("ABS"), "{marker:?}");
+    lab.so(
+        "p/libuser.so",
+        "int foo(void); int u(void) { return foo(); }",
+        &[KEEP, "-Lp", "-l:libfoo.so.1", HERE],
+    );
+    let page = run(&lab, &["why", "V_1", "p"]);
+    let expected = "V_1: a version of symbols, not a symbol\nneeded for: foo@V_1\n\
+                    next: linkaudit why foo@V_1 p\n";
+    assert_eq!((page.status, page.out.as_str()), (1, expected));
+    assert_eq!(why(&lab, "V_1", &["p"])["near"][0], "foo@V_1");
+    assert_eq!(run(&lab, &["why", "foo@V_1", "p"]).status, 0);
+}
