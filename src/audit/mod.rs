@@ -338,6 +338,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: AuditInput) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.reading());
+    collector.state_prefix(plan.prefix.as_deref());
     let Walked { given, entries, problems, mut totals, texts, named, linked, dangling, mut met } =
         input.audited;
     let names = StartNames::new(&given, &entries);

@@ -33,6 +33,8 @@ pub struct Collector<'t> {
     allowed: Vec<PathBuf>,
     /// Names that later stages will look up in members of archives.
     asked: Vec<Box<[u8]>>,
+    /// The stated prefix, with links resolved.
+    prefix: Option<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
     /// The last resolved directory and its real path. Names come sorted by directory, so the
     /// directory often repeats.
@@ -65,10 +67,17 @@ impl<'t> Collector<'t> {
             given: Vec::new(),
             allowed: Vec::new(),
             asked: Vec::new(),
+            prefix: None,
             real_dirs: FastMap::default(),
             last_dir: None,
             problems: Vec::new(),
         }
+    }
+
+    /// A file in the stated prefix gets its real path, even if the walk found only links to it. Its
+    /// path is then the same for every part of the prefix that is audited.
+    pub fn state_prefix(&mut self, prefix: Option<&Path>) {
+        self.prefix = prefix.map(Path::to_path_buf);
     }
 
     /// Adds the names that a walk found: first names that are not links, then links, both in byte
@@ -116,11 +125,20 @@ impl<'t> Collector<'t> {
                 // file was replaced during the walk.
                 let mut read = item.or_else(|| reads.remove(&key)).unwrap_or_else(Read::elsewhere);
                 let relocations = read.relocations.take();
-                let mut facts = self.facts(&path, place.ok().as_deref(), stat, read);
+                let target = links.remove(&key).filter(|_| is_link);
+                let real = target.as_ref().and_then(|real| real.as_ref().ok());
+                let prefix = self.prefix.as_deref();
+                let inside = real.filter(|real| prefix.is_some_and(|dir| real.starts_with(dir)));
+                let own = inside.cloned().or_else(|| place.as_ref().ok().cloned());
+                let mut facts = self.facts(&path, own.as_deref(), stat, read);
+                facts.by_link = is_link;
                 if facts.typed.as_os_str() != path.as_os_str() {
                     facts.typed = path.as_path().into();
                 }
-                match links.remove(&key).filter(|_| is_link) {
+                if let (Some(_), Ok(place)) = (inside, place) {
+                    facts.names.push(FileName { path: place, is_link });
+                }
+                match target {
                     Some(Ok(real)) => facts.real = real.into(),
                     Some(Err(_)) => facts.defects.push(moved()),
                     None => {}
@@ -376,6 +394,7 @@ impl<'t> Collector<'t> {
             package: self.tree.package(&place),
             origin: origin.and_then(Result::ok).flatten(),
             path: place,
+            by_link: false,
             names: Vec::new(),
             stat,
             audited: false,

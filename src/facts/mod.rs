@@ -33,7 +33,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct FileFacts {
     /// The file's name with links resolved; of several hard links, the first in byte order. For a
-    /// link in an audited directory that leads outside of it, the link's own name.
+    /// link in an audited directory that leads outside of it, the link's own name, unless the target
+    /// is in the stated prefix.
     pub path: Arc<Path>,
     /// `path`, or its target if `path` is a link. The directory of this path is `$ORIGIN` of a
     /// program.
@@ -41,6 +42,9 @@ pub struct FileFacts {
     /// The path by which the file is started: the first name that the walk found, or the path of a
     /// dependency.
     pub typed: Arc<Path>,
+    /// True if the walk found the file only through links. Then it did not list the file's own
+    /// directory.
+    pub by_link: bool,
     /// Other names that the walk found.
     pub names: Vec<FileName>,
     /// Identity, size and times.

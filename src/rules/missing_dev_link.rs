@@ -50,7 +50,7 @@ fn check(query: &Query<'_>) -> Findings {
         .audited_objects()
         .filter(|(file, object)| {
             let facts = query.facts(*file);
-            object.role == Role::Shared && facts.real == facts.path && !given.contains(file)
+            object.role == Role::Shared && !facts.by_link && !given.contains(file)
         })
         .filter_map(|(file, object)| Some((file, link_name(object.soname()?)?)))
         .collect();

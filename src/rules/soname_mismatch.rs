@@ -65,7 +65,7 @@ fn check(query: &Query<'_>) -> Findings {
             |name: &[u8]| name.starts_with(b"lib") && memchr::memmem::find(name, b".so").is_some();
         // The walk may have found the file through a link from another directory. Then it did not
         // list the file's own directory.
-        let is_here = query.facts(file).real == query.facts(file).path && !given.contains(&file);
+        let is_here = !query.facts(file).by_link && !given.contains(&file);
         let is_named = last_part(path) == soname;
         let directory = path.parent().unwrap_or(path);
         let may = is_here && !is_named && is_library(soname) && is_library(last_part(path));

@@ -512,3 +512,28 @@ fn pipes_and_stdout_are_refused_with_the_next_step() {
     }
     assert!(!lab.path("-").exists());
 }
+
+/// `p/bin/tool` is a link out of the audited directory into the prefix. The path of the file does
+/// not depend on the part of the prefix that is audited.
+#[test]
+fn a_link_out_of_a_part_has_the_path_of_the_whole() {
+    let lab = Lab::new();
+    let flags = ["-Wl,-soname,libtool.so.1", "-Wl,-z,now"];
+    lab.so("p/lib/pkg/tool", "void gone(void); void t(void) { gone(); }", &flags);
+    lab.mkdir("p/bin");
+    lab.link("../lib/pkg/tool", "p/bin/tool");
+    let lines = |part: &str, file: &str| {
+        run(&lab, &[part, "--prefix", "p", "--write-baseline", file]);
+        written(&lab, file)
+    };
+    let whole = lines("p", "whole");
+    assert!(whole.contains(" undefined-symbol lib/pkg/tool gone\n"), "{whole}");
+    assert_eq!(lines("p/bin", "part"), whole);
+    for (part, known) in [("p", "part"), ("p/bin", "whole")] {
+        let judged = report(&lab, &[part, "--prefix", "p", "--baseline", known]);
+        assert_eq!((&judged["findings"], &judged["stale"]), (&json!([]), &Value::Null), "{known}");
+    }
+    // Without a prefix, the path is the link's own.
+    let alone = report(&lab, &["p/bin"]);
+    assert_eq!(findings(&alone)[0]["path"], "tool");
+}
