@@ -78,6 +78,7 @@ pub fn compare(
         added: pairs.added.iter().map(|file| show(&below(file))).collect(),
         unchanged,
         same_files,
+        compares_symbols: old.has_exports() && new.has_exports(),
         waived: comparison.waived,
         is_any_gone: comparison.is_any_gone,
         undecided: questions.iter().map(UndecidedComparison::line).collect(),

@@ -92,8 +92,9 @@ fn new_findings(
 
 /// The numbers of new, fixed and other findings.
 fn counts(difference: &Difference) -> String {
+    let symbols = if difference.compares_symbols { "" } else { " (symbols were not compared)" };
     let counts = format!(
-        "{} new, {} fixed, {}, {}",
+        "{} new, {} fixed, {}, {}{symbols}",
         difference.worse.findings.len(),
         difference.fixed.len(),
         count(difference.unchanged, "unchanged finding", "unchanged findings"),

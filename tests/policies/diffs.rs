@@ -526,6 +526,9 @@ fn a_side_without_exports_is_undecided() {
     let (value, code) = diff(&lab, &["old.json", "old"]);
     assert_eq!((value["complete"].as_bool(), code), (Some(false), Some(3)));
     assert_eq!(value["undecided"].as_array().map(Vec::len), Some(1));
+    let output = lab.linkaudit(&["diff", "old.json", "old", "--isolated"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("without a change: 2 files (symbols were not compared)"), "{text}");
     let other = lab.write("other.json", "{\"schema\":\"linkaudit.report/9\"}");
     let output = lab.linkaudit(&["diff", other.to_str().expect("a path"), "old"]);
     assert_eq!(output.status.code(), Some(2));
