@@ -7,11 +7,11 @@
 
 use crate::finding::Finding;
 use crate::id::FastMap;
-use crate::package::{Prefixes, without_hashes};
+use crate::package::{Located, Prefixes, without_hashes};
 use crate::parallel;
 use sha2::{Digest, Sha256};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Number of digits that identify the package.
@@ -62,10 +62,22 @@ fn digits(bytes: &[u8], count: usize) -> String {
     bytes.iter().take(count / 2).flat_map(digits).collect()
 }
 
-/// The DT_SONAME of each file, keyed by the full path.
+/// The fingerprints of a finding under the further hard links of its file. A run over a part of a
+/// tree may find the file only under such a link.
+pub(super) fn of_links(finding: &Finding, sonames: &Sonames) -> Vec<String> {
+    let full = finding.full_path();
+    let print = |below: &Path| {
+        let path = shortened(below.as_os_str().as_bytes(), sonames.of(&full));
+        FingerprintFile::at(&finding.file, &path).fingerprint(finding)
+    };
+    sonames.links_of(finding).map(print).collect()
+}
+
+/// The DT_SONAME and the further hard links of each file, keyed by the full path.
 #[derive(Debug, Default)]
 pub struct Sonames {
     by_path: FastMap<Vec<u8>, Vec<u8>>,
+    links: FastMap<Vec<u8>, Vec<PathBuf>>,
 }
 
 impl Sonames {
@@ -74,13 +86,39 @@ impl Sonames {
         let known = |(path, soname): (&Path, Option<_>)| {
             soname.map(|soname| (path.as_os_str().as_bytes().to_vec(), soname))
         };
-        Self { by_path: files.filter_map(known).collect() }
+        Self { by_path: files.filter_map(known).collect(), links: FastMap::default() }
+    }
+
+    /// Stores the further hard links of files.
+    #[must_use]
+    pub fn with_links<'a>(mut self, links: impl Iterator<Item = (&'a Path, &'a Path)>) -> Self {
+        for (file, link) in links {
+            let file = file.as_os_str().as_bytes().to_vec();
+            self.links.entry(file).or_default().push(link.to_path_buf());
+        }
+        self
+    }
+
+    /// The further hard links of the file of a finding, as paths below its prefix.
+    pub(super) fn links_of<'s>(
+        &'s self,
+        finding: &'s Finding,
+    ) -> impl Iterator<Item = &'s Path> + use<'s> {
+        let full = finding.full_path();
+        let links = self.links.get(full.as_os_str().as_bytes()).into_iter().flatten();
+        links.filter_map(move |link| match &finding.file.prefix {
+            Some(prefix) => link.strip_prefix(prefix).ok(),
+            None => Some(link),
+        })
+    }
+
+    fn of(&self, full: &Path) -> Option<&[u8]> {
+        self.by_path.get(full.as_os_str().as_bytes()).map(Vec::as_slice)
     }
 
     /// The path `below` of the file at `full`, with the file name shortened to the soname.
     pub(super) fn stable(&self, full: &Path, below: &Path) -> Vec<u8> {
-        let soname = self.by_path.get(full.as_os_str().as_bytes());
-        shortened(below.as_os_str().as_bytes(), soname.map(Vec::as_slice))
+        shortened(below.as_os_str().as_bytes(), self.of(full))
     }
 }
 
@@ -109,11 +147,16 @@ fn part(hasher: &mut Sha256, name: &str, value: &[u8]) {
 
 impl FingerprintFile {
     fn new(finding: &Finding, sonames: &Sonames) -> Self {
-        let name = package_name(finding.file.prefix.as_deref());
         let path = sonames.stable(&finding.full_path(), &finding.file.path);
+        Self::at(&finding.file, &path)
+    }
+
+    /// `path` is the path below the prefix, shortened to the soname.
+    fn at(file: &Located, path: &[u8]) -> Self {
+        let name = package_name(file.prefix.as_deref());
         let mut hasher = Sha256::new();
         part(&mut hasher, "package", name.as_bytes());
-        part(&mut hasher, "path", &without_hashes(&path));
+        part(&mut hasher, "path", &without_hashes(path));
         Self { package: package_digits(&name), hasher }
     }
 

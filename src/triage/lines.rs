@@ -1,6 +1,6 @@
 //! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
 //! at most n findings. Findings that need a waiver get lines first. Among those, the ones with
-//! exactly the path of a line come first.
+//! exactly the path of a line come first. Lines about a further hard link of a file come last.
 
 use super::AppliedWaiver;
 use super::baseline::{Baseline, BaselineLine};
@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(super) struct LineRequest<'a> {
     pub(super) finding: &'a Finding,
     pub(super) fingerprint: &'a str,
+    /// Its fingerprints under further hard links of the file.
+    pub(super) of_links: &'a [String],
     /// True if the finding needs a waiver: no policy waives it, and its level is not `allow`.
     pub(super) needs_line: bool,
 }
@@ -61,6 +63,14 @@ impl<'a> Lines<'a> {
                 } else {
                     first(of_any.get_mut(&(print, rule)))
                 };
+            }
+        }
+        for needs_line in [true, false] {
+            let open = askers.iter().zip(&mut taken).filter(|(_, taken)| taken.is_none());
+            for (asker, taken) in open.filter(|(asker, _)| asker.needs_line == needs_line) {
+                let rule = asker.finding.rule.as_str();
+                let mut prints = asker.of_links.iter();
+                *taken = prints.find_map(|print| first(of_any.get_mut(&(&**print, rule))));
             }
         }
         (Self { baseline, used }, taken)

@@ -38,6 +38,8 @@ pub struct Triaged {
     pub level: Level,
     /// The fingerprint, stable across rebuilds of the package.
     pub fingerprint: String,
+    /// The fingerprints under further hard links of the file, if there is a baseline.
+    of_links: Vec<String>,
 }
 
 /// The waiver of a finding.
@@ -104,7 +106,7 @@ pub struct TriageInput<'a> {
 
 /// Gives each finding its level, drops findings of the level `allow`, and separates waived ones.
 pub fn sort_findings(mut findings: Findings, how: &TriageInput<'_>) -> Triage {
-    let waiving = Waiving::new(how.plan);
+    let waiving = Waiving::new(how.plan, how.sonames);
     let names = ScopeNames::of(how.scope);
     let mut waivers = waiving.take(&findings);
     // A waiver can waive findings about waivers, such as `stale-waiver`. Findings about that waiver
@@ -129,11 +131,17 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
         .map(|rule| (rule.id, (*rule, how.plan.policy.level_of(&rule.known()))))
         .collect();
     let prints = fingerprint::all(&findings, how.sonames);
+    let of_links = findings.iter().map(|finding| match how.known {
+        Some(_) => fingerprint::of_links(finding, how.sonames),
+        None => Vec::new(),
+    });
+    let of_links: Vec<Vec<String>> = of_links.collect();
     let given = how.known.map(|known| {
-        let asked = findings.iter().zip(&prints).zip(waivers);
-        let asker = asked.map(|((finding, fingerprint), waiver)| {
+        let asked = findings.iter().zip(&prints).zip(&of_links).zip(waivers);
+        let asker = asked.map(|(((finding, fingerprint), of_links), waiver)| {
             let is_allowed = ranks[&finding.rule].1 == Level::Allow;
-            LineRequest { finding, fingerprint, needs_line: waiver.is_none() && !is_allowed }
+            let needs_line = waiver.is_none() && !is_allowed;
+            LineRequest { finding, fingerprint, of_links, needs_line }
         });
         let askers: Vec<LineRequest<'_>> = asker.collect();
         Lines::give(known.baseline, &askers)
@@ -142,8 +150,8 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
     let mut reasons: FastMap<&Origin, Arc<AppliedWaiver>> = FastMap::default();
     let mut triage = Triage::default();
     let mut assumed = 0;
-    let waived = findings.into_iter().zip(prints).zip(waivers).enumerate();
-    for (at, ((finding, fingerprint), waiver)) in waived {
+    let waived = findings.into_iter().zip(prints).zip(of_links).zip(waivers).enumerate();
+    for (at, (((finding, fingerprint), of_links), waiver)) in waived {
         let (rule, level) = ranks[&finding.rule];
         let level = if finding.mild { level.min(Level::Warning) } else { level };
         let line = given.as_ref().and_then(|(lines, taken)| Some(lines.by(taken[at]?)));
@@ -159,7 +167,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &TriageInput<'
             let explained = finding.evidence_of(EvidenceKind::Explained);
             assumed += explained.filter(|evidence| evidence.version.is_none()).count();
         }
-        let judged = Triaged { finding, rule, level, fingerprint };
+        let judged = Triaged { finding, rule, level, fingerprint, of_links };
         match by {
             _ if level == Level::Allow => {}
             Some(by) => triage.waived.push(Waived { judged, by }),

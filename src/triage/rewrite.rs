@@ -65,7 +65,7 @@ fn without_line<'a>(
     let (all, askers): (Vec<&Triaged>, Vec<LineRequest<'_>>) = all
         .map(|(judged, needs_line)| {
             let (finding, fingerprint) = (&*judged.finding, &*judged.fingerprint);
-            (judged, LineRequest { finding, fingerprint, needs_line })
+            (judged, LineRequest { finding, fingerprint, of_links: &judged.of_links, needs_line })
         })
         .unzip();
     let taken = match known {

@@ -1,5 +1,6 @@
 //! Waivers of policies. Finds the waiver of each finding, and the waivers that match no finding.
 
+use super::fingerprint::Sonames;
 use super::scope::ScopeNames;
 use super::values::Values;
 use crate::catalogue::WAIVERS;
@@ -17,6 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 /// The waivers of one run, and their matches.
 pub(super) struct Waiving<'a> {
     plan: &'a Plan,
+    /// Has the further hard links of files. Waivers may name each of them.
+    sonames: &'a Sonames,
     /// For each rule, indices in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
     /// Indices of the waivers, sorted by policy name and line. If several waivers match a finding,
@@ -29,7 +32,7 @@ pub(super) struct Waiving<'a> {
 }
 
 impl<'a> Waiving<'a> {
-    pub(super) fn new(plan: &'a Plan) -> Self {
+    pub(super) fn new(plan: &'a Plan, sonames: &'a Sonames) -> Self {
         let waivers = &plan.policy.waivers;
         let mut of_rule: FastMap<&str, Vec<usize>> = FastMap::default();
         for (at, waiver) in waivers.iter().enumerate() {
@@ -42,7 +45,7 @@ impl<'a> Waiving<'a> {
             ranks[*at] = rank;
         }
         let hits = waivers.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { plan, of_rule, by_origin, ranks, hits }
+        Self { plan, sonames, of_rule, by_origin, ranks, hits }
     }
 
     /// The waiver of each finding. If several match, the first by policy name and line applies,
@@ -80,12 +83,20 @@ impl<'a> Waiving<'a> {
         first: &[AtomicUsize],
     ) {
         let waivers = &self.plan.policy.waivers;
+        let links = asking.iter().flat_map(|at| {
+            let links = self.sonames.links_of(&findings[*at]);
+            links.map(|link| (link.as_os_str().as_bytes(), *at))
+        });
+        let links: Vec<(&[u8], usize)> = links.collect();
         let values: Vec<Option<Values<'_>>> = KEYS
             .iter()
-            .map(|(selector, value)| {
+            .enumerate()
+            .map(|(key, (selector, value))| {
                 of_rule.iter().any(|at| selector(&waivers[*at]).is_some()).then(|| {
                     let of = |at: &usize| Some((value(&findings[*at])?, *at));
-                    Values::new(asking.iter().filter_map(of))
+                    // The first key is the path.
+                    let links = links.iter().copied().filter(|_| key == 0);
+                    Values::new(asking.iter().filter_map(of).chain(links))
                 })
             })
             .collect();
@@ -97,7 +108,7 @@ impl<'a> Waiving<'a> {
             });
             let fewest = candidates.min_by_key(|candidates| candidates.len());
             for (_, finding) in fewest.unwrap_or_default() {
-                if matches(waiver, &findings[*finding]) {
+                if matches(waiver, &findings[*finding], self.sonames) {
                     self.hits[*at].store(true, Relaxed);
                     first[*finding].fetch_min(rank, Relaxed);
                 }
@@ -163,18 +174,23 @@ const KEYS: [WaiverKey; 7] = [
 
 /// True if a waiver of a policy accepts a finding on the day `today`.
 pub fn is_waived(policy: &Policy, today: Day, finding: &Finding) -> bool {
-    let own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
-    { own }
-        .any(|waiver| waiver.expires.is_none_or(|last| last >= today) && matches(waiver, finding))
+    let no_links = Sonames::default();
+    let is_current = |waiver: &Waiver| waiver.expires.is_none_or(|last| last >= today);
+    let mut own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
+    own.any(|waiver| is_current(waiver) && matches(waiver, finding, &no_links))
 }
 
 /// True if all selectors of `waiver` match the finding. A selector does not match an absent key.
-/// The caller has compared the rules.
-fn matches(waiver: &Waiver, finding: &Finding) -> bool {
+/// The path may be that of a further hard link. The caller has compared the rules.
+fn matches(waiver: &Waiver, finding: &Finding, sonames: &Sonames) -> bool {
     let fits = |(selector, value): &WaiverKey| match (selector(waiver), value(finding)) {
         (None, _) => true,
         (Some(pattern), Some(value)) => pattern.matches(value),
         (Some(_), None) => false,
     };
-    KEYS.iter().all(fits)
+    let [path, others @ ..] = &KEYS;
+    let of_link = |pattern: &Pattern| {
+        sonames.links_of(finding).any(|link| pattern.matches(link.as_os_str().as_bytes()))
+    };
+    others.iter().all(fits) && (fits(path) || waiver.path.as_ref().is_some_and(of_link))
 }

@@ -537,3 +537,29 @@ fn a_link_out_of_a_part_has_the_path_of_the_whole() {
     let alone = report(&lab, &["p/bin"]);
     assert_eq!(findings(&alone)[0]["path"], "tool");
 }
+
+/// A file has two hard links. A part finds it only under the second one, in byte order.
+#[test]
+fn a_line_about_a_further_hard_link_fits() {
+    let lab = Lab::new();
+    lab.so("p/bin/git", "void gone(void); void t(void) { gone(); }", &["-Wl,-z,now"]);
+    lab.sh("mkdir p/a; ln p/bin/git p/a/git-add");
+    run(&lab, &["p/bin", "--prefix", "p", "--write-baseline", "known"]);
+    assert!(written(&lab, "known").contains(" bin/git gone\n"));
+    let judged = report(&lab, &["p", "--baseline", "known"]);
+    assert_eq!((&judged["findings"], &judged["stale"]), (&json!([]), &Value::Null));
+    assert_eq!(judged["waived"][0]["path"], "a/git-add");
+    // The line stays.
+    let before = written(&lab, "known");
+    run(&lab, &["p", "--baseline", "known", "--write-baseline", "known"]);
+    assert_eq!(written(&lab, "known"), before);
+    // So does the path of a waiver.
+    let policy =
+        "schema = 1\n[[waive]]\nrule = \"undefined-symbol\"\npath = \"bin/git\"\nreason = \"r\"\n";
+    lab.write("waive.toml", policy);
+    let waived = report(&lab, &["p", "--policy", "waive.toml"]);
+    assert_eq!(
+        (&waived["findings"], &waived["waived"][0]["path"]),
+        (&json!([]), &json!("a/git-add"))
+    );
+}
