@@ -98,7 +98,7 @@ fn what_is_fixed_is_stale() {
     let run = |more: &[&str]| run(&lab, &[&["p", "--baseline", "known"], more].concat());
     assert_eq!(run(&[]).status, 0);
     let text = run(&[]).out;
-    assert!(text.contains("1 line of the baseline is stale"), "{text}");
+    assert!(text.contains("1 stale baseline line"), "{text}");
     assert!(text.contains("undefined-symbol libb.so two\n"), "{text}");
     for more in [&["--fail-on-stale"][..], &["--fail-on-stale", "--fail-on", "never"]] {
         assert_eq!(run(more).status, 1, "{more:?}");
@@ -147,7 +147,7 @@ fn gone_is_not_fixed() {
     assert_eq!(run(&lab, &args).status, 0);
     let strict = run(&lab, &[&args[..], &["--fail-on-gone"]].concat());
     assert_eq!(strict.status, 1);
-    assert!(strict.out.contains("3 lines of the baseline are stale"), "{}", strict.out);
+    assert!(strict.out.contains("3 stale baseline lines"), "{}", strict.out);
     assert!(strict.out.contains(", 1 because the file is gone"), "{}", strict.out);
     assert!(strict.out.contains("undefined-symbol lib/libthree.so.1.0 three (file gone)\n"));
     std::fs::copy(lab.path("p/lib/libone.so.1.0"), lab.path("p/lib/libthree.so.1.0")).expect("it");
@@ -254,7 +254,7 @@ fn broken_lines_are_all_told_and_nothing_runs() {
     for option in ["--baseline", "--write-baseline"] {
         lab.write("bad", &bad);
         let run = run(&lab, &["p", option, "bad"]);
-        run.refused(&["bad: 2 invalid lines\n", "bad:3: it has 3 fields", "bad:4: "]);
+        run.refused(&["bad: 2 invalid lines\n", "bad:3: expected 4 fields, found 3", "bad:4: "]);
         assert!(run.err.contains("    one two three\n"), "{}", run.err);
         assert_eq!(written(&lab, "bad"), bad, "what is no baseline is not written over");
     }

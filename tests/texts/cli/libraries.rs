@@ -328,7 +328,7 @@ fn a_forbidden_library_is_the_title_of_its_findings() {
         lab.so(name, "", &flags);
     }
     let heading = |library: &str| {
-        let text = format!("schema = 1\n\n[forbid]\nlibraries = [\"{library}\"]\n");
+        let text = format!("schema = 1\n\n[forbid]\nlibraries = [{{ name = \"{library}\" }}]\n");
         lab.write("policy.toml", text);
         let page = run(&lab, &["--isolated", "--policy", "policy.toml", "p"]).out;
         let line = page.lines().find(|line| line.starts_with("error[forbidden-library]"));

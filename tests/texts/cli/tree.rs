@@ -81,7 +81,7 @@ fn the_next_command_repeats_the_options() {
         &["--staged", "p"],
         &["--loader", "glibc", "--cpu", "baseline", "p"],
         &["--cwd", "/usr", "--ld-library-path", "/none:/x", "--ld-preload", "/none.so", "p"],
-        &["--lib-path", "p", "--no-inferred-hosts", "p"],
+        &["--no-inferred-hosts", "p"],
     ];
     for typed in cases {
         let shown = run(&lab, &[&["tree"], typed].concat()).out.replace(&at(&lab, ""), "");
