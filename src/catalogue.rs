@@ -1,7 +1,6 @@
-//! Groups of rules, levels, and the rule names that policies and command lines may use. Built rules
-//! declare themselves (`rules::catalogue`). This module has the groups, the planned rules and the
-//! renamed ids. Ids are permanent. A policy may name a planned rule; [`KnownRule::is_built`] is
-//! false for it.
+//! Groups of rules, levels, and the rule names that policies and command lines may use. Rules
+//! declare themselves (`rules::catalogue`). This module has the groups and the renamed ids. Ids are
+//! permanent.
 
 /// The level of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -99,8 +98,8 @@ pub const GROUPS: &[RuleGroup] = &[
     INPUT,
 ];
 
-/// The id of a built rule. Policies and stored reports have ids as text, because they may name
-/// rules of other versions.
+/// The id of a rule. Policies and stored reports have ids as text, because they may name rules of
+/// other versions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RuleId(&'static str);
 
@@ -128,7 +127,7 @@ impl PartialEq<str> for RuleId {
     }
 }
 
-/// A rule, built or planned.
+/// The facts about a rule that policies and command lines need.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownRule {
     /// Its id.
@@ -140,12 +139,7 @@ pub struct KnownRule {
     /// The keys that its findings can have besides the path, as named in waivers; `None` if the
     /// rule declares none. A waiver that selects by another key can never match.
     pub keys: Option<&'static [&'static str]>,
-    /// True if this version implements the rule.
-    pub is_built: bool,
 }
-
-/// Planned rules. Once a rule is built, its own declaration replaces the line here.
-const PLANNED: &[KnownRule] = &[];
 
 /// Old ids and their new ids.
 const RENAMED: &[(&str, &str)] = &[("hijacked-symbol", "interposed-symbol")];
@@ -160,21 +154,16 @@ pub fn group(name: &str) -> Option<&'static RuleGroup> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
-/// All rules, built and planned, for the policy reader.
+/// All rules, for the policy reader.
 #[derive(Debug)]
 pub struct Catalogue {
     rules: Vec<KnownRule>,
 }
 
 impl Catalogue {
-    /// The `built` rules and the planned ones.
-    pub fn new(built: impl IntoIterator<Item = KnownRule>) -> Self {
-        let mut rules: Vec<KnownRule> = built.into_iter().collect();
-        for planned in PLANNED {
-            if !rules.iter().any(|built| built.id == planned.id) {
-                rules.push(*planned);
-            }
-        }
+    /// The catalogue of these rules.
+    pub fn new(rules: impl IntoIterator<Item = KnownRule>) -> Self {
+        let mut rules: Vec<KnownRule> = rules.into_iter().collect();
         let place = |known: &KnownRule| GROUPS.iter().position(|group| *group == known.group);
         rules.sort_by_key(place);
         Self { rules }
@@ -199,26 +188,13 @@ impl Catalogue {
 
 #[cfg(test)]
 mod tests {
-    use super::{Catalogue, GROUPS, KnownRule, Level, PLANNED, RENAMED, SYMBOL, group};
-
-    #[test]
-    fn no_name_means_two_things() {
-        let ids = PLANNED.iter().map(|known| known.id);
-        let old = RENAMED.iter().map(|(old, _)| *old);
-        let mut names: Vec<&str> =
-            ids.chain(GROUPS.iter().map(|group| group.name)).chain(old).collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all);
-        assert!(PLANNED.iter().all(|known| group(known.group.name).is_some()));
-    }
+    use super::{Catalogue, KnownRule, Level, SYMBOL};
 
     #[test]
     fn an_old_id_names_the_rule() {
         let (id, keys) = ("interposed-symbol", None);
-        let built = KnownRule { id, group: SYMBOL, level: Level::Error, keys, is_built: true };
-        let catalogue = Catalogue::new([built]);
+        let rule = KnownRule { id, group: SYMBOL, level: Level::Error, keys };
+        let catalogue = Catalogue::new([rule]);
         let found = catalogue.known("hijacked-symbol").map(|known| known.id);
         assert_eq!(found, Some("interposed-symbol"));
         assert!(!catalogue.names("no-such-rule"));

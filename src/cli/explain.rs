@@ -8,21 +8,17 @@ use crate::rules::{self, RULES, Rule};
 use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 
-/// Writes the page of one rule, also for the old id of a rule, or the rules of a group. `width` is
-/// that of the terminal.
+/// Writes the page of one rule, also by its old id, or the rules of a group. `width` is that of the
+/// terminal.
 pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
     if GROUPS.iter().any(|group| group.name == id) {
         return list(width, |rule| rule.group.name == id);
     }
-    let id = renamed(id).map_or(id, |new| {
+    let new = renamed(id);
+    if let Some(new) = new {
         message::warning(&format!("rule `{id}` was renamed to `{new}`"));
-        new
-    });
-    let Some(rule) = rules::find(id) else {
-        if let Some(known) = rules::catalogue().known(id) {
-            let id = known.id;
-            bail!("rule `{id}`: not implemented yet\nhelp: list the rules: linkaudit explain");
-        }
+    }
+    let Some(rule) = rules::find(new.unwrap_or(id)) else {
         let ids = RULES.iter().map(|rule| rule.id.as_str());
         let ids = ids.chain(GROUPS.iter().map(|group| group.name));
         bail!(
@@ -50,7 +46,7 @@ fn sentence(summary: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Writes all implemented rules.
+/// Writes all rules.
 pub(super) fn all(width: Option<usize>) -> Result<Exit> {
     list(width, |_| true)
 }

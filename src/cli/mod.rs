@@ -352,7 +352,7 @@ pub struct HookOptions {
 /// Commands of `policy`.
 #[derive(Subcommand, Debug)]
 pub enum PolicyCommand {
-    /// Report errors in policies, and requirements that no implemented rule checks yet
+    /// Report all errors in policies
     Check {
         /// Policy files and built-in policies [default: those that an audit would read]
         #[arg(value_name = "FILE|NAME")]

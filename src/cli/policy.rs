@@ -6,9 +6,7 @@ use super::exit::Exit;
 use super::{PolicyCommand, SharedOptions, message, named, out};
 use crate::catalogue::{GROUPS, Level, renamed};
 use crate::order::Arrange as _;
-use crate::policy::{
-    self, LevelSetting, Origin, Policy, PolicyErrors, PolicyFiles, Renamed, Unchecked,
-};
+use crate::policy::{self, LevelSetting, Origin, Policy, PolicyErrors, PolicyFiles, Renamed};
 use crate::rules;
 use crate::text::did_you_mean;
 use crate::text::show_path;
@@ -42,7 +40,12 @@ impl PolicyFiles for Disk {
 /// Runs a command of `policy`. Errors in policies are coloured if `color` is true.
 pub(super) fn run(shared: &SharedOptions, command: &PolicyCommand, color: bool) -> Result<Exit> {
     match command {
-        PolicyCommand::Check { policies } => check(&merged(shared, policies, color, "")?, shared)?,
+        PolicyCommand::Check { policies } => {
+            let policy = merged(shared, policies, color, "")?;
+            if !shared.quiet {
+                out::stdout(|w| writeln!(w, "{}: no errors", policy.sources.join(", ")))?;
+            }
+        }
         PolicyCommand::Show { policies } => {
             let policy = merged(shared, policies, color, "")?;
             out::stdout(|w| w.write_all(policy.show().as_bytes()))?;
@@ -79,21 +82,6 @@ pub(super) fn seen_from(name: &str, file: &Path) -> Option<String> {
     let dir = dir.canonicalize().ok()?;
     let path = real.strip_prefix(&dir).unwrap_or(&real).to_str()?;
     Some(tag.map_or_else(|| path.to_owned(), |tag| format!("{path}#{tag}")))
-}
-
-/// Lists the policy entries whose rules are not implemented, then the policies.
-fn check(policy: &Policy, shared: &SharedOptions) -> Result<()> {
-    out::stdout(|w| {
-        for inactive in policy.inactive(rules::catalogue()) {
-            let Unchecked { what, rules, origin } = inactive;
-            writeln!(w, "not active: {} in {what}  {origin}", rules.join(", "))?;
-        }
-        if shared.quiet {
-            return Ok(());
-        }
-        writeln!(w, "{}: no errors", policy.sources.join(", "))
-    })?;
-    Ok(())
 }
 
 /// The policy of a run: the built-in default, then `--policy` or the file in the current directory,

@@ -5,8 +5,8 @@ use super::{LevelSetting, Policy};
 use crate::catalogue::{KnownRule, Level};
 
 impl Policy {
-    /// The level of a rule, implemented or planned. A setting for the rule wins over one for its
-    /// group, whichever policy comes first. The last of several settings with the same name wins.
+    /// The level of a rule. A setting for the rule wins over one for its group, whichever policy
+    /// comes first. The last of several settings with the same name wins.
     pub fn level_of(&self, rule: &KnownRule) -> Level {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
         // If the policy is a whitelist of libraries, an unlisted library is an error.
@@ -16,7 +16,7 @@ impl Policy {
     }
 
     /// The last setting for exactly this rule or group.
-    pub(super) fn setting(&self, name: &str) -> Option<&LevelSetting> {
+    fn setting(&self, name: &str) -> Option<&LevelSetting> {
         self.levels.iter().rev().find(|set| set.name == name)
     }
 }

@@ -27,7 +27,6 @@ mod show;
 mod simple;
 mod syntax;
 mod tree;
-mod unchecked;
 mod value_errors;
 mod wheel;
 mod words;
@@ -37,7 +36,6 @@ pub use load::{PolicyFiles, built_in_names, is_built_in, load, split_tag};
 pub use pattern::Pattern;
 pub use platform::{Arch, Libc, Platform, PlatformRules};
 pub use schema::schema;
-pub use unchecked::Unchecked;
 pub use wheel::built_in_platforms;
 
 use crate::catalogue::Level;
@@ -154,7 +152,7 @@ pub struct LevelSetting {
 /// A `[[waive]]` entry: accepted findings of one rule. All selectors that are set must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// The id of a rule, which may be planned but not implemented.
+    /// The id of a rule.
     pub rule: String,
     /// Matches the path below the prefix.
     pub path: Option<Pattern>,

@@ -166,7 +166,7 @@ impl Rule {
     /// The rule's entry in the catalogue.
     pub fn known(&self) -> KnownRule {
         let Self { id, group, level, keys, .. } = *self;
-        KnownRule { id: id.as_str(), group, level, keys, is_built: true }
+        KnownRule { id: id.as_str(), group, level, keys }
     }
 
     /// The default level in pages and tables: `incomplete` for rules about input that could not be

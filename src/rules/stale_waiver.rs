@@ -40,7 +40,7 @@ Remove the entry, or correct its selectors.
 
 ## Limits
 
-Entries for rules that are not implemented or did not run, and entries of built-in policies, are not reported.
+Entries for rules that did not run, and entries of built-in policies, are not reported.
 `-v` counts the entries that the run could not match. Entries for this rule and for `expired-waiver` are
 checked too, and cannot be waived themselves.
 ";

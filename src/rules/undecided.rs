@@ -10,13 +10,12 @@ use crate::format::gpu::DeviceCode;
 use crate::id::FileId;
 use crate::order::Arrange as _;
 use crate::package::Located;
-use crate::policy::{Arch, Unchecked};
+use crate::policy::Arch;
 use crate::resolve::FoundBy;
 use crate::resolve::hosts::Unhosted;
 use crate::resolve::loader::{Family, Loader, NoLoader};
 use crate::text::last_part;
 use crate::text::show;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(super) static RULE: Rule =
@@ -34,7 +33,7 @@ Reports every question without an answer:
   nothing there.
 - linkaudit had to guess the default directories.
 - No plugin matches a `--host`, or the host program does not get as far as loading plugins.
-- A policy has a requirement about files that were not given, or one that only a planned rule could check.
+- A policy has a requirement about files that were not given.
 - A list of archives has a value whose names are unknown (`deps-list-drift`).
 - `gpu --deep` found a compressed bundle of more than 1 GiB, or bundles of more than 4 GiB in all.
 - A CMake package takes too long to evaluate, is nested too deeply, or includes a file whose name is not known.
@@ -65,8 +64,8 @@ incomplete[undecided] bin/app: unknown loader: /lib/ld-uClibc.so.0
 
 Audit the file on a system that has its loader, or with `--root`. Remove relative and empty entries from
 search paths, or set `--cwd` and `--cpu` as for the real run. The GLOB of `--host FILE=GLOB` matches paths
-below the prefix: `lib/**/*.so`. If a policy requires files, audit the whole prefix that it is about. Remove a
-requirement that no rule checks, or set its rule to `allow`.
+below the prefix: `lib/**/*.so`. If a policy requires files, audit the whole prefix that it is about, or set the
+rule of the requirement to `allow`.
 
 ## Limits
 
@@ -134,7 +133,6 @@ fn check(query: &Query<'_>) -> Findings {
     out.extend(left_out(query));
     out.extend(bundles(query));
     out.extend(cmake_packages(query));
-    out.extend(query.policy().unchecked(super::catalogue()).into_iter().map(unchecked));
     out
 }
 
@@ -244,17 +242,6 @@ fn hosts(query: &Query<'_>) -> Findings {
         finding
     };
     unusable.chain(idle).chain(stopped).map(finding).collect()
-}
-
-/// A finding about a policy entry that no implemented rule checks. Its subject is the policy file.
-fn unchecked(demand: Unchecked) -> Box<Finding> {
-    let Unchecked { what, rules, origin } = demand;
-    let located = Located { prefix: None, path: PathBuf::from(&*origin.source) };
-    let line = if origin.line > 0 { format!("line {}: ", origin.line) } else { String::new() };
-    let message = format!("{line}no implemented rule checks {what} ({})", rules.join(", "));
-    let mut finding = Finding::new(RULE.id, located.into(), message);
-    finding.detail = Some(what.into_bytes());
-    finding
 }
 
 /// Findings about files with more needs or symbols than the audit checks. The counts are not part

@@ -93,10 +93,13 @@ fn every_rule_and_group_of_explain_can_be_set() {
 #[test]
 fn an_old_id_is_taken_with_a_warning() {
     let lab = three_trees();
-    let run = run(&lab, &["fine", "-A", "hijacked-symbol"]);
-    assert_eq!(run.status, 0, "{}", run.err);
-    let words = "warning: command line: rule `hijacked-symbol` was renamed to `interposed-symbol`";
-    assert!(run.err.contains(words), "{}", run.err);
+    let audit = run(&lab, &["fine", "-A", "hijacked-symbol"]);
+    assert_eq!(audit.status, 0, "{}", audit.err);
+    let words = "rule `hijacked-symbol` was renamed to `interposed-symbol`";
+    assert!(audit.err.contains(&format!("warning: command line: {words}")), "{}", audit.err);
+    let page = run(&lab, &["explain", "hijacked-symbol"]);
+    assert!(page.status == 0 && page.out.starts_with("# interposed-symbol\n"), "{}", page.err);
+    assert_eq!(page.err, format!("warning: {words}\n"));
 }
 
 #[test]
