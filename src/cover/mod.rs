@@ -146,6 +146,11 @@ impl<'a> CoverageQuestion<'a> {
         self.linker_defines(name) == LinkerDefined::Always
     }
 
+    /// True if an option names this symbol as one that needs a definition.
+    fn requests(&self, name: &[u8]) -> bool {
+        self.symbols.iter().any(|symbol| **symbol == *name)
+    }
+
     /// True if a shared object that is given or loaded defines `name`.
     fn is_shared(&self, name: &[u8]) -> bool {
         (self.provided)(name) || self.is_exported(name)
@@ -232,7 +237,7 @@ pub struct UndefinedName {
     pub unread: usize,
 }
 
-/// A symbol with equally good definitions in several archives.
+/// A symbol that several archives define, of which the answer chose one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
     /// The symbol.
@@ -253,7 +258,7 @@ pub struct Coverage {
     pub order: Vec<MemberId>,
     /// The symbols that stay undefined, sorted by name.
     pub undefined: Vec<UndefinedName>,
-    /// The symbols with equally good definitions in several archives, sorted by symbol.
+    /// The symbols that several archives define, sorted by symbol.
     pub ties: Vec<Tie>,
     /// Needed members whose references are unknown.
     pub opaque: Vec<MemberId>,

@@ -1,12 +1,13 @@
 //! Answers a question independently of link order. The provider of a name is the first of these: a
 //! relocatable root, a library that is loaded together with a root, an archive that is linked in
-//! any case, the linker or a linked root, a candidate. Among archives of one kind, a strong
-//! definition wins, then a member or archive that is already needed, then the first path. Names
-//! with one possible provider are followed first, so that "already needed" does not depend on the
-//! order of references.
+//! any case, the linker or a linked root, a candidate. Among archives of one kind, a member that is
+//! already needed wins, then an archive that is already needed, then the archive whose directory is
+//! nearest to that of the referring archive, then the first path. Weak definitions count like strong
+//! ones: lld and GNU ld take the first definition. Names with one possible provider are followed
+//! first, so that "already needed" does not depend on the order of references.
 
 use super::{
-    Coverage, CoverageQuestion, Link, MemberDefinition, NeededMember, ReferredBy, Tie,
+    Coverage, CoverageQuestion, ENTRY, Link, MemberDefinition, NeededMember, ReferredBy, Tie,
     UndefinedName,
 };
 use crate::format::archive::SymbolKind;
@@ -14,6 +15,7 @@ use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId, NameId};
 use crate::order::Arrange as _;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 
 /// Answers a question independently of link order.
 pub fn cover(question: &CoverageQuestion<'_>) -> Coverage {
@@ -153,20 +155,23 @@ impl<'q> Run<'q> {
     /// Puts the best definitions of a name into `best`.
     fn find_best(&mut self, name: NameId) {
         let library = self.question.library;
-        let mut best: Option<(Tier, bool)> = None;
+        let mut best: Option<Tier> = None;
         self.best.clear();
+        // The start of a program comes from the compiler's start files. Another program's archive may
+        // define it too.
+        let is_start = library.text(name) == ENTRY && !self.question.requests(ENTRY);
         for definition in library.definitions(name) {
             let tier = self.tiers[library.archive_of(definition.member).index()];
-            let rank = (tier, definition.kind != SymbolKind::Strong);
-            if tier == Tier::Out || best.is_some_and(|best| rank > best) {
+            let is_out = tier == Tier::Out || is_start && tier == Tier::Candidate;
+            if is_out || best.is_some_and(|best| tier > best) {
                 continue;
             }
             let target = library.member(definition.member).target;
             if !self.target.is_none_or(|t| target.is_none_or(|other| t.links_with(other))) {
                 continue;
             }
-            if best.is_none_or(|best| rank < best) {
-                best = Some(rank);
+            if best.is_none_or(|best| tier < best) {
+                best = Some(tier);
                 self.best.clear();
             }
             self.best.push(definition);
@@ -216,10 +221,13 @@ impl<'q> Run<'q> {
         if self.is_taken() {
             return;
         }
+        let near = self.near(by);
         let rank = |found: &MemberDefinition| {
             let archive = library.archive_of(found.member);
-            let path = library.entry(archive).path.as_os_str();
-            (!self.used[archive.index()], path, library.member(found.member).offset)
+            let path = &library.entry(archive).path;
+            let distance = near.map_or(0, |near| distance(near, path));
+            let is_used = self.used[archive.index()];
+            (!is_used, distance, path.as_os_str(), library.member(found.member).offset)
         };
         let Some(chosen) = self.best.iter().min_by_key(|found| rank(found)).copied() else {
             return;
@@ -234,6 +242,15 @@ impl<'q> Run<'q> {
             self.out.ties.push(Tie { symbol: library.text(name).into(), taken, others });
         }
         self.take(chosen.member, name, by);
+    }
+
+    /// The archive to which a provider should be near: that of the referrer, else the first archive
+    /// that is linked in any case.
+    fn near(&self, by: ReferredBy) -> Option<&'q Path> {
+        let library = self.question.library;
+        let of_member = by.member().map(|member| library.archive_of(member));
+        let archive = of_member.or_else(|| self.question.archives.first().copied())?;
+        Some(&library.entry(archive).path)
     }
 
     fn take(&mut self, member: MemberId, name: NameId, by: ReferredBy) {
@@ -270,6 +287,15 @@ impl<'q> Run<'q> {
             referrers(self.question, &References::default(), needed, &self.undefined);
         self.out
     }
+}
+
+/// Number of steps between the directories of two files.
+fn distance(a: &Path, b: &Path) -> usize {
+    let dirs = |file: &Path| file.parent().map_or(0, |dir| dir.components().count());
+    let parents = a.parent().zip(b.parent());
+    let common = parents
+        .map_or(0, |(a, b)| a.components().zip(b.components()).take_while(|(a, b)| a == b).count());
+    dirs(a) + dirs(b) - 2 * common
 }
 
 /// Names that relocatable roots define.

@@ -7,7 +7,7 @@ use crate::audit::{ArchiveOwner, ArchiveOwners, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, FixKind, INSTALLED, REMOVED};
 use crate::format::deps_list::bare_name;
 use crate::id::FastSet;
-use crate::merged::solve::is_runtime;
+use crate::merged::runtime::is_runtime;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::wants::Wants;

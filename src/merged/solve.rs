@@ -2,13 +2,13 @@
 //! archives. `cover` computes the answer, and this module splits it by symbol. The rule about lists
 //! and `fix::propose` share the result, which [`Solved`] caches.
 
+use super::runtime::{is_of_tool, is_runtime};
 use crate::audit::{Audit, LIBC_NONSHARED, Libraries, link_references};
 use crate::cover::{
     ArchiveSet, Coverage, CoverageQuestion, Link, LinkInput, LinkOutput, Linker, LinkerDefined,
     OutputKind, ReferredBy, ReferringFile, ShownReferrers, cover, in_order,
 };
 use crate::format::archive::SymbolKind;
-use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use crate::order;
@@ -100,9 +100,11 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let object = audit.corpus.files[file].object()?;
     let mut candidates: Vec<ArchiveId> =
         library.entries().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
-    if output_kind(object) != OutputKind::Any && object.is_dynamic() {
-        candidates.retain(|archive| !is_runtime(&library.entry(*archive).path));
-    }
+    let is_dynamic = output_kind(object) != OutputKind::Any && object.is_dynamic();
+    candidates.retain(|archive| {
+        let path = &library.entry(*archive).path;
+        !(is_of_tool(path) || is_dynamic && is_runtime(path))
+    });
     candidates.arrange_by_key(|archive| library.entry(*archive).path.as_os_str());
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     let mut symbols: BTreeSet<&[u8]> =
@@ -260,45 +262,6 @@ pub fn shared_definers<'a>(
             object.is_some_and(|object| object.is_library() && object.satisfies_link(symbol))
         },
     )
-}
-
-/// Directories that belong to a compiler or tool. Only that tool links the archives in them.
-const RUNTIMES: &[&str] = &["gcc", "gcc-cross", "clang", "valgrind"];
-/// Archives of glibc. Dynamically linked files use glibc's shared libraries instead.
-const LIBC: &[&str] = &[
-    "libc.a",
-    "libm.a",
-    "libmvec.a",
-    "libpthread.a",
-    "libdl.a",
-    "librt.a",
-    "libutil.a",
-    "libanl.a",
-    "libresolv.a",
-    "libBrokenLocale.a",
-];
-
-/// Names of libraries that compilers bring, without `lib`.
-const COMPILER: &[&str] = &["atomic", "gcc", "gcc_eh", "gcc_s", "stdc++"];
-
-/// True for the bare name of a library that the C library or the compiler provides (`pthread`).
-/// Linkers find such a library without help, and builds do not merge its archive into another one.
-pub fn is_system_name(name: &[u8]) -> bool {
-    LIBC.iter().any(|archive| bare_name(archive.as_bytes()) == Some(name))
-        || COMPILER.iter().any(|known| known.as_bytes() == name)
-}
-
-/// True for an archive that no fix links into a dynamically linked file: an archive of the C
-/// library, or one that a compiler or tool has for itself.
-pub fn is_runtime(path: &std::path::Path) -> bool {
-    let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
-    // A project may have the name of a compiler. But a compiler's directory is inside a library
-    // directory.
-    let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");
-    let is_of_tool = |pair: &[&str]| matches!(pair, [dir, name] if is_library_dir(dir) && RUNTIMES.contains(name));
-    let name = parts.last().copied().unwrap_or_default();
-    let is_libm = name.starts_with("libm-");
-    LIBC.contains(&name) || is_libm || parts.windows(2).any(is_of_tool)
 }
 
 /// `e_type` of shared objects and position-independent programs.

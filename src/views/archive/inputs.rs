@@ -5,6 +5,7 @@ use crate::audit::Audit;
 use crate::cover::{DefsymOption, ENTRY, Link, LinkInput, Linker, ReferringFile, Wrap};
 use crate::facts::Content;
 use crate::id::{ArchiveId, FastSet, FileId};
+use crate::plan::Plan;
 use crate::text::show_path;
 use std::path::{Path, PathBuf};
 
@@ -119,11 +120,14 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    pub(super) fn new(audit: &Audit, asked: &ArchiveQuestion) -> Result<Self, String> {
+    pub(super) fn new(
+        (audit, plan): (&Audit, &Plan),
+        asked: &ArchiveQuestion,
+    ) -> Result<Self, String> {
         let mut out = Self::default();
         let Some(typed) = &asked.link else {
             out.archives = entries(audit, &asked.archives)?;
-            out.candidates = providers(audit, &out.archives, asked);
+            out.candidates = providers((audit, plan), &out.archives, asked);
             for path in &asked.objects {
                 out.root(audit, path, false)?;
             }

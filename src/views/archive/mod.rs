@@ -27,7 +27,7 @@ use crate::facts::Content;
 use crate::format::archive::MemberKind;
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
-use crate::merged::solve::is_runtime;
+use crate::merged::runtime::{is_of_tool, is_runtime};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::report::Style;
@@ -148,7 +148,7 @@ impl ArchiveAnswer {
         asked: &ArchiveQuestion,
         shown: ShownHints,
     ) -> Result<Self, String> {
-        let inputs = Inputs::new(audit, asked)?;
+        let inputs = Inputs::new((audit, plan), asked)?;
         let Inputs { archives, candidates, typed, lazy, files, mut roots, mut link } = inputs;
         let foreign_roots = drop_foreign_definitions(&mut roots);
         let fits = |at: usize| !foreign_roots.contains(&at);
@@ -395,10 +395,11 @@ fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>
     Ok(out)
 }
 
-/// The archives of `--lib-path` except those in `not`, sorted by path. If the output or a root
+/// The archives of `--lib-path` except those in `not`, sorted by path. Archives of a tool such as
+/// valgrind are skipped, unless a `--lib-path` is inside of its directory. If the output or a root
 /// object is dynamic, archives of the C library and of compilers are skipped too.
 fn providers(
-    audit: &Audit,
+    (audit, plan): (&Audit, &Plan),
     not: &[(ArchiveId, PathBuf)],
     asked: &ArchiveQuestion,
 ) -> Vec<(ArchiveId, PathBuf)> {
@@ -408,10 +409,12 @@ fn providers(
     };
     let dynamic =
         asked.output.kind == cover::OutputKind::Shared || asked.objects.iter().any(is_dynamic);
+    let names_tool = plan.lib_paths.iter().any(|path| is_of_tool(path));
     let entries = audit.library.entries().filter(|(archive, entry)| {
         audit.corpus.files[entry.file].provider
             && !not.iter().any(|(known, _)| known == archive)
             && !(dynamic && is_runtime(&entry.path))
+            && (names_tool || !is_of_tool(&entry.path))
     });
     let mut out: Vec<(ArchiveId, PathBuf)> =
         entries.map(|(archive, entry)| (archive, entry.path.to_path_buf())).collect();
