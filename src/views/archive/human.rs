@@ -176,6 +176,22 @@ pub(super) fn paragraph(
     Ok(())
 }
 
+/// The reason why no definition of a name is in the link.
+fn missing(view: &ArchiveAnswer, library: &ArchiveSet, name: &[u8]) -> String {
+    match view.untaken(library, name) {
+        None => "no archive defines it".to_owned(),
+        Some(member) if view.coverage.order.contains(&member) => {
+            let member = view.member(library, member);
+            format!("the linker discards the COMDAT group of {member} that defines it")
+        }
+        Some(member) => {
+            let unlisted = view.is_unlisted(library, member, name);
+            let why = if unlisted { ": the index of the archive lacks it" } else { "" };
+            format!("not taken from {}{why}", view.member(library, member))
+        }
+    }
+}
+
 /// Writes the undefined names and the unknown names, each with its referrers.
 pub(super) fn undefined(
     view: &ArchiveAnswer,
@@ -188,18 +204,7 @@ pub(super) fn undefined(
     for undefined in view.coverage.undefined.iter().take(most) {
         let label = style.alarm("undefined");
         let name = symbol(&undefined.symbol);
-        let reason = match view.untaken(library, &undefined.symbol) {
-            None => "no archive defines it".to_owned(),
-            Some(member) if view.coverage.order.contains(&member) => {
-                let member = view.member(library, member);
-                format!("the linker discards the COMDAT group of {member} that defines it")
-            }
-            Some(member) => {
-                let unlisted = view.is_unlisted(library, member, &undefined.symbol);
-                let why = if unlisted { ": the index of the archive lacks it" } else { "" };
-                format!("not taken from {}{why}", view.member(library, member))
-            }
-        };
+        let reason = missing(view, library, &undefined.symbol);
         writeln!(out, "{label} {name}: {reason}")?;
         for by in undefined.by.iter().take(most_by) {
             writeln!(out, "    by {}", view.who(library, *by))?;
@@ -215,7 +220,13 @@ pub(super) fn undefined(
     }
     more(view.coverage.undefined.len().saturating_sub(most), style, out)?;
     for unknown in view.unknown.iter().take(most) {
-        writeln!(out, "unknown   {}: no archive is known to define it", symbol(&unknown.symbol))?;
+        let reason = if view.unread.is_empty() {
+            let missing = missing(view, library, &unknown.symbol);
+            format!("{missing}, and LTO may drop the references")
+        } else {
+            "no archive is known to define it".to_owned()
+        };
+        writeln!(out, "unknown   {}: {reason}", symbol(&unknown.symbol))?;
         for by in unknown.by.iter().take(most_by) {
             writeln!(out, "    by {}", view.who(library, *by))?;
         }

@@ -1,7 +1,7 @@
 //! The effect of objects in intermediate language whose symbols are known. Compilers translate them
 //! after all symbols are resolved: code generation adds references, and optimisation removes some.
 
-use crate::cover::{Coverage, CoverageQuestion, ReferredBy};
+use crate::cover::{ArchiveSet, Coverage, CoverageQuestion, OutputKind, ReferredBy, UndefinedName};
 use crate::id::MemberId;
 
 /// The function to which code generation refers most often. A link that lacks it probably lacks the
@@ -26,23 +26,48 @@ impl LtoEffect {
             return Self::default();
         }
         let library = question.library;
-        let is_lto = |member: &MemberId| {
-            let member = library.member(*member);
-            member.kind.is_lto() && !member.is_opaque()
-        };
-        let members = coverage.order.iter().filter(|member| is_lto(member)).count();
+        let members = coverage.order.iter().filter(|member| is_lto(library, **member)).count();
         let objects = members + question.roots.iter().filter(|root| root.lto).count();
-        let by_lto = |by: &ReferredBy| match by {
-            ReferredBy::Root(at) => question.roots[*at].lto,
-            ReferredBy::Member(member) => is_lto(member),
-            ReferredBy::Asked | ReferredBy::EntryPoint => false,
-        };
         let mut undefined = coverage.undefined.iter();
         let is_uncertain = objects > 0
             && (question.link.is_some() && !defines(question, coverage)
-                || undefined.any(|one| one.by.iter().all(by_lto)));
+                || undefined.any(|one| only_lto_refers(question, one)));
         Self { objects, is_uncertain }
     }
+}
+
+/// Removes from `coverage` the undefined names that may be none, and returns them: only
+/// intermediate language of a program refers to them, and the compiler drops functions that the
+/// program does not use. A shared object keeps its exported functions.
+pub(super) fn take_droppable(
+    question: &CoverageQuestion<'_>,
+    coverage: &mut Coverage,
+) -> Vec<UndefinedName> {
+    let is_linked = || question.roots.iter().any(|root| root.linked && !root.input);
+    let is_shared = match question.output.kind {
+        OutputKind::Shared => true,
+        OutputKind::Any => is_linked(),
+        OutputKind::Pie | OutputKind::Executable => false,
+    };
+    if is_shared || question.all_members {
+        return Vec::new();
+    }
+    coverage.undefined.extract_if(.., |one| only_lto_refers(question, one)).collect()
+}
+
+/// True if only objects in intermediate language refer to the name.
+fn only_lto_refers(question: &CoverageQuestion<'_>, undefined: &UndefinedName) -> bool {
+    undefined.by.iter().all(|by| match by {
+        ReferredBy::Root(at) => question.roots[*at].lto,
+        ReferredBy::Member(member) => is_lto(question.library, *member),
+        ReferredBy::Asked | ReferredBy::EntryPoint => false,
+    })
+}
+
+/// True for a member in intermediate language whose symbols are known.
+fn is_lto(library: &ArchiveSet, member: MemberId) -> bool {
+    let member = library.member(member);
+    member.kind.is_lto() && !member.is_opaque()
 }
 
 /// True if a file that is linked defines [`GENERATED`].

@@ -112,7 +112,8 @@ pub struct ArchiveAnswer {
     origins: RefCell<Origins>,
     /// The needed members and the undefined names.
     pub coverage: Coverage,
-    /// Names without a known definition: a member that could not be read may define them.
+    /// Names without a known definition. If members are `unread`, one of these may define the name.
+    /// Else only intermediate language refers to it, and the compiler may drop the reference.
     pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
@@ -197,7 +198,7 @@ impl ArchiveAnswer {
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
         let unknown = match unread.first() {
             Some(_) => std::mem::take(&mut coverage.undefined),
-            None => Vec::new(),
+            None => lto::take_droppable(&question, &mut coverage),
         };
         let places = hints::HintFiles {
             archives: linked.iter().chain(&added).copied().collect(),

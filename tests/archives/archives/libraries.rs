@@ -273,6 +273,42 @@ fn code_generation_adds_references() {
     assert!(said.contains("as far as known: ") && said.contains("1 LTO object: code"), "{said}");
 }
 
+/// LTO drops unused functions of a program with their references. A shared object keeps them.
+#[test]
+fn lto_may_drop_references() {
+    if !has("gcc-ar") {
+        return crate::support::skip("lto_may_drop_references", "there is no gcc-ar");
+    }
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "foo");
+    let source = "int nosuch(void);\nint unused(void) { return nosuch(); }\n\
+        int foo(void) { return 1; }\n";
+    lab.write("foo.c", source);
+    let options = ["-O1", "-fPIC", "-flto", "-fno-fat-lto-objects", "-c", "foo.c"];
+    run(clean("gcc").current_dir(lab.root()).args(options));
+    run(clean("gcc-ar").current_dir(lab.root()).args(["rc", "foo.a", "foo.o"]));
+    for (ours, theirs, links) in [(&[][..], "-no-pie", true), (&["--shared"], "-shared", false)] {
+        let mut link = clean("gcc");
+        let options =
+            ["-O1", "-flto", "-nostdlib", "-Wl,-z,defs", "-o", "out", theirs, "m.o", "foo.a"];
+        let output = link.current_dir(lab.root()).args(options).output().expect("gcc runs");
+        assert_eq!(output.status.success(), links, "{theirs}");
+        let (answer, status) =
+            archive(&lab.root(), &[&["--linker", "gnu", "m.o", "foo.a"], ours].concat());
+        assert_eq!(undefined(&answer).is_empty(), links, "{answer}");
+        assert_eq!(
+            answer["unknown"].as_array().map(Vec::len),
+            Some(usize::from(links)),
+            "{answer}"
+        );
+        assert_eq!(status, Some(if links { 3 } else { 1 }), "{answer}");
+    }
+    let said = lab.linkaudit(&["archive", "--linker", "gnu", "m.o", "foo.a"]).stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let expected = "unknown   nosuch: no archive defines it, and LTO may drop the references\n";
+    assert!(said.contains(expected), "{said}");
+}
+
 /// Names that GNU ld defines, alone or for a section.
 #[test]
 fn names_that_gnu_ld_defines() {
