@@ -262,6 +262,9 @@ pub struct Coverage {
     pub ties: Vec<Tie>,
     /// Needed members whose references are unknown.
     pub opaque: Vec<MemberId>,
+    /// Members for another class or machine that GNU ld tries to extract: it refuses the link. The
+    /// other linkers refuse such members even if no reference needs them.
+    pub refused: Vec<MemberId>,
 }
 
 impl Coverage {

@@ -8,7 +8,7 @@ use super::{ChosenDefinition, Resolved};
 use crate::cover::{
     Coverage, CoverageQuestion, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
 };
-use crate::format::archive::{Member, SymbolKind};
+use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 
@@ -161,7 +161,9 @@ impl<'q> Run<'q> {
 
     fn whole(&mut self, archive: ArchiveId) {
         for member in self.question.library.members_of(archive) {
-            if !self.taken[member.index()] && self.fits(member) {
+            if !self.is_of_target(member) {
+                self.out.refused.push(member);
+            } else if !self.taken[member.index()] && self.fits(member) {
                 self.take(member, ReferredBy::Asked, b"");
             }
         }
@@ -205,10 +207,14 @@ impl<'q> Run<'q> {
         self.question.roots.iter().any(|root| root.lto) || self.out.order.iter().any(is_lto)
     }
 
+    /// True if the plugin may read the member: after LTO, it reads no more.
     fn fits(&self, member: MemberId) -> bool {
-        let Member { target, kind, .. } = *self.question.library.member(member);
-        !(self.again && kind.is_lto())
-            && self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
+        !(self.again && self.question.library.member(member).kind.is_lto())
+    }
+
+    fn is_of_target(&self, member: MemberId) -> bool {
+        let target = self.question.library.member(member).target;
+        self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
     }
 
     fn search(&mut self, archive: ArchiveId) {
@@ -220,7 +226,11 @@ impl<'q> Run<'q> {
                     && self.fits(member)
                     && let Some((name, by)) = self.wanted(member)
                 {
-                    self.take(member, by, name);
+                    if self.is_of_target(member) {
+                        self.take(member, by, name);
+                    } else if !self.out.refused.contains(&member) {
+                        self.out.refused.push(member);
+                    }
                 }
             }
             if before == self.undefined {

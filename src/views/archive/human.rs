@@ -345,10 +345,17 @@ pub(super) fn notes(
         writeln!(out, "{path}: archive has no index: GNU ld refuses it")?;
         writeln!(out, "help: add one: ranlib {path}; with LTO objects: gcc-ranlib {path}")?;
     }
-    if let Some(first) = view.foreign.first() {
-        let text = count(view.foreign.len(), "member is", "members are");
+    let refused = view.refused();
+    if let Some(first) = refused.first().or(view.foreign.first()) {
+        let (members, what) = match view.linker {
+            Some(linker) if !refused.is_empty() => {
+                (refused, format!(": {} refuses the link", linker.name()))
+            }
+            _ => (&*view.foreign, " and skipped".to_owned()),
+        };
+        let text = count(members.len(), "member is", "members are");
         let name = view.member(library, *first);
-        writeln!(out, "{text} for another class or machine and skipped, {name} first")?;
+        writeln!(out, "{text} for another class or machine{what}, {name} first")?;
     }
     if let Some(first) = view.foreign_roots.first() {
         let text = count(

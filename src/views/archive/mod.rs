@@ -230,16 +230,32 @@ impl ArchiveAnswer {
         Ok(out)
     }
 
-    /// True if a name stays undefined, or if the linker refuses an archive. Undefined names are not
-    /// an error with `--all-members`.
+    /// True if a name stays undefined, or if the linker refuses an input. Undefined names are not an
+    /// error with `--all-members`.
     pub fn fails(&self) -> bool {
-        !self.unindexed.is_empty() || !self.all_members && !self.coverage.undefined.is_empty()
+        let is_open = !self.all_members && !self.coverage.undefined.is_empty();
+        !self.unindexed.is_empty() || self.refuses_input() || is_open
     }
 
-    /// True if everything that affects the answer was read. The references of an opaque member are
-    /// unknown.
+    /// True if everything that affects the answer was read. The references of an opaque member and
+    /// of a refused file are unknown.
     pub fn is_complete(&self, report_is_complete: bool) -> bool {
-        report_is_complete && self.is_certain()
+        report_is_complete && self.is_certain() && !self.refuses_input()
+    }
+
+    /// The members for another class or machine that make the linker refuse the link. lld and mold
+    /// refuse each member, and GNU ld only those that it extracts.
+    fn refused(&self) -> &[MemberId] {
+        match self.linker {
+            Some(Linker::Lld | Linker::Mold) => &self.foreign,
+            Some(Linker::Gnu) => &self.coverage.refused,
+            None => &[],
+        }
+    }
+
+    /// True if the linker refuses a file or member for another class or machine.
+    fn refuses_input(&self) -> bool {
+        !self.refused().is_empty() || self.linker.is_some() && !self.foreign_roots.is_empty()
     }
 
     /// False if the real link may differ from the answer, because members could not be read or

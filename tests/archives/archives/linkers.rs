@@ -267,6 +267,52 @@ fn objects_of_another_machine_define_nothing() {
     }
 }
 
+/// lld and mold refuse archives with a member for another machine, GNU ld only if it extracts it.
+#[test]
+fn linkers_refuse_members_of_another_machine() {
+    let lab = lab();
+    object(&lab, "case.o", ".globl _start\n_start: nop\n.data\n.quad foo\n");
+    for name in ["foo", "bar"] {
+        let file = lab.write("32.s", format!(".globl {name}\n{name}: nop\n"));
+        let object = format!("{name}32.o");
+        run(clean("as").current_dir(lab.root()).args(["--32", "-o", &object]).arg(file));
+        ar(&lab, "rc", &format!("{name}32.a"), &[&object]);
+    }
+    object(&lab, "foo.o", ".globl foo\nfoo: nop\n");
+    ar(&lab, "rc", "foo.a", &["foo.o"]);
+    for (line, gnu) in [
+        ("case.o foo32.a foo.a", false),
+        ("case.o foo.a foo32.a", true),
+        ("case.o bar32.a foo.a", true),
+        ("case.o foo.a -u bar bar32.a", false),
+        ("case.o foo.a --whole-archive bar32.a", false),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        for (program, linker) in [("ld", "gnu"), ("ld.lld-19", "lld"), ("mold", "mold")] {
+            let links = linker == "gnu" && gnu;
+            let (answer, status) =
+                archive(&lab.root(), &[&["--linker", linker], &words[..]].concat());
+            let found = (&answer["complete"], status);
+            assert_eq!(
+                found,
+                (&links.into(), Some(i32::from(!links))),
+                "{linker} {line}: {answer}"
+            );
+            if has(program) {
+                let mut link = clean(program);
+                let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(&words);
+                let output = link.output().expect("a linker runs");
+                assert_eq!(output.status.success(), links, "{program} {line}");
+            }
+        }
+    }
+    let said = lab.linkaudit(&["archive", "--linker", "lld", "case.o", "foo.a", "bar32.a"]).stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let expected =
+        "1 member is for another class or machine: lld refuses the link, bar32.a(bar32.o) first\n";
+    assert!(said.contains(expected), "{said}");
+}
+
 /// GNU ld and mold skip libraries for another class or machine, and lld refuses the first.
 #[test]
 fn libraries_for_another_machine_are_skipped() {
