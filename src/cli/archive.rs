@@ -295,7 +295,7 @@ fn link(
             given.find_map(|path| scripts::target_of(tree, path))
         }
     };
-    let search = (dirs, target);
+    let mut dirs = dirs.to_vec();
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
     let mut nesting = Nesting::default();
     for typed in &options.typed {
@@ -308,13 +308,14 @@ fn link(
             Typed::File(_) => (archives.next(), LinkArgument::File),
             Typed::Order(_) => (order.next(), LinkArgument::Added),
             Typed::Library(name) => {
-                (Some(scripts::library(tree, name, search)?), LinkArgument::File)
+                (Some(scripts::library(tree, name, (&dirs, target))?), LinkArgument::File)
             }
         };
         if let Some(path) = path {
-            let inputs = scripts::linked(tree, &path, linker, search)?;
+            let inputs = scripts::linked(tree, &path, linker, (&dirs, target))?;
             add_inputs(&mut out, &inputs, item, nesting.groups > 0)?;
             scripts.extend(inputs.scripts);
+            dirs.extend(inputs.dirs);
         }
     }
     Ok(out)

@@ -33,6 +33,8 @@ pub(super) struct ExpandedScripts {
     groups: Vec<Range<usize>>,
     /// The commands about symbols, each with the index in `files` of the file after it.
     commands: Vec<(usize, ScriptCommand)>,
+    /// The directories of SEARCH_DIR, which are searched after those of `-L`.
+    pub(super) dirs: Vec<PathBuf>,
 }
 
 impl ExpandedScripts {
@@ -211,6 +213,13 @@ enum SearchRules {
     Link(Linker),
 }
 
+/// The directory of SEARCH_DIR. A leading `=` stands for the sysroot, which is the root of the tree.
+fn search_dir(input: &ScriptInput) -> Option<PathBuf> {
+    let ScriptInput::SearchDir(dir) = input else { return None };
+    let dir = dir.strip_prefix(b"=").unwrap_or(dir);
+    Some(Path::new(OsStr::from_bytes(dir)).to_path_buf())
+}
+
 /// Opens the file at `path` and reads its first `MOST` bytes. The error says why the path is not an
 /// archive or cannot be read.
 fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
@@ -256,14 +265,23 @@ impl ScriptSearch<'_> {
         }
         out.scripts.push(path.to_path_buf());
         let (mut group, first) = (0, out.files.len());
+        self.check_keywords(path, &script)?;
+        // GNU ld reads a whole script before it searches for the files in it.
+        let is_gnu = self.rules == SearchRules::Link(Linker::Gnu);
+        let dirs = script.iter().filter(|_| is_gnu).filter_map(search_dir);
+        out.dirs.extend(dirs);
         for input in &script {
             match input {
+                ScriptInput::SearchDir(_) => {
+                    out.dirs.extend(search_dir(input).filter(|_| !is_gnu));
+                }
+                ScriptInput::Include(name) => {
+                    let found = self.find_included(name, &out.dirs);
+                    let Some(found) = found else { return self.refuse_name(path, &show(name)) };
+                    self.expand(&found, depth + 1, out)?;
+                }
                 ScriptInput::Command(command) => {
-                    let SearchRules::Link(linker) = self.rules else { continue };
-                    let keyword = command.keyword();
-                    if linker == Linker::Mold && !keyword.is_empty() {
-                        bail!("{}: mold does not know {keyword} in a script", show_path(path));
-                    }
+                    let SearchRules::Link(_) = self.rules else { continue };
                     // Linkers read a whole script before they open its inputs, so EXTERN precedes
                     // them.
                     let is_extern = matches!(command, ScriptCommand::Extern(_));
@@ -286,16 +304,12 @@ impl ScriptSearch<'_> {
         depth: usize,
         out: &mut ExpandedScripts,
     ) -> Result<()> {
-        let Some(found) = self.find(script, name) else {
+        let Some(found) = self.find(script, name, &out.dirs) else {
             let name = match name {
                 ScriptName::File(name) => show(name),
                 ScriptName::Library(name) => format!("-l{}", show(name)),
             };
-            let option = if matches!(self.rules, SearchRules::Link(_)) { "-L" } else { "--from" };
-            bail!(
-                "{}: linker script names {name}: not found\nhelp: add its directory: {option} DIR",
-                show_path(script)
-            );
+            return self.refuse_name(script, &name);
         };
         let is_library =
             || open(self.tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
@@ -305,17 +319,53 @@ impl ScriptSearch<'_> {
         Ok(())
     }
 
+    /// The error for a name in `script` that stands for no file.
+    fn refuse_name(self, script: &Path, name: &str) -> Result<()> {
+        let option = if matches!(self.rules, SearchRules::Link(_)) { "-L" } else { "--from" };
+        bail!(
+            "{}: linker script names {name}: not found\nhelp: add its directory: {option} DIR",
+            show_path(script)
+        );
+    }
+
+    /// Fails if the linker does not know a command of the script at `path`.
+    fn check_keywords(self, path: &Path, script: &[ScriptInput]) -> Result<()> {
+        if self.rules != SearchRules::Link(Linker::Mold) {
+            return Ok(());
+        }
+        let keyword = |input: &ScriptInput| match input {
+            ScriptInput::Command(command) => command.keyword(),
+            ScriptInput::Include(_) => "INCLUDE",
+            ScriptInput::SearchDir(_) => "SEARCH_DIR",
+            ScriptInput::Named(_) | ScriptInput::StartGroup | ScriptInput::EndGroup => "",
+        };
+        match script.iter().map(keyword).find(|keyword| !keyword.is_empty()) {
+            Some(keyword) => bail!("{}: mold does not know {keyword} in a script", show_path(path)),
+            None => Ok(()),
+        }
+    }
+
+    /// The script that INCLUDE names. Linkers search for it in the current directory and in those of
+    /// `-L`. `added` are the directories of SEARCH_DIR.
+    fn find_included(self, name: &[u8], added: &[PathBuf]) -> Option<PathBuf> {
+        let dirs = self.dirs.iter().chain(added).map(PathBuf::as_path);
+        let mut paths =
+            std::iter::once(Path::new("")).chain(dirs).map(|dir| dir.join(OsStr::from_bytes(name)));
+        paths.find(|path| is_file(self.tree, path))
+    }
+
     /// The file that a name in `script` stands for. Linkers search for a library only in the
-    /// directories of `-L`. They search for a file also in the directory of the script and in the
+    /// directories of `-L` and SEARCH_DIR; `added` are the latter. They search for a file also in the directory of the script and in the
     /// current directory; mold 1.10 leaves out the directory of the script (`ldfile_open_file` of
     /// GNU ld, `ScriptParser::addFile` of lld).
-    fn find(self, script: &Path, name: &ScriptName) -> Option<PathBuf> {
+    fn find(self, script: &Path, name: &ScriptName, added: &[PathBuf]) -> Option<PathBuf> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let is_file = |path: &PathBuf| is_file(self.tree, path);
-        let dirs = self.dirs.iter().map(PathBuf::as_path);
+        let all = [self.dirs, added].concat();
+        let dirs = all.iter().map(PathBuf::as_path);
         match (name, self.rules) {
             (ScriptName::Library(name), SearchRules::Link(_)) => {
-                library_in(self.tree, name, (self.dirs, self.target))
+                library_in(self.tree, name, (&all, self.target))
             }
             (ScriptName::Library(name), _) => {
                 let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));

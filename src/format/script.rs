@@ -1,7 +1,7 @@
 //! Linker scripts that are installed as a library or archive, such as `libc.so`: the files that
 //! they name, and the symbols that they request or define. The commands are INPUT, GROUP,
-//! AS_NEEDED, EXTERN, ENTRY, PROVIDE and assignments (`ld/ldgram.y`). All other commands are
-//! skipped.
+//! AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE and assignments (`ld/ldgram.y`). All other
+//! commands are skipped.
 
 use crate::format::elf::Target;
 use object::elf;
@@ -26,6 +26,10 @@ pub enum ScriptInput {
     EndGroup,
     /// A command about symbols.
     Command(ScriptCommand),
+    /// `INCLUDE FILE`: the text of another script.
+    Include(Vec<u8>),
+    /// `SEARCH_DIR(DIR)`, like `-L`.
+    SearchDir(Vec<u8>),
 }
 
 /// A command about symbols.
@@ -136,10 +140,15 @@ impl<'t> Token<'t> {
             Self::Quoted(text) => (b"\"", text),
         }
     }
+
+    /// True if a statement may follow the token.
+    fn ends_statement(&self) -> bool {
+        matches!(self, Self::End | Self::Close | Self::Brace(_))
+    }
 }
 
 /// The inputs and commands of a script, in their order. `None` if the text is not a valid script,
-/// or has none of the supported commands in parentheses.
+/// or has none of the supported commands.
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
@@ -162,9 +171,9 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                 } else if depth == 1
                     && let Some(keyword) = before.filter(|_| braces == 0 || is_sections)
                 {
-                    let found = commands(keyword, rest);
+                    let found = in_parentheses(keyword, rest);
                     known |= !found.is_empty();
-                    out.extend(found.into_iter().map(ScriptInput::Command));
+                    out.extend(found);
                 }
                 before = None;
             }
@@ -189,7 +198,11 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                         None => ScriptName::File(word.to_vec()),
                     }));
                 } else if depth == 0 && (braces == 0 || is_sections) && word != b"." {
-                    out.extend(assignment(word, rest).map(ScriptInput::Command));
+                    let found = statement(word, rest, braces == 0);
+                    // In other texts, such as C, another word may precede an assignment.
+                    let is_first = at.checked_sub(1).is_none_or(|at| tokens[at].ends_statement());
+                    known |= is_first && found.is_some();
+                    out.extend(found);
                 }
                 before = Some(word);
             }
@@ -205,8 +218,18 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     (known && depth == 0).then_some(out)
 }
 
+/// The command without parentheses that begins with `word`: INCLUDE, or an assignment.
+fn statement(word: &[u8], rest: &[Token<'_>], is_outside: bool) -> Option<ScriptInput> {
+    match rest {
+        [Token::Word(file) | Token::Quoted(file), ..] if word == b"INCLUDE" && is_outside => {
+            Some(ScriptInput::Include(file.to_vec()))
+        }
+        _ => assignment(word, rest).map(ScriptInput::Command),
+    }
+}
+
 /// The commands of a keyword; `tokens` follow its opening parenthesis.
-fn commands(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptCommand> {
+fn in_parentheses(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptInput> {
     let mut depth = 1_usize;
     let len = tokens.iter().position(|token| {
         match token {
@@ -221,13 +244,15 @@ fn commands(keyword: &[u8], tokens: &[Token<'_>]) -> Vec<ScriptCommand> {
         Token::Word(word) | Token::Quoted(word) => Some(word.to_vec()),
         _ => None,
     });
-    match keyword {
+    let commands: Vec<ScriptCommand> = match keyword {
+        b"SEARCH_DIR" => return words.next().map(ScriptInput::SearchDir).into_iter().collect(),
         b"EXTERN" => words.map(ScriptCommand::Extern).collect(),
         b"ENTRY" => words.next().map(ScriptCommand::Entry).into_iter().collect(),
         b"PROVIDE" | b"PROVIDE_HIDDEN" => vec![ScriptCommand::Provide(joined(inside))],
         b"HIDDEN" => vec![ScriptCommand::Assign(joined(inside))],
         _ => Vec::new(),
-    }
+    };
+    commands.into_iter().map(ScriptInput::Command).collect()
 }
 
 /// The assignment to the symbol `name`, if `tokens` begin with `=`. A semicolon ends it.
@@ -352,8 +377,19 @@ mod tests {
     }
 
     #[test]
+    fn scripts_without_inputs() {
+        let assign = |text: &str| ScriptInput::Command(ScriptCommand::Assign(text.into()));
+        let found = inputs(b"/* rom */\nf = 0x1000;\ng = 0x1004;\n");
+        assert_eq!(found, Some(vec![assign("f=0x1000"), assign("g=0x1004")]));
+        let found = inputs(b"SEARCH_DIR(\"=/d\"); INCLUDE rom.ld");
+        let dir = ScriptInput::SearchDir(b"=/d".to_vec());
+        assert_eq!(found, Some(vec![dir, ScriptInput::Include(b"rom.ld".to_vec())]));
+    }
+
+    #[test]
     fn what_is_none() {
-        for text in ["", "hello (world)", "INPUT(a", "INPUT a)", "/* INPUT(a)", "INPUT(\"a)"] {
+        let none = ["", "hello (world)", "INPUT(a", "INPUT a)", "/* INPUT(a)", "INPUT(\"a)"];
+        for text in none.into_iter().chain(["int f = 1;", "f = 1", "INCLUDE"]) {
             assert_eq!(inputs(text.as_bytes()), None, "{text}");
         }
         assert_eq!(inputs(b"INPUT(a\0b)"), None);

@@ -70,6 +70,52 @@ fn scripts_request_and_define_symbols() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// Scripts without inputs of their own. mold 1.10 does not know these commands, and crashes if a
+/// script has only assignments.
+#[test]
+fn scripts_include_others_and_add_directories() {
+    let lab = lab();
+    lab.mkdir("d");
+    ar(&lab, "rc", "d/libin.a", &["good.o"]);
+    for (name, text) in [
+        ("rom.ld", "alias = 0x1000;\ngood = 0x1004;"),
+        ("include.ld", "INCLUDE rom.ld"),
+        ("d/deep.ld", "INCLUDE \"inner.ld\""),
+        ("d/inner.ld", "alias = 0x1000;"),
+        ("dir.ld", "SEARCH_DIR(d) INPUT(-lin)"),
+        ("later.ld", "SEARCH_DIR(d)"),
+    ] {
+        lab.write(name, format!("{text}\n"));
+    }
+    check(
+        &lab,
+        &[
+            ("lld", "both.o rom.ld", &[]),
+            ("gnu", "both.o rom.ld", &[]),
+            ("lld", "both.o include.ld", &[]),
+            ("gnu", "both.o include.ld", &[]),
+            ("lld", "both.o -Ld d/deep.ld", &["good"]),
+            ("gnu", "both.o -Ld d/deep.ld", &["good"]),
+            ("lld", "both.o dir.ld", &["alias"]),
+            ("gnu", "both.o dir.ld", &["alias"]),
+            ("lld", "both.o later.ld -lin", &["alias"]),
+            ("gnu", "both.o later.ld -lin", &["alias"]),
+        ],
+    );
+    for (line, expected) in [
+        ("lld both.o d/deep.ld", "d/deep.ld: linker script names inner.ld: not found"),
+        ("lld both.o -lin later.ld", "-l in: not found"),
+        ("mold both.o include.ld", "include.ld: mold does not know INCLUDE in a script"),
+        ("mold both.o later.ld", "later.ld: mold does not know SEARCH_DIR in a script"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = lab.linkaudit(&[&["archive", "--linker"], &words[..]].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(expected), "{line}: {error}");
+        assert_eq!(output.status.code(), Some(2), "{line}");
+    }
+}
+
 /// mold 1.10 takes a function for a symbol, and crashes.
 #[test]
 fn functions_in_expressions_are_not_symbols() {
