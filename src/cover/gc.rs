@@ -4,10 +4,11 @@
 //! A linker keeps the sections of the entry point and of exported names, those that a linker script
 //! keeps, and all sections to which kept sections refer (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`,
 //! `bfd_elf_gc_sections`). In doubt a section is kept. An object that could not be read, or that is
-//! intermediate language, keeps all sections to which it refers. Each entry of an `.eh_frame` keeps
-//! its personality routine, even if its function is dropped.
+//! intermediate language, keeps all sections to which it refers. `unwind` has the references of an
+//! `.eh_frame`.
 
 use super::object_facts::ObjectFacts;
+use super::unwind::{RelocationTarget, UnwindTable};
 use super::{CoverageQuestion, ENTRY, Link, Linker, OutputKind, ReferredBy};
 use crate::format::archive::{LinkFacts, ObjectSection, SymbolKind};
 use crate::id::{FastMap, FastSet};
@@ -41,6 +42,8 @@ struct Marker<'a> {
     defined: FastMap<&'a [u8], DefiningSection>,
     live: FastSet<SectionNode>,
     todo: Vec<SectionNode>,
+    /// The sections of the functions of each unwind table.
+    unwound: Vec<(SectionNode, Vec<usize>)>,
 }
 
 impl<'a> KeptSections<'a> {
@@ -58,11 +61,20 @@ impl<'a> KeptSections<'a> {
             defined: FastMap::default(),
             live: FastSet::default(),
             todo: Vec::new(),
+            unwound: Vec::new(),
         };
         marker.define();
         marker.begin();
         marker.spread();
-        let live = marker.live;
+        let is_gnu = question.output.linker == Some(Linker::Gnu);
+        let Marker { mut live, unwound, .. } = marker;
+        // GNU ld drops an unwind table without entries for kept functions.
+        for (node, functions) in unwound.iter().filter(|_| is_gnu) {
+            let is_kept = |section: &usize| live.contains(&(node.0, *section));
+            if !functions.is_empty() && !functions.iter().any(is_kept) {
+                live.remove(node);
+            }
+        }
         let is_loaded = |(by, section): &SectionNode| {
             facts.of(*by).is_some_and(|facts| {
                 let is_other = facts.sections.get(*section).is_some_and(|section| {
@@ -72,7 +84,6 @@ impl<'a> KeptSections<'a> {
             })
         };
         let used = live.iter().filter(|node| is_loaded(node)).map(|(by, _)| *by).collect();
-        let is_gnu = question.output.linker == Some(Linker::Gnu);
         Self { facts, live, used, is_gnu }
     }
 
@@ -125,10 +136,11 @@ impl<'a> Marker<'a> {
     fn begin(&mut self) {
         let question = self.question;
         let link = question.link;
-        let options = link
-            .into_iter()
-            .flat_map(|link| link.undefined.iter().map(|name| &**name).chain(link.expressions()));
-        let asked: Vec<&[u8]> = options.collect();
+        let options = link.into_iter().flat_map(|link| &link.undefined).map(|name| &**name);
+        // A name in an expression of `--defsym` keeps its section in lld.
+        let is_lld = matches!(question.output.linker, None | Some(Linker::Lld));
+        let expressions = link.filter(|_| is_lld).into_iter().flat_map(Link::expressions);
+        let asked: Vec<&[u8]> = options.chain(expressions).collect();
         let is_shared = question.output.kind == OutputKind::Shared
             || question.output.kind == OutputKind::Any
                 && question.roots.iter().any(|root| root.linked && !root.input);
@@ -236,21 +248,21 @@ impl<'a> Marker<'a> {
 
     /// Marks all sections to which marked sections refer.
     fn spread(&mut self) {
-        let mut by_section: FastMap<SectionNode, Vec<(Option<usize>, usize)>> = FastMap::default();
+        let linker = self.question.output.linker;
+        let is_mold = linker == Some(Linker::Mold);
+        let mut by_section: FastMap<SectionNode, Vec<RelocationTarget>> = FastMap::default();
         for (by, facts) in self.objects() {
             for relocation in &facts.relocations {
                 let to = (relocation.global, relocation.target);
                 by_section.entry((by, relocation.section)).or_default().push(to);
             }
             // Sections of one group are kept together. A SHF_LINK_ORDER section is kept with its
-            // parent.
+            // parent. mold 1.10 keeps neither.
             let mut groups: FastMap<usize, Vec<usize>> = FastMap::default();
             for (at, section) in facts.sections.iter().enumerate() {
-                if let Some(group) = section.unit {
+                if let Some(group) = section.unit.filter(|_| !is_mold) {
                     groups.entry(group).or_default().push(at);
                 }
-                // mold 1.10 ignores SHF_LINK_ORDER here.
-                let is_mold = self.question.output.linker == Some(Linker::Mold);
                 if let Some(parent) = section.ordered_by.filter(|_| !is_mold) {
                     by_section.entry((by, parent)).or_default().push((None, at));
                 }
@@ -262,13 +274,18 @@ impl<'a> Marker<'a> {
                     by_section.entry((by, *at)).or_default().extend(others);
                 }
             }
-            // The unwind table is always in the output, and keeps no code.
+            // The unwind table keeps no code.
             for (at, section) in facts.sections.iter().enumerate() {
                 if section.is_unwind_table && self.live.insert((by, at)) {
-                    let to = by_section.remove(&(by, at)).unwrap_or_default();
-                    for (global, target) in to {
-                        self.refer(by, facts, (global, target), true);
+                    by_section.remove(&(by, at));
+                    let table = UnwindTable::new(facts, at, linker);
+                    for to in table.always {
+                        self.refer(by, facts, to, true);
                     }
+                    for (function, to) in table.of_functions {
+                        by_section.entry((by, function)).or_default().push(to);
+                    }
+                    self.unwound.push(((by, at), table.functions));
                 }
             }
         }
@@ -291,7 +308,7 @@ impl<'a> Marker<'a> {
         &mut self,
         by: ReferredBy,
         facts: &'a LinkFacts,
-        (global, target): (Option<usize>, usize),
+        (global, target): RelocationTarget,
         is_unwinding: bool,
     ) {
         let global = global.and_then(|global| facts.globals.get(global));

@@ -23,6 +23,7 @@ mod position;
 mod read_order;
 mod refine;
 mod trace;
+mod unwind;
 
 pub use archive_set::{ArchiveEntry, ArchiveSet, MemberDefinition};
 pub use checked::{CheckedReferences, ShownReferrers};

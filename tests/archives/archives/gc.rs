@@ -235,6 +235,56 @@ fn debug_sections_of_dropped_groups_and_sections() {
     }
 }
 
+/// The source of a function with an exception table and a personality routine: directly, or through
+/// a pointer in data as position-independent code has it.
+fn with_exceptions(start: &str, is_direct: bool) -> String {
+    let personality = if is_direct { "0x3,persona" } else { "0x9b,DW.ref.persona" };
+    let pointer = ".hidden DW.ref.persona\n.weak DW.ref.persona\n\
+        .section .data.rel.local.DW.ref.persona,\"awG\",@progbits,DW.ref.persona,comdat\n\
+        DW.ref.persona: .quad persona\n";
+    format!(
+        ".section .text.start,\"ax\"\n.globl _start, f\n_start: .quad {start}\n\
+         .section .text.f,\"ax\"\nf:\n.cfi_startproc\n.cfi_personality {personality}\n\
+         .cfi_lsda 0x3,.Ltable\nnop\n.cfi_endproc\n\
+         .section .gcc_except_table,\"a\"\n.Ltable: .long typeinfo\n{}",
+        if is_direct { "" } else { pointer }
+    )
+}
+
+/// Linkers differ about the exception tables and personality routines of dropped functions.
+#[test]
+fn unwind_tables_of_dropped_functions() {
+    let lab = Lab::new();
+    for (start, is_direct) in [("f", true), ("f", false), ("0", true), ("0", false)] {
+        object(&lab, "use.o", &with_exceptions(start, is_direct));
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            // mold 1.10 does not report the symbols of relocations in `.eh_frame`.
+            if is_direct && *linker == "mold" {
+                continue;
+            }
+            let theirs = theirs(&lab, program, &["use.o"]).expect("a linker that ends");
+            assert_eq!(ours(&lab, linker, &["use.o"]), theirs, "{linker}: {start} {is_direct}");
+        }
+    }
+}
+
+/// Only lld keeps a section that `--defsym` names, and only mold keeps a part of a group.
+#[test]
+fn sections_of_expressions_and_of_groups() {
+    let lab = Lab::new();
+    let dead = ".section .text.dead,\"ax\"\n.globl dead\ndead: .quad missing\n";
+    object(&lab, "dead.o", &format!(".globl _start\n_start: nop\n{dead}"));
+    let group = ".section .text.h,\"axG\",@progbits,g,comdat\n.globl h\nh: nop\n\
+        .section .data.h,\"awG\",@progbits,g,comdat\n.quad missing\n";
+    object(&lab, "group.o", &format!(".globl _start\n_start: .quad h\n{group}"));
+    for args in [&["dead.o", "--defsym=other=dead"][..], &["group.o"]] {
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            let theirs = theirs(&lab, program, args).expect("a linker that ends");
+            assert_eq!(ours(&lab, linker, args), theirs, "{linker}: {args:?}");
+        }
+    }
+}
+
 /// lld drops a section to which only a `__start_` symbol refers. Without a linker, it is kept: the
 /// link may be one by GNU ld or mold.
 #[test]

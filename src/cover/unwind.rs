@@ -1,0 +1,63 @@
+//! The references of an unwind table (`.eh_frame`) with `--gc-sections`. An entry of the table
+//! belongs to a function. Compilers write the description of a personality routine first, then the
+//! entries that use it; an entry with a table of exceptions (LSDA) uses the last one.
+
+use super::Linker;
+use crate::format::archive::LinkFacts;
+use object::elf;
+
+/// The symbol and section to which a relocation refers, as in [`crate::format::archive::ObjectRelocation`].
+pub(super) type RelocationTarget = (Option<usize>, usize);
+
+/// The references of an unwind table.
+#[derive(Default)]
+pub(super) struct UnwindTable {
+    /// References that count in every link.
+    pub(super) always: Vec<RelocationTarget>,
+    /// References that count if the linker keeps a function, with the section of that function.
+    pub(super) of_functions: Vec<(usize, RelocationTarget)>,
+    /// The sections of all functions.
+    pub(super) functions: Vec<usize>,
+}
+
+impl UnwindTable {
+    /// Sorts the relocations of the section at `table`. lld keeps all exception tables and
+    /// personality routines. mold keeps the exception tables of kept functions, and all personality
+    /// routines. GNU ld keeps both only for kept functions (`_bfd_elf_gc_mark_fdes`). A personality
+    /// routine without an exception table is kept: its functions are unknown.
+    pub(super) fn new(facts: &LinkFacts, table: usize, linker: Option<Linker>) -> Self {
+        let mut out = Self::default();
+        let mut function = None;
+        let mut personality: Option<(RelocationTarget, bool)> = None;
+        let unused = |one: Option<(RelocationTarget, bool)>| {
+            one.filter(|(_, is_used)| !is_used).map(|(to, _)| to)
+        };
+        for relocation in facts.relocations.iter().filter(|one| one.section == table) {
+            let to = (relocation.global, relocation.target);
+            let is_code = relocation.global.is_none() && is_code(facts, relocation.target);
+            match (linker, function) {
+                (Some(Linker::Gnu | Linker::Mold), _) if is_code => {
+                    function = Some(relocation.target);
+                    out.functions.push(relocation.target);
+                }
+                (Some(Linker::Gnu | Linker::Mold), Some(function)) if to.0.is_none() => {
+                    out.of_functions.push((function, to));
+                    if let Some((routine, is_used)) = &mut personality {
+                        out.of_functions.push((function, *routine));
+                        *is_used = true;
+                    }
+                }
+                (Some(Linker::Gnu), _) if to.0.is_some() => {
+                    out.always.extend(unused(personality.replace((to, false))));
+                }
+                _ => out.always.push(to),
+            }
+        }
+        out.always.extend(unused(personality));
+        out
+    }
+}
+
+fn is_code(facts: &LinkFacts, section: usize) -> bool {
+    facts.sections.get(section).is_some_and(|one| one.flags & elf::SHF_EXECINSTR.0 != 0)
+}
