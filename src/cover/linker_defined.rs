@@ -75,6 +75,9 @@ const ARRAYS: &[&[u8]] = &[
     b"__preinit_array_start",
 ];
 
+/// Names that mold defines for all machines and outputs (`elf/passes.cc`, `add_synthetic_symbols`).
+const MOLD: &[&[u8]] = &[b"_PROCEDURE_LINKAGE_TABLE_", b"__GNU_EH_FRAME_HDR"];
+
 impl LinkOutput {
     /// The condition under which the linker defines `name` for `target`.
     pub fn defines(self, target: Option<Target>, name: &[u8]) -> LinkerDefined<'_> {
@@ -99,6 +102,7 @@ impl LinkOutput {
             || ARRAYS.contains(&name) && (!is_gnu || self.kind != OutputKind::Shared)
             || name == b"__etext" && is_gnu
             || name == b"__tdata_start" && is_gnu && self.kind != OutputKind::Shared
+            || MOLD.contains(&name) && self.linker == Some(Linker::Mold)
             || name == b"_GLOBAL_OFFSET_TABLE_" && target.is_none()
             || target.is_some_and(|target| self.is_of_machine(target, name));
         if always { LinkerDefined::Always } else { LinkerDefined::No }
@@ -107,8 +111,11 @@ impl LinkOutput {
     fn tls_module_base(self, target: Option<Target>) -> LinkerDefined<'static> {
         let machine = target.map(|target| target.machine);
         let is_x86 = machine.is_none_or(|m| [elf::EM_X86_64.0, elf::EM_386.0].contains(&m));
+        let is_of_mold =
+            is_x86 || machine.is_some_and(|m| [elf::EM_AARCH64.0, elf::EM_ARM.0].contains(&m));
         match self.linker {
-            Some(Linker::Lld | Linker::Mold) if is_x86 => LinkerDefined::Always,
+            Some(Linker::Mold) if is_of_mold => LinkerDefined::Always,
+            Some(Linker::Lld) if is_x86 => LinkerDefined::Always,
             Some(Linker::Lld | Linker::Mold) => LinkerDefined::No,
             _ if is_x86 || machine == Some(elf::EM_AARCH64.0) => LinkerDefined::WithTls,
             _ => LinkerDefined::No,
@@ -119,12 +126,18 @@ impl LinkOutput {
     fn is_of_machine(self, target: Target, name: &[u8]) -> bool {
         let machine = target.machine;
         let is_mips = machine == elf::EM_MIPS.0;
+        let is_mold = self.linker == Some(Linker::Mold);
         let has_rela = ![elf::EM_386.0, elf::EM_ARM.0, elf::EM_MIPS.0].contains(&machine);
         match name {
-            b"_GLOBAL_OFFSET_TABLE_" => machine != elf::EM_PPC64.0,
-            // A program applies these relocations itself only if it has no loader.
-            b"__rela_iplt_start" | b"__rela_iplt_end" => has_rela && self.may_be_fixed(),
-            b"__rel_iplt_start" | b"__rel_iplt_end" => !has_rela && self.may_be_fixed(),
+            b"_GLOBAL_OFFSET_TABLE_" => machine != elf::EM_PPC64.0 || is_mold,
+            // A program applies these relocations itself only if it has no loader. mold defines the
+            // names in all outputs.
+            b"__rela_iplt_start" | b"__rela_iplt_end" => {
+                has_rela && (is_mold || self.may_be_fixed())
+            }
+            b"__rel_iplt_start" | b"__rel_iplt_end" => {
+                !has_rela && (is_mold || self.may_be_fixed())
+            }
             b"__exidx_start" | b"__exidx_end" => machine == elf::EM_ARM.0,
             b"__bss_start__" | b"__bss_end__" | b"_bss_end__" | b"__end__" => {
                 machine == elf::EM_ARM.0 && self.linker == Some(Linker::Gnu)
@@ -134,6 +147,7 @@ impl LinkOutput {
             b".TOC." => machine == elf::EM_PPC64.0,
             _ => {
                 machine == elf::EM_PPC64.0
+                    && !is_mold
                     && is_save_or_restore(name, self.linker == Some(Linker::Lld))
             }
         }
@@ -172,7 +186,9 @@ fn is_identifier(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LinkOutput, LinkerDefined};
+    use super::{LinkOutput, Linker, LinkerDefined, OutputKind};
+    use crate::format::elf::Target;
+    use object::elf;
 
     #[test]
     fn sections_by_identifier_only() {
@@ -181,6 +197,36 @@ mod tests {
         assert_eq!(defines(b"__dso_handle"), LinkerDefined::Always);
         for name in [&b"__start_"[..], b"__stop_9", b"main", b"data_start"] {
             assert_eq!(defines(name), LinkerDefined::No);
+        }
+    }
+
+    /// mold 1.10 was asked for each name on each machine.
+    #[test]
+    fn names_of_mold_by_machine() {
+        let output = LinkOutput { kind: OutputKind::Shared, linker: Some(Linker::Mold) };
+        let names: [&[u8]; 6] = [
+            b"_PROCEDURE_LINKAGE_TABLE_",
+            b"_GLOBAL_OFFSET_TABLE_",
+            b"__rela_iplt_end",
+            b"__rel_iplt_end",
+            b"_TLS_MODULE_BASE_",
+            b"_restfpr_31",
+        ];
+        for (machine, is_64, expected) in [
+            (elf::EM_X86_64, true, [true, true, true, false, true, false]),
+            (elf::EM_386, false, [true, true, false, true, true, false]),
+            (elf::EM_AARCH64, true, [true, true, true, false, true, false]),
+            (elf::EM_ARM, false, [true, true, false, true, true, false]),
+            (elf::EM_RISCV, true, [true, true, true, false, false, false]),
+            (elf::EM_PPC64, true, [true, true, true, false, false, false]),
+            (elf::EM_S390, true, [true, true, true, false, false, false]),
+        ] {
+            let big = machine == elf::EM_S390;
+            let machine_first = false;
+            let target = Target { is_64, big, machine: machine.0, flags: 0, machine_first };
+            let found =
+                names.map(|name| output.defines(Some(target), name) == LinkerDefined::Always);
+            assert_eq!(found, expected, "{machine:?}");
         }
     }
 }

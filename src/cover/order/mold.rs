@@ -5,7 +5,7 @@
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
-use crate::format::archive::SymbolKind;
+use crate::format::archive::{MemberSymbol, SymbolKind};
 use crate::format::elf::Target;
 use crate::id::{FastMap, FastSet, Id as _, MemberId};
 use std::collections::VecDeque;
@@ -23,8 +23,8 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
     };
     run.rank();
     run.mark();
-    let (found, may_stay) = run.settle();
-    Resolved { coverage: run.out, found, may_stay, ..Resolved::default() }
+    let Resolved { found, may_stay, strong, .. } = run.settle();
+    Resolved { coverage: run.out, found, may_stay, strong, ..Resolved::default() }
 }
 
 /// The kind of file that has the best definition of a name.
@@ -161,12 +161,14 @@ impl<'q> Run<'q> {
 
     /// Resolves all names again among the files that are linked. In a shared object, a name may
     /// stay undefined if a weak reference precedes all strong ones (`claim_unresolved_symbols`).
-    /// For a program, mold reports each strong reference.
-    fn settle(&mut self) -> (FastMap<&'q [u8], ChosenDefinition>, FastSet<&'q [u8]>) {
+    /// For a program, mold reports each strong reference. A weak reference with restricted visibility
+    /// counts as strong if a shared object defines the name.
+    fn settle(&mut self) -> Resolved<'q> {
         let question = self.question;
         let places = std::mem::take(&mut self.places);
         self.best.clear();
         let (mut weak, mut strong) = (FastSet::default(), FastSet::default());
+        let mut restricted: FastSet<&'q [u8]> = FastSet::default();
         for (place, holds) in places {
             let symbols: Vec<(&'q [u8], SymbolKind)> = match holds {
                 Holds::Root(at) if question.roots[at].linked => {
@@ -178,11 +180,16 @@ impl<'q> Run<'q> {
                     continue;
                 }
                 Holds::Root(at) => {
+                    restricted.extend(question.roots[at].hidden.iter().map(|name| &**name));
                     question.roots[at].symbols.iter().map(|(name, kind)| (&**name, *kind)).collect()
                 }
                 Holds::Member(member) if !self.taken[member.index()] => continue,
                 Holds::Member(member) => {
                     let library = question.library;
+                    let is_weak = |s: &MemberSymbol| s.kind == SymbolKind::WeakUndefined;
+                    let weak = library.symbols(member);
+                    let weak = weak.filter(|(_, s)| is_weak(s) && s.is_restricted());
+                    restricted.extend(weak.map(|(name, _)| library.text(name)));
                     library.symbols(member).map(|(name, s)| (library.text(name), s.kind)).collect()
                 }
             };
@@ -205,8 +212,11 @@ impl<'q> Run<'q> {
             Holder::Shared => (*name, ChosenDefinition::Shared),
             Holder::Object | Holder::Member(_) => (*name, ChosenDefinition::Object),
         });
+        let found: FastMap<&'q [u8], ChosenDefinition> = found.collect();
         let may_stay = if question.makes_program() { FastSet::default() } else { weak };
-        (found.collect(), may_stay)
+        let strong = restricted.into_iter().map(|name| self.link.reference(name));
+        let strong = strong.filter(|name| found.get(name) == Some(&ChosenDefinition::Shared));
+        Resolved { strong: strong.collect(), found, may_stay, ..Resolved::default() }
     }
 
     fn symbol(&mut self, name: &'q [u8], kind: SymbolKind, by: ReferredBy) {

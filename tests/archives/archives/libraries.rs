@@ -324,6 +324,53 @@ fn names_that_gnu_ld_defines() {
     );
 }
 
+/// mold defines more names than the other linkers, in all outputs.
+#[test]
+fn names_that_mold_defines() {
+    const NAMES: &[&str] =
+        &["_PROCEDURE_LINKAGE_TABLE_", "__GNU_EH_FRAME_HDR", "__rela_iplt_start"];
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", &NAMES.join(" "));
+    check(
+        &lab,
+        &[
+            ("mold", "m.o", &[]),
+            ("mold", "--pie m.o", &[]),
+            ("mold", "--shared m.o", &[]),
+            ("lld", "--pie m.o", NAMES),
+        ],
+    );
+}
+
+/// mold reports a weak reference with restricted visibility if a shared object defines the name.
+#[test]
+fn weak_references_with_restricted_visibility() {
+    let lab = Lab::new();
+    for (name, visibility) in [("h.o", ".hidden f\n"), ("p.o", ".protected f\n"), ("w.o", "")] {
+        let source = format!(".weak f\n{visibility}.globl _start, g\n_start:\ng: call f@PLT\n");
+        object(&lab, name, &source);
+    }
+    code(&lab, "f.o", "f", "");
+    code(&lab, "m.o", "main", "g");
+    shared(&lab, "f.so", &["f.o"]);
+    super::kit::ar(&lab, "rc", "f.a", &["f.o"]);
+    super::kit::ar(&lab, "rc", "h.a", &["h.o"]);
+    check(
+        &lab,
+        &[
+            ("mold", "h.o f.so", &["f"]),
+            ("mold", "p.o f.so", &["f"]),
+            ("mold", "m.o h.a f.so", &["f"]),
+            ("mold", "--shared f.so h.o f.a", &["f"]),
+            ("mold", "w.o f.so", &[]),
+            ("all", "h.o f.a", &[]),
+            ("all", "h.o", &[]),
+            ("lld", "h.o f.so", &[]),
+            ("gnu", "h.o f.so", &[]),
+        ],
+    );
+}
+
 /// mold drops the versions of references of shared objects, so that archives define them.
 #[test]
 fn versions_of_references_of_shared_objects() {
