@@ -362,6 +362,8 @@ impl Nesting {
             PositionalOption::EndLib => self.in_lib = false,
             PositionalOption::WholeArchive
             | PositionalOption::NoWholeArchive
+            | PositionalOption::AsNeeded
+            | PositionalOption::NoAsNeeded
             | PositionalOption::Define(_)
             | PositionalOption::Request(_) => {}
         }
@@ -383,7 +385,11 @@ fn add_inputs(
         if !in_group && inputs.begins_group(at) {
             link.items.push(LinkArgument::Position(PositionalOption::StartGroup));
         }
+        let is_as_needed = inputs.is_as_needed(at);
+        let option = |option| is_as_needed.then_some(LinkArgument::Position(option));
+        link.items.extend(option(PositionalOption::AsNeeded));
         link.items.push(item(file.clone()));
+        link.items.extend(option(PositionalOption::NoAsNeeded));
         if !in_group && inputs.ends_group(at) {
             link.items.push(LinkArgument::Position(PositionalOption::EndGroup));
         }

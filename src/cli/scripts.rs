@@ -33,6 +33,8 @@ pub(super) struct ExpandedScripts {
     groups: Vec<Range<usize>>,
     /// The commands about symbols, each with the index in `files` of the file after it.
     commands: Vec<(usize, ScriptCommand)>,
+    /// The files of AS_NEEDED, by index in `files`.
+    as_needed: Vec<usize>,
     /// The directories of SEARCH_DIR, which are searched after those of `-L`.
     pub(super) dirs: Vec<PathBuf>,
 }
@@ -51,6 +53,11 @@ impl ExpandedScripts {
     /// True if a list of GROUP ends with the file at `at`.
     pub(super) fn ends_group(&self, at: usize) -> bool {
         self.groups.iter().any(|group| group.end == at + 1)
+    }
+
+    /// True if AS_NEEDED names the file at `at`.
+    pub(super) fn is_as_needed(&self, at: usize) -> bool {
+        self.as_needed.contains(&at)
     }
 
     /// The commands between the file before `at` and the file at `at`. After the last file, `at` is
@@ -291,6 +298,11 @@ impl ScriptSearch<'_> {
                 ScriptInput::StartGroup => group = out.files.len(),
                 ScriptInput::EndGroup => out.end_group(group),
                 ScriptInput::Named(name) => self.expand_name(path, name, depth, out)?,
+                ScriptInput::AsNeeded(name) => {
+                    let first = out.files.len();
+                    self.expand_name(path, name, depth, out)?;
+                    out.as_needed.extend(first..out.files.len());
+                }
             }
         }
         Ok(())
@@ -337,7 +349,7 @@ impl ScriptSearch<'_> {
             ScriptInput::Command(command) => command.keyword(),
             ScriptInput::Include(_) => "INCLUDE",
             ScriptInput::SearchDir(_) => "SEARCH_DIR",
-            ScriptInput::Named(_) | ScriptInput::StartGroup | ScriptInput::EndGroup => "",
+            _ => "",
         };
         match script.iter().map(keyword).find(|keyword| !keyword.is_empty()) {
             Some(keyword) => bail!("{}: mold does not know {keyword} in a script", show_path(path)),

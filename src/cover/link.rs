@@ -2,7 +2,7 @@
 //! names. `views::archive` makes it from a command line; [`super::in_order`] applies the rules of
 //! its linker.
 
-use crate::id::ArchiveId;
+use crate::id::{ArchiveId, FastSet};
 
 /// The symbol of a program's first instruction: linkers extract the member that defines it.
 pub const ENTRY: &[u8] = b"_start";
@@ -82,6 +82,9 @@ pub struct Link {
     pub linker: Linker,
     /// The inputs, in order.
     pub inputs: Vec<LinkInput>,
+    /// The roots that are read with `--as-needed`. GNU ld forgets those shared objects that define
+    /// no undefined name at their position.
+    pub as_needed: FastSet<usize>,
     /// `--entry`: the name that replaces [`ENTRY`].
     pub entry: Option<Box<[u8]>>,
     /// `--undefined`: names that extract members and may stay undefined.

@@ -45,7 +45,7 @@ pub use trace::{ArchiveReferences, Referrers};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables, Target};
-use crate::id::{ArchiveId, MemberId};
+use crate::id::{ArchiveId, FastSet, MemberId};
 use object::elf;
 use std::path::Path;
 use std::sync::Arc;
@@ -129,9 +129,11 @@ impl<'a> CoverageQuestion<'a> {
         exports.filter(|export| !export.name.is_empty())
     }
 
-    /// True if an export of a linked root satisfies a reference to `name` in a link.
-    fn is_exported(&self, name: &[u8]) -> bool {
-        self.objects.iter().flatten().any(|object| object.satisfies_link(name))
+    /// True if an export of a linked root satisfies a reference to `name` in a link. The roots in
+    /// `not` do not count.
+    fn is_exported(&self, name: &[u8], not: &FastSet<usize>) -> bool {
+        let objects = self.objects.iter().enumerate().filter(|(at, _)| !not.contains(at));
+        objects.filter_map(|(_, object)| *object).any(|object| object.satisfies_link(name))
     }
 
     /// The condition under which the linker defines `name` if no file does.
@@ -154,7 +156,7 @@ impl<'a> CoverageQuestion<'a> {
 
     /// True if a shared object that is given or loaded defines `name`.
     fn is_shared(&self, name: &[u8]) -> bool {
-        (self.provided)(name) || self.is_exported(name)
+        (self.provided)(name) || self.is_exported(name, &FastSet::default())
     }
 
     /// True if lld or GNU ld makes a program without a dynamic section.

@@ -199,7 +199,10 @@ impl<'q> Run<'q> {
         // library that was linked from these archives, and candidates.
         let first = self.best.first().map(|found| library.archive_of(found.member).index());
         let is_linked = first.is_some_and(|archive| self.tiers[archive] == Tier::Linked);
-        let is_met = || question.is_linker_defined(text) || !hidden && question.is_exported(text);
+        let is_met = || {
+            question.is_linker_defined(text)
+                || !hidden && question.is_exported(text, &FastSet::default())
+        };
         if !is_linked && is_met() {
             return;
         }

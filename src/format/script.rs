@@ -20,6 +20,8 @@ pub enum ScriptName {
 pub enum ScriptInput {
     /// A name in a list.
     Named(ScriptName),
+    /// A name in AS_NEEDED in a list, like a library after `--as-needed`.
+    AsNeeded(ScriptName),
     /// `GROUP(`: linkers search the archives up to [`Self::EndGroup`] repeatedly.
     StartGroup,
     /// The end of the list of GROUP.
@@ -155,6 +157,8 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
     // The depth of parentheses. Of the present list of inputs: the depth at its start, and true for
     // GROUP.
     let (mut depth, mut list, mut is_group) = (0_usize, None, false);
+    // The depth at the start of the present AS_NEEDED.
+    let mut as_needed = None;
     let mut known = false;
     let mut before: Option<&[u8]> = None;
     // The depth of braces: only SECTIONS assigns symbols inside of them.
@@ -168,6 +172,8 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                     (list, known) = (Some(depth), true);
                     is_group = matches!(before, Some(b"GROUP"));
                     out.extend(is_group.then_some(ScriptInput::StartGroup));
+                } else if before == Some(b"AS_NEEDED") && list.is_some() {
+                    as_needed = Some(depth);
                 } else if depth == 1
                     && let Some(keyword) = before.filter(|_| braces == 0 || is_sections)
                 {
@@ -182,6 +188,7 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
                     list = None;
                     out.extend(is_group.then_some(ScriptInput::EndGroup));
                 }
+                as_needed = as_needed.filter(|start| *start != depth);
                 depth = depth.checked_sub(1)?;
                 before = None;
             }
@@ -193,10 +200,11 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
             Token::Word(word) => {
                 let word = *word;
                 if list.is_some() && word != b"AS_NEEDED" {
-                    out.push(ScriptInput::Named(match word.strip_prefix(b"-l") {
+                    let name = match word.strip_prefix(b"-l") {
                         Some(name) => ScriptName::Library(name.to_vec()),
                         None => ScriptName::File(word.to_vec()),
-                    }));
+                    };
+                    out.push(named(name, as_needed.is_some()));
                 } else if depth == 0 && (braces == 0 || is_sections) && word != b"." {
                     let found = statement(word, rest, braces == 0);
                     // In other texts, such as C, another word may precede an assignment.
@@ -208,7 +216,7 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
             }
             Token::Quoted(name) => {
                 if list.is_some() {
-                    out.push(ScriptInput::Named(ScriptName::File(name.to_vec())));
+                    out.push(named(ScriptName::File(name.to_vec()), as_needed.is_some()));
                 }
                 before = None;
             }
@@ -216,6 +224,10 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
         }
     }
     (known && depth == 0).then_some(out)
+}
+
+fn named(name: ScriptName, as_needed: bool) -> ScriptInput {
+    if as_needed { ScriptInput::AsNeeded(name) } else { ScriptInput::Named(name) }
 }
 
 /// The command without parentheses that begins with `word`: INCLUDE, or an assignment.
@@ -334,11 +346,12 @@ mod tests {
             GROUP ( /lib/libc.so.6 libc_nonshared.a, \"a b.a\" AS_NEEDED ( -lfoo ld.so ) )\n\
             INPUT(x.a)";
         let found = inputs(text).expect("a script");
-        let foo = ScriptInput::Named(ScriptName::Library(b"foo".to_vec()));
+        let foo = ScriptInput::AsNeeded(ScriptName::Library(b"foo".to_vec()));
+        let loader = ScriptInput::AsNeeded(ScriptName::File(b"ld.so".to_vec()));
         let names = ["/lib/libc.so.6", "libc_nonshared.a", "a b.a"].map(file);
         assert_eq!(found[0], ScriptInput::StartGroup);
         assert_eq!(found[1..4], names);
-        assert_eq!(found[4..], [foo, file("ld.so"), ScriptInput::EndGroup, file("x.a")]);
+        assert_eq!(found[4..], [foo, loader, ScriptInput::EndGroup, file("x.a")]);
     }
 
     #[test]

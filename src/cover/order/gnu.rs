@@ -1,8 +1,9 @@
 //! GNU ld searches each archive at its position, in passes over the index until a pass adds no
 //! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`). A group is searched until a
 //! pass over all its archives adds none (`open_input_bfds` in `ld/ldlang.c`). A member is not
-//! extracted if its archive precedes the first reference to it. With LTO, archives are searched
-//! once more for machine code, because the plugin's output may refer to it (`lang_process`).
+//! extracted if its archive precedes the first reference to it. A shared object of `--as-needed` is
+//! forgotten if it precedes the first reference to it. With LTO, archives are searched once more for
+//! machine code, because the plugin's output may refer to it (`lang_process`).
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{
@@ -23,6 +24,7 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
         undefined: 0,
         again: false,
         provided: FastSet::default(),
+        forgotten: FastSet::default(),
         out: Coverage::default(),
     };
     // A shared object has an entry point only with `--entry`.
@@ -55,6 +57,7 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
         found: found.collect(),
         strong,
         unprovided,
+        forgotten: run.forgotten,
         coverage: run.out,
         ..Resolved::default()
     }
@@ -98,6 +101,8 @@ struct Run<'q> {
     again: bool,
     /// Names that PROVIDE defined.
     provided: FastSet<&'q [u8]>,
+    /// Shared objects of `--as-needed` that define no undefined name.
+    forgotten: FastSet<usize>,
     out: Coverage,
 }
 
@@ -116,6 +121,7 @@ impl<'q> Run<'q> {
                     at += len;
                 }
                 LinkInput::EndGroup => {}
+                LinkInput::Root(root) if self.forgotten.contains(root) => self.root(*root),
                 _ if !first => {}
                 LinkInput::Root(root) => self.root(*root),
                 LinkInput::Whole(archive) => self.whole(*archive),
@@ -141,9 +147,26 @@ impl<'q> Run<'q> {
         }
     }
 
+    /// True if a shared object defines a name that is undefined now.
+    fn is_needed(&self, at: usize) -> bool {
+        let is_open = |name: &[u8]| {
+            let state = self.table.get(name);
+            matches!(state, Some(State::Undefined { weak: false, .. }))
+                && !self.hidden.contains(name)
+        };
+        self.question.exports(at).any(|export| is_open(export.name))
+    }
+
     fn root(&mut self, at: usize) {
         let question = self.question;
         let root = &question.roots[at];
+        if root.linked && self.link.as_needed.contains(&at) {
+            if !self.is_needed(at) {
+                self.forgotten.insert(at);
+                return;
+            }
+            self.forgotten.remove(&at);
+        }
         if !root.linked {
             root.hidden.iter().for_each(|name| self.hide(name, ReferredBy::Root(at)));
         }

@@ -35,6 +35,8 @@ struct Resolved<'q> {
     unwrapped: FastSet<&'q [u8]>,
     /// Names of PROVIDE without effect.
     unprovided: FastSet<&'q [u8]>,
+    /// Shared objects that are not part of the link, as indices of roots.
+    forgotten: FastSet<usize>,
 }
 
 /// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the
@@ -48,6 +50,7 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     let mut link = link.clone();
     link.wraps.retain(|wrap| !resolved.unwrapped.contains(&*wrap.name));
     link.defined.retain(|of| !of.provided || !resolved.unprovided.contains(&*of.name));
+    link.shared_references.retain(|(_, at)| !resolved.forgotten.contains(at));
     let open = undefined(question, &link, &resolved);
     let Resolved { mut coverage, strong, .. } = resolved;
     let members = coverage.needed.iter().map(|needed| needed.member);
@@ -74,7 +77,7 @@ fn undefined<'q>(
     link: &'q Link,
     resolved: &Resolved<'q>,
 ) -> FastSet<&'q [u8]> {
-    let Resolved { coverage, found, strong, may_stay, .. } = resolved;
+    let Resolved { coverage, found, strong, may_stay, forgotten, .. } = resolved;
     let library = question.library;
     let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
     let counts = |kind: SymbolKind, name: &[u8]| counts(kind, link.reference(name), strong);
@@ -105,7 +108,7 @@ fn undefined<'q>(
         if may_stay.contains(*name) && !hidden {
             return false;
         }
-        let shared = || (question.provided)(name) || question.is_exported(name);
+        let shared = || (question.provided)(name) || question.is_exported(name, forgotten);
         match found.get(name) {
             Some(ChosenDefinition::Object) => false,
             Some(ChosenDefinition::Shared) if !hidden => false,

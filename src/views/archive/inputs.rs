@@ -24,6 +24,10 @@ pub enum PositionalOption {
     StartGroup,
     /// `--end-group`
     EndGroup,
+    /// `AS_NEEDED` of a script: the linker may drop libraries that nothing needs.
+    AsNeeded,
+    /// The end of `AS_NEEDED`.
+    NoAsNeeded,
     /// `--defsym` or an assignment of a script, by its index in [`TypedLink::defined`].
     Define(usize),
     /// EXTERN of a script, by its index in [`TypedLink::requested`].
@@ -143,7 +147,7 @@ impl Inputs {
             indexed: typed.linker == Linker::Gnu,
             ..Link::default()
         };
-        let (mut inside, mut whole) = (false, false);
+        let (mut inside, mut whole, mut as_needed) = (false, false, false);
         for item in &typed.items {
             // For mold, `--start-lib` prevails.
             let is_whole = whole && !(inside && typed.linker == Linker::Mold);
@@ -152,6 +156,8 @@ impl Inputs {
                 LinkArgument::Position(PositionalOption::EndLib) => inside = false,
                 LinkArgument::Position(PositionalOption::WholeArchive) => whole = true,
                 LinkArgument::Position(PositionalOption::NoWholeArchive) => whole = false,
+                LinkArgument::Position(PositionalOption::AsNeeded) => as_needed = true,
+                LinkArgument::Position(PositionalOption::NoAsNeeded) => as_needed = false,
                 LinkArgument::Position(PositionalOption::StartGroup) => {
                     link.inputs.push(LinkInput::StartGroup);
                 }
@@ -166,7 +172,13 @@ impl Inputs {
                 }
                 LinkArgument::Root(path) => link.inputs.push(out.root(audit, path, false)?),
                 LinkArgument::File(path) => {
-                    link.inputs.push(out.file(audit, path, (inside, is_whole, false))?);
+                    let input = out.file(audit, path, (inside, is_whole, false))?;
+                    if let LinkInput::Root(at) = input
+                        && as_needed
+                    {
+                        link.as_needed.insert(at);
+                    }
+                    link.inputs.push(input);
                 }
                 LinkArgument::Added(path) => {
                     link.inputs.push(out.file(audit, path, (inside, is_whole, true))?);

@@ -1,9 +1,9 @@
 //! Commands about symbols in linker scripts, and functions in expressions. Each case is linked by lld
 //! 19, GNU ld and mold too.
 
-use super::kit::ar;
+use super::kit::{ar, run};
 use super::libraries::{check, code};
-use crate::support::Lab;
+use crate::support::{Lab, clean};
 
 fn lab() -> Lab {
     let lab = Lab::new();
@@ -68,6 +68,36 @@ fn scripts_request_and_define_symbols() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.contains("extern.ld: mold does not know EXTERN in a script"), "{error}");
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// GNU ld forgets a library of AS_NEEDED that precedes the first reference to it. It reads the
+/// library again in a group.
+#[test]
+fn libraries_of_as_needed() {
+    let lab = lab();
+    code(&lab, "f.o", "ext", "good");
+    ar(&lab, "rc", "libf.a", &["f.o"]);
+    code(&lab, "s.o", "_start", "ext");
+    let options = ["-shared", "-o", "good.so", "good.o"];
+    run(clean("ld").current_dir(lab.root()).args(options));
+    for (name, text) in [
+        ("first.ld", "INPUT(AS_NEEDED(good.so) libf.a)"),
+        ("last.ld", "INPUT(libf.a AS_NEEDED(good.so))"),
+        ("group.ld", "GROUP(AS_NEEDED(good.so) libf.a)"),
+    ] {
+        lab.write(name, format!("{text}\n"));
+    }
+    check(
+        &lab,
+        &[
+            ("gnu", "s.o first.ld", &["good"]),
+            ("lld", "s.o first.ld", &[]),
+            ("mold", "s.o first.ld", &[]),
+            ("gnu", "s.o first.ld good.so", &[]),
+            ("all", "s.o last.ld", &[]),
+            ("all", "s.o group.ld", &[]),
+        ],
+    );
 }
 
 /// Scripts without inputs of their own. mold 1.10 does not know these commands, and crashes if a
