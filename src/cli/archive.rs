@@ -8,7 +8,8 @@ use super::progress::Progress;
 use super::run::{AuditRun, walk};
 use super::scripts::ExpandedScripts;
 use super::{
-    ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, out, output_conflicts, scripts,
+    ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, message, out, output_conflicts,
+    scripts,
 };
 use crate::cover::{self, DefsymOption, LinkOutput, OutputKind, Wrap};
 use crate::format::script::ScriptCommand;
@@ -35,6 +36,9 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     baseline::refuse(shared, "archive")?;
     if !options.self_dirs.is_empty() {
         return installed(shared, options, start);
+    }
+    if !options.ignored.is_empty() && !shared.quiet {
+        message::fact(&format!("options without effect here: {}", options.ignored.join(", ")));
     }
     let is_ordered = is_ordered(options);
     let has_files = !options.archives.is_empty() || !options.library.is_empty();
@@ -198,7 +202,7 @@ fn answer(
 /// True if the order of the files matters. lld's tables also describe an ordered link.
 fn is_ordered(options: &ArchiveOptions) -> bool {
     let tables = options.why_extract.is_some() || options.archive_stats.is_some();
-    let is_position = |typed: &Typed| matches!(typed, Typed::Position(_) | Typed::Library(_));
+    let is_position = |typed: &Typed| !matches!(typed, Typed::File(_) | Typed::Order(_));
     options.order.is_some()
         || options.linker.is_some()
         || tables
@@ -305,15 +309,22 @@ fn link(
                 out.items.push(LinkArgument::Position(*position));
                 continue;
             }
+            Typed::Static(_) | Typed::PushState | Typed::PopState => {
+                out.items
+                    .extend(nesting.apply(typed, linker)?.into_iter().map(LinkArgument::Position));
+                continue;
+            }
             Typed::File(_) => (archives.next(), LinkArgument::File),
             Typed::Order(_) => (order.next(), LinkArgument::Added),
-            Typed::Library(name) => {
-                (Some(scripts::library(tree, name, (&dirs, target))?), LinkArgument::File)
-            }
+            Typed::Library(name) => (
+                Some(scripts::library(tree, name, (&dirs, target, nesting.modes.is_static))?),
+                LinkArgument::File,
+            ),
         };
         if let Some(path) = path {
-            let inputs = scripts::linked(tree, &path, linker, (&dirs, target))?;
-            add_inputs(&mut out, &inputs, item, nesting.groups > 0)?;
+            let inputs =
+                scripts::linked(tree, &path, linker, (&dirs, target, nesting.modes.is_static))?;
+            add_inputs(&mut out, &inputs, item, &nesting)?;
             scripts.extend(inputs.scripts);
             dirs.extend(inputs.dirs);
         }
@@ -324,11 +335,22 @@ fn link(
 /// Maximum nesting depth of groups.
 const DEEPEST: usize = 64;
 
-/// Groups and `--start-lib` options that have not ended yet.
+/// The options that `--push-state` saves.
+#[derive(Clone, Copy, Default)]
+struct Modes {
+    whole: bool,
+    as_needed: bool,
+    is_static: bool,
+}
+
+/// Groups and `--start-lib` options that have not ended yet, and the options that affect the next
+/// inputs.
 #[derive(Default)]
 struct Nesting {
     groups: usize,
     in_lib: bool,
+    modes: Modes,
+    saved: Vec<Modes>,
 }
 
 impl Nesting {
@@ -360,14 +382,44 @@ impl Nesting {
                 bail!("--end-lib without --start-lib")
             }
             PositionalOption::EndLib => self.in_lib = false,
-            PositionalOption::WholeArchive
-            | PositionalOption::NoWholeArchive
-            | PositionalOption::AsNeeded
-            | PositionalOption::NoAsNeeded
-            | PositionalOption::Define(_)
-            | PositionalOption::Request(_) => {}
+            PositionalOption::WholeArchive => self.modes.whole = true,
+            PositionalOption::NoWholeArchive => self.modes.whole = false,
+            PositionalOption::AsNeeded => self.modes.as_needed = true,
+            PositionalOption::NoAsNeeded => self.modes.as_needed = false,
+            PositionalOption::Define(_) | PositionalOption::Request(_) => {}
         }
         Ok(())
+    }
+
+    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the options that restore a state.
+    /// mold 1.10 does not save `-Bstatic`.
+    fn apply(&mut self, typed: &Typed, linker: cover::Linker) -> Result<Vec<PositionalOption>> {
+        match typed {
+            Typed::Static(is_static) => self.modes.is_static = *is_static,
+            Typed::PushState => self.saved.push(self.modes),
+            Typed::PopState => {
+                let saved = self.saved.pop().context("--pop-state without --push-state")?;
+                let is_mold = linker == cover::Linker::Mold;
+                let is_static = if is_mold { self.modes.is_static } else { saved.is_static };
+                self.modes = Modes { is_static, ..saved };
+                let Modes { whole, as_needed, .. } = self.modes;
+                let (whole, as_needed) = (
+                    if whole {
+                        PositionalOption::WholeArchive
+                    } else {
+                        PositionalOption::NoWholeArchive
+                    },
+                    if as_needed {
+                        PositionalOption::AsNeeded
+                    } else {
+                        PositionalOption::NoAsNeeded
+                    },
+                );
+                return Ok(vec![whole, as_needed]);
+            }
+            Typed::File(_) | Typed::Order(_) | Typed::Library(_) | Typed::Position(_) => {}
+        }
+        Ok(Vec::new())
     }
 }
 
@@ -378,14 +430,15 @@ fn add_inputs(
     link: &mut TypedLink,
     inputs: &ExpandedScripts,
     item: fn(PathBuf) -> LinkArgument,
-    in_group: bool,
+    nesting: &Nesting,
 ) -> Result<()> {
+    let in_group = nesting.groups > 0;
     for (at, file) in inputs.files.iter().enumerate() {
         inputs.commands_before(at).try_for_each(|command| add_command(link, command))?;
         if !in_group && inputs.begins_group(at) {
             link.items.push(LinkArgument::Position(PositionalOption::StartGroup));
         }
-        let is_as_needed = inputs.is_as_needed(at);
+        let is_as_needed = inputs.is_as_needed(at) && !nesting.modes.as_needed;
         let option = |option| is_as_needed.then_some(LinkArgument::Position(option));
         link.items.extend(option(PositionalOption::AsNeeded));
         link.items.push(item(file.clone()));

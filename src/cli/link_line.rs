@@ -1,5 +1,6 @@
 //! Collects the arguments of `archive` whose order matters, and replaces response files (`@FILE`)
-//! as linkers do.
+//! as linkers do. Options of linkers get the spelling that clap knows. Options without effect on
+//! members and undefined names are left out, so that a line of `gcc -###` can be used.
 
 use super::named;
 use crate::views::archive::PositionalOption;
@@ -16,14 +17,68 @@ const MOST: u64 = 16 << 20;
 const DEEPEST: usize = 8;
 
 /// Options without a value that affect the inputs after them.
-const POSITIONS: &[(&str, PositionalOption)] = &[
-    ("start_lib", PositionalOption::StartLib),
-    ("end_lib", PositionalOption::EndLib),
-    ("whole_archive", PositionalOption::WholeArchive),
-    ("no_whole_archive", PositionalOption::NoWholeArchive),
-    ("start_group", PositionalOption::StartGroup),
-    ("end_group", PositionalOption::EndGroup),
+const POSITIONS: &[(&str, Typed)] = &[
+    ("start_lib", Typed::Position(PositionalOption::StartLib)),
+    ("end_lib", Typed::Position(PositionalOption::EndLib)),
+    ("whole_archive", Typed::Position(PositionalOption::WholeArchive)),
+    ("no_whole_archive", Typed::Position(PositionalOption::NoWholeArchive)),
+    ("start_group", Typed::Position(PositionalOption::StartGroup)),
+    ("end_group", Typed::Position(PositionalOption::EndGroup)),
+    ("as_needed", Typed::Position(PositionalOption::AsNeeded)),
+    ("no_as_needed", Typed::Position(PositionalOption::NoAsNeeded)),
+    ("static_libraries", Typed::Static(true)),
+    ("shared_libraries", Typed::Static(false)),
+    ("push_state", Typed::PushState),
+    ("pop_state", Typed::PopState),
 ];
+
+/// Other spellings of options.
+const SPELLINGS: &[(&str, &str)] = &[
+    ("-(", "--start-group"),
+    ("-)", "--end-group"),
+    ("-Bstatic", "--Bstatic"),
+    ("-static", "--Bstatic"),
+    ("-dn", "--Bstatic"),
+    ("-Bdynamic", "--Bdynamic"),
+    ("-dy", "--Bdynamic"),
+    ("-start-group", "--start-group"),
+    ("-end-group", "--end-group"),
+    ("-start-lib", "--start-lib"),
+    ("-end-lib", "--end-lib"),
+    ("-whole-archive", "--whole-archive"),
+    ("-no-whole-archive", "--no-whole-archive"),
+    ("-as-needed", "--as-needed"),
+    ("-no-as-needed", "--no-as-needed"),
+    ("-push-state", "--push-state"),
+    ("-pop-state", "--pop-state"),
+    ("-shared", "--shared"),
+    ("-pie", "--pie"),
+    ("-gc-sections", "--gc-sections"),
+];
+
+/// Options that change neither the members nor the undefined names.
+const IGNORED: &[&str] = &[
+    "--build-id",
+    "--disable-new-dtags",
+    "--eh-frame-hdr",
+    "--enable-new-dtags",
+    "--no-dynamic-linker",
+    "--no-undefined",
+    "--strip-all",
+    "--strip-debug",
+    "-no-pie",
+    "-s",
+];
+
+/// Beginnings of such options with a value in the same word.
+const IGNORED_STARTS: &[&str] = &["--build-id=", "--hash-style=", "-plugin-opt="];
+
+/// Such options whose value is the next word.
+const IGNORED_PAIRS: &[&str] =
+    &["-dynamic-linker", "--dynamic-linker", "-m", "-plugin", "-rpath", "-soname", "-z"];
+
+/// Values of `-z` that change the undefined names, or the sections that the linker keeps.
+const CHANGING: &[&str] = &["undefs", "nodefs", "start-stop-gc", "nostart-stop-gc"];
 
 /// A file or an option, as typed.
 #[derive(Clone, Debug)]
@@ -36,6 +91,12 @@ pub enum Typed {
     Library(OsString),
     /// An option.
     Position(PositionalOption),
+    /// `-Bstatic` or `-Bdynamic`: true if `-l` finds only archives.
+    Static(bool),
+    /// `--push-state`
+    PushState,
+    /// `--pop-state`
+    PopState,
 }
 
 /// Files and options of `archive` in the order typed.
@@ -52,7 +113,7 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
     let libraries = matches.get_many::<OsString>("library").into_iter().flatten().cloned();
     found.extend(indices("library").zip(libraries).map(|(at, name)| (at, Typed::Library(name))));
     for (id, position) in POSITIONS {
-        found.extend(indices(id).map(|at| (at, Typed::Position(*position))));
+        found.extend(indices(id).map(|at| (at, position.clone())));
     }
     let defined = indices("defsym").enumerate();
     found.extend(defined.map(|(n, at)| (at, Typed::Position(PositionalOption::Define(n)))));
@@ -66,6 +127,8 @@ pub(super) struct ExpandedLine {
     pub(super) words: Vec<OsString>,
     /// The response files.
     pub(super) files: Vec<PathBuf>,
+    /// Options of linkers that were left out, with their values.
+    pub(super) ignored: Vec<String>,
 }
 
 /// Replaces each `@FILE` after the command `archive` by the words of the file. If the file cannot
@@ -81,7 +144,44 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
             out.words.push(argument);
         }
     }
+    if is_archive {
+        let words = std::mem::take(&mut out.words);
+        (out.words, out.ignored) = spelled(words, !out.files.is_empty());
+    }
     out
+}
+
+/// Spells the options of linkers as clap knows them. The second list has the options that are left
+/// out. In a response file, `-o FILE` names the output of the link.
+fn spelled(words: Vec<OsString>, has_files: bool) -> (Vec<OsString>, Vec<String>) {
+    let (mut out, mut ignored) = (Vec::new(), Vec::new());
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let next = words.peek().and_then(|next| next.to_str()).map(str::to_owned);
+        let Some(text) = word.to_str().map(str::to_owned) else {
+            out.push(word);
+            continue;
+        };
+        let value = next.filter(|_| IGNORED_PAIRS.contains(&text.as_str()) || text == "-o");
+        let has_value = match (text.as_str(), &value) {
+            ("-z", Some(value)) => !CHANGING.contains(&value.as_str()),
+            ("-o", Some(value)) => has_files && !value.contains('='),
+            (_, value) => value.is_some(),
+        };
+        let attached =
+            text.strip_prefix("-z").is_some_and(|z| !z.is_empty() && !CHANGING.contains(&z));
+        let starts = IGNORED_STARTS.iter().any(|start| text.starts_with(start));
+        if has_value {
+            ignored.push(format!("{text} {}", value.unwrap_or_default()));
+            words.next();
+        } else if attached || starts || IGNORED.contains(&text.as_str()) {
+            ignored.push(text);
+        } else {
+            let found = SPELLINGS.iter().find(|(other, _)| *other == text);
+            out.push(found.map_or(word, |(_, known)| OsString::from(*known)));
+        }
+    }
+    (out, ignored)
 }
 
 fn expand_one(argument: OsString, depth: usize, out: &mut ExpandedLine) {
@@ -123,11 +223,26 @@ fn words(text: &[u8]) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::{spelled, words};
+    use std::ffi::OsString;
 
     #[test]
     fn words_of_a_response_file() {
         let text = b"a.a  'b c.a'\n\"d \\\" e\" f\\ g ''\n-u\tx\n";
         assert_eq!(words(text), ["a.a", "b c.a", "d \" e", "f g", "", "-u", "x"]);
+    }
+
+    #[test]
+    fn options_of_linkers() {
+        let line = "-plugin p.so --build-id -m elf_x86_64 -pie -o out a.o -( -static -lx -) -z now \
+            -zrelro -z nodefs -o json=f";
+        let list: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let (found, ignored) = spelled(list.clone(), true);
+        let known = "--pie a.o --start-group --Bstatic -lx --end-group -z nodefs -o json=f";
+        assert!(found.iter().eq(known.split(' ')), "{found:?}");
+        let expected =
+            ["-plugin p.so", "--build-id", "-m elf_x86_64", "-o out", "-z now", "-zrelro"];
+        assert_eq!(ignored, expected);
+        assert!(spelled(list, false).0.contains(&OsString::from("out")));
     }
 }

@@ -2,6 +2,7 @@
 //! options, `commands` runs a command, and only `out` writes to stdout and to files.
 
 mod archive;
+mod archive_options;
 mod baseline;
 mod check;
 mod closure;
@@ -38,10 +39,10 @@ mod threads;
 mod typed;
 mod views;
 
+pub use archive_options::ArchiveOptions;
+
 use crate::catalogue::Level;
-use clap::{
-    ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
-};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 pub use help::{Answer, AnswerKind};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -88,6 +89,7 @@ impl Cli {
         if let Some(Command::Archive(options)) = &mut cli.command {
             options.typed = link_line::typed(&matches);
             options.response_files = typed.files;
+            options.ignored = typed.ignored;
         }
         Ok(cli)
     }
@@ -179,107 +181,6 @@ pub struct WhyOptions {
     /// files the loader searches for the symbol
     #[arg(long, value_name = "ENTRY")]
     pub under: Option<PathBuf>,
-}
-
-/// Options of `archive`.
-#[derive(Args, Debug)]
-pub struct ArchiveOptions {
-    /// Static archives to link; with --linker or --order also objects and shared objects. @FILE stands
-    /// for the words in FILE
-    #[arg(value_name = "ARCHIVE")]
-    pub archives: Vec<PathBuf>,
-    /// Search DIR for archives that the link may add
-    #[arg(long, value_name = "DIR")]
-    pub from: Vec<PathBuf>,
-    /// More archives and objects; links all files in the order given, by the rules of --linker
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pub order: Option<Vec<PathBuf>>,
-    /// Link all files in the order given, by the rules of this linker. Options of a linker, such as
-    /// --order or --start-lib, imply lld; without any, the order does not count
-    #[arg(long, value_enum, value_name = "LINKER")]
-    pub linker: Option<LinkerOption>,
-    /// Treat the objects after this option as archive members, up to --end-lib
-    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
-    pub start_lib: Vec<String>,
-    /// End --start-lib
-    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
-    pub end_lib: Vec<String>,
-    /// Link all members of the archives after this option
-    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
-    pub whole_archive: Vec<String>,
-    /// End --whole-archive
-    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
-    pub no_whole_archive: Vec<String>,
-    /// Repeatedly search the archives after this option, up to --end-group (GNU ld)
-    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
-    pub start_group: Vec<String>,
-    /// End --start-group
-    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
-    pub end_group: Vec<String>,
-    /// Link libNAME.so or libNAME.a from the first -L directory that has one of them, or, as :FILE, the
-    /// file of that name
-    #[arg(short = 'l', long, value_name = "NAME")]
-    pub library: Vec<OsString>,
-    /// Search DIR for the libraries of -l; no other directory is searched
-    #[arg(short = 'L', long, value_name = "DIR")]
-    pub library_path: Vec<PathBuf>,
-    /// Start at the symbol NAME instead of _start; the last -e counts
-    #[arg(short = 'e', long, value_name = "NAME")]
-    pub entry: Vec<OsString>,
-    /// Extract the member that defines NAME; NAME may stay undefined
-    #[arg(short = 'u', long, value_name = "NAME")]
-    pub undefined: Vec<OsString>,
-    /// Define a symbol by an expression
-    #[arg(long, value_name = "NAME=EXPRESSION")]
-    pub defsym: Vec<OsString>,
-    /// Resolve references to NAME to __wrap_NAME, and references to __real_NAME to NAME
-    #[arg(long, value_name = "NAME")]
-    pub wrap: Vec<OsString>,
-    /// The files and options of the link, in the order typed.
-    #[arg(skip)]
-    pub typed: Vec<link_line::Typed>,
-    /// The response files of the command line.
-    #[arg(skip)]
-    pub response_files: Vec<PathBuf>,
-    /// An object to link: a shared library, a program or a relocatable object
-    #[arg(long, value_name = "FILE")]
-    pub root_object: Vec<PathBuf>,
-    /// A symbol that the archives must define
-    #[arg(long, value_name = "NAME")]
-    pub root_symbol: Vec<OsString>,
-    /// Link a shared object: linkers define fewer symbols for it than for a program
-    #[arg(long, conflicts_with = "pie")]
-    pub shared: bool,
-    /// Link a position-independent program
-    #[arg(long)]
-    pub pie: bool,
-    /// Drop sections to which nothing refers, with their undefined symbols
-    #[arg(long)]
-    pub gc_sections: bool,
-    /// Do not report undefined symbols of the shared objects that a program is linked with
-    #[arg(long)]
-    pub allow_shlib_undefined: bool,
-    /// List the archives below DIR that refer to symbols which nothing in DIR or --from defines
-    #[arg(
-        long = "self",
-        value_name = "DIR",
-        conflicts_with_all = [
-            "archives", "order", "linker", "start_lib", "end_lib", "whole_archive", "no_whole_archive",
-            "start_group", "end_group", "library", "library_path", "entry", "undefined", "defsym", "wrap",
-            "root_object", "root_symbol", "all_members", "why_extract", "archive_stats", "gc_sections",
-            "allow_shlib_undefined",
-        ]
-    )]
-    pub self_dirs: Vec<PathBuf>,
-    /// List the references of every member; undefined symbols are not errors
-    #[arg(long)]
-    pub all_members: bool,
-    /// Write which member was extracted for which symbol, in lld's format
-    #[arg(long, value_name = "FILE")]
-    pub why_extract: Option<PathBuf>,
-    /// Write how many members of each archive were extracted, in lld's format
-    #[arg(long, value_name = "FILE")]
-    pub archive_stats: Option<PathBuf>,
 }
 
 /// Options of `gpu`.

@@ -24,6 +24,10 @@ const DEEPEST: usize = 8;
 /// Number of bytes that an error shows of a file of unknown kind.
 const SHOWN: usize = 24;
 
+/// Where the libraries of `-l` are searched for: the directories of `-L`; if given, the target
+/// without which a library is skipped; and true if only archives count.
+pub(super) type LibrarySearch<'a> = (&'a [PathBuf], Option<Target>, bool);
+
 /// Link inputs in place of scripts, and the scripts that were read for them.
 #[derive(Default)]
 pub(super) struct ExpandedScripts {
@@ -83,7 +87,8 @@ pub(super) fn expand(
     dirs: &[PathBuf],
 ) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    let place = ScriptSearch { tree, dirs, rules: SearchRules::Archives, target: None };
+    let place =
+        ScriptSearch { tree, dirs, rules: SearchRules::Archives, target: None, is_static: false };
     paths.iter().try_for_each(|path| place.expand(path, 0, &mut out))?;
     Ok(out)
 }
@@ -92,36 +97,31 @@ pub(super) fn expand(
 /// itself. Objects and shared objects are included.
 pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    let place = ScriptSearch { tree, dirs, rules: SearchRules::AllFiles, target: None };
+    let place =
+        ScriptSearch { tree, dirs, rules: SearchRules::AllFiles, target: None, is_static: false };
     place.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
-/// Like [`inputs_of`], but names in scripts are searched for by the rules of `linker`. `dirs` are
-/// the directories of `-L`. Libraries for another ELF class or machine than `target` are skipped.
+/// Like [`inputs_of`], but names in scripts are searched for by the rules of `linker`.
 pub(super) fn linked(
     tree: &dyn Tree,
     path: &Path,
     linker: Linker,
-    (dirs, target): (&[PathBuf], Option<Target>),
+    (dirs, target, is_static): LibrarySearch<'_>,
 ) -> Result<ExpandedScripts> {
     let mut out = ExpandedScripts::default();
-    let place = ScriptSearch { tree, dirs, rules: SearchRules::Link(linker), target };
+    let place = ScriptSearch { tree, dirs, rules: SearchRules::Link(linker), target, is_static };
     place.expand(path, 0, &mut out)?;
     Ok(out)
 }
 
 /// The file of `-l NAME`: `libNAME.so` or `libNAME.a` in the first directory that has one of them.
-/// In `-l :FILE`, FILE is the whole file name. Files for another ELF class or machine than `target`
-/// are skipped.
-pub(super) fn library(
-    tree: &dyn Tree,
-    name: &OsStr,
-    (dirs, target): (&[PathBuf], Option<Target>),
-) -> Result<PathBuf> {
+/// In `-l :FILE`, FILE is the whole file name.
+pub(super) fn library(tree: &dyn Tree, name: &OsStr, search: LibrarySearch<'_>) -> Result<PathBuf> {
     let name = name.as_bytes();
-    library_in(tree, name, (dirs, target)).with_context(|| {
-        let why = match library_in(tree, name, (dirs, None)) {
+    library_in(tree, name, search).with_context(|| {
+        let why = match library_in(tree, name, (search.0, None, search.2)) {
             Some(path) => format!("{} is for another class or machine", show_path(&path)),
             None => "not found".to_owned(),
         };
@@ -160,10 +160,11 @@ fn format_of(tree: &dyn Tree, path: &Path) -> Option<OutputFormat> {
 fn library_in(
     tree: &dyn Tree,
     name: &[u8],
-    (dirs, target): (&[PathBuf], Option<Target>),
+    (dirs, target, is_static): LibrarySearch<'_>,
 ) -> Option<PathBuf> {
     let files = match name.strip_prefix(b":") {
         Some(file) => vec![file.to_vec()],
+        None if is_static => vec![of_library(name, ".a")],
         None => vec![of_library(name, ".so"), of_library(name, ".a")],
     };
     let mut paths =
@@ -208,6 +209,8 @@ struct ScriptSearch<'a> {
     rules: SearchRules,
     /// If given, libraries for another ELF class or machine are skipped.
     target: Option<Target>,
+    /// True if only archives are libraries.
+    is_static: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -377,7 +380,7 @@ impl ScriptSearch<'_> {
         let dirs = all.iter().map(PathBuf::as_path);
         match (name, self.rules) {
             (ScriptName::Library(name), SearchRules::Link(_)) => {
-                library_in(self.tree, name, (&all, self.target))
+                library_in(self.tree, name, (&all, self.target, self.is_static))
             }
             (ScriptName::Library(name), _) => {
                 let file = |dir: &Path, end| dir.join(OsStr::from_bytes(&of_library(name, end)));

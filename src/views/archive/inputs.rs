@@ -24,9 +24,9 @@ pub enum PositionalOption {
     StartGroup,
     /// `--end-group`
     EndGroup,
-    /// `AS_NEEDED` of a script: the linker may drop libraries that nothing needs.
+    /// `--as-needed`, or AS_NEEDED of a script: GNU ld may drop libraries that nothing needs.
     AsNeeded,
-    /// The end of `AS_NEEDED`.
+    /// `--no-as-needed`, or the end of AS_NEEDED.
     NoAsNeeded,
     /// `--defsym` or an assignment of a script, by its index in [`TypedLink::defined`].
     Define(usize),

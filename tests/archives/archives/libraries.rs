@@ -324,6 +324,68 @@ fn names_that_gnu_ld_defines() {
     );
 }
 
+/// Options that affect the libraries after them, in the spellings of linkers.
+#[test]
+fn options_about_libraries() {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "f");
+    code(&lab, "f.o", "f", "good");
+    code(&lab, "good.o", "good", "");
+    code(&lab, "static.o", "good", "absent");
+    code(&lab, "bad.o", "bad", "nosuch");
+    shared(&lab, "libgood.so", &["good.o"]);
+    for (archive, member) in [("libf.a", "f.o"), ("libgood.a", "static.o"), ("bad.a", "bad.o")] {
+        super::kit::ar(&lab, "rc", archive, &[member]);
+    }
+    check(
+        &lab,
+        &[
+            ("all", "m.o -L. libf.a -lgood", &[]),
+            ("all", "m.o -L. libf.a -Bstatic -lgood", &["absent"]),
+            ("all", "m.o -L. libf.a -Bstatic -Bdynamic -lgood", &[]),
+            ("lld", "m.o -L. libf.a --push-state -Bstatic --pop-state -lgood", &[]),
+            ("gnu", "m.o -L. libf.a --push-state -Bstatic --pop-state -lgood", &[]),
+            ("mold", "m.o -L. libf.a --push-state -Bstatic --pop-state -lgood", &["absent"]),
+            ("gnu", "m.o -L. --as-needed -lgood libf.a", &["good"]),
+            ("lld", "m.o -L. --as-needed -lgood libf.a", &[]),
+            ("mold", "m.o -L. --as-needed -lgood libf.a", &[]),
+            ("all", "m.o -L. --as-needed --no-as-needed -lgood libf.a", &[]),
+            (
+                "gnu",
+                "m.o -L. --as-needed --push-state --no-as-needed -lgood --pop-state libf.a",
+                &[],
+            ),
+            ("all", "m.o -L. -( libf.a -lgood -)", &[]),
+            ("all", "m.o -L. libf.a -lgood -whole-archive bad.a -no-whole-archive", &["nosuch"]),
+        ],
+    );
+    let output = lab.linkaudit(&["archive", "m.o", "libf.a", "--pop-state"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("--pop-state without --push-state"), "{error}");
+}
+
+/// The line by which GCC starts the linker.
+#[test]
+fn the_line_of_a_compiler() {
+    let lab = Lab::new();
+    lab.write("m.c", "int f(void);\nint main(void) { return f(); }\n");
+    lab.write("f.c", "#include <stdio.h>\nint f(void) { return puts(\"f\"); }\n");
+    run(clean("gcc").current_dir(lab.root()).args(["-c", "m.c", "f.c"]));
+    super::kit::ar(&lab, "rc", "f.a", &["f.o"]);
+    let mut gcc = clean("gcc");
+    let gcc = gcc.current_dir(lab.root()).args(["-###", "-o", "out", "m.o", "f.a"]);
+    let text = String::from_utf8_lossy(&gcc.output().expect("gcc runs").stderr).into_owned();
+    let line = text.lines().find(|line| line.contains("collect2")).expect("a line of the linker");
+    let (_, words) = line.trim_start().split_once(' ').expect("options");
+    lab.write("line", words);
+    let output = lab.linkaudit(&["archive", "--linker", "gnu", "@line"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let note = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}{note}");
+    assert!(said.contains("no undefined symbols: 1 member of 1 archive needed"), "{said}");
+    assert!(note.contains("options without effect here: ") && note.contains("-o out"), "{note}");
+}
+
 /// mold defines more names than the other linkers, in all outputs.
 #[test]
 fn names_that_mold_defines() {

@@ -179,7 +179,7 @@ fn errors_of_the_command_line_help() {
         ),
         (&["fine", "--fail-o", "never"], "help: did you mean `--fail-on`?\n"),
         (
-            &["archive", "--linker", "gnu", "--as-needed"],
+            &["archive", "--linker", "gnu", "--orphan-handling"],
             "help: archive reads only the linker options that it lists: linkaudit archive --help\n",
         ),
         (&["fine", "--cpu", "hasswell"], "help: did you mean `haswell`?\n"),
