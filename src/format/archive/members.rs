@@ -89,6 +89,8 @@ pub enum MemberKind {
     GccLto,
     /// Not an object: linkers ignore it.
     Other,
+    /// An archive, which linkers do not open.
+    Nested,
     /// An ELF file that is not relocatable.
     NotRelocatable,
     /// A file that a thin archive names and that does not exist.

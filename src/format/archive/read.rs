@@ -12,7 +12,7 @@ use super::symbols::SymbolsBuilder;
 use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, in_memory, read_range};
 use crate::id::FastMap;
-use crate::sniff::BITCODE;
+use crate::sniff::{BITCODE, Class, sniff};
 use crate::symbol_names::Growing;
 use crate::tree::Handle;
 use object::read::elf::FileHeader;
@@ -267,6 +267,7 @@ impl<'r> ArchiveReader<'r> {
             Some(_) => MemberKind::NotRelocatable,
             None if head.starts_with(&elf::ELFMAG) => MemberKind::Damaged,
             None if BITCODE.iter().any(|magic| head.starts_with(magic)) => MemberKind::Bitcode,
+            None if sniff(head) == Class::Archive => MemberKind::Nested,
             None => MemberKind::Other,
         };
         if kind == MemberKind::Damaged {

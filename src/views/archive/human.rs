@@ -304,7 +304,12 @@ pub(super) fn notes(
             writeln!(out, "incomplete: only their compiler knows the references of these members")?;
         }
     }
-    let notes: [(IsKind, &str, &str); 4] = [
+    let notes: [(IsKind, &str, &str); 5] = [
+        (
+            |kind| kind == MemberKind::Nested,
+            "member is an archive, which linkers do not open",
+            "members are archives, which linkers do not open",
+        ),
         (
             |kind| kind == MemberKind::Missing,
             "thin archive member does not exist",

@@ -108,6 +108,20 @@ fn members_that_are_no_objects() {
     assert_eq!(answer["opaque"][0]["needed"], false);
 }
 
+/// `ar` puts an archive into another one as it is.
+#[test]
+fn an_archive_in_an_archive_is_named() {
+    let lab = lab();
+    ar(&lab, "rc", "inner.a", &["def.o"]);
+    ar(&lab, "rc", "outer.a", &["use.o", "inner.a"]);
+    let answer = ask(&lab, "outer.a");
+    assert_eq!(undefined(&answer).into_iter().collect::<Vec<_>>(), ["def"], "{answer}");
+    let said = lab.linkaudit(&["archive", "outer.a", "--root-symbol", "use"]).stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let expected = "1 member is an archive, which linkers do not open: outer.a(inner.a)\n";
+    assert!(said.contains(expected), "{said}");
+}
+
 #[test]
 fn slim_objects_of_gcc_say_what_they_define_and_refer_to() {
     let lab = lab();
