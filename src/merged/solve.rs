@@ -123,8 +123,6 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     if moved.is_empty() {
         return Some(solution);
     }
-    // Other archives may define the symbols too.
-    candidates.sort_by_key(|archive| !needed.contains(archive));
     symbols.extend(&moved);
     let whole = solve_for((audit, file, object), fat, &candidates, &symbols);
     let known: BTreeSet<&[u8]> = order::set(solution.coverage.undefined.iter().map(|u| &*u.symbol));
@@ -156,7 +154,7 @@ fn without_libraries<'s>(
     moved.map(|(name, _)| *name).collect()
 }
 
-/// The archives among `candidates`, in this order, that define `symbols` for the file.
+/// The archives among `candidates` that define `symbols` for the file.
 fn solve_for(
     (audit, file, object): (&Audit, FileId, &Object),
     fat: Option<ArchiveId>,
