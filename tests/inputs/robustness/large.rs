@@ -48,7 +48,7 @@ fn a_million_undefined_symbols_in_300_megabytes() {
     let (text, peak) = audit(&lab, "ulimit -v 2097152;", "human");
     let expected = "lib.so: 1000000 unbound symbols: only the first 100000 are checked";
     assert!(text.contains(expected) && text.contains("100000 undefined symbols"), "{text}");
-    assert!(text.contains("incomplete: 1 file or question"), "{text}");
+    assert!(text.contains("incomplete: 1 item unread or undecided"), "{text}");
     assert!(peak <= 300 << 10, "{peak} KB");
     println!("a million undefined symbols: {MOST} findings, {peak} KB");
 }
