@@ -39,14 +39,14 @@ impl LostName<'_> {
         (before.is_some() || self.is_further()) && is_needed(self.name(), self.new)
     }
 
-    /// True for a link that linkers use (`libfoo.so`), and for a link to a program.
+    /// True for a link that linkers use (`libfoo.so`), and for a name of a program.
     fn is_for_people(&self) -> bool {
-        self.is_further() && (self.name().ends_with(b".so") || !is_library(self.old))
+        self.is_further() && self.name().ends_with(b".so") || !is_library(self.old)
     }
 }
 
 /// Finds the names of paired files that the new report lacks: sonames, names that `is_needed`
-/// accepts, links to programs, and links for linkers. A name is kept if the new file has it in
+/// accepts, names of programs, and links for linkers. A name is kept if the new file has it in
 /// another directory. A new release may replace names of the old release, as `clang-20` replaces
 /// `clang-19`.
 pub(super) fn lost<'a>(
