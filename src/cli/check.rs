@@ -39,9 +39,10 @@ pub(super) fn check(shared: &SharedOptions, paths: &[PathBuf]) -> Result<Exit> {
         run.require_elf(shared)?;
         let rendering = Instant::now();
         share.write(&run, prepared.style, &prepared.paths)?;
-        if share.stdout.is_some() {
+        if let Some(stdout) = share.stdout {
             status = finish(shared, &prepared, &run)?;
             if status == Exit::Clean
+                && stdout.is_of_link_maps()
                 && shared.fail_on != FailOn::Never
                 && lacks_link_map(&run, paths)
             {
@@ -73,7 +74,8 @@ fn finish(shared: &SharedOptions, prepared: &Prepared, run: &AuditRun) -> Result
     })
 }
 
-/// True if `ldd` finds no link map for a named file. `ldd` then exits with 1.
+/// True if `ldd` finds no link map for a named file. `ldd` then exits with 1, and so does an audit
+/// whose output on stdout says it. Other outputs do not show this file.
 fn lacks_link_map(run: &AuditRun, paths: &[PathBuf]) -> bool {
     let listing = &run.audit.listing;
     listing.iter().any(|(path, root)| root.is_none() && paths.contains(path))

@@ -53,6 +53,10 @@ fn a_file_without_link_map_is_an_error() {
     lab.mkdir("e");
     super::kit::object(&lab, "e/z.o", FOO);
     assert_eq!(status(&["e"]), 0);
+    // Only the output of link maps says that a file has none.
+    let json = run(&lab, &["--as-ldd", "--format", "json", "d/fine.so", "d/text"]);
+    let report: serde_json::Value = serde_json::from_str(&json.out).expect("a report");
+    assert_eq!((json.status, &report["findings"]), (0, &serde_json::json!([])));
 }
 
 #[test]
