@@ -294,9 +294,9 @@ pub(super) fn stem(soname: &[u8]) -> &[u8] {
     }
 }
 
-/// True if the sonames of both libraries have hashes of wheels and the same stem. auditwheel and delocate copy a
-/// library into a wheel and add a hash of the file to its name. Only files of that wheel can need
-/// it, because each build has another name.
+/// True if the sonames of both libraries have hashes of wheels and the same stem. auditwheel and
+/// delocate copy a library into a wheel and add a hash of the file to its name. Only files of that
+/// wheel can need it, because each build has another name.
 pub(super) fn is_wheel(old: &File, new: &File) -> bool {
     is_same_wheel_library(soname(old), soname(new))
 }
@@ -310,13 +310,16 @@ fn is_same_wheel_library(old: &[u8], new: &[u8]) -> bool {
 }
 
 /// A file name before `.so` without hashes of wheels: `libfoo` of `libfoo-1d2c3b4a`. A library that
-/// was copied twice has two hashes. A number without letters is a version or a date.
+/// was copied twice has two hashes. One of 43 hashes has no letters. A date has none either:
+/// `libabsl-20240722`.
 fn without_wheel_hashes(mut base: &[u8]) -> &[u8] {
     /// Length of a hash in characters.
     const HASH: usize = 8;
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     while let Some((name, hash)) = base.len().checked_sub(HASH).map(|at| base.split_at(at)) {
-        let is_hash = hash.iter().all(is_digit) && !hash.iter().all(u8::is_ascii_digit);
+        let is_date = (hash.starts_with(b"19") || hash.starts_with(b"20"))
+            && hash.iter().all(u8::is_ascii_digit);
+        let is_hash = hash.iter().all(is_digit) && !is_date;
         match name.strip_suffix(b"-").filter(|name| is_hash && !name.is_empty()) {
             Some(name) => base = name,
             None => break,
@@ -353,6 +356,7 @@ mod tests {
         assert!(is_same("libtiff-4da6744b.so.6.0.2", "libtiff-0a86184d.so.6.1.0"));
         assert!(!is_same("libtiff-4da6744b.so.6", "libjpeg-0a86184d.so.6"));
         assert!(!is_same("libtiff.so.6", "libtiff-0a86184d.so.6"));
+        assert!(is_same("libfoo-40127745.so.1", "libfoo-0a86184d.so.1"));
         assert!(!is_same("libabsl-20230125.so", "libabsl-20240722.so"));
         assert!(!is_same("libfoo-deadbee.so.1", "libfoo-defaced.so.1"));
     }
