@@ -209,10 +209,19 @@ pub fn describe(errno: Errno) -> String {
         other => {
             let text = std::io::Error::from(other).to_string();
             let text = text.split(" (os error").next().unwrap_or_default();
-            let mut chars = text.chars();
-            let first = chars.next().map(|first| first.to_ascii_lowercase());
-            first.into_iter().chain(chars).collect()
+            in_sentence(text)
         }
+    }
+}
+
+/// A text with its first word in lower case. Abbreviations stay: `I/O error`.
+fn in_sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
     }
 }
 
@@ -250,8 +259,16 @@ impl<T> Walked<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::ListedNames;
+    use super::{ListedNames, in_sentence};
     use std::ffi::OsString;
+
+    #[test]
+    fn texts_of_errors_start_in_lower_case() {
+        // musl's text and glibc's text of EIO.
+        assert_eq!(in_sentence("I/O error"), "I/O error");
+        assert_eq!(in_sentence("Input/output error"), "input/output error");
+        assert_eq!(in_sentence(""), "");
+    }
 
     #[test]
     fn names_that_were_met_are_kept() {
