@@ -350,13 +350,13 @@ fn summary(
     }
 }
 
-/// The number of findings that make the run incomplete.
 /// The entries of preload lists that the loader skips: name, list and reason.
 fn skipped_preloads(audit: &Audit) -> BTreeSet<(&[u8], &'static str, &'static str)> {
     let failures = audit.closures.roots.iter().flat_map(Closure::preload_failures);
     order::set(failures.map(|one| (audit.text(one.name), one.source, one.text)))
 }
 
+/// The number of findings that make the run incomplete.
 fn audit_open(subject: &Subject<'_>) -> usize {
     subject.report.counts.incomplete
 }
