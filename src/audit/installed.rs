@@ -364,8 +364,8 @@ impl InstalledSearch<'_> {
     /// At most three libraries and three programs for an object. A library defines some of the
     /// object's undefined symbols; libraries with the most symbols come first. A program defines
     /// all of the object's undefined symbols. Files that the process loads are skipped, because
-    /// lookups have searched them. Files for another C library are skipped too. For an object in a store, only files of that store are taken;
-    /// for other objects, only files outside of stores.
+    /// lookups have searched them. Files for another C library are skipped too. For an object in a
+    /// store, only files of that store are taken; for other objects, only files outside of stores.
     fn chosen<'h>(
         &self,
         file: FileId,

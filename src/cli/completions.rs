@@ -24,8 +24,8 @@ pub(super) fn completions(shell: Shell) -> Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// A copy of a command with the options that scripts for `shell` offer. clap_complete offers hidden options
-/// too, and clap removes no option from a command.
+/// A copy of a command with the options that scripts for `shell` offer. clap_complete offers hidden
+/// options too, and clap removes no option from a command.
 fn offered(command: &Command, shell: Shell) -> Command {
     let name = command.get_name();
     let is_shown = |option: &&Arg| !option.is_hide_set() && !is_added_by_clap(option);
