@@ -1,9 +1,11 @@
 //! `copy-size-mismatch`: a program copies data of a library with another size than the library's.
 
-use super::{Query, Rule, protected_symbol};
+use super::protected_symbol::{self, TakenSymbol, by_symbol};
+use super::{Query, Rule};
 use crate::bind::RelocationMessage;
 use crate::catalogue::{Level, SYMBOL};
 use crate::finding::Findings;
+use crate::id::RootId;
 use crate::text::show;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -28,6 +30,9 @@ The linker stores the size of the data in the program. If a later release of the
 copies only the first part: ``Symbol `table' has different size in shared object, consider re-linking``. The library
 uses the copy too, and reads and writes beyond its end.
 
+If the library has less data, the rest of the copy is zero. The loader starts the program without a message, and only
+`ldd -r` prints it.
+
 ## Example
 
 ```text
@@ -47,13 +52,15 @@ is not detected.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
-    let sizes = query.relocation_messages().filter_map(|(root, message)| {
+    let sizes = by_symbol(query, |message| {
         let RelocationMessage::Size { symbol, provider, sizes } = *message else { return None };
+        Some((symbol, provider, sizes))
+    });
+    let finding = |(taken, (ours, theirs), roots): (TakenSymbol, (u64, u64), Vec<RootId>)| {
         let said = |name: &[u8], library: &str| {
-            let (ours, theirs) = sizes;
             format!("{}: {ours} bytes in the copy, {theirs} bytes in {library}", show(name))
         };
-        protected_symbol::finding(query, RULE.id, (root, symbol, provider), said)
-    });
-    sizes.collect()
+        protected_symbol::finding(query, RULE.id, &taken, &roots, said)
+    };
+    sizes.into_iter().filter_map(finding).collect()
 }

@@ -6,9 +6,10 @@ use crate::bind::RelocationMessage;
 use crate::catalogue::{RuleId, SYMBOL};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::format::elf::SymbolIndex;
-use crate::id::{ModuleId, RootId};
+use crate::id::{FileId, ModuleId, RootId};
 use crate::resolve::ROOT;
 use crate::text::show;
+use std::collections::BTreeMap;
 
 pub(super) static RULE: Rule = Rule::new(
     "protected-symbol",
@@ -22,9 +23,8 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports a program that copies the data of a library (copy relocation) or fixes the address of its function, if the
-symbol is protected in the library that the loader finds (STV_PROTECTED). The library uses its own definition, and the
-program another one.
+Reports a program that copies protected data of a library (STV_PROTECTED, copy relocation), or fixes the address of a
+protected function. The library uses its own definition, and the program another one.
 
 A function is a warning, because only comparisons of its address fail. It is an error if the library was built with
 `-mno-direct-extern-access`.
@@ -52,23 +52,52 @@ Older releases of glibc and musl's loader print no such message, and programs un
 ";
 
 fn check(query: &Query<'_>) -> Findings {
-    let protected = query.relocation_messages().filter_map(|(root, message)| {
+    let protected = by_symbol(query, |message| {
         let RelocationMessage::Protected { symbol, provider, copy, refused } = *message else {
             return None;
         };
+        Some((symbol, provider, (copy, refused)))
+    });
+    let finding = |(taken, (copy, refused), roots): (TakenSymbol, (bool, bool), Vec<RootId>)| {
         let said = |name: &[u8], library: &str| {
             let how = if copy { "copied from" } else { "address fixed for" };
             format!("{}: {how} {library}, which uses its own protected definition", show(name))
         };
-        let mut finding = finding(query, RULE.id, (root, symbol, provider), said)?;
+        let mut finding = finding(query, RULE.id, &taken, &roots, said)?;
         finding.detail = Some(if copy { b"copy".to_vec() } else { b"address".to_vec() });
         finding.mild = !copy && !refused;
-        let program = query.facts(query.closure(root).module(ROOT).file?).object()?;
+        let program = query.facts(taken.program).object()?;
         let when = if copy || program.bind_now { When::Load } else { When::Call };
         finding.when = refused.then_some(when);
         Some(finding)
-    });
-    protected.collect()
+    };
+    protected.into_iter().filter_map(finding).collect()
+}
+
+/// A symbol that a program takes from a library.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TakenSymbol {
+    pub(super) program: FileId,
+    pub(super) library: FileId,
+    /// Index in the dynamic symbol table of the program.
+    pub(super) symbol: SymbolIndex,
+}
+
+/// The messages that `pick` selects, each once for a symbol of a program and a library, with all
+/// entry points that have it: a program may be started under several names, or be the host program
+/// of several plugins. `pick` returns the symbol, the library, and the facts of the message.
+pub(super) fn by_symbol<T: Ord>(
+    query: &Query<'_>,
+    pick: impl Fn(&RelocationMessage) -> Option<(SymbolIndex, ModuleId, T)>,
+) -> Vec<(TakenSymbol, T, Vec<RootId>)> {
+    let mut all: BTreeMap<(TakenSymbol, T), Vec<RootId>> = BTreeMap::new();
+    for (root, message) in query.relocation_messages() {
+        let Some((symbol, provider, facts)) = pick(message) else { continue };
+        let file = |module: ModuleId| query.closure(root).module(module).file;
+        let (Some(program), Some(library)) = (file(ROOT), file(provider)) else { continue };
+        all.entry((TakenSymbol { program, library, symbol }, facts)).or_default().push(root);
+    }
+    all.into_iter().map(|((taken, facts), roots)| (taken, facts, roots)).collect()
 }
 
 /// A finding about a symbol that an audited program takes from a library. `said` makes the message
@@ -76,12 +105,11 @@ fn check(query: &Query<'_>) -> Findings {
 pub(super) fn finding(
     query: &Query<'_>,
     rule: RuleId,
-    (root, symbol, provider): (RootId, SymbolIndex, ModuleId),
+    taken: &TakenSymbol,
+    roots: &[RootId],
     said: impl Fn(&[u8], &str) -> String,
 ) -> Option<Box<Finding>> {
-    let closure = query.closure(root);
-    let file = |module: ModuleId| closure.module(module).file;
-    let (program, library) = (file(ROOT)?, file(provider)?);
+    let TakenSymbol { program, library, symbol } = *taken;
     // A program of `--host` is not audited.
     let facts = Some(query.facts(program)).filter(|facts| facts.audited)?;
     let name = facts.object()?.symbol_name(symbol);
@@ -89,7 +117,8 @@ pub(super) fn finding(
     let mut finding = query.about(rule, program, message);
     finding.symbol = Some(name.to_vec());
     finding.library = Some(query.library_name(library).to_vec());
-    finding.root = query.first_root(&[root]);
+    finding.root = query.first_root(roots);
+    finding.evidence.extend(query.roots(roots, None));
     finding.evidence.push(Evidence {
         symbol: Some(name.to_vec()),
         ..Evidence::at(EvidenceKind::Provider, query.shared_path(library))

@@ -87,3 +87,47 @@ fn a_function_that_is_protected() {
         check(main, old, (&new, flag), said, &[finding]);
     }
 }
+
+/// A program that is started under two names has one finding for each symbol. Both names are entry
+/// points of it.
+#[test]
+fn a_program_with_two_names() {
+    let lab = Lab::new();
+    let release = |count| format!("{PROTECTED} int state = 1; int table[{count}] = {{1}};");
+    lab.so("liba.so", "int state = 1; int table[4] = {1};", &[SONAME]);
+    let main = "extern int state, table[]; int main(void) { return state + table[0]; }";
+    let flags = ["-fno-pie", "-no-pie", "liba.so", "-Wl,-rpath,$ORIGIN"];
+    let app = lab.exe("app", main, &flags);
+    lab.so("liba.so", &release(8), &[SONAME]);
+    let link = lab.path("app-1.0");
+    std::os::unix::fs::symlink("app", &link).expect("a link");
+    let report = Report::of(support::linkaudit().arg(&app).arg(&link));
+    let expected = [
+        json!(["copy-size-mismatch", "table", null, "warning", null]),
+        json!(["protected-symbol", "state", "copy", "error", null]),
+    ];
+    let mut found = found(&report);
+    found.sort_by_key(|finding| finding[0].to_string());
+    assert_eq!(found, expected, "{}", report.outline());
+}
+
+/// The loader starts the program without a message. `ldd -r` prints it.
+#[test]
+fn copied_data_that_shrinks() {
+    let lab = Lab::new();
+    let release = |count| format!("int table[{count}] = {{1, 1, 1, 1}};");
+    lab.so("liba.so", &release(8), &[SONAME]);
+    let main = "extern int table[]; int main(void) { return table[3] * 10 + table[7]; }";
+    let flags = ["-fno-pie", "-no-pie", "liba.so", "-Wl,-rpath,$ORIGIN"];
+    let app = lab.exe("app", main, &flags);
+    lab.so("liba.so", &release(4), &[SONAME]);
+    let output = clean(&app).output().expect("the program runs");
+    assert_eq!((output.status.code(), &*output.stderr), (Some(10), &b""[..]));
+    let ldd = clean("ldd").arg("-r").arg(&app).output().expect("ldd runs");
+    let said = [ldd.stdout, ldd.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("Symbol `table' has different size in shared object"), "{said}");
+    let report = Report::of(support::linkaudit().arg(&app));
+    let finding = json!(["copy-size-mismatch", "table", null, "warning", null]);
+    assert_eq!(found(&report), [finding], "{}", report.outline());
+}
