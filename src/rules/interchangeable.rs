@@ -5,6 +5,7 @@ use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc, is_weak};
 use crate::format::elf::tables::{Symbol, Tables};
 use crate::id::{FastMap, FastSet, FileId};
+use crate::order::Arrange as _;
 use object::elf;
 
 /// Prefixes of the names of libraries that replace functions of other libraries by design:
@@ -57,7 +58,7 @@ pub(super) fn definitions<'q>(
         || is_of_runtime()
         || is_replacing()
         || is_inline(query, name, both, cxx)
-        || is_default(query, both, cxx)
+        || is_default(query, name, both, cxx)
 }
 
 /// True if the common names of both libraries have one implementation.
@@ -94,18 +95,20 @@ fn is_inline<'q>(
         && both.iter().any(|(file, symbol)| is_weak(symbol) || !cxx.keeps_weak(query, *file))
 }
 
-/// True if the loser is a weak function that its library exports under a strong name too, and the
-/// winner is strong. The library offers its own code under the strong name, and lets others replace
-/// the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`).
+/// True if the loser is a weak function that its library exports under a longer name too, and the
+/// winner is strong. The library offers its own code under the longer name, and lets others replace
+/// the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`; `__foo` and `foo`). An alias with
+/// an unrelated name does not count: whoever replaces the function does not know it.
 fn is_default<'q>(
     query: &Query<'q>,
+    name: &[u8],
     [(loser, old), (_, new)]: [(FileId, &Symbol<'_>); 2],
     cxx: &mut CxxFacts<'q>,
 ) -> bool {
     is_weak(old)
         && !is_weak(new)
         && [old, new].iter().all(|symbol| elf::SymbolType(symbol.kind) == elf::STT_FUNC)
-        && cxx.has_strong_name(query, loser, old.value)
+        && cxx.has_longer_name(query, loser, (name, old.value))
 }
 
 /// The soname of GNU's C++ library.
@@ -201,8 +204,8 @@ pub(super) struct CxxFacts<'q> {
     taken: FastMap<FileId, FastSet<&'q [u8]>>,
     /// See [`CxxFacts::keeps_weak`].
     weak: FastMap<FileId, bool>,
-    /// The addresses of strong functions that the file exports.
-    strong: FastMap<FileId, FastSet<u64>>,
+    /// The address and name of each function that the file exports, sorted.
+    functions: FastMap<FileId, Vec<(u64, &'q [u8])>>,
 }
 
 /// If fewer than one in this many C++ definitions is weak, the file was optimised at link time. The
@@ -227,19 +230,30 @@ impl<'q> CxxFacts<'q> {
         })
     }
 
-    /// True if the file exports the function at this address under a strong name.
-    fn has_strong_name(&mut self, query: &Query<'q>, file: FileId, address: u64) -> bool {
-        let addresses = self.strong.entry(file).or_insert_with(|| {
+    /// True if the file exports the function at this address under a longer name that ends with
+    /// `name`. The longer name may be weak: Open MPI's Fortran functions `mpi_send_` and
+    /// `pmpi_send_` are aliases of `ompi_send_f`.
+    fn has_longer_name(
+        &mut self,
+        query: &Query<'q>,
+        file: FileId,
+        (name, address): (&[u8], u64),
+    ) -> bool {
+        let functions = self.functions.entry(file).or_insert_with(|| {
             let tables = query.facts(file).object().and_then(|object| object.tables.as_ref());
-            let is_strong = |symbol: &Symbol<'_>| {
-                symbol.is_export()
-                    && !is_weak(symbol)
-                    && elf::SymbolType(symbol.kind) == elf::STT_FUNC
+            let is_function = |symbol: &Symbol<'_>| {
+                symbol.is_export() && elf::SymbolType(symbol.kind) == elf::STT_FUNC
             };
-            let strong = tables.into_iter().flat_map(Tables::symbols).filter(is_strong);
-            strong.map(|symbol| symbol.value).collect()
+            let functions = tables.into_iter().flat_map(Tables::symbols).filter(is_function);
+            let mut functions: Vec<(u64, &[u8])> =
+                functions.map(|symbol| (symbol.value, symbol.name)).collect();
+            functions.arrange();
+            functions
         });
-        addresses.contains(&address)
+        let begin = functions.partition_point(|(value, _)| *value < address);
+        let names = functions[begin..].iter().take_while(|(value, _)| *value == address);
+        let is_longer = |other: &[u8]| other.len() > name.len() && other.ends_with(name);
+        names.map(|(_, other)| other).any(|other| is_longer(other))
     }
 
     fn takes(&mut self, query: &Query<'q>, file: FileId, class: &[u8]) -> bool {

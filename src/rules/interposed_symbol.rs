@@ -58,8 +58,8 @@ Some definitions replace others on purpose or without harm. These are not report
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd, and those of Wayland, count as one library
 - references of a filter (DT_FILTER, DT_AUXILIARY) that are bound to its filtee
-- weak functions of libraries that export the same code under a strong name too, if another library's strong function
-  replaces them: tools replace the weak `MPI_Send` of MPI libraries, and call the strong `PMPI_Send`
+- weak functions of libraries that export the same code under a longer name with the same end too, if another library's
+  strong function replaces them: tools replace the weak `MPI_Send` of MPI libraries, and call `PMPI_Send`
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 

@@ -218,10 +218,10 @@ fn weak_before_strong() {
     }
 }
 
-/// MPI's profiling interface: a tool replaces the weak name of a function, and calls the strong one.
-/// A weak function without a strong name is a part of its library.
+/// MPI's profiling interface: a tool replaces the weak name of a function, and calls the longer one.
+/// A weak function without a longer name is a part of its library: no tool calls `setup`.
 #[test]
-fn a_weak_function_with_a_strong_name() {
+fn a_weak_function_with_a_longer_name() {
     let weak = "__attribute__((weak))";
     let twin = format!(
         "int PMPI_Init(void) {{ return 1; }} \
@@ -232,8 +232,23 @@ fn a_weak_function_with_a_strong_name() {
         "int PMPI_Init(void) {{ return 1; }} {weak} int MPI_Init(void) {{ return 2; }} \
          int go(void) {{ return MPI_Init(); }}"
     );
+    let aliases = |code: &str, names: [&str; 2], own: &str| {
+        let alias = |name| format!("int {name}(void) {weak} __attribute__((alias(\"{code}\"))); ");
+        let aliases = names.map(alias).concat();
+        format!(
+            "int {code}(void) {{ return 1; }} {aliases} {own} int go(void) {{ return MPI_Init(); }}"
+        )
+    };
+    // Open MPI's Fortran functions have two weak names.
+    let weak_twin = aliases("ompi_init_f", ["MPI_Init", "PMPI_Init"], "");
+    let unrelated = aliases("setup", ["MPI_Init", "start"], "int PMPI_Init(void) { return 1; }");
     let both = BTreeSet::from([("function", "libtrace.so")]);
-    for (source, expected) in [(twin, BTreeSet::new()), (single, both)] {
+    for (source, expected) in [
+        (twin, BTreeSet::new()),
+        (weak_twin, BTreeSet::new()),
+        (single, both.clone()),
+        (unrelated, both),
+    ] {
         let lab = Lab::new();
         lab.so("libmpi.so", &source, &["-Wl,-soname,libmpi.so"]);
         let trace = "int PMPI_Init(void); int MPI_Init(void) { return 100 + PMPI_Init(); }";
