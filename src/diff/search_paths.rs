@@ -1,7 +1,6 @@
 //! The entries of search paths that a file lost, and those in another order.
 
 use super::pairs::without_numbers;
-use crate::id::FastSet;
 use crate::order;
 use crate::package::without_hashes;
 use crate::report::model::File;
@@ -30,37 +29,77 @@ pub(super) struct Swapped {
     pub(super) library: Vec<u8>,
 }
 
-/// The first entries in another order, if a needed library is found at another path. An order
-/// without effect is not a difference.
+/// The first needed library that is found in another entry because of the order: the entry where it
+/// was found before comes after the one where it is found now. An order without effect is not a
+/// difference.
 pub(super) fn swapped(old: &File, new: &File) -> Option<Swapped> {
-    let before: Vec<Vec<u8>> = entries(old).iter().map(|entry| plain(old, entry)).collect();
-    let place = |entry: &Vec<u8>| before.iter().position(|other| *other == plain(new, entry));
-    let mut seen = FastSet::default();
-    let kept: Vec<(usize, Vec<u8>)> = entries(new)
-        .into_iter()
-        .filter_map(|entry| Some((place(&entry)?, entry)))
-        .filter(|(place, _)| seen.insert(*place))
-        .collect();
-    let [(_, first), (_, then)] = kept.windows(2).find(|pair| pair[0].0 > pair[1].0)? else {
+    let plain_entries = |file: &File| -> Vec<Vec<u8>> {
+        entries(file).iter().map(|entry| plain(file, entry)).collect()
+    };
+    let (before, now) = (plain_entries(old), plain_entries(new));
+    if before == now {
         return None;
-    };
-    let found = |file: &File, name: &[u8]| {
-        let need = file.needed.iter().find(|need| &*need.name == name)?;
-        Some(plain(file, need.path.as_deref()?))
-    };
-    let is_other = |name: &[u8]| {
-        let (before, now) = (found(old, name), found(new, name));
-        before.is_some() && now.is_some() && before != now
-    };
-    let library = new.needed.iter().map(|need| &need.name).find(|name| is_other(name))?;
-    Some(Swapped { first: first.clone(), then: then.clone(), library: library.clone() })
+    }
+    new.needed.iter().find_map(|need| {
+        let was = found_in(old, &need.name)?;
+        let is = found_in(new, &need.name)?;
+        let was_now = now.iter().position(|entry| *entry == before[was])?;
+        let is_before = before.iter().position(|entry| *entry == now[is])?;
+        let spelled = |at: usize| entries(new).swap_remove(at);
+        (was < is_before && is < was_now).then(|| Swapped {
+            first: spelled(is),
+            then: spelled(was_now),
+            library: need.name.clone(),
+        })
+    })
+}
+
+/// The index of the entry in whose directory a needed library is found.
+fn found_in(file: &File, library: &[u8]) -> Option<usize> {
+    let need = file.needed.iter().find(|need| &*need.name == library)?;
+    let path = Path::new(OsStr::from_bytes(need.path.as_deref()?));
+    let mut directory = path.parent()?;
+    // The loader also searches directories for processors below each entry.
+    if let Some(above) = directory.ancestors().find(|above| above.ends_with("glibc-hwcaps")) {
+        directory = above.parent()?;
+    }
+    let directory = normal(directory.as_os_str().as_bytes());
+    raw_entries(file).position(|entry| normal(&expanded(file, entry)) == directory)
+}
+
+/// An entry with the directory of the file in place of `$ORIGIN`.
+fn expanded(file: &File, entry: &[u8]) -> Vec<u8> {
+    let rest =
+        [&b"$ORIGIN"[..], b"${ORIGIN}"].iter().find_map(|origin| entry.strip_prefix(*origin));
+    let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with(b"/"));
+    match (rest, file.path.parent()) {
+        (Some(rest), Some(origin)) => [origin.as_os_str().as_bytes(), rest].concat(),
+        _ => entry.to_vec(),
+    }
+}
+
+/// The components of a path, without `.` and `..`.
+fn normal(path: &[u8]) -> Vec<Vec<u8>> {
+    let mut out: Vec<Vec<u8>> = Vec::new();
+    for part in path.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(out.pop()),
+            _ => out.push(part.to_vec()),
+        }
+    }
+    out
 }
 
 fn entries(file: &File) -> Vec<Vec<u8>> {
+    raw_entries(file).map(|entry| without_hashes(entry).into_owned()).collect()
+}
+
+/// The entries as written.
+fn raw_entries(file: &File) -> impl Iterator<Item = &[u8]> {
     // Loaders ignore RPATH beside RUNPATH.
     let list = file.runpath.as_ref().or(file.rpath.as_ref());
-    let parts = list.into_iter().flat_map(|list| list.split(|b| *b == b':'));
-    parts.map(|entry| without_hashes(entry).into_owned()).collect()
+    list.into_iter().flat_map(|list| list.split(|byte| *byte == b':'))
 }
 
 /// A path or an entry relative to the prefix, without store hashes and numbers.
