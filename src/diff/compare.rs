@@ -286,7 +286,8 @@ impl<'a> Comparison<'a, '_> {
     }
 
     /// Adds a finding for a file that is for another machine or ELF class now. The loaders of its
-    /// users skip it. False if no finding is made.
+    /// users skip it. True if the finding is made or waived: it covers all other changes of the
+    /// file.
     fn other_machine(&mut self, old: &File, new: &File) -> bool {
         let library = is_library(old).then(|| soname(old).to_vec());
         let names = library.iter().flat_map(|own| file_names(new).chain([&**own]));
@@ -294,11 +295,12 @@ impl<'a> Comparison<'a, '_> {
         let users = needers.filter(|file| file.machine == old.machine && file.path != new.path);
         let users: BTreeSet<PathBuf> = users.map(|file| file.path.to_path_buf()).collect();
         let message = format!("for {} now, for {} before", new.machine, old.machine);
+        let waived = self.waived;
         let finding =
             self.finding("removed-library", old, message, |fact| fact.library.clone_from(&library));
-        let is_made = finding.is_some();
+        let is_settled = finding.is_some() || self.waived != waived;
         self.removed(finding, users);
-        is_made
+        is_settled
     }
 
     /// Adds findings for lost names of files that still exist, and for lost links to directories.

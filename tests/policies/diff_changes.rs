@@ -234,4 +234,11 @@ fn a_library_for_another_machine_is_gone_for_its_users() {
     assert!(user.ends_with("user/app"), "{user}");
     let (value, status) = diff(&lab, &[&against, OFF, &["-A", "removed-library"]].concat());
     assert_eq!((said(&value), status), (Vec::new(), Some(0)));
+    // A waiver of the other machine accepts the other symbols too.
+    library(&lab, "old/libm9.so.1", "libm9.so.1", BOTH);
+    let waiver = "schema = 1\n[[waive]]\nrule = \"removed-library\"\npath = \"libm9.so.1\"\n\
+                  reason = \"announced\"\n";
+    lab.write("waive.toml", waiver);
+    let (value, status) = diff(&lab, &[&["--policy", "waive.toml"], OFF].concat());
+    assert_eq!((said(&value), &value["waived"], status), (Vec::new(), &1.into(), Some(0)));
 }
