@@ -1,6 +1,7 @@
 //! Writes a merged policy as TOML, with a comment about the origin of each entry. Reading the
 //! output as a policy gives the same entries.
 
+use super::value_errors::parts;
 use super::{
     ArchivePolicy, FileList, ForbiddenLibrary, HostEntry, LevelSetting, Origin, Pattern, Platform,
     Policy, ProviderEntry, RequiredPackage, SearchTag, SymbolAt, VersionLimit, Waiver,
@@ -106,13 +107,18 @@ fn contents(platform: &Platform) -> String {
     for (arches, libraries) in libraries {
         about(format!("{name} provides on {}", arches.join(", ")), libraries.to_vec());
     }
+    let mut versions: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
     for (arch, rules) in &platform.rules {
-        let newest = |limit: &VersionLimit| {
-            let number: Vec<String> = limit.newest.iter().map(u32::to_string).collect();
-            format!("{}_{}", limit.family, number.join("."))
-        };
-        let limits = rules.limits.iter().map(newest).collect();
-        about(format!("{name} has these newest symbol versions on {}", arch.name()), limits);
+        let own: Vec<String> = rules.limits.iter().flat_map(newest).collect();
+        match versions.iter_mut().find(|(_, same)| *same == own) {
+            Some((arches, _)) => arches.push(arch.name()),
+            None if own.is_empty() => {}
+            None => versions.push((vec![arch.name()], own)),
+        }
+    }
+    for (arches, versions) in versions {
+        let arches = arches.join(", ");
+        about(format!("{name} has these newest symbol versions on {arches}"), versions);
     }
     let forbidden: BTreeSet<String> =
         platform.rules.values().flat_map(|rules| &rules.forbidden).map(forbidden_name).collect();
@@ -121,6 +127,16 @@ fn contents(platform: &Platform) -> String {
         about(format!("libraries of {name} do not export these symbols"), forbidden);
     }
     out
+}
+
+/// The newest version of a family with a list, and those without a number, such as `CXXABI_TM_1`.
+fn newest(limit: &VersionLimit) -> Vec<String> {
+    let listed = limit.listed.iter().flatten();
+    let (numbers, others): (Vec<_>, Vec<_>) = listed.partition(|text| parts(text).is_some());
+    let newest = numbers.into_iter().max_by_key(|text| parts(text));
+    let named = |text: &String| format!("{}_{text}", limit.family);
+    let out: Vec<String> = newest.into_iter().chain(others).map(named).collect();
+    if out.is_empty() { vec![format!("{}: none", limit.family)] } else { out }
 }
 
 /// A symbol that a library does not export.

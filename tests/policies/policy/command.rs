@@ -215,9 +215,19 @@ fn show_lists_what_a_platform_provides() {
         "libc.so.6,",
         "\n# manylinux_2_28_x86_64 has these newest symbol versions on x86_64:\n#   ",
         "GLIBC_2.28",
+        "CXXABI_TM_1",
     ] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
+    // Names of versions that the platform's list has, or none: a family may have no number.
+    let newest = run(&lab, &["policy", "show", "manylinux_2_36"]).out;
+    assert!(newest.contains("GLIBC_ABI_DT_RELR"), "{newest}");
+    let old = run(&lab, &["policy", "show", "manylinux_2_5"]).out;
+    assert!(old.contains("ZLIB: none") && !old.contains("ZLIB_0"), "{old}");
+    assert!(old.contains("newest symbol versions on i686, x86_64:"), "{old}");
+    // musl has no symbol versions.
+    let musl = run(&lab, &["policy", "show", "musllinux_1_2"]).out;
+    assert!(musl.contains("provides on x86_64:") && !musl.contains("symbol versions"), "{musl}");
     assert!(shown.lines().all(|line| !line.starts_with("# ") || line.len() <= 100), "{shown}");
     let all = run(&lab, &["policy", "show", "manylinux_2_28"]).out;
     assert!(all.contains("newest symbol versions on aarch64:"), "{all}");
