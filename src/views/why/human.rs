@@ -1,7 +1,7 @@
 //! `why` for people: the files that provide a name, the files that need it, and the summary. The
 //! pages of libraries and symbols are in `library_page`, `symbol_page` and `undefined_page`.
 
-use super::{Answer, Why};
+use super::{Answer, VersionAnswer, Why};
 use crate::audit::Audit;
 use crate::demangle::demangle;
 use crate::facts::{Content, FileFacts};
@@ -35,7 +35,7 @@ pub(super) fn render(
     match &why.answer {
         Answer::Library(library) => page.library(&why.name, library, under.as_deref())?,
         Answer::Symbol(symbol) => page.symbol(&why.name, symbol, under.as_deref())?,
-        Answer::Version(symbols) => page.version(&why.name, symbols, subject)?,
+        Answer::Version(version) => page.version(&why.name, version, subject)?,
         Answer::Unknown(near) => page.unknown(&why.name, near, subject)?,
     }
     let open = subject.report.counts.incomplete;
@@ -178,29 +178,30 @@ impl WhyPage<'_> {
             let command = glued("linkaudit archive FILE");
             self.text(&format!("not searched: {files}; {command} lists undefined names"))?;
         }
-        self.next_names("help: similar names", near, subject)
+        self.next_names("help: similar names", (near, 0), subject)
     }
 
     fn version(
         &mut self,
         name: &[u8],
-        symbols: &[Vec<u8>],
+        version: &VersionAnswer,
         subject: &Subject<'_>,
     ) -> io::Result<()> {
         self.text(&format!("{}: a version of symbols, not a symbol", glued(&show(name))))?;
-        self.next_names("needed for", symbols, subject)
+        self.next_names("needed for", (&version.symbols, version.more), subject)
     }
 
-    /// Writes names, and the command that is about the first of them.
+    /// Writes names with the number of others, and the command that is about the first of them.
     fn next_names(
         &mut self,
         label: &str,
-        names: &[Vec<u8>],
+        (names, more): (&[Vec<u8>], usize),
         subject: &Subject<'_>,
     ) -> io::Result<()> {
         let names: Vec<String> = names.iter().map(|name| display(name)).collect();
         if let Some(first) = names.first() {
-            let glued: Vec<String> = names.iter().map(|name| glued(name)).collect();
+            let mut glued: Vec<String> = names.iter().map(|name| glued(name)).collect();
+            glued.extend((more > 0).then(|| format!("and {more} more")));
             self.text(&format!("{label}: {}", glued.join(", ")))?;
             let first = crate::text::shell(first);
             writeln!(self.out, "next: linkaudit why {first} {}", typed_input(subject))?;

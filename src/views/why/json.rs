@@ -4,7 +4,7 @@ use super::elsewhere::Copy;
 use super::library::{self, LibraryAnswer};
 use super::symbol::{self, SymbolAnswer};
 use super::undefined::CheckResult;
-use super::{Answer, Why};
+use super::{Answer, VersionAnswer, Why};
 use crate::audit::{Audit, DefinerKind};
 use crate::diagnosis::ReferenceState;
 use crate::id::{FileId, RootId};
@@ -169,7 +169,7 @@ pub(super) fn render(
             let lists = Lists { searched, ..Lists::new(providers, requesters) };
             write(subject, why, "symbol", lists, out)
         }
-        Answer::Version(near) | Answer::Unknown(near) => {
+        Answer::Version(VersionAnswer { symbols: near, .. }) | Answer::Unknown(near) => {
             let near = near.iter().map(|name| Text(name)).collect();
             let lists = Lists { near, ..Lists::<(), ()>::new(Vec::new(), Vec::new()) };
             write(subject, why, "unknown", lists, out)

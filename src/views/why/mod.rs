@@ -17,13 +17,14 @@ mod undefined_page;
 mod under;
 
 pub use json::SCHEMA;
+pub use names::VersionAnswer;
 pub use under::Under;
 
 use super::ViewOutput;
 use super::tree::LoadTree;
 use crate::audit::{self, Audit};
 use crate::format::archive::RequestedNames;
-use crate::id::RootId;
+use crate::id::{FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::tree;
 use asked::TypedName;
@@ -54,8 +55,8 @@ pub enum Answer {
     Library(LibraryAnswer),
     /// A symbol: an object refers to it or defines it.
     Symbol(SymbolAnswer),
-    /// A version. The value has symbols to which audited files refer with it, as `NAME@VERSION`.
-    Version(Vec<Vec<u8>>),
+    /// A version of symbols.
+    Version(VersionAnswer),
     /// None of these. The value has similar names of libraries and symbols.
     Unknown(Vec<Vec<u8>>),
 }
@@ -78,10 +79,10 @@ impl Why {
             LibraryAnswer::new(name, audit, &graph, by_file, roots).map(Answer::Library)
         };
         // Libraries define a symbol for each of their versions, to which no file refers.
-        let version = |audit: &Audit| {
-            let symbols = names::of_version(name, audit);
-            (!symbols.is_empty()).then_some(Answer::Version(symbols))
-        };
+        let files = |_: &Under| -> FastSet<FileId> { graph.nodes.iter().copied().collect() };
+        let loaded = under.as_ref().map(files);
+        let version =
+            |audit: &Audit| names::of_version(name, audit, loaded.as_ref()).map(Answer::Version);
         let answer = library(dotted, audit)
             .or_else(|| version(audit))
             .or_else(|| Self::symbol(name, audit, plan, tree, roots))

@@ -5,17 +5,28 @@ use crate::audit::Audit;
 use crate::demangle::{demangle, demangle_with_hashes};
 use crate::facts::{Corpus, View};
 use crate::format::archive::RequestedNames;
-use crate::format::elf::{Object, Tables, hash};
+use crate::format::elf::{Object, Reference, Tables, hash};
 use crate::id::{FastSet, FileId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::parallel;
 use crate::views::tree::LoadTree;
 use memchr::memmem::Finder;
+use object::elf;
 use std::collections::BTreeSet;
 
 /// Upper bound for the similar names shown for an unknown one.
 const MOST_NEAR: usize = 5;
+
+/// The answer for a version of symbols.
+#[derive(Debug)]
+pub struct VersionAnswer {
+    /// Up to five symbols to which audited files refer with the version, as `NAME@VERSION`. Empty
+    /// if no file of the entry point needs the version.
+    pub symbols: Vec<Vec<u8>>,
+    /// Number of other such symbols.
+    pub more: usize,
+}
 
 /// Visits every symbol name of an object, references first.
 fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
@@ -37,29 +48,50 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> RequestedName
     names
 }
 
-/// Up to [`MOST_NEAR`] symbols to which audited files refer with `version`, as `NAME@VERSION`. Empty
-/// if an audited file refers to a symbol of that name.
-pub(super) fn of_version(version: &[u8], audit: &Audit) -> Vec<Vec<u8>> {
-    let audited = audit.corpus.files.iter().filter(|facts| facts.audited);
-    let objects = audited.filter_map(|facts| facts.object());
+/// The symbols to which files refer with the version `version`, as `NAME@VERSION`. Only files of
+/// `under` count, if given. `None` if no audited file needs the version, or if a file defines a
+/// symbol of that name or refers to it.
+pub(super) fn of_version(
+    version: &[u8],
+    audit: &Audit,
+    under: Option<&FastSet<FileId>>,
+) -> Option<VersionAnswer> {
+    let mut is_needed = false;
     let mut names: BTreeSet<&[u8]> = BTreeSet::new();
-    for object in objects {
+    for (file, facts) in audit.corpus.files.entries().filter(|(_, facts)| facts.audited) {
+        let Some(object) = facts.object() else { continue };
         let entries = &object.versions.by_index;
         if !entries.iter().any(|entry| entry.hash != 0 && object.str(entry.name) == version) {
             continue;
         }
-        for reference in &object.references {
-            let name = object.reference_name(reference);
-            if name == version {
-                return Vec::new();
-            }
+        let has_version = |reference: &&Reference| {
             let entry = object.versions.entry(reference.version);
-            if entry.is_some_and(|entry| object.str(entry.name) == version) {
-                names.insert(name);
-            }
+            entry.is_some_and(|entry| object.str(entry.name) == version)
+        };
+        let with_version = object.references.iter().filter(has_version);
+        let mut own = with_version.map(|reference| object.reference_name(reference)).peekable();
+        is_needed |= own.peek().is_some();
+        if under.is_none_or(|under| under.contains(&file)) {
+            names.extend(own);
         }
     }
-    names.into_iter().take(MOST_NEAR).map(|name| [name, version].join(&b'@')).collect()
+    if !is_needed || is_symbol(version, audit) {
+        return None;
+    }
+    let more = names.len().saturating_sub(MOST_NEAR);
+    let symbols = names.into_iter().take(MOST_NEAR).map(|name| [name, version].join(&b'@'));
+    Some(VersionAnswer { symbols: symbols.collect(), more })
+}
+
+/// True if a file refers to a symbol `name` or defines it. The symbols that libraries define for
+/// their versions do not count: linkers make them absolute.
+fn is_symbol(name: &[u8], audit: &Audit) -> bool {
+    let mut objects = audit.corpus.files.iter().filter_map(|facts| facts.object());
+    objects.any(|object| {
+        let definition = object.link_definition(name);
+        definition.is_some_and(|symbol| symbol.section != elf::SHN_ABS.0)
+            || object.references.iter().any(|one| object.reference_name(one) == name)
+    })
 }
 
 /// The raw names of the functions called `name` outside of all classes and namespaces. Empty if

@@ -260,3 +260,27 @@ fn the_name_of_a_version_leads_to_symbols_with_it() {
     assert_eq!(why(&lab, "V_1", &["p"])["near"][0], "foo@V_1");
     assert_eq!(run(&lab, &["why", "foo@V_1", "p"]).status, 0);
 }
+
+/// Seven functions with one version. Each program needs some of them.
+#[test]
+fn the_symbols_with_a_version_are_those_of_the_entry_point() {
+    let lab = Lab::new();
+    lab.write("map", "V_1 { global: f*; };");
+    let all: Vec<String> = (1..8).map(|n| format!("int f{n}(void) {{ return {n}; }}")).collect();
+    let script = "-Wl,-soname,libf.so.1,--version-script,$PWD/map";
+    lab.so("p/libf.so.1", &all.concat(), &[script]);
+    for (program, functions) in [("all", 1..8), ("one", 7..8)] {
+        let declared = functions.clone().map(|n| format!("int f{n}(void); ")).collect::<String>();
+        let sum = functions.map(|n| format!("f{n}()")).collect::<Vec<_>>().join(" + ");
+        let source = format!("{declared}int main(void) {{ return {sum}; }}");
+        lab.exe(&format!("p/{program}"), &source, &[KEEP, "-Lp", "-l:libf.so.1", HERE]);
+    }
+    let needed = "needed for: f1@V_1, f2@V_1, f3@V_1, f4@V_1, f5@V_1, and 2 more\n";
+    let page = run(&lab, &["why", "V_1", "p"]).out;
+    assert!(page.contains(needed), "{page}");
+    let page = run(&lab, &["why", "V_1", "--under", "p/one", "p"]).out;
+    assert!(page.contains("needed for: f7@V_1\n"), "{page}");
+    // A function with the name of the version: no file refers to it.
+    lab.so("p/libother.so", "int V_1(void) { return 2; }", &[]);
+    assert_eq!(why(&lab, "V_1", &["p"])["kind"], "symbol");
+}
