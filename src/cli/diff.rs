@@ -10,12 +10,13 @@ use super::{
     policy, sandbox, threads,
 };
 use crate::diff::{self, Difference, PolicyDecisions, Side, SideSymbols};
+use crate::facts::FileFacts;
 use crate::finding::Finding;
 use crate::report::model::{AuditFacts, Parts};
 use crate::report::{self, NamedFormat, Rendering, Report, json};
 use crate::text::show_path;
 use crate::tree::DiskTree;
-use crate::triage;
+use crate::triage::{self, Sonames};
 use anyhow::{Context as _, Result, bail};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -78,6 +79,15 @@ impl SideSource {
             SideInput::Run(run) => &run.report,
         }
     }
+
+    /// The files with their names; none for a report.
+    fn files(&self) -> impl Iterator<Item = &FileFacts> {
+        let run = match &self.of {
+            SideInput::Report(_) => None,
+            SideInput::Run(run) => Some(run),
+        };
+        run.into_iter().flat_map(|run| run.audit.corpus.files.iter())
+    }
 }
 
 /// `linkaudit diff`
@@ -109,7 +119,9 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let difference = {
         let against: Vec<Side<'_>> = against.iter().map(side).collect();
         let level = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
-        let waived = |finding: &Finding| triage::is_waived(&policy, plan::today(), finding);
+        // Waivers may name each hard link, as in `check`. Reports do not tell them from other links.
+        let names = Sonames::default().with_links(old.files().chain(new.files()));
+        let waived = |finding: &Finding| triage::is_waived(&policy, plan::today(), finding, &names);
         let judge = PolicyDecisions { level: &level, waived: &waived };
         diff::compare(&side(&old), &side(&new), &against, &judge)
     };

@@ -84,11 +84,7 @@ impl AuditRun {
         owners::attach((&audit, &plan, tree), &mut findings, found);
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
-        let links = audit.corpus.files.iter().flat_map(|facts| {
-            let links = facts.names.iter().filter(|name| !name.is_link);
-            links.map(|link| (&*facts.path, &*link.path))
-        });
-        let sonames = Sonames::new(files).with_links(links);
+        let sonames = Sonames::new(files).with_links(audit.corpus.files.iter());
         let known = baselines.known();
         let scope = if known.is_some() || !plan.policy.waivers.is_empty() {
             RunScope::of(&audit, &sonames, &plan)

@@ -5,6 +5,7 @@
 //! The first eight digits depend only on the package. By these digits, a run finds the baseline
 //! lines of packages that it did not audit.
 
+use crate::facts::FileFacts;
 use crate::finding::Finding;
 use crate::id::FastMap;
 use crate::package::{Located, Prefixes, without_hashes};
@@ -91,10 +92,12 @@ impl Sonames {
 
     /// Stores the further hard links of files.
     #[must_use]
-    pub fn with_links<'a>(mut self, links: impl Iterator<Item = (&'a Path, &'a Path)>) -> Self {
-        for (file, link) in links {
-            let file = file.as_os_str().as_bytes().to_vec();
-            self.links.entry(file).or_default().push(link.to_path_buf());
+    pub fn with_links<'a>(mut self, files: impl Iterator<Item = &'a FileFacts>) -> Self {
+        for file in files {
+            for link in file.names.iter().filter(|name| !name.is_link) {
+                let path = file.path.as_os_str().as_bytes().to_vec();
+                self.links.entry(path).or_default().push(link.path.to_path_buf());
+            }
         }
         self
     }

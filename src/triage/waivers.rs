@@ -172,12 +172,12 @@ const KEYS: [WaiverKey; 7] = [
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
 
-/// True if a waiver of a policy accepts a finding on the day `today`.
-pub fn is_waived(policy: &Policy, today: Day, finding: &Finding) -> bool {
-    let no_links = Sonames::default();
+/// True if a waiver of a policy accepts a finding on the day `today`. `sonames` has the further
+/// hard links of files.
+pub fn is_waived(policy: &Policy, today: Day, finding: &Finding, sonames: &Sonames) -> bool {
     let is_current = |waiver: &Waiver| waiver.expires.is_none_or(|last| last >= today);
     let mut own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
-    own.any(|waiver| is_current(waiver) && matches(waiver, finding, &no_links))
+    own.any(|waiver| is_current(waiver) && matches(waiver, finding, sonames))
 }
 
 /// True if all selectors of `waiver` match the finding. A selector does not match an absent key.

@@ -242,3 +242,20 @@ fn a_library_for_another_machine_is_gone_for_its_users() {
     let (value, status) = diff(&lab, &[&["--policy", "waive.toml"], OFF].concat());
     assert_eq!((said(&value), &value["waived"], status), (Vec::new(), &1.into(), Some(0)));
 }
+
+/// A waiver may name each hard link of a file, as in an audit. A symbolic link is another path.
+#[test]
+fn a_waiver_may_name_a_further_hard_link() {
+    let policy = "schema = 1\n[[waive]]\nrule = \"removed-symbol\"\npath = \"libx.so.1\"\n\
+                  reason = \"announced\"\n";
+    for (link, waived) in [("ln", 1), ("ln -s", 0)] {
+        let lab = Lab::new();
+        for (side, source) in [("old", BOTH), ("new", ONE)] {
+            library(&lab, &format!("{side}/libh.so.1"), "libh.so.1", source);
+            lab.sh(&format!("cd {side} && {link} libh.so.1 libx.so.1"));
+        }
+        lab.write("waive.toml", policy);
+        let (value, _) = diff(&lab, &[&["--policy", "waive.toml"], OFF].concat());
+        assert_eq!((said(&value).len(), &value["waived"]), (1 - waived, &waived.into()), "{link}");
+    }
+}
