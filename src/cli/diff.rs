@@ -119,7 +119,8 @@ pub(super) fn diff(shared: &SharedOptions, options: &DiffOptions) -> Result<Exit
     let difference = {
         let against: Vec<Side<'_>> = against.iter().map(side).collect();
         let level = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
-        // Waivers may name each hard link, as in `check`. Reports do not tell them from other links.
+        // Waivers may name each hard link, as in `check`. Reports do not tell them from other
+        // links.
         let names = Sonames::default().with_links(old.files().chain(new.files()));
         let waived = |finding: &Finding| triage::is_waived(&policy, plan::today(), finding, &names);
         let judge = PolicyDecisions { level: &level, waived: &waived };

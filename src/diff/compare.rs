@@ -425,8 +425,8 @@ impl<'a> Comparison<'a, '_> {
         }
     }
 
-    /// Adds findings for entries of search paths that are lost or in another order. If the file does
-    /// not have more missing libraries than before, they are at most warnings.
+    /// Adds findings for entries of search paths that are lost or in another order. If the file
+    /// does not have more missing libraries than before, they are at most warnings.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
         if let Some(Swapped { first, then, library }) = search_paths::swapped(old, new) {
             let (first, then, library) = (show(&first), show(&then), show(&library));

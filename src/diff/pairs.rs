@@ -11,8 +11,8 @@
 //! 5. the library with the same stem of the soname
 //! 6. the library with the largest part of the old library's exports
 //!
-//! By a link (2.), one new file may be the counterpart of several old ones. If links became files of
-//! their own, one old file has several counterparts.
+//! By a link (2.), one new file may be the counterpart of several old ones. If links became files
+//! of their own, one old file has several counterparts.
 
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};

@@ -163,9 +163,9 @@ impl NearQuery {
         })
     }
 
-    /// The definitions in `archives` that nearly fit, in the order of `archives`. Definitions in the
-    /// namespace `std` are searched for only in archives of the C++ library, because all others have
-    /// instances of the same templates. Only indexes that may list a near name are read.
+    /// The definitions in `archives` that nearly fit, in the order of `archives`. Definitions in
+    /// the namespace `std` are searched for only in archives of the C++ library, because all others
+    /// have instances of the same templates. Only indexes that may list a near name are read.
     pub(crate) fn in_archives(
         &self,
         (audit, tree): (&Audit, &dyn Tree),

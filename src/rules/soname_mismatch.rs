@@ -79,7 +79,8 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// True for a directory below `lib` that linkers do not search. They search `lib/x86_64-linux-gnu`.
-/// `/var/lib` holds the state of programs: prefixes below it are like those below other directories.
+/// `/var/lib` holds the state of programs: prefixes below it are like those below other
+/// directories.
 fn is_private(directory: &Path) -> bool {
     let names: Vec<&[u8]> =
         directory.components().map(|name| name.as_os_str().as_bytes()).collect();

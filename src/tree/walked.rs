@@ -176,7 +176,8 @@ pub struct Walked<T> {
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,
-    /// Links with the name of a library whose targets do not exist, or that lead back to themselves.
+    /// Links with the name of a library whose targets do not exist, or that lead back to
+    /// themselves.
     pub dangling: Vec<PathBuf>,
     /// Names in listed directories, if [`super::walk::Visit::keeps_met`] is true.
     pub met: ListedNames,

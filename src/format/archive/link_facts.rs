@@ -131,15 +131,15 @@ pub struct LinkFacts {
     pub sections: Vec<ObjectSection>,
     /// Start and end, in `names`, of the signatures of the COMDAT groups.
     pub(super) groups: Vec<(u32, u32)>,
-    /// The groups that do not define exactly their signature, by index into `groups`, if relocations
-    /// of loaded sections are wanted.
+    /// The groups that do not define exactly their signature, by index into `groups`, if
+    /// relocations of loaded sections are wanted.
     pub(super) odd_groups: FastSet<usize>,
     /// The COMDAT groups to whose local symbols a loaded section outside of the group refers, each
     /// with the group of that section, by index into `groups`. Only if relocations of loaded
     /// sections are wanted.
     pub(super) entered_groups: FastSet<(usize, Option<usize>)>,
-    /// The global symbols. With a filter of relocations, only named ones and targets of the selected
-    /// relocations.
+    /// The global symbols. With a filter of relocations, only named ones and targets of the
+    /// selected relocations.
     pub globals: Vec<Global>,
     /// The relocations that were wanted.
     pub relocations: Vec<ObjectRelocation>,
@@ -234,8 +234,8 @@ impl LinkFacts {
         self.groups.iter().map(|signature| self.kept(*signature))
     }
 
-    /// The COMDAT groups that do not define exactly their signature, each with its signature and the
-    /// sorted names that it defines. Empty unless relocations of loaded sections were wanted.
+    /// The COMDAT groups that do not define exactly their signature, each with its signature and
+    /// the sorted names that it defines. Empty unless relocations of loaded sections were wanted.
     pub fn odd_groups(&self) -> Vec<(&[u8], Vec<&[u8]>)> {
         let mut out: FastMap<usize, Vec<&[u8]>> = FastMap::default();
         if self.odd_groups.is_empty() {
@@ -286,8 +286,8 @@ impl LinkFacts {
     }
 
     /// Names by which other objects with the same COMDAT groups are found, for the groups that have
-    /// a relocation to a name for which `is_asked` is true: their signatures and the names that they
-    /// define.
+    /// a relocation to a name for which `is_asked` is true: their signatures and the names that
+    /// they define.
     pub fn group_names(&self, is_asked: impl Fn(&[u8]) -> bool) -> GroupNames<'_> {
         let asks = |relocation: &&ObjectRelocation| {
             let global = relocation.global.and_then(|global| self.globals.get(global));
