@@ -97,8 +97,8 @@ fn is_inline<'q>(
 
 /// True if the loser is a weak function that its library exports under a longer name too, and the
 /// winner is strong. The library offers its own code under the longer name, and lets others replace
-/// the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`; `__foo` and `foo`). An alias with
-/// an unrelated name does not count: whoever replaces the function does not know it.
+/// the weak one (MPI standard, 15.2.1: `PMPI_Send` and `MPI_Send`; `__foo` and `foo`). An alias
+/// with an unrelated name does not count: a library that replaces the function does not know it.
 fn is_default<'q>(
     query: &Query<'q>,
     name: &[u8],

@@ -59,8 +59,9 @@ error[outside-closure] libz.so.1: found outside of /nix/store
 In a store, add the package of the library to the inputs of the build; its directory then joins the RUNPATH.
 In a prefix, give the file a RUNPATH with the directory of the `candidate`. The libraries of glibc work only under
 the loader of the same build: set the interpreter of the programs too, or remove these libraries from the prefix.
-Under a whitelist, put the library into the prefix with a search path that finds it (for wheels, `auditwheel repair`
-does that), link it statically, or remove the need. If the target system has the library, list it under `[provided]`.
+Under a whitelist, put the library into the prefix, with a search path that finds it. For wheels, `auditwheel repair`
+does that. Or link the library statically, or remove the need. If the target system has the library, list it under
+`[provided]`.
 
 ## Limits
 
