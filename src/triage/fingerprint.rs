@@ -96,7 +96,7 @@ impl Sonames {
         for file in files {
             for link in file.names.iter().filter(|name| !name.is_link) {
                 let path = file.path.as_os_str().as_bytes().to_vec();
-                self.links.entry(path).or_default().push(link.path.to_path_buf());
+                self.links.entry(path).or_default().push(link.path.clone());
             }
         }
         self
