@@ -5,7 +5,7 @@ use super::Audit;
 use super::archives::is_about;
 use crate::cover::{ArchiveReferences, ArchiveSet, Referrers};
 use crate::format::archive::SymbolKind;
-use crate::format::elf::Tables;
+use crate::format::elf::{Object, RefKind, Tables};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
@@ -33,6 +33,8 @@ pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
 
 /// The members that are known to be in an object: the object exports one of their strong
 /// definitions. Of other members, this is not known: they may be hidden, or not linked at all.
+/// Two kinds of exports prove nothing. A program has copies of data that a library defines, and
+/// many archives define `main`.
 struct LinkedMembers<'a> {
     library: &'a ArchiveSet,
     /// Hashes of the names for which the object exports a strong definition.
@@ -43,9 +45,15 @@ struct LinkedMembers<'a> {
 impl<'a> LinkedMembers<'a> {
     fn new(audit: &'a Audit, file: FileId) -> Self {
         let library = &audit.library;
-        let tables = audit.corpus.files[file].object().and_then(|object| object.tables.as_ref());
+        let object = audit.corpus.files[file].object();
+        let copied = object.map(|object| copies(audit, file, object)).unwrap_or_default();
+        let tables = object.and_then(|object| object.tables.as_ref());
         let exports = tables.into_iter().flat_map(Tables::exports);
-        let strong = exports.filter(|symbol| elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL);
+        let strong = exports.filter(|symbol| {
+            elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
+                && symbol.name != b"main"
+                && !copied.contains(symbol.name)
+        });
         let exported = strong.map(|symbol| library.hash(symbol.name)).collect();
         Self { library, exported, known: FastMap::default() }
     }
@@ -58,6 +66,17 @@ impl<'a> LinkedMembers<'a> {
             strong.any(|hash| exported.contains(&hash))
         })
     }
+}
+
+/// The names of data in a program that a library defines too: the targets of copy relocations.
+fn copies<'a>(audit: &Audit, file: FileId, object: &'a Object) -> FastSet<&'a [u8]> {
+    let data = object.references.iter().filter(|one| matches!(one.kind, RefKind::Copy { .. }));
+    let mut names: FastSet<&[u8]> = data.map(|one| object.reference_name(one)).collect();
+    if !names.is_empty() {
+        let libraries = audit.libraries_of(&[file]);
+        names.retain(|name| libraries.define(name));
+    }
+    names
 }
 
 /// Traces all undefined symbols. A symbol is omitted if no archive refers to it that the object was

@@ -48,6 +48,32 @@ fn an_undefined_symbol_is_traced() {
     assert!(text.contains("used by    libfat.a(driver.o) from libdriver.a"), "{text}");
 }
 
+/// A program has a copy of `table`, which a library defines, and its own `main`. Neither shows that
+/// the member with the same names is in it.
+#[test]
+fn copied_data_and_main_are_no_evidence_of_a_member() {
+    let lab = Lab::new();
+    lab.mkdir("lib");
+    let table = ".data\n.globl table\ntable: .quad helper\n";
+    object(&lab, "table.o", &format!("{table}.globl main\nmain: .quad 0\n"));
+    object(&lab, "own.o", &format!("{table}.globl own\nown: .quad 0\n"));
+    lab.so("lib/libtable.so", "long table;", &[]);
+    let source = "extern long table; int helper(void); int OWN(void) { return 0; }\n\
+        int main(void) { return (int)table + helper(); }";
+    let flags = ["-fno-pie", "-no-pie", "-rdynamic", "-Llib", "-ltable", "-Wl,-rpath,$ORIGIN"];
+    let traced = |own: &str, member: &str| {
+        ar(&lab, "rc", "lib/libfoo.a", &[member]);
+        lab.exe("lib/program", source, &[&flags[..], &[own]].concat());
+        let said = lab.linkaudit(&["lib"]).stdout;
+        std::fs::remove_file(lab.path("lib/libfoo.a")).expect("the archive is removed");
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.contains("helper: undefined in program"), "{said}");
+        said.contains("used by    libfoo.a(")
+    };
+    assert!(!traced("-DOWN=other", "table.o"));
+    assert!(traced("-DOWN=own", "own.o"));
+}
+
 /// Candidates for the only undefined symbol, with the evidence for each.
 fn candidates(report: &Value) -> Vec<(&str, &Value)> {
     let findings = report["findings"].as_array().expect("findings").iter();
