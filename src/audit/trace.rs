@@ -115,14 +115,11 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
         };
         let mut ranked: Vec<_> = archives.iter().map(rank).collect();
         ranked.arrange();
+        let places = ranked.iter().enumerate();
+        let places: FastMap<ArchiveId, (usize, bool)> =
+            places.map(|(at, (_, archive, is_whole))| (*archive, (at, *is_whole))).collect();
         for name in names {
-            let all = referrers.of(name);
-            let found = ranked.iter().find_map(|(_, archive, is_whole)| {
-                let of_archive = all.iter().filter(|m| library.archive_of(**m) == *archive);
-                let counts = of_archive.filter(|member| *is_whole || linked.has(**member));
-                let members: Vec<MemberId> = counts.copied().collect();
-                (!members.is_empty()).then_some((*archive, members))
-            });
+            let found = referring(referrers.by_archive(name), &places, &mut linked);
             let Some((archive, referring)) = found else { continue };
             let first = referring.iter().take(MOST);
             let members: Vec<_> =
@@ -132,4 +129,24 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
         }
     }
     out
+}
+
+/// The first archive with members that count, and these members. `places` has the place of each
+/// archive in the order of preference, and true if all its members count.
+fn referring<'r>(
+    groups: impl Iterator<Item = (ArchiveId, &'r [MemberId])>,
+    places: &FastMap<ArchiveId, (usize, bool)>,
+    linked: &mut LinkedMembers<'_>,
+) -> Option<(ArchiveId, Vec<MemberId>)> {
+    let groups = groups.filter_map(|(archive, members)| {
+        let (at, is_whole) = *places.get(&archive)?;
+        Some((at, archive, is_whole, members))
+    });
+    let mut groups: Vec<_> = groups.collect();
+    groups.arrange_by_key(|(at, ..)| *at);
+    groups.into_iter().find_map(|(_, archive, is_whole, all)| {
+        let counts = all.iter().filter(|member| is_whole || linked.has(**member));
+        let members: Vec<MemberId> = counts.copied().collect();
+        (!members.is_empty()).then_some((archive, members))
+    })
 }

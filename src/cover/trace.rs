@@ -25,11 +25,13 @@ pub struct ArchiveReferences {
     /// Number of names of the query to which the archive refers.
     pub names: usize,
     /// For each of these names, the first member of the archive that refers to it.
+    first: FastSet<MemberId>,
+    /// All members of the archive that refer to any of these names.
     members: FastSet<MemberId>,
 }
 
 impl ArchiveReferences {
-    /// For each name to which the archive refers, its first member that does.
+    /// The members of the archive that refer to any of the names.
     pub fn members(&self) -> impl Iterator<Item = MemberId> {
         self.members.iter().copied()
     }
@@ -87,16 +89,21 @@ impl<'l> Referrers<'l> {
     ) -> BTreeMap<ArchiveId, ArchiveReferences> {
         let mut out: BTreeMap<ArchiveId, ArchiveReferences> = BTreeMap::new();
         for name in names {
-            let same = |a: &MemberId, b: &MemberId| {
-                self.library.archive_of(*a) == self.library.archive_of(*b)
-            };
-            for members in self.of(name).chunk_by(same) {
-                let of = out.entry(self.library.archive_of(members[0])).or_default();
+            for (archive, members) in self.by_archive(name) {
+                let of = out.entry(archive).or_default();
                 of.names += 1;
-                of.members.insert(members[0]);
+                of.first.insert(members[0]);
+                of.members.extend(members);
             }
         }
         out
+    }
+
+    /// The members that refer strongly to `name`, grouped by archive.
+    pub fn by_archive(&self, name: &[u8]) -> impl Iterator<Item = (ArchiveId, &[MemberId])> {
+        let of = |member: &MemberId| self.library.archive_of(*member);
+        let groups = self.of(name).chunk_by(move |a, b| of(a) == of(b));
+        groups.map(move |members| (of(&members[0]), members))
     }
 
     /// The smaller archive that a member was merged from; `None` if no smaller archive has a member
@@ -115,8 +122,9 @@ impl<'l> Referrers<'l> {
         })
     }
 
-    /// True if a member in `referring` was merged from another archive.
+    /// True if a member in `referring` was merged from another archive. Only the first member for
+    /// each name is checked, because the search for origins is slow.
     pub fn is_merged(&self, referring: &ArchiveReferences) -> bool {
-        referring.members.iter().any(|member| self.origin(*member).is_some())
+        referring.first.iter().any(|member| self.origin(*member).is_some())
     }
 }
