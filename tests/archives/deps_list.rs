@@ -196,6 +196,9 @@ fn the_last_set_counts() {
         ("set(x a)\ninclude(f)\nunset(x)", &["a"]),
         ("set(x a)\nset(x b CACHE STRING c)", &["a", "b"]),
         ("function(f)\nset(x a PARENT_SCOPE)\nendfunction()\nset(x b)\nf()", &["a", "b"]),
+        ("set(x a)\nset(y ${${p}})\nset(x b)", &["a", "b"]),
+        ("set(x a CACHE STRING c)\nset(y $CACHE{x})\nset(x b)", &["a", "b"]),
+        ("set(v a CACHE STRING \"c d\")\nset(x -l${v})", &["a", "a"]),
         ("foreach(x a b)\nlist(APPEND y ${x})\nendforeach()", &["a", "b"]),
         ("foreach(x a b)\nmessage(${x})\nendforeach()", &[]),
     ];

@@ -42,6 +42,8 @@ fn complete_lists_raise_no_alarm() {
         "find_library(A FooA)\nfind_library(B NAMES FooB REQUIRED)\nset(L ${A} ${B} FooC FooD)\n",
         "set(P Foo)\nset(L ${P}A ${P}B -l${P}C FooD)\n",
         "set(L FooA FooB FooC FooD FooX)\nlist(REMOVE_ITEM L FooX)\n",
+        "set(L -lFooA FooB FooC FooD -lFooX)\nlist(REMOVE_ITEM L -lFooX)\n",
+        "set(P FooX)\nset(L FooA FooB FooC FooD ${P})\nlist(REMOVE_ITEM L FooX)\n",
         "set(L FooX)\nset(L FooA FooB FooC FooD)\n",
         "set(L FooA FooB FooC FooD ${CMAKE_DL_LIBS} -L${DIR})\nset(OTHER ${DIR}/x)\n",
     ];
@@ -61,12 +63,36 @@ fn lists_that_lack_a_name_are_reported() {
         "set(L FooA FooB $<$<BOOL:ON>:FooC>)\n",
         "set(P Foo)\nset(L ${P}A ${P}B FooC)\n",
         "set(L FooD)\nset(L FooA FooB FooC)\n",
+        "set(E \"\" CACHE STRING \"Such as FooD\")\nset(L FooA FooB FooC $<1:${E}>)\n",
         "foreach(x FooD)\nendforeach()\nset(L FooA FooB FooC)\n",
     ] {
         let (status, said) = check(&lab, list);
         let why = "inside of FooD, which is not in l.cmake";
         assert!(status == Some(1) && said.contains(why), "{list}{said}");
     }
+}
+
+/// Only the variable of the command loses the name.
+#[test]
+fn names_that_another_list_loses_count() {
+    let lab = lab();
+    let (status, said) =
+        check(&lab, "set(L FooA FooB FooC FooD FooX)\nset(M y)\nlist(REMOVE_ITEM M FooX)\n");
+    let why = "FooX is in l.cmake, but none of its members is in the merged archive";
+    assert!(status == Some(1) && said.contains(why), "{said}");
+}
+
+/// A project may name an archive as glibc does.
+#[test]
+fn an_archive_with_a_name_of_the_system_is_compared() {
+    let lab = lab();
+    std::fs::copy(lab.path("a/libFooX.a"), lab.path("a/libutil.a")).expect("a copy");
+    let list = "set(L FooA FooB FooC FooD util pthread)\n";
+    let (status, said) = check(&lab, list);
+    let why = "util is in l.cmake, but none of its members is in the merged archive";
+    assert!(status == Some(1) && said.contains(why), "{said}");
+    std::fs::copy(lab.path("a/libFooX.a"), lab.path("a/libc.a")).expect("a copy");
+    assert_eq!(check(&lab, list).0, Some(0));
 }
 
 #[test]

@@ -56,9 +56,14 @@ impl Life {
         if !is_harmless {
             self.barrier = end;
         }
-        for at in memchr::memmem::find_iter(all, b"${") {
-            let rest = &all[at + 2..];
-            if let Some(len) = memchr::memchr(b'}', rest) {
+        for begin in [&b"${"[..], b"$CACHE{"] {
+            for at in memchr::memmem::find_iter(all, begin) {
+                let rest = &all[at + begin.len()..];
+                let Some(len) = memchr::memchr(b'}', rest) else { continue };
+                // `${${P}_LIBS}` may use any variable.
+                if rest[..len].contains(&b'$') {
+                    self.barrier = end;
+                }
                 self.uses.insert(rest[..len].to_vec(), end);
             }
         }

@@ -42,8 +42,6 @@ impl From<SyntaxError> for ListError {
 pub struct DepsList {
     text: Vec<u8>,
     sets: Vec<Set>,
-    /// Names that `list(REMOVE_ITEM …)` removes.
-    removed: BTreeSet<Vec<u8>>,
     /// The first relevant value with unknown archives, once [`DepsList::identify`] was called.
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
@@ -119,6 +117,8 @@ pub struct ListedArchive {
     pub line: u32,
     /// True if the name is one of the archives passed to [`DepsList::identify`].
     pub is_known: bool,
+    /// True if `list(REMOVE_ITEM …)` removes it again.
+    is_removed: bool,
     /// The spelling of the name.
     spelling: Spelling,
     /// The index of its value in [`Set::items`].
@@ -140,8 +140,8 @@ struct SetValue {
 impl DepsList {
     /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
-        let scan::Scanned { sets, removed, outputs } = scan::sets(&text)?;
-        Ok(Self { text, sets, removed, unknown: None, outputs })
+        let scan::Scanned { sets, outputs, .. } = scan::sets(&text)?;
+        Ok(Self { text, sets, unknown: None, outputs })
     }
 
     /// The sets, in the file's order.
@@ -161,8 +161,8 @@ impl DepsList {
 
     /// The listed names that are plain values and that the file does not remove again.
     pub fn plain_names(&self) -> impl Iterator<Item = &[u8]> {
-        let names = self.sets.iter().flat_map(|set| &set.entries).map(|entry| &*entry.name);
-        names.filter(|name| !self.removed.contains(*name))
+        let entries = self.sets.iter().flat_map(|set| &set.entries);
+        entries.filter(|entry| !entry.is_removed).map(|entry| &*entry.name)
     }
 
     /// The names that `OUTPUT_NAME` gives to the file of a target.

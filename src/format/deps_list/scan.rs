@@ -1,12 +1,12 @@
 //! Finds the commands that list archives, their values, and the blocks around them.
 
+use super::assign::mark_removed;
 use super::life::{Life, used_loops};
 use super::spelling::Spelling;
 use super::values::{Variables, may_name, referred};
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
 use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
 use crate::id::FastMap;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// True for keywords such as `CACHE` and `PRIVATE`, which are not values.
@@ -80,8 +80,8 @@ impl WholeArchive {
 pub(super) struct Scanned {
     /// All sets, in order.
     pub(super) sets: Vec<Set>,
-    /// Names that `list(REMOVE_ITEM …)` removes.
-    pub(super) removed: BTreeSet<Vec<u8>>,
+    /// Variables with the words that `list(REMOVE_ITEM …)` removes from them.
+    pub(super) removed: Vec<(Vec<u8>, Vec<u8>)>,
     /// Targets with their `OUTPUT_NAME`.
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -140,6 +140,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         set.number = number;
     }
     variables.resolve(&mut out.sets);
+    mark_removed(&mut out.sets, &out.removed);
     Ok(out)
 }
 
@@ -292,6 +293,14 @@ impl Scan<'_> {
         open.map_or(self.command.end, |open| from + open + 1)
     }
 
+    /// Number of arguments of `set()` before `CACHE` or `PARENT_SCOPE`. The type and the description
+    /// of a cache variable are not values.
+    pub(super) fn values_end(&self, values: &[Argument]) -> usize {
+        let is_end =
+            |argument: &Argument| matches!(self.word(argument), b"CACHE" | b"PARENT_SCOPE");
+        values.iter().position(is_end).unwrap_or(values.len())
+    }
+
     fn set(&self, name: &Argument, values: &[Argument], origin: SetCommand) -> Vec<Set> {
         let raw = self.bytes(&name.inside);
         let odd = |b: &u8| matches!(b, b'\\' | b';' | b'\n') || b.is_ascii_whitespace();
@@ -301,12 +310,8 @@ impl Scan<'_> {
         {
             return Vec::new();
         }
-        let mut end = values.len();
-        if origin == SetCommand::Set {
-            let is_end =
-                |argument: &Argument| matches!(self.word(argument), b"CACHE" | b"PARENT_SCOPE");
-            end = values.iter().position(is_end).unwrap_or(end);
-        }
+        let is_set = origin == SetCommand::Set;
+        let end = if is_set { self.values_end(values) } else { values.len() };
         let mut set = self.values(raw, &values[..end], name.span.end, origin);
         set.body.end = values.get(end).map_or(self.command.end, |word| word.span.start);
         vec![set]
@@ -471,7 +476,14 @@ impl Scan<'_> {
                 let lines = memchr::memchr_iter(b'\n', before).count();
                 let line = value.line.saturating_add(u32::try_from(lines).unwrap_or(0));
                 let (name, item) = (name.to_vec(), set.items.len());
-                set.entries.push(ListedArchive { name, line, is_known: false, spelling, item });
+                set.entries.push(ListedArchive {
+                    name,
+                    line,
+                    is_known: false,
+                    is_removed: false,
+                    spelling,
+                    item,
+                });
             } else if may_name(text) {
                 let reason = String::from_utf8_lossy(text).into_owned();
                 set.unknown.push(ListError { line: value.line, reason });

@@ -99,6 +99,7 @@ impl Variables {
                     name,
                     line,
                     is_known: false,
+                    is_removed: false,
                     spelling,
                     item: 0,
                 }));
