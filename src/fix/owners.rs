@@ -46,6 +46,7 @@ pub fn attach(
     paths.extend(added.filter(|path| is_archive(path)).cloned());
     let names: BTreeSet<Vec<u8>> = findings.iter().flat_map(|f| missing(f)).collect();
     let owners = ArchiveOwners::find(tree, &paths, &names);
+    let is_there = |path: &Path| tree.kind(path).is_ok();
     for finding in findings.iter_mut() {
         for evidence in &mut finding.evidence {
             if let Some(owner) = candidate(evidence).and_then(|path| owners.of(path)) {
@@ -54,7 +55,7 @@ pub fn attach(
         }
         let names = missing(finding);
         let found = names.iter().flat_map(|name| owners.named(name));
-        let found = found.filter(|owner| !is_runtime(&owner.path));
+        let found = found.filter(|owner| !is_runtime(&owner.path, &is_there));
         finding.evidence.extend(found.map(installed));
     }
     if let Some(proposal) = proposal {

@@ -23,35 +23,54 @@ const LIBC: &[&str] = &[
     "libBrokenLocale.a",
 ];
 
+/// Archives of glibc whose names projects use too. They count only beside a C library.
+const COMMON: &[&str] =
+    &["libm.a", "libpthread.a", "libdl.a", "librt.a", "libutil.a", "libresolv.a"];
+
 /// Names of libraries that compilers bring, without `lib`.
 const COMPILER: &[&str] = &["atomic", "gcc", "gcc_eh", "gcc_s", "stdc++"];
 
 /// True for the bare name of a library that the C library or the compiler provides (`pthread`).
 /// Linkers find such a library without help, and builds do not merge its archive into another one.
+/// An archive of a project may have the same name.
 pub fn is_system_name(name: &[u8]) -> bool {
     LIBC.iter().any(|archive| bare_name(archive.as_bytes()) == Some(name))
         || COMPILER.iter().any(|known| known.as_bytes() == name)
 }
 
+/// True for the bare name of such a library if none of its archives, at `paths`, is of a project.
+pub fn is_system_library<'p>(
+    name: &[u8],
+    mut paths: impl Iterator<Item = &'p Path>,
+    is_there: &dyn Fn(&Path) -> bool,
+) -> bool {
+    COMPILER.iter().any(|known| known.as_bytes() == name)
+        || is_system_name(name) && paths.all(|path| is_runtime(path, is_there))
+}
+
 /// True for an archive that no fix links into a dynamically linked file: an archive of the C
-/// library, or one that a compiler or tool has for itself.
-pub fn is_runtime(path: &Path) -> bool {
+/// library, or one that a compiler or tool has for itself. `is_there` tells if a file exists.
+pub fn is_runtime(path: &Path, is_there: &dyn Fn(&Path) -> bool) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let beside = |name: &str| is_there(&path.with_file_name(name));
     let is_libc = LIBC.contains(&name) || name.starts_with("libm-");
-    is_libc || lies_in(path, COMPILER_DIRS) || is_of_tool(path)
+    is_libc && (!COMMON.contains(&name) || beside("libc.a") || beside("libc.so"))
+        || lies_in(path, COMPILER_DIRS, 2)
+        || is_of_tool(path)
 }
 
 /// True for an archive, or the directory of archives, that only one tool links.
 pub fn is_of_tool(path: &Path) -> bool {
-    lies_in(path, TOOL_DIRS)
+    lies_in(path, TOOL_DIRS, 0)
 }
 
-/// True for a path in a directory with one of these names. A project may have the name of a compiler,
-/// but a compiler's directory is inside a library directory.
-fn lies_in(path: &Path, names: &[&str]) -> bool {
+/// True for a path in a directory with one of these names, with at least `below` more parts. A
+/// project may have the name of a compiler, but a compiler's directory is inside a library directory,
+/// and its archives are in a directory for a machine or a version.
+fn lies_in(path: &Path, names: &[&str], below: usize) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
     let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");
     let is_one =
         |pair: &[&str]| matches!(pair, [dir, name] if is_library_dir(dir) && names.contains(name));
-    parts.windows(2).any(is_one)
+    parts[..parts.len().saturating_sub(below)].windows(2).any(is_one)
 }

@@ -18,6 +18,7 @@ use crate::tree::Tree;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The archives that define the undefined symbols of one library.
@@ -101,9 +102,10 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let mut candidates: Vec<ArchiveId> =
         library.entries().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
     let is_dynamic = output_kind(object) != OutputKind::Any && object.is_dynamic();
+    let is_there = |path: &Path| audit.corpus.file_at(path).is_some();
     candidates.retain(|archive| {
         let path = &library.entry(*archive).path;
-        !(is_of_tool(path) || is_dynamic && is_runtime(path))
+        !(is_of_tool(path) || is_dynamic && is_runtime(path, &is_there))
     });
     candidates.arrange_by_key(|archive| library.entry(*archive).path.as_os_str());
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
@@ -124,6 +126,9 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         return Some(solution);
     }
     symbols.extend(&moved);
+    // An archive that the link does not need yet might bring a second copy of the library's code.
+    let archives = solution.archives();
+    candidates.retain(|archive| archives.contains(archive));
     let whole = solve_for((audit, file, object), fat, &candidates, &symbols);
     let known: BTreeSet<&[u8]> = order::set(solution.coverage.undefined.iter().map(|u| &*u.symbol));
     let fits = moved.iter().all(|name| whole.by_symbol.contains_key(*name))

@@ -7,12 +7,13 @@ use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::deps_list::DepsList;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _};
 use crate::merged::list::{Sources, listed_name};
-use crate::merged::runtime::is_system_name;
+use crate::merged::runtime::{is_system_library, is_system_name};
 use crate::merged::solve::Solution;
 use crate::order;
 use crate::plan::MergedFrom;
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -59,7 +60,7 @@ merge it again. Or build for fewer targets, so that no code refers to the missin
 linkaudit looks for archives among the audited files, in `--lib-path`, and in `from` of the policy. Listed
 names without an archive there are not compared; one finding counts them. Names of the C library and of the
 compiler's libraries (`pthread`, `dl`, `m`, `gcc`, `stdc++` and others) need no member in the merged archive: builds
-link these libraries and do not merge them. Members that define no symbol have no known origin. Names in generator
+link these libraries and do not merge them. An archive of a project with such a name is compared. Members that define no symbol have no known origin. Names in generator
 expressions, after `debug` or `optimized`, and in variables that the file sets count as listed. If a value has
 unknown names, such as a variable of another file, the list may have more names: `undecided` reports the value, and
 archives that are not listed are not reported.
@@ -134,7 +135,7 @@ impl<'a> Drift<'a> {
         let others = library.entries().map(|(other, _)| other).filter(|other| *other != archive);
         let (listed, unlisted): (Vec<_>, Vec<_>) =
             others.partition(|other| listed_name(library, *other).is_some_and(|n| all.contains(n)));
-        let list_name = entry.path.file_name().map_or(&*entry.path, std::path::Path::new);
+        let list_name = entry.path.file_name().map_or(&*entry.path, Path::new);
         Self { query, list_name: show_path(list_name), archive, names, is_open, listed, unlisted }
     }
 
@@ -159,7 +160,7 @@ impl<'a> Drift<'a> {
         let inside: BTreeSet<&[u8]> =
             order::set(found.keys().filter_map(|archive| listed_name(library, *archive)));
         let is_absent = |name: &&&[u8]| {
-            self.names.contains(**name) && !inside.contains(**name) && !is_system_name(name)
+            self.names.contains(**name) && !inside.contains(**name) && !self.is_of_system(name)
         };
         for name in at_hand.iter().filter(is_absent) {
             let name = show(name);
@@ -201,6 +202,15 @@ impl<'a> Drift<'a> {
         }
         out.extend(self.needed(&found, &solutions));
         out
+    }
+
+    /// True if the C library or the compiler provides all candidate archives with this name.
+    fn is_of_system(&self, name: &[u8]) -> bool {
+        let library = &self.query.library();
+        let is_there = |path: &Path| library.entries().any(|(_, entry)| *entry.path == *path);
+        let is_it = |archive: &&ArchiveId| listed_name(library, **archive) == Some(name);
+        let found = self.listed.iter().filter(is_it);
+        is_system_library(name, found.map(|archive| &*library.entry(*archive).path), &is_there)
     }
 
     /// For each archive, the number of members merged from it. Listed archives are searched first.
@@ -262,7 +272,7 @@ impl<'a> Drift<'a> {
         new.map(|(archive, (file, symbol, direct))| {
             let (name, list, text) = (self.name(archive), &self.list_name, show(&symbol));
             let user = self.query.path(file).file_name().unwrap_or_default();
-            let user = show_path(std::path::Path::new(user));
+            let user = show_path(Path::new(user));
             let how = if direct { "defines" } else { "is needed for" };
             let message = format!("{name} is not in {list}; it {how} {text}, undefined in {user}");
             let mut finding = self.finding(&name, message);

@@ -426,11 +426,12 @@ fn providers(
     };
     let dynamic =
         asked.output.kind == cover::OutputKind::Shared || asked.objects.iter().any(is_dynamic);
+    let is_there = |path: &Path| audit.corpus.file_at(path).is_some();
     let names_tool = plan.lib_paths.iter().any(|path| is_of_tool(path));
     let entries = audit.library.entries().filter(|(archive, entry)| {
         audit.corpus.files[entry.file].provider
             && !not.iter().any(|(known, _)| known == archive)
-            && !(dynamic && is_runtime(&entry.path))
+            && !(dynamic && is_runtime(&entry.path, &is_there))
             && (names_tool || !is_of_tool(&entry.path))
     });
     let mut out: Vec<(ArchiveId, PathBuf)> =

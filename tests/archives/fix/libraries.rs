@@ -72,6 +72,26 @@ fn one_copy_of_a_library_is_linked() {
     assert!(said.contains("or, the shared libraries alone, without linking again:"), "{said}");
 }
 
+/// A project may name an archive as glibc does, or have a directory `gcc`.
+#[test]
+fn archives_with_names_of_the_system() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int f(void), g(void); int user(void) { return f() + g(); }");
+    object(&lab, "f.o", "int f(void) { return 1; }");
+    object(&lab, "g.o", "int g(void) { return 1; }");
+    tool(&lab, "mkdir -p parts/lib/gcc/12; cc -shared -o libuser.so user.o");
+    archive(&lab, OsStr::new("parts/lib/libutil.a"), &["f.o"]);
+    archive(&lab, OsStr::new("parts/lib/gcc/libvendor.a"), &["g.o"]);
+    let dirs = ["parts/lib", "parts/lib/gcc", "parts/lib/gcc/12"];
+    let dirs = dirs.iter().flat_map(|dir| ["--lib-path", *dir]);
+    let args: Vec<&str> = std::iter::once("libuser.so").chain(dirs).collect();
+    assert_eq!(fixes(&lab, &args), (set(&["libutil.a", "libvendor.a"]), true));
+    // Beside a C library, and in the directory of a version, they are of the system.
+    archive(&lab, OsStr::new("parts/lib/libc.a"), &["user.o"]);
+    tool(&lab, "mv parts/lib/gcc/libvendor.a parts/lib/gcc/12/libgcc.a");
+    assert_eq!(fixes(&lab, &args).0, set(&[]));
+}
+
 /// A file that was linked without the C library gets its name, if the archives need it.
 #[test]
 fn a_link_without_libc_is_told() {
