@@ -2,6 +2,7 @@
 //! and binding with the library as an additional need. `merged::solve` decides which symbols archives
 //! define instead.
 
+use super::prove::Proofs;
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::finding::{Evidence, EvidenceKind, Findings, Fix, FixKind, Proof};
@@ -21,22 +22,35 @@ use std::sync::Arc;
 type Choice = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
 
 /// Attaches fixes to findings about undefined symbols, and returns the libraries to link. Symbols
-/// for which `solutions` add archives are skipped.
+/// for which `solutions` add archives are skipped, unless `proofs` doubts the archives and the
+/// library is verified.
 pub(super) fn attach(
     audit: &mut Audit,
     plan: &Plan,
     tree: &dyn Tree,
-    (findings, solutions): (&mut Findings, &[Arc<Solution>]),
+    (findings, solutions, proofs): (&mut Findings, &[Arc<Solution>], &Proofs),
 ) -> Vec<PathBuf> {
     let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
     let mut libraries = BTreeSet::new();
     for file in files {
         let solution = solutions.iter().find(|solution| solution.file == file);
-        let choice = choose(audit, file, solution.map(|solution| &**solution));
+        let part = |symbol: &[u8]| solution.and_then(|solution| solution.by_symbol.get(symbol));
+        let is_solved = |symbol: &[u8]| {
+            part(symbol).is_some_and(|part| proofs.doubt(file, symbol, part).is_none())
+        };
+        let mut choice = choose(audit, file, &is_solved);
         if choice.is_empty() {
             continue;
         }
         let doubts = verify(audit, plan, tree, file, &choice);
+        let is_better = |symbol: &Vec<u8>| {
+            part(symbol).is_none()
+                || matches!(proof(doubts.as_ref(), file, symbol), Proof::Proven(_))
+        };
+        for symbols in choice.values_mut() {
+            symbols.retain(is_better);
+        }
+        choice.retain(|_, symbols| !symbols.is_empty());
         for (library, symbols) in &choice {
             let path = audit.corpus.files[*library].path.clone();
             let attached = findings.iter_mut().filter(|finding| {
@@ -65,10 +79,9 @@ pub(super) fn attach(
     libraries.into_iter().collect()
 }
 
-/// Selects few libraries that define the symbols. Each step takes the library that defines the most
+/// Selects few libraries that define the symbols that are not solved. Each step takes the library that defines the most
 /// of the remaining symbols; of several, the first by path.
-fn choose(audit: &Audit, file: FileId, solution: Option<&Solution>) -> Choice {
-    let is_solved = |symbol: &Vec<u8>| solution.is_some_and(|s| s.by_symbol.contains_key(symbol));
+fn choose(audit: &Audit, file: FileId, is_solved: &dyn Fn(&[u8]) -> bool) -> Choice {
     let mut definers: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     for undefined in of_file.filter(|undefined| undefined.version.is_none()) {

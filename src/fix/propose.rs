@@ -99,7 +99,7 @@ fn of_symbols(
 ) -> Result<Proposal, String> {
     if audit.library.entries().next().is_none() {
         if !request.merged_only && !request.must_find && !request.is_list_named {
-            let add = libraries::attach(audit, plan, tree, (findings, &[]));
+            let add = libraries::attach(audit, plan, tree, (findings, &[], &Proofs::default()));
             known::attach(plan, findings);
             let order = add.into_iter().map(|path| vec![path]).collect();
             let remedy = FixPlan { order, ..FixPlan::default() };
@@ -118,13 +118,13 @@ fn of_symbols(
     let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
     let mut solutions: Vec<Arc<Solution>> =
         files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
-    let shared = match fat {
-        None => libraries::attach(audit, plan, tree, (findings, &solutions)),
-        Some(_) => Vec::new(),
-    };
     let wanted = wanted(audit, fat, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
     let proofs = prove(audit, plan, tree, (&solutions, fat));
+    let shared = match fat {
+        None => libraries::attach(audit, plan, tree, (findings, &solutions, &proofs)),
+        Some(_) => Vec::new(),
+    };
     let add: BTreeSet<ArchiveId> =
         order::set(solutions.iter().flat_map(|solution| solution.archives()));
     // The order of a merged archive's parts has no effect.
@@ -140,6 +140,7 @@ fn of_symbols(
         let solution = solutions.iter().find(|solution| Some(solution.file) == file);
         let (Some(solution), Some(symbol)) = (solution, &finding.symbol) else { continue };
         if finding.version.is_none()
+            && !finding.fix.iter().any(Fix::is_proven)
             && let Some(part) = solution.by_symbol.get(symbol)
         {
             let (fixes, evidence) = context.fixes(solution.file, symbol, part);

@@ -24,6 +24,7 @@ use std::sync::Arc;
 const MOST_LOOKS: usize = 100;
 
 /// The results of verification for each part of each solution.
+#[derive(Default)]
 pub struct Proofs {
     shown: FastMap<(FileId, MemberId), Arc<ProofResult>>,
     refusals: Refusals,

@@ -72,6 +72,35 @@ fn one_copy_of_a_library_is_linked() {
     assert!(said.contains("or, the shared libraries alone, without linking again:"), "{said}");
 }
 
+/// If linkers reject the archive, the symbols that the library has get the library.
+#[test]
+fn a_library_replaces_an_archive_that_is_refused() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int g(void), own(void); int user(void) { return g() + own(); }");
+    object(&lab, "g.o", "int g(void) { return 1; }");
+    tool(&lab, "mkdir p; cc -shared -o p/libuser.so user.o; cc -shared -o p/libg.so g.o");
+    for name in ["g", "own"] {
+        let source = format!("static int x; int *{name}(void) {{ return &x; }}");
+        lab.write(&format!("{name}.c"), &source);
+        tool(&lab, &format!("cc -c -fno-pic -o {name}.o {name}.c"));
+    }
+    archive(&lab, OsStr::new("p/libg.a"), &["g.o", "own.o"]);
+    let said = text(&lab.linkaudit(&["fix", "p", "--lib-path", "p", "--format", "json"]).stdout);
+    let report: Value = serde_json::from_str(&said).expect("a report");
+    let mut found = BTreeSet::new();
+    for finding in report["findings"].as_array().expect("findings") {
+        for fix in finding["fix"].as_array().expect("fixes") {
+            let entry = fix["entry"].as_str().expect("an entry");
+            let name = entry.rsplit('/').next().unwrap_or(entry).to_owned();
+            let symbol = finding["symbol"].as_str().expect("a symbol").to_owned();
+            found.insert((symbol, name, fix["proven"] == true));
+        }
+    }
+    let of = |symbol: &str, name: &str, proven| (symbol.to_owned(), name.to_owned(), proven);
+    let expected = [of("g", "libg.so", true), of("own", "libg.a", false)];
+    assert_eq!(found, expected.into_iter().collect());
+}
+
 /// A project may name an archive as glibc does, or have a directory `gcc`.
 #[test]
 fn archives_with_names_of_the_system() {
