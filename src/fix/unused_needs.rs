@@ -66,16 +66,21 @@ impl NamedLookups<'_> {
             let Some(object) = audit.corpus.files[user].object().filter(|_| user != unused) else {
                 return false;
             };
-            let refers = |name: &[u8]| {
-                object.references.iter().any(|one| object.reference_name(one) == name)
-            };
-            if ![&b"dlsym"[..], b"dlvsym"].into_iter().any(refers) {
+            let names = object.references.iter().map(|one| object.reference_name(one));
+            if !names.clone().any(|name| [&b"dlsym"[..], b"dlvsym"].contains(&name)) {
                 return false;
             }
             let Some(strings) = self.identifiers_of(audit, user) else { return true };
-            let is_own = |name: &[u8]| object.satisfies_link(name) || refers(name);
-            let mut exports = library.tables.iter().flat_map(Tables::exports);
-            exports.any(|symbol| strings.contains(symbol.name) && !is_own(symbol.name))
+            let exports = library.tables.iter().flat_map(Tables::exports);
+            let exports = exports.map(|symbol| symbol.name);
+            let mut named = exports
+                .filter(|name| strings.contains(*name) && !object.satisfies_link(name))
+                .peekable();
+            // Most files have the name of no export. Then the references need no set.
+            named.peek().is_some() && {
+                let referred: FastSet<&[u8]> = names.collect();
+                named.any(|name| !referred.contains(name))
+            }
         })
     }
 
