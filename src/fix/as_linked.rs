@@ -9,8 +9,8 @@ use crate::audit::{Audit, Libraries, link_references};
 use crate::cover::{ArchiveEntry, Coverage, LinkInput, Linker, OutputKind};
 use crate::format::archive::{Member, SymbolKind};
 use crate::format::elf::{Object, Target};
-use crate::id::{ArchiveId, FastSet, FileId, MemberId};
-use crate::merged::solve::{Solution, SymbolClosure, link_again, output_kind};
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
+use crate::merged::solve::{Solution, SymbolClosure, link_again, output_kind, without_version};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::text::{show, show_path};
@@ -46,7 +46,7 @@ pub(super) fn refusals(
             return left.iter().map(|part| (part.first, why.clone())).collect();
         }
     };
-    let libraries = libraries(audit, solution.file, object);
+    let libraries = IndirectLibraries::new(audit, solution.file, object);
     let link = LinkWithFixes { audit, tree, solution, object, needed, libraries, references };
     // `linkable::refusals` has checked all members of the solution.
     let is_checked = left.len() == solution.parts().len();
@@ -70,40 +70,56 @@ pub(super) fn refusals(
 /// archive, whose link is not repeated.
 pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, String)> {
     let Some(object) = audit.corpus.files[solution.file].object() else { return Vec::new() };
-    let libraries = libraries(audit, solution.file, object);
-    let first = |parts: &[&SymbolClosure]| {
-        let gain = solution.gain(audit, parts);
-        let mut open = gain.outside.iter().filter(|name| !object.satisfies_link(name));
-        open.find_map(|name| {
-            let definer = indirect_definer((audit, solution.file), &libraries, name)?;
-            Some(in_indirect_library(&definer, name))
-        })
-    };
-    let parts = solution.parts();
-    if first(&parts).is_none() {
+    let found = IndirectLibraries::new(audit, solution.file, object);
+    let open = solution.gain(audit, &solution.parts());
+    let open = open.outside.iter().filter(|name| !object.satisfies_link(name));
+    let reasons: FastMap<&[u8], String> =
+        open.filter_map(|name| Some((&**name, found.reason(name)?))).collect();
+    if reasons.is_empty() {
         return Vec::new();
     }
-    parts.into_iter().filter_map(|part| Some((part.first, first(&[part])?))).collect()
+    let library = &audit.library;
+    let reason = |member: MemberId| {
+        let names = library.symbols(member).filter(|(_, s)| s.kind == SymbolKind::Undefined);
+        let mut names = names.map(|(name, _)| without_version(library.text(name)));
+        names.find_map(|name| reasons.get(name))
+    };
+    let members = solution.members(audit).into_iter();
+    let refused: FastMap<MemberId, &String> =
+        members.filter_map(|member| Some((member, reason(member)?))).collect();
+    let reached = solution.reaching(audit, &refused);
+    let parts = solution.parts().into_iter();
+    let why = |first: &MemberId| Some((*refused.get(reached.get(first)?)?).clone());
+    parts.filter_map(|part| Some((part.first, why(&part.first)?))).collect()
 }
 
-/// The path of a library that is loaded with `file`, defines `name`, and is not one of `libraries`.
-/// `None` if one of these defines `name`.
-fn indirect_definer(
-    (audit, file): (&Audit, FileId),
-    libraries: &Libraries<'_>,
-    name: &[u8],
-) -> Option<String> {
-    if libraries.define(name) {
-        return None;
+/// The libraries of a link, and those that are only loaded with its file.
+struct IndirectLibraries<'a> {
+    audit: &'a Audit,
+    /// The libraries that define names for the link.
+    direct: Libraries<'a>,
+    /// All libraries that are loaded with the file.
+    loaded: Libraries<'a>,
+}
+
+impl<'a> IndirectLibraries<'a> {
+    fn new(audit: &'a Audit, file: FileId, object: &Object) -> Self {
+        let direct = libraries(audit, file, object);
+        Self { audit, direct, loaded: audit.libraries_of(&[file]) }
     }
-    let library = audit.libraries_of(&[file]).definer(name)?;
-    Some(show_path(&audit.corpus.files[library].path))
-}
 
-/// The reason why a linker does not find `name`, in words.
-fn in_indirect_library(library: &str, name: &[u8]) -> String {
-    let name = show(name);
-    format!("only {library} defines {name}, and the file does not need that library directly")
+    /// The reason why a linker does not find `name`, in words, if only a loaded library that the
+    /// file does not need directly defines it.
+    fn reason(&self, name: &[u8]) -> Option<String> {
+        if self.direct.define(name) {
+            return None;
+        }
+        let library = self.loaded.definer(name)?;
+        let (library, name) = (show_path(&self.audit.corpus.files[library].path), show(name));
+        Some(format!(
+            "only {library} defines {name}, and the file does not need that library directly"
+        ))
+    }
 }
 
 /// The libraries from which the link takes definitions. A shared object that refers to names of
@@ -191,8 +207,7 @@ struct LinkWithFixes<'a> {
     object: &'a Object,
     /// The libraries that the object needs directly.
     needed: Vec<FileId>,
-    /// The libraries that define names for the link.
-    libraries: Libraries<'a>,
+    libraries: IndirectLibraries<'a>,
     references: &'a References,
 }
 
@@ -209,7 +224,7 @@ impl LinkWithFixes<'_> {
             return None;
         }
         for (name, linker) in Linker::ALL {
-            let of = (self.solution.file, &*self.needed, &self.libraries);
+            let of = (self.solution.file, &*self.needed, &self.libraries.direct);
             let coverage = link_again((self.audit, self.tree), of, *linker, &inputs);
             if let Some((which, why)) = self.of_linker(parts, &coverage, clean) {
                 return Some((which, format!("{why} ({name})")));
@@ -243,11 +258,8 @@ impl LinkWithFixes<'_> {
             let by = members.find(|member| self.refers_strongly(*member, &undefined.symbol));
             let name = show(&undefined.symbol);
             if let Some(member) = by {
-                let of = (self.audit, self.solution.file);
-                let why = match indirect_definer(of, &self.libraries, &undefined.symbol) {
-                    Some(library) => in_indirect_library(&library, &undefined.symbol),
-                    None => format!("{name} would be undefined in link order"),
-                };
+                let why = self.libraries.reason(&undefined.symbol);
+                let why = why.unwrap_or_else(|| format!("{name} would be undefined in link order"));
                 return Some((Which::Archive(library.archive_of(member)), why));
             }
             let part = self.solution.by_symbol.get(&*undefined.symbol);

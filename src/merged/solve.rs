@@ -449,7 +449,7 @@ impl<'a> Graph<'a> {
 }
 
 /// The name of a reference to `NAME@VERSION`: a linked file has the version in a table.
-fn without_version(name: &[u8]) -> &[u8] {
+pub fn without_version(name: &[u8]) -> &[u8] {
     let at = memchr::memchr(b'@', name).filter(|at| *at > 0);
     &name[..at.unwrap_or(name.len())]
 }
