@@ -12,7 +12,7 @@ use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Maximum number of variables that are visited below one target.
 const MOST_VISITS: usize = 1000;
@@ -23,6 +23,8 @@ pub(super) struct LinkNeeds {
     references: References,
     /// The listed archives by their names.
     listed: BTreeMap<Vec<u8>, ArchiveId>,
+    /// The result of [`Self::lines`].
+    lines: OnceLock<Vec<Vec<Vec<u8>>>>,
 }
 
 impl LinkNeeds {
@@ -45,7 +47,7 @@ impl LinkNeeds {
         let is_needed = list.is_some() && !files.is_empty();
         let all = listed.values().chain(files.keys()).copied().filter(|_| is_needed);
         let references = link_order::between(library, &order::set(all));
-        Self { files, references, listed }
+        Self { files, references, listed, lines: OnceLock::new() }
     }
 
     /// The files that need `archive`.
@@ -80,6 +82,19 @@ impl LinkNeeds {
             order::set(listed.map(|(name, _)| &**name))
         };
         Neighbours { referrers: names(&before, &after), needed: names(&after, &before) }
+    }
+
+    /// For each variable or target of the list that refers to others, the variables of which it
+    /// consists. `whole` is the list with all sets.
+    fn lines(&self, whole: &DepsList) -> &[Vec<Vec<u8>>] {
+        self.lines.get_or_init(|| {
+            let users = whole.sets().iter().filter(|set| !set.references.is_empty());
+            let tops: BTreeSet<&[u8]> = order::set(users.map(|set| &*set.name));
+            let line = |top| -> Vec<Vec<u8>> {
+                sequence(whole, top).into_iter().map(<[u8]>::to_vec).collect()
+            };
+            tops.into_iter().map(line).collect()
+        })
     }
 
     /// True if an archive of `from` refers to one of `to`.
@@ -181,11 +196,9 @@ pub(super) fn in_link_order<'l>(
         among.iter().filter(has).copied().collect()
     };
     let (before, after) = (with(&neighbours.referrers), with(&neighbours.needed));
-    let users = whole.sets().iter().filter(|set| !set.references.is_empty());
-    let tops: BTreeSet<&[u8]> = order::set(users.map(|set| &*set.name));
-    let lines: Vec<Vec<&[u8]>> = tops.into_iter().map(|top| sequence(whole, top)).collect();
+    let lines = needs.lines(whole);
     let precedes = |a: &[u8], b: &[u8]| {
-        let last = |line: &Vec<&[u8]>, name| line.iter().rposition(|other| *other == name);
+        let last = |line: &[Vec<u8>], name: &[u8]| line.iter().rposition(|other| other == name);
         let mut both = lines.iter().filter_map(|line| Some((last(line, a)?, last(line, b)?)));
         match both.next() {
             Some((a, b)) => a < b,
