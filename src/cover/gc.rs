@@ -282,6 +282,9 @@ impl<'a> Marker<'a> {
                     for to in table.always {
                         self.refer(by, facts, to, true);
                     }
+                    for to in table.routines {
+                        self.refer(by, facts, to, false);
+                    }
                     for (function, to) in table.of_functions {
                         by_section.entry((by, function)).or_default().push(to);
                     }
@@ -330,7 +333,7 @@ impl<'a> Marker<'a> {
             section.flags & (elf::SHF_EXECINSTR.0 | elf::SHF_LINK_ORDER.0) != 0
                 || section.unit.is_some()
         });
-        // An entry of an unwind table refers to its personality routine by name, and keeps it.
+        // An entry of an unwind table does not keep its function.
         if !(is_unwinding && is_code && global.is_none()) {
             self.add(node);
         }

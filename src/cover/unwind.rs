@@ -1,6 +1,8 @@
 //! The references of an unwind table (`.eh_frame`) with `--gc-sections`. An entry of the table
 //! belongs to a function. Compilers write the description of a personality routine first, then the
-//! entries that use it; an entry with a table of exceptions (LSDA) uses the last one.
+//! entries that use it; an entry with a table of exceptions (LSDA) uses the last one. The address of
+//! a function is aligned in its entry. The address of a personality routine is not aligned in the
+//! descriptions that compilers write (`zPLR`, `zPR`).
 
 use super::Linker;
 use crate::format::archive::LinkFacts;
@@ -14,6 +16,8 @@ pub(super) type RelocationTarget = (Option<usize>, usize);
 pub(super) struct UnwindTable {
     /// References that count in every link.
     pub(super) always: Vec<RelocationTarget>,
+    /// References to personality routines that count in every link.
+    pub(super) routines: Vec<RelocationTarget>,
     /// References that count if the linker keeps a function, with the section of that function.
     pub(super) of_functions: Vec<(usize, RelocationTarget)>,
     /// The sections of all functions.
@@ -34,26 +38,33 @@ impl UnwindTable {
         };
         for relocation in facts.relocations.iter().filter(|one| one.section == table) {
             let to = (relocation.global, relocation.target);
-            let is_code = relocation.global.is_none() && is_code(facts, relocation.target);
+            let is_local_code = relocation.global.is_none() && is_code(facts, relocation.target);
+            // RISC-V and LoongArch relocate distances inside of the function too.
+            let is_inside = function == Some(relocation.target);
+            let is_code = is_local_code && (relocation.is_aligned || is_inside);
+            let is_routine = to.0.is_some() || is_local_code && !is_code;
+            if is_code {
+                function = Some(relocation.target);
+            }
             match (linker, function) {
                 (Some(Linker::Gnu | Linker::Mold), _) if is_code => {
-                    function = Some(relocation.target);
                     out.functions.push(relocation.target);
                 }
-                (Some(Linker::Gnu | Linker::Mold), Some(function)) if to.0.is_none() => {
+                (Some(Linker::Gnu | Linker::Mold), Some(function)) if !is_routine => {
                     out.of_functions.push((function, to));
                     if let Some((routine, is_used)) = &mut personality {
                         out.of_functions.push((function, *routine));
                         *is_used = true;
                     }
                 }
-                (Some(Linker::Gnu), _) if to.0.is_some() => {
-                    out.always.extend(unused(personality.replace((to, false))));
+                (Some(Linker::Gnu), _) if is_routine => {
+                    out.routines.extend(unused(personality.replace((to, false))));
                 }
+                _ if is_routine => out.routines.push(to),
                 _ => out.always.push(to),
             }
         }
-        out.always.extend(unused(personality));
+        out.routines.extend(unused(personality));
         out
     }
 }

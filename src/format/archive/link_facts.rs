@@ -121,6 +121,8 @@ pub struct ObjectRelocation {
     pub absolute: bool,
     /// The section of a local symbol, or 0. 0 if only some relocations are wanted.
     pub target: usize,
+    /// True if its offset is a multiple of 4.
+    pub is_aligned: bool,
 }
 
 /// The facts of one object.

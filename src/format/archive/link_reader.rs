@@ -352,7 +352,7 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
             && !may_enter_groups(sections, e, target);
         let own_group = out.group_index(target);
         let mut last = (0, 0);
-        let mut add = |kind: u32, symbol: usize| {
+        let mut add = |offset: u64, kind: u32, symbol: usize| {
             let (before, data) = std::mem::replace(&mut last, (kind, symbol));
             let global = symbol.checked_sub(first).filter(|_| symbol > 0);
             if is_strict && global.is_none() {
@@ -384,18 +384,20 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
                 global,
                 absolute,
                 target: to,
+                is_aligned: offset.is_multiple_of(4),
             });
             out.relocations.len() as u64 <= most
         };
         if let Some((list, _)) = section.rela(e, data).ok()? {
             for one in list {
-                if !add(one.r_type(e, mips64).0, one.r_sym(e, mips64) as usize) {
+                let to = one.r_sym(e, mips64) as usize;
+                if !add(one.r_offset(e).into(), one.r_type(e, mips64).0, to) {
                     return None;
                 }
             }
         } else if let Some((list, _)) = section.rel(e, data).ok()? {
             for one in list {
-                if !add(one.r_type(e).0, one.r_sym(e) as usize) {
+                if !add(one.r_offset(e).into(), one.r_type(e).0, one.r_sym(e) as usize) {
                     return None;
                 }
             }

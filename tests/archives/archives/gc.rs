@@ -268,6 +268,31 @@ fn unwind_tables_of_dropped_functions() {
     }
 }
 
+/// A personality routine without a global name. With and without an exception table, its address has
+/// other offsets.
+#[test]
+fn local_personality_routines() {
+    let lab = Lab::new();
+    for (start, table) in [("f", true), ("f", false), ("0", true), ("0", false)] {
+        let table = if table { ".cfi_lsda 0x1b,.Ltable\n" } else { "" };
+        let source = format!(
+            ".section .text.start,\"ax\"\n.globl _start\n_start: .quad {start}\n\
+             .section .text.routine,\"ax\"\nroutine: .quad missing\n\
+             .section .text.f,\"ax\"\nf:\n.cfi_startproc\n.cfi_personality 0x1b,routine\n{table}\
+             nop\n.cfi_endproc\n.section .gcc_except_table,\"a\"\n.Ltable: .long typeinfo\n"
+        );
+        object(&lab, "use.o", &source);
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            // Without a table, the functions of a routine are unknown. GNU ld drops it with them.
+            if (start, table, *linker) == ("0", "", "gnu") {
+                continue;
+            }
+            let theirs = theirs(&lab, program, &["use.o"]).expect("a linker that ends");
+            assert_eq!(ours(&lab, linker, &["use.o"]), theirs, "{linker}: {start} {table}");
+        }
+    }
+}
+
 /// Only lld keeps a section that `--defsym` names, and only mold keeps a part of a group.
 #[test]
 fn sections_of_expressions_and_of_groups() {
