@@ -6,13 +6,14 @@ use crate::cover::Linker;
 use crate::format::archive::places;
 use crate::format::elf::{Header, Target};
 use crate::format::script::{
-    MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, inputs, output_format,
+    MOST, OutputFormat, ScriptCommand, ScriptInput, ScriptName, included, inputs, output_format,
 };
-use crate::sniff::{Class, Classes, sniff};
+use crate::id::FastSet;
+use crate::sniff::{Class, Classes, SNIFF_LEN, sniff};
 use crate::text::{show, show_path};
 use crate::tree::walk::describe;
 use crate::tree::{Handle, Opened, Tree};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,8 +22,14 @@ use std::path::{Path, PathBuf};
 /// Maximum nesting depth of scripts. Deeper scripts are assumed to form a cycle.
 const DEEPEST: usize = 8;
 
-/// Number of bytes that an error shows of a file of unknown kind.
-const SHOWN: usize = 24;
+/// Upper bound for the steps of one walk over scripts: scripts that name each other many times would
+/// take forever. A name is a step, and so are [`BLOCK`] bytes of text, and [`DIRS`] directories of
+/// SEARCH_DIR in which a name is searched for.
+const MOST_STEPS: usize = 10_000;
+
+const BLOCK: usize = 256;
+
+const DIRS: usize = 8;
 
 /// Where the libraries of `-l` are searched for: the directories of `-L`; if given, the target
 /// without which a library is skipped; and true if only archives count.
@@ -37,10 +44,14 @@ pub(super) struct ExpandedScripts {
     groups: Vec<Range<usize>>,
     /// The commands about symbols, each with the index in `files` of the file after it.
     commands: Vec<(usize, ScriptCommand)>,
-    /// The files of AS_NEEDED, by index in `files`.
-    as_needed: Vec<usize>,
+    /// True for the files of AS_NEEDED, by index in `files`. Missing values at the end are false.
+    as_needed: Vec<bool>,
     /// The directories of SEARCH_DIR, which are searched after those of `-L`.
     pub(super) dirs: Vec<PathBuf>,
+    /// The files whose inputs are in `files`. Without a link order, scripts name them once.
+    done: FastSet<PathBuf>,
+    /// Number of steps up to now.
+    steps: usize,
 }
 
 impl ExpandedScripts {
@@ -51,31 +62,42 @@ impl ExpandedScripts {
 
     /// True if a list of GROUP begins with the file at `at`.
     pub(super) fn begins_group(&self, at: usize) -> bool {
-        self.groups.iter().any(|group| group.start == at)
+        self.groups.binary_search_by_key(&at, |group| group.start).is_ok()
     }
 
     /// True if a list of GROUP ends with the file at `at`.
     pub(super) fn ends_group(&self, at: usize) -> bool {
-        self.groups.iter().any(|group| group.end == at + 1)
+        self.groups.binary_search_by_key(&(at + 1), |group| group.end).is_ok()
     }
 
     /// True if AS_NEEDED names the file at `at`.
     pub(super) fn is_as_needed(&self, at: usize) -> bool {
-        self.as_needed.contains(&at)
+        self.as_needed.get(at).is_some_and(|is_as_needed| *is_as_needed)
     }
 
     /// The commands between the file before `at` and the file at `at`. After the last file, `at` is
     /// the number of files.
     pub(super) fn commands_before(&self, at: usize) -> impl Iterator<Item = &ScriptCommand> {
-        self.commands.iter().filter(move |(place, _)| *place == at).map(|(_, command)| command)
+        let first = self.commands.partition_point(|(place, _)| *place < at);
+        let rest = self.commands[first..].iter();
+        rest.take_while(move |(place, _)| *place == at).map(|(_, command)| command)
     }
 
     /// Ends the list of GROUP whose first file is at `start`. Nested lists become part of it.
     fn end_group(&mut self, start: usize) {
-        self.groups.retain(|group| group.end <= start);
+        while self.groups.pop_if(|group| group.end > start).is_some() {}
         if start < self.files.len() {
             self.groups.push(start..self.files.len());
         }
+    }
+
+    /// Counts `steps`. Fails beyond the upper bound.
+    fn count(&mut self, steps: usize, script: &Path) -> Result<()> {
+        self.steps += steps;
+        if self.steps > MOST_STEPS {
+            bail!("{}: linker scripts name too many files", show_path(script));
+        }
+        Ok(())
     }
 }
 
@@ -94,16 +116,7 @@ pub(super) fn expand(
 }
 
 /// The link inputs for `path`: the files that it names if it is a linker script, else `path`
-/// itself. Objects and shared objects are included.
-pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<ExpandedScripts> {
-    let mut out = ExpandedScripts::default();
-    let place =
-        ScriptSearch { tree, dirs, rules: SearchRules::AllFiles, target: None, is_static: false };
-    place.expand(path, 0, &mut out)?;
-    Ok(out)
-}
-
-/// Like [`inputs_of`], but names in scripts are searched for by the rules of `linker`.
+/// itself. Names in scripts are searched for by the rules of `linker`.
 pub(super) fn linked(
     tree: &dyn Tree,
     path: &Path,
@@ -113,6 +126,7 @@ pub(super) fn linked(
     let mut out = ExpandedScripts::default();
     let place = ScriptSearch { tree, dirs, rules: SearchRules::Link(linker), target, is_static };
     place.expand(path, 0, &mut out)?;
+    out.commands.sort_by_key(|(place, _)| *place);
     Ok(out)
 }
 
@@ -153,7 +167,7 @@ pub(super) fn target_of(tree: &dyn Tree, path: &Path) -> Option<Target> {
 
 /// The format of the output that the linker script at `path` names.
 fn format_of(tree: &dyn Tree, path: &Path) -> Option<OutputFormat> {
-    let (_, text) = open(tree, path).ok()?;
+    let text = read(&open(tree, path).ok()?, path).ok()?;
     output_format(&text)
 }
 
@@ -185,16 +199,24 @@ fn is_file(tree: &dyn Tree, path: &Path) -> bool {
     matches!(tree.kind(path), Ok(crate::tree::EntryType::File))
 }
 
-/// The files that the linker scripts among `files` name, sorted. A script with an error is skipped.
+/// The files that the linker scripts among `files` name, sorted. A script with an error is skipped,
+/// and so are all scripts beyond [`MOST_STEPS`].
 pub(super) fn named<'p>(
     tree: &dyn Tree,
     files: impl Iterator<Item = &'p Path>,
     dirs: &[PathBuf],
 ) -> ExpandedScripts {
     let mut out = ExpandedScripts::default();
-    for inputs in files.filter_map(|file| inputs_of(tree, file, dirs).ok()) {
-        out.files.extend(inputs.files);
-        out.scripts.extend(inputs.scripts);
+    let place =
+        ScriptSearch { tree, dirs, rules: SearchRules::AllFiles, target: None, is_static: false };
+    for file in files {
+        let mut inputs = ExpandedScripts { steps: out.steps, ..ExpandedScripts::default() };
+        let result = place.expand(file, 0, &mut inputs);
+        out.steps = inputs.steps;
+        if result.is_ok() {
+            out.files.extend(inputs.files);
+            out.scripts.extend(inputs.scripts);
+        }
     }
     out.files.sort_unstable();
     out.files.dedup();
@@ -230,12 +252,11 @@ fn search_dir(input: &ScriptInput) -> Option<PathBuf> {
     Some(Path::new(OsStr::from_bytes(dir)).to_path_buf())
 }
 
-/// Opens the file at `path` and reads its first `MOST` bytes. The error says why the path is not an
-/// archive or cannot be read.
-fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
+/// Opens the file at `path`. The error says why the path is not an archive.
+fn open(tree: &dyn Tree, path: &Path) -> Result<Handle> {
     let shown = show_path(path);
-    let handle = match tree.open(path) {
-        Ok(Opened::File(handle)) => handle,
+    match tree.open(path) {
+        Ok(Opened::File(handle)) => Ok(handle),
         Ok(Opened::Directory) => {
             bail!(
                 "{shown}: a directory, not a static archive\nhelp: to search a directory for archives, use --from {shown}"
@@ -245,53 +266,93 @@ fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
             bail!("{shown}: {}, not a static archive", special.describe())
         }
         Err(errno) => bail!("{shown}: {}", describe(errno)),
-    };
-    let len = usize::try_from(handle.stat().len.min(MOST)).unwrap_or(0);
-    let text = handle.read_new(len, 0).with_context(|| format!("cannot read {shown}"))?;
-    Ok((handle, text))
-}
-
-/// The error for a file that is neither an archive nor a script.
-fn refuse(path: &Path, text: &[u8]) -> Result<()> {
-    let (shown, begin) = (show_path(path), show(&text[..text.len().min(SHOWN)]));
-    match text {
-        [] => bail!("{shown}: empty file, not a static archive"),
-        _ => bail!("{shown}: not a static archive: it begins with `{begin}`"),
     }
 }
 
+/// The class of a file, and its first bytes.
+fn class_of(handle: &Handle, path: &Path) -> Result<(Class, Vec<u8>)> {
+    let len = usize::try_from(handle.stat().len).map_or(SNIFF_LEN, |len| len.min(SNIFF_LEN));
+    let head = handle.read_new(len, 0).with_context(|| format!("cannot read {}", show_path(path)));
+    let head = head?;
+    Ok((Classes::LINKAGE.with(Class::Bitcode).class_of(path, &head), head))
+}
+
+/// The first `MOST` bytes of a file.
+fn read(handle: &Handle, path: &Path) -> Result<Vec<u8>> {
+    let len = usize::try_from(handle.stat().len.min(MOST)).unwrap_or(0);
+    handle.read_new(len, 0).with_context(|| format!("cannot read {}", show_path(path)))
+}
+
+/// The error for a file that is neither an archive nor a script; `begin` are its first bytes.
+fn refuse(path: &Path, begin: &[u8]) -> anyhow::Error {
+    let shown = show_path(path);
+    match begin {
+        [] => anyhow!("{shown}: empty file, not a static archive"),
+        _ => anyhow!("{shown}: not a static archive: it begins with `{}`", show(begin)),
+    }
+}
+
+/// A script that is being read.
+struct ScriptText {
+    /// The parts, each with the index of its file in [`ExpandedScripts::scripts`]. None is INCLUDE.
+    parts: Vec<(usize, ScriptInput)>,
+    /// The directories of SEARCH_DIR up to now.
+    dirs: Vec<PathBuf>,
+}
+
 impl ScriptSearch<'_> {
+    fn is_link(self) -> bool {
+        matches!(self.rules, SearchRules::Link(_))
+    }
+
     fn expand(self, path: &Path, depth: usize, out: &mut ExpandedScripts) -> Result<()> {
-        let (handle, text) = open(self.tree, path)?;
-        let classes = Classes::LINKAGE.with(Class::Bitcode);
-        if classes.class_of(path, &text) != Class::Other {
-            out.files.push(path.to_path_buf());
+        if depth > 0 && out.done.contains(path) {
             return Ok(());
         }
-        let script = if handle.stat().len <= MOST { inputs(&text) } else { None };
-        let Some(script) = script else { return refuse(path, &text) };
-        if depth == DEEPEST {
-            bail!("{}: linker scripts include each other in a cycle", show_path(path));
+        let handle = open(self.tree, path)?;
+        let (class, head) = class_of(&handle, path)?;
+        let is_library = depth > 0 && class == Class::Elf;
+        if class == Class::Other {
+            let text = read(&handle, path)?;
+            let script = inputs(&text).filter(|_| handle.stat().len <= MOST);
+            let script = script.ok_or_else(|| refuse(path, &head))?;
+            out.count(text.len() / BLOCK, path)?;
+            self.expand_script(path, script, depth, out)?;
+        } else if self.rules != SearchRules::Archives || !is_library {
+            out.files.push(path.to_path_buf());
         }
-        out.scripts.push(path.to_path_buf());
+        if !self.is_link() {
+            out.done.insert(path.to_path_buf());
+        }
+        Ok(())
+    }
+
+    /// Adds the inputs and commands of the script at `path`.
+    fn expand_script(
+        self,
+        path: &Path,
+        script: Vec<ScriptInput>,
+        depth: usize,
+        out: &mut ExpandedScripts,
+    ) -> Result<()> {
+        let mut text = ScriptText { parts: Vec::new(), dirs: out.dirs.clone() };
+        self.add_text(path, script, depth, (&mut text, out))?;
         let (mut group, first) = (0, out.files.len());
-        self.check_keywords(path, &script)?;
         // GNU ld reads a whole script before it searches for the files in it.
         let is_gnu = self.rules == SearchRules::Link(Linker::Gnu);
-        let dirs = script.iter().filter(|_| is_gnu).filter_map(search_dir);
-        out.dirs.extend(dirs);
-        for input in &script {
+        if is_gnu {
+            out.dirs = text.dirs;
+        }
+        for (at, input) in &text.parts {
             match input {
                 ScriptInput::SearchDir(_) => {
                     out.dirs.extend(search_dir(input).filter(|_| !is_gnu));
                 }
-                ScriptInput::Include(name) => {
-                    let found = self.find_included(name, &out.dirs);
-                    let Some(found) = found else { return self.refuse_name(path, &show(name)) };
-                    self.expand(&found, depth + 1, out)?;
-                }
+                ScriptInput::Include(_) => {}
                 ScriptInput::Command(command) => {
-                    let SearchRules::Link(_) = self.rules else { continue };
+                    if !self.is_link() {
+                        continue;
+                    }
                     // Linkers read a whole script before they open its inputs, so EXTERN precedes
                     // them.
                     let is_extern = matches!(command, ScriptCommand::Extern(_));
@@ -300,47 +361,101 @@ impl ScriptSearch<'_> {
                 }
                 ScriptInput::StartGroup => group = out.files.len(),
                 ScriptInput::EndGroup => out.end_group(group),
-                ScriptInput::Named(name) => self.expand_name(path, name, depth, out)?,
+                ScriptInput::Named(name) => self.expand_name((path, *at), name, depth, out)?,
                 ScriptInput::AsNeeded(name) => {
                     let first = out.files.len();
-                    self.expand_name(path, name, depth, out)?;
-                    out.as_needed.extend(first..out.files.len());
+                    self.expand_name((path, *at), name, depth, out)?;
+                    out.as_needed.resize(first, false);
+                    out.as_needed.resize(out.files.len(), true);
                 }
             }
         }
         Ok(())
     }
 
-    /// Expands the file that `script` names.
-    fn expand_name(
+    /// Adds the parts of `script`, which is at `path`, to a text. INCLUDE stands for the parts of
+    /// another script.
+    fn add_text(
         self,
-        script: &Path,
-        name: &ScriptName,
+        path: &Path,
+        script: Vec<ScriptInput>,
         depth: usize,
-        out: &mut ExpandedScripts,
+        (text, out): (&mut ScriptText, &mut ExpandedScripts),
     ) -> Result<()> {
-        let Some(found) = self.find(script, name, &out.dirs) else {
-            let name = match name {
-                ScriptName::File(name) => show(name),
-                ScriptName::Library(name) => format!("-l{}", show(name)),
+        if depth == DEEPEST {
+            bail!("{}: linker scripts include each other in a cycle", show_path(path));
+        }
+        self.check_keywords(path, &script)?;
+        let at = out.scripts.len();
+        out.scripts.push(path.to_path_buf());
+        for input in script {
+            let ScriptInput::Include(name) = input else {
+                text.dirs.extend(search_dir(&input));
+                text.parts.push((at, input));
+                continue;
             };
-            return self.refuse_name(script, &name);
-        };
-        let is_library =
-            || open(self.tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
-        if self.rules != SearchRules::Archives || !is_library() {
-            self.expand(&found, depth + 1, out)?;
+            out.count(1 + text.dirs.len() / DIRS, path)?;
+            let found = self.find_included(path, &name, &text.dirs);
+            if !self.is_link()
+                && found.as_ref().is_some_and(|found| !out.done.insert(found.clone()))
+            {
+                continue;
+            }
+            let found = found.ok_or_else(|| self.refuse_name(path, &show(&name)));
+            match found.and_then(|found| self.read_included(found)) {
+                Ok((found, script, len)) => {
+                    out.count(len / BLOCK, &found)?;
+                    self.add_text(&found, script, depth + 1, (&mut *text, &mut *out))?;
+                }
+                // Some link that is not the subject of the run may find the script.
+                Err(_) if self.rules == SearchRules::AllFiles => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
+    /// An included script: its path, its parts and the length of its text. It may have no command
+    /// that counts here.
+    fn read_included(self, found: PathBuf) -> Result<(PathBuf, Vec<ScriptInput>, usize)> {
+        let handle = open(self.tree, &found)?;
+        let text = read(&handle, &found)?;
+        let is_text = class_of(&handle, &found)?.0 == Class::Other && handle.stat().len <= MOST;
+        match included(&text).filter(|_| is_text) {
+            Some(script) => Ok((found, script, text.len())),
+            None => bail!("{}: not a linker script", show_path(&found)),
+        }
+    }
+
+    /// Expands the file that a script names: the one at index `at`, which `outer` includes or is.
+    fn expand_name(
+        self,
+        (outer, at): (&Path, usize),
+        name: &ScriptName,
+        depth: usize,
+        out: &mut ExpandedScripts,
+    ) -> Result<()> {
+        let script = out.scripts[at].clone();
+        out.count(1 + out.dirs.len() / DIRS, &script)?;
+        // GNU ld knows only the directory of the outer script.
+        let is_gnu = self.rules == SearchRules::Link(Linker::Gnu);
+        let Some(found) = self.find(if is_gnu { outer } else { &script }, name, &out.dirs) else {
+            let name = match name {
+                ScriptName::File(name) => show(name),
+                ScriptName::Library(name) => format!("-l{}", show(name)),
+            };
+            return Err(self.refuse_name(&script, &name));
+        };
+        self.expand(&found, depth + 1, out)
+    }
+
     /// The error for a name in `script` that stands for no file.
-    fn refuse_name(self, script: &Path, name: &str) -> Result<()> {
-        let option = if matches!(self.rules, SearchRules::Link(_)) { "-L" } else { "--from" };
-        bail!(
+    fn refuse_name(self, script: &Path, name: &str) -> anyhow::Error {
+        let option = if self.is_link() { "-L" } else { "--from" };
+        anyhow!(
             "{}: linker script names {name}: not found\nhelp: add its directory: {option} DIR",
             show_path(script)
-        );
+        )
     }
 
     /// Fails if the linker does not know a command of the script at `path`.
@@ -360,26 +475,29 @@ impl ScriptSearch<'_> {
         }
     }
 
-    /// The script that INCLUDE names. Linkers search for it in the current directory and in those of
-    /// `-L`. `added` are the directories of SEARCH_DIR.
-    fn find_included(self, name: &[u8], added: &[PathBuf]) -> Option<PathBuf> {
+    /// The script that INCLUDE in `script` names. Linkers search for it in the current directory,
+    /// in the directories of `-L` and in `added`, those of SEARCH_DIR. Without a link, the current
+    /// directory has no meaning, and the directory of `script` replaces it.
+    fn find_included(self, script: &Path, name: &[u8], added: &[PathBuf]) -> Option<PathBuf> {
+        let beside = script.parent().filter(|_| !self.is_link());
+        let here = beside.unwrap_or(Path::new(""));
         let dirs = self.dirs.iter().chain(added).map(PathBuf::as_path);
         let mut paths =
-            std::iter::once(Path::new("")).chain(dirs).map(|dir| dir.join(OsStr::from_bytes(name)));
+            std::iter::once(here).chain(dirs).map(|dir| dir.join(OsStr::from_bytes(name)));
         paths.find(|path| is_file(self.tree, path))
     }
 
-    /// The file that a name in `script` stands for. Linkers search for a library only in the
-    /// directories of `-L` and SEARCH_DIR; `added` are the latter. They search for a file also in the directory of the script and in the
-    /// current directory; mold 1.10 leaves out the directory of the script (`ldfile_open_file` of
-    /// GNU ld, `ScriptParser::addFile` of lld).
+    /// The file that a name in `script` stands for. `added` are the directories of SEARCH_DIR.
+    /// Linkers search for a library only in those and in the directories of `-L`. They search for a
+    /// file also in the directory of the script and in the current directory; mold 1.10 leaves out
+    /// the directory of the script (`ldfile_open_file` of GNU ld, `ScriptParser::addFile` of lld).
     fn find(self, script: &Path, name: &ScriptName, added: &[PathBuf]) -> Option<PathBuf> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let is_file = |path: &PathBuf| is_file(self.tree, path);
-        let all = [self.dirs, added].concat();
-        let dirs = all.iter().map(PathBuf::as_path);
+        let dirs = self.dirs.iter().chain(added).map(PathBuf::as_path);
         match (name, self.rules) {
             (ScriptName::Library(name), SearchRules::Link(_)) => {
+                let all = [self.dirs, added].concat();
                 library_in(self.tree, name, (&all, self.target, self.is_static))
             }
             (ScriptName::Library(name), _) => {
@@ -392,8 +510,7 @@ impl ScriptSearch<'_> {
                 let name = name.strip_prefix(b"=").unwrap_or(name);
                 let path = Path::new(OsStr::from_bytes(name));
                 let beside = Some(beside).filter(|_| rules != SearchRules::Link(Linker::Mold));
-                let is_link = matches!(rules, SearchRules::Link(_));
-                let here = is_link.then_some(Path::new(""));
+                let here = self.is_link().then_some(Path::new(""));
                 beside.into_iter().chain(here).chain(dirs).map(|dir| dir.join(path)).find(is_file)
             }
         }

@@ -152,6 +152,17 @@ impl<'t> Token<'t> {
 /// The inputs and commands of a script, in their order. `None` if the text is not a valid script,
 /// or has none of the supported commands.
 pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
+    parse(text).filter(|(_, known)| *known).map(|(found, _)| found)
+}
+
+/// The inputs and commands of a text that a script includes. It may have none: a comment, or a
+/// command such as OUTPUT_ARCH.
+pub fn included(text: &[u8]) -> Option<Vec<ScriptInput>> {
+    parse(text).map(|(found, _)| found)
+}
+
+/// The inputs and commands of a script; true if the text has one of the supported commands.
+fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
     let tokens = tokens(text)?;
     let mut out = Vec::new();
     // The depth of parentheses. Of the present list of inputs: the depth at its start, and true for
@@ -223,7 +234,7 @@ pub fn inputs(text: &[u8]) -> Option<Vec<ScriptInput>> {
             Token::Comma | Token::End => {}
         }
     }
-    (known && depth == 0).then_some(out)
+    (depth == 0).then_some((out, known))
 }
 
 fn named(name: ScriptName, as_needed: bool) -> ScriptInput {

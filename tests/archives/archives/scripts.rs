@@ -3,7 +3,7 @@
 
 use super::kit::{ar, run};
 use super::libraries::{check, code};
-use crate::support::{Lab, clean};
+use crate::support::{Lab, clean, linkaudit};
 
 fn lab() -> Lab {
     let lab = Lab::new();
@@ -143,6 +143,106 @@ fn scripts_include_others_and_add_directories() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains(expected), "{line}: {error}");
         assert_eq!(output.status.code(), Some(2), "{line}");
+    }
+}
+
+/// INCLUDE stands for the text of a script: EXTERN precedes the inputs of the outer script, and a
+/// comment is a valid text. GNU ld searches for files beside the outer script, lld beside the inner
+/// one.
+#[test]
+fn included_scripts_are_part_of_the_text() {
+    let lab = lab();
+    for (dir, member) in [("o", "ext.o"), ("o/d", "good.o"), ("d", "good.o"), ("e", "ext.o")] {
+        lab.mkdir(dir);
+        ar(&lab, "rc", &format!("{dir}/libin.a"), &[member]);
+    }
+    for (name, text) in [
+        ("outer.ld", "INPUT(libext.a) INCLUDE only.ld"),
+        ("comment.ld", "/* INPUT */"),
+        ("arch.ld", "OUTPUT_ARCH(i386:x86-64)"),
+        ("empty.ld", ""),
+        ("all.ld", "INCLUDE comment.ld INCLUDE arch.ld INCLUDE empty.ld\nINPUT(libgood.a)"),
+        ("dir.ld", "SEARCH_DIR(e)"),
+        ("late.ld", "EXTERN(ext) INPUT(-lin) INCLUDE dir.ld"),
+        ("d/in.ld", "EXTERN(ext) INPUT(libin.a)"),
+        ("o/beside.ld", "INCLUDE d/in.ld"),
+        ("archive.ld", "INCLUDE libext.a"),
+    ] {
+        lab.write(name, format!("{text}\n"));
+    }
+    check(
+        &lab,
+        &[
+            ("lld", "m.o outer.ld", &["nosuch"]),
+            ("gnu", "m.o outer.ld", &["nosuch"]),
+            ("lld", "both.o all.ld", &["alias"]),
+            ("gnu", "both.o all.ld", &["alias"]),
+            ("gnu", "m.o late.ld", &["nosuch"]),
+            ("lld", "m.o o/beside.ld", &[]),
+            ("gnu", "m.o o/beside.ld", &["nosuch"]),
+        ],
+    );
+    for linker in ["lld", "gnu"] {
+        let output = lab.linkaudit(&["archive", "--linker", linker, "m.o", "archive.ld"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("libext.a: not a linker script"), "{error}");
+        assert_eq!(output.status.code(), Some(2), "{linker}");
+    }
+}
+
+/// A script of a directory counts without the scripts that it includes and that are not found.
+#[test]
+fn scripts_in_directories_may_include_missing_scripts() {
+    let lab = lab();
+    for dir in ["p", "far"] {
+        lab.mkdir(dir);
+    }
+    code(&lab, "use.o", "use", "good");
+    ar(&lab, "rc", "libuse.a", &["use.o"]);
+    ar(&lab, "rc", "far/libgood.a", &["good.o"]);
+    let far = lab.path("far/libgood.a");
+    lab.write("p/beside.ld", format!("INPUT({})\n", far.display()));
+    lab.write("p/libfoo.so", "INCLUDE missing.ld\nINCLUDE beside.ld\n");
+    let args = ["libuse.a", "--root-symbol", "use", "--from", "p"];
+    let (answer, status) = super::kit::archive(&lab.root(), &args);
+    assert_eq!(super::kit::members(&answer), ["libgood.a(good.o)", "libuse.a(use.o)"], "{answer}");
+    assert_eq!(status, Some(0));
+}
+
+/// Seven scripts stand for 40^6 names.
+#[test]
+fn scripts_that_name_each_other_many_times_have_an_end() {
+    let lab = lab();
+    let in_time = |args: &[&str]| {
+        let mut timed = clean("timeout");
+        timed.current_dir(lab.root()).arg("60").arg(linkaudit().get_program()).args(args);
+        timed.output().expect("timeout runs")
+    };
+    for dir in ["input", "include"] {
+        lab.mkdir(dir);
+        std::fs::copy(lab.path("libgood.a"), lab.path(&format!("{dir}/lib6.a"))).expect("a copy");
+    }
+    for at in 0..6 {
+        let end = if at == 5 { "a" } else { "so" };
+        let next = format!("lib{}.{end}", at + 1);
+        lab.write(
+            &format!("input/lib{at}.so"),
+            format!("INPUT({})", format!("{next} ").repeat(40)),
+        );
+        let (include, last) = (format!("INCLUDE {next}\n").repeat(40), format!("INPUT({next})"));
+        lab.write(&format!("include/lib{at}.so"), if at == 5 { last } else { include });
+    }
+    ar(&lab, "rc", "libone.a", &["one.o"]);
+    for dir in ["input", "include"] {
+        let args = ["archive", "libone.a", "--root-symbol", "_start", "--from", dir];
+        let output = in_time(&args);
+        assert_eq!(output.status.code(), Some(1), "{dir}: {output:?}");
+        let script = format!("{dir}/lib0.so");
+        let output = in_time(&["archive", &script, "--root-symbol", "good"]);
+        assert_eq!(output.status.code(), Some(0), "{dir}: {output:?}");
+        let output = in_time(&["archive", "--linker", "lld", "-L", dir, "m.o", &script]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("linker scripts name too many files"), "{dir}: {error}");
     }
 }
 
