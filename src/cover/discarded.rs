@@ -56,7 +56,8 @@ impl<'q> WeaklyDefined<'q> {
             let is_weak =
                 is_last && !all.is_empty() && all.iter().all(|(kind, _)| is_wanted(*kind));
             let is_open = || {
-                !question.is_shared(name)
+                !(question.provided)(name)
+                    && !question.is_exported(name, &coverage.forgotten)
                     && !question.is_linker_defined(name)
                     && !link.defined.iter().any(|defined| *defined.name == *name)
             };
@@ -80,15 +81,22 @@ impl<'q> WeaklyDefined<'q> {
         out
     }
 
-    /// The groups that define the names and may have other names in other objects: for each name,
-    /// the definers with the signatures. Names with a definition outside of such a group are left
-    /// out.
-    fn groups<'f>(&self, facts: &'f ObjectFacts) -> Vec<(&'q [u8], DefiningGroups<'f>)> {
+    /// The groups of the definers that may have other names in other objects.
+    fn odd_groups<'f>(&self, facts: &'f ObjectFacts) -> FastMap<ReferredBy, OddGroups<'f>> {
         let mut odd: FastMap<ReferredBy, OddGroups<'f>> = FastMap::default();
         for by in self.0.iter().flat_map(|(_, definers)| definers) {
             odd.entry(*by)
                 .or_insert_with(|| facts.of(*by).map(LinkFacts::odd_groups).unwrap_or_default());
         }
+        odd
+    }
+
+    /// The groups in `odd` that define the names: for each name, the definers with the signatures.
+    /// Names with a definition outside of such a group are left out.
+    fn groups<'f>(
+        &self,
+        odd: &FastMap<ReferredBy, OddGroups<'f>>,
+    ) -> Vec<(&'q [u8], DefiningGroups<'f>)> {
         let group = |by: ReferredBy, name: &[u8]| {
             let mut groups = odd.get(&by)?.iter();
             groups.find(|(_, names)| names.contains(&name)).map(|(signature, _)| (by, *signature))
@@ -107,14 +115,15 @@ impl<'q> WeaklyDefined<'q> {
         coverage: &Coverage,
         facts: &ObjectFacts,
     ) -> Vec<MemberId> {
-        let groups = self.groups(facts);
+        let odd = self.odd_groups(facts);
+        let groups = self.groups(&odd);
         let definers = groups.iter().flat_map(|(_, definers)| definers.iter().copied());
         let definers: FastSet<(ReferredBy, &[u8])> = definers.collect();
         let (mut hashes, mut may_differ) = (FastSet::default(), false);
         for (by, signature) in definers {
-            let odd = facts.of(by).map(LinkFacts::odd_groups).unwrap_or_default();
-            let of_group = odd.into_iter().filter(|(other, _)| *other == signature);
-            let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).collect();
+            let of_group = odd.get(&by).into_iter().flatten();
+            let of_group = of_group.filter(|(other, _)| *other == signature);
+            let names: Vec<&[u8]> = of_group.flat_map(|(_, names)| names).copied().collect();
             // As in `LinkFacts::group_names`: copies of such a group may share no name.
             may_differ |= !signature.starts_with(b"_Z") && !names.contains(&signature);
             let names = names.into_iter().chain([signature]);
@@ -136,7 +145,8 @@ impl<'q> WeaklyDefined<'q> {
         facts: &ObjectFacts,
         coverage: &mut Coverage,
     ) {
-        let groups = self.groups(facts);
+        let odd = self.odd_groups(facts);
+        let groups = self.groups(&odd);
         let wanted: FastSet<&[u8]> =
             groups.iter().flat_map(|(_, definers)| definers).map(|(_, group)| *group).collect();
         if wanted.is_empty() {

@@ -268,6 +268,8 @@ pub struct Coverage {
     /// Members for another class or machine that GNU ld tries to extract: it refuses the link. The
     /// other linkers refuse such members even if no reference needs them.
     pub refused: Vec<MemberId>,
+    /// Shared objects of `--as-needed` that are not part of the link, as indices of roots.
+    pub forgotten: FastSet<usize>,
 }
 
 impl Coverage {

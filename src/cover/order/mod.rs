@@ -52,7 +52,8 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     link.defined.retain(|of| !of.provided || !resolved.unprovided.contains(&*of.name));
     link.shared_references.retain(|(_, at)| !resolved.forgotten.contains(at));
     let open = undefined(question, &link, &resolved);
-    let Resolved { mut coverage, strong, .. } = resolved;
+    let Resolved { mut coverage, strong, forgotten, .. } = resolved;
+    coverage.forgotten = forgotten;
     let members = coverage.needed.iter().map(|needed| needed.member);
     let references = References { link: Some(&link), strong };
     coverage.undefined = referrers(question, &references, members, &open);
@@ -69,6 +70,34 @@ fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
 fn has_version(found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
     let at = memchr::memchr(b'@', name);
     at.is_some_and(|at| found.contains_key(&*[&name[..at], b"@", &name[at..]].concat()))
+}
+
+/// Names in expressions that only shared objects define: lld and GNU ld know no value for them. If
+/// an object refers to such a name, the program may get a copy of the data or an entry of the
+/// procedure linkage table for it, which has a value.
+fn unresolvable<'q>(
+    question: &'q CoverageQuestion<'q>,
+    link: &'q Link,
+    resolved: &Resolved<'q>,
+) -> FastSet<&'q [u8]> {
+    if link.linker == Linker::Mold {
+        return FastSet::default();
+    }
+    let library = question.library;
+    let is_referred = |name: &[u8]| {
+        let roots = question.roots.iter().filter(|root| !root.linked);
+        let mut of_roots = roots.flat_map(|root| &root.symbols).map(|(name, _)| &**name);
+        let members = resolved.coverage.needed.iter().map(|needed| needed.member);
+        let mut of_members =
+            members.flat_map(|member| library.symbols(member)).map(|(id, _)| library.text(id));
+        of_roots.any(|other| link.reference(other) == name)
+            || of_members.any(|other| link.reference(other) == name)
+    };
+    let is_shared = |name: &&[u8]| {
+        resolved.found.get(name) == Some(&ChosenDefinition::Shared)
+            && !question.is_linker_defined(name)
+    };
+    link.expressions().filter(is_shared).filter(|name| !is_referred(name)).collect()
 }
 
 /// Names with a strong reference and without a definition.
@@ -98,6 +127,7 @@ fn undefined<'q>(
             }
         }
     }
+    let unresolvable = unresolvable(question, link, resolved);
     let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
     // A weak reference of an object may make the name weak.
     let of_shared = link.shared_references.iter().map(|(name, _)| &**name);
@@ -111,7 +141,7 @@ fn undefined<'q>(
         let shared = || (question.provided)(name) || question.is_exported(name, forgotten);
         match found.get(name) {
             Some(ChosenDefinition::Object) => false,
-            Some(ChosenDefinition::Shared) if !hidden => false,
+            Some(ChosenDefinition::Shared) if !hidden => unresolvable.contains(*name),
             _ => !question.is_linker_defined(name) && (hidden || !shared()),
         }
     };
