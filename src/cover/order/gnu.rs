@@ -7,7 +7,7 @@
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{
-    Coverage, CoverageQuestion, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
+    Coverage, CoverageQuestion, Export, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
 };
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
@@ -25,6 +25,7 @@ pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Re
         again: false,
         provided: FastSet::default(),
         forgotten: FastSet::default(),
+        referred: FastSet::default(),
         out: Coverage::default(),
     };
     // A shared object has an entry point only with `--entry`.
@@ -103,6 +104,8 @@ struct Run<'q> {
     provided: FastSet<&'q [u8]>,
     /// Shared objects of `--as-needed` that define no undefined name.
     forgotten: FastSet<usize>,
+    /// Names to which files refer strongly; empty without `--as-needed`.
+    referred: FastSet<&'q [u8]>,
     out: Coverage,
 }
 
@@ -147,14 +150,16 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// True if a shared object defines a name that is undefined now.
+    /// True if a shared object defines a name that is undefined now, or data for a common symbol.
+    /// The references of options do not count (`ref_regular_nonweak` in `bfd/elflink.c`).
     fn is_needed(&self, at: usize) -> bool {
-        let is_open = |name: &[u8]| {
-            let state = self.table.get(name);
-            matches!(state, Some(State::Undefined { weak: false, .. }))
-                && !self.hidden.contains(name)
+        let is_open = |export: &Export<'_>| match self.table.get(export.name) {
+            Some(State::Undefined { .. }) => self.referred.contains(export.name),
+            Some(State::Common) => !export.is_weak() && !export.is_function(),
+            _ => false,
         };
-        self.question.exports(at).any(|export| is_open(export.name))
+        let mut exports = self.question.exports(at);
+        exports.any(|export| is_open(&export) && !self.hidden.contains(export.name))
     }
 
     fn root(&mut self, at: usize) {
@@ -310,7 +315,11 @@ impl<'q> Run<'q> {
     /// Adds a reference of an object, which `--wrap` may redirect.
     fn refer(&mut self, name: &'q [u8], weak: bool, by: ReferredBy) {
         let link = self.link;
-        self.refer_plain(link.reference(name), weak, by);
+        let meant = link.reference(name);
+        if !weak && !link.as_needed.is_empty() {
+            self.referred.insert(meant);
+        }
+        self.refer_plain(meant, weak, by);
     }
 
     fn refer_plain(&mut self, name: &'q [u8], weak: bool, by: ReferredBy) {

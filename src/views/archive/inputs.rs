@@ -171,17 +171,15 @@ impl Inputs {
                     link.inputs.push(LinkInput::Request(*at));
                 }
                 LinkArgument::Root(path) => link.inputs.push(out.root(audit, path, false)?),
-                LinkArgument::File(path) => {
-                    let input = out.file(audit, path, (inside, is_whole, false))?;
+                LinkArgument::File(path) | LinkArgument::Added(path) => {
+                    let added = matches!(item, LinkArgument::Added(_));
+                    let input = out.file(audit, path, (inside, is_whole, added))?;
                     if let LinkInput::Root(at) = input
                         && as_needed
                     {
                         link.as_needed.insert(at);
                     }
                     link.inputs.push(input);
-                }
-                LinkArgument::Added(path) => {
-                    link.inputs.push(out.file(audit, path, (inside, is_whole, true))?);
                 }
             }
         }

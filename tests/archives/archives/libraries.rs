@@ -364,6 +364,73 @@ fn options_about_libraries() {
     assert!(error.contains("--pop-state without --push-state"), "{error}");
 }
 
+/// For GNU ld, only objects need a library of `--as-needed`, and no option does. A common symbol
+/// needs its data.
+#[test]
+fn options_need_no_library() {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "");
+    code(&lab, "good.o", "good", "");
+    code(&lab, "use.o", "use", "good");
+    code(&lab, "f.o", "f", "good");
+    code(&lab, "call.o", "_start", "f");
+    super::kit::ar(&lab, "rc", "libf.a", &["f.o"]);
+    shared(&lab, "good.so", &["good.o"]);
+    let data = |bind: &str| {
+        let dat = format!(".{bind} dat\n.type dat,@object\n.size dat,8\ndat: .quad 1\n");
+        format!(".data\n{dat}.globl other\n.type other,@object\n.size other,8\nother: .quad 1\n")
+    };
+    for (name, bind) in [("strong", "globl"), ("weak", "weak")] {
+        object(&lab, &format!("{name}.o"), &data(bind));
+        shared(&lab, &format!("{name}.so"), &[&format!("{name}.o")]);
+    }
+    let common = ".comm dat,8,8\n.globl _start\n_start: nop\n";
+    object(&lab, "common.o", common);
+    object(&lab, "hidden.o", &format!(".hidden dat\n{common}"));
+    code(&lab, "other.o", "o", "other");
+    check(
+        &lab,
+        &[
+            ("gnu", "m.o -u good --as-needed good.so use.o", &["good"]),
+            ("lld", "m.o -u good --as-needed good.so use.o", &[]),
+            ("gnu", "use.o m.o -u good --as-needed good.so", &[]),
+            ("gnu", "common.o --as-needed strong.so other.o", &[]),
+            ("gnu", "common.o --as-needed weak.so other.o", &["other"]),
+            ("gnu", "hidden.o --as-needed strong.so other.o", &["other"]),
+        ],
+    );
+    let line = ["--linker", "gnu", "--as-needed", "--order", "good.so", "call.o", "libf.a"];
+    let (answer, _) = archive(&lab.root(), &line);
+    assert!(undefined(&answer).contains("good"), "{answer}");
+}
+
+/// GNU ld and lld know no value for a symbol of a shared object, unless an object makes the linker
+/// define its address in the program.
+#[test]
+fn expressions_need_definitions_of_the_output() {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "");
+    code(&lab, "good.o", "good", "");
+    shared(&lab, "good.so", &["good.o"]);
+    object(&lab, "call.o", ".globl _start\n_start: movl $good, %eax\n");
+    check(
+        &lab,
+        &[
+            ("lld", "m.o good.so --defsym=y=good", &["good"]),
+            ("mold", "m.o good.so --defsym=y=good", &[]),
+            ("all", "call.o good.so --defsym=y=good", &[]),
+        ],
+    );
+    // The message of GNU ld has other words.
+    let (answer, status) =
+        archive(&lab.root(), &["--linker", "gnu", "m.o", "good.so", "--defsym=y=good"]);
+    assert_eq!((undefined(&answer).len(), status), (1, Some(1)), "{answer}");
+    let options = ["-o", "out", "m.o", "good.so", "--defsym=y=good"];
+    let output = clean("ld").current_dir(lab.root()).args(options).output().expect("ld runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("unresolvable symbol `good' referenced"), "{error}");
+}
+
 /// The line by which GCC starts the linker.
 #[test]
 fn the_line_of_a_compiler() {
