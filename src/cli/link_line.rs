@@ -2,9 +2,9 @@
 //! as linkers do. Options of linkers get the spelling that clap knows. Options without effect on
 //! members and undefined names are left out, so that a line of `gcc -###` can be used.
 
-use super::named;
+use super::{Cli, named};
 use crate::views::archive::PositionalOption;
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches, Command, CommandFactory as _};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -135,37 +135,67 @@ pub(super) struct ExpandedLine {
 /// be read, `@FILE` stays an argument (`expandargv` of libiberty).
 pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine {
     let mut out = ExpandedLine::default();
-    let mut is_archive = false;
-    for argument in arguments {
+    let mut arguments = arguments;
+    for argument in arguments.by_ref() {
+        let is_archive = argument == "archive";
+        out.words.push(argument);
         if is_archive {
-            expand_one(argument, 0, &mut out);
-        } else {
-            is_archive = argument == "archive";
-            out.words.push(argument);
+            break;
         }
     }
-    if is_archive {
-        let words = std::mem::take(&mut out.words);
-        (out.words, out.ignored) = spelled(words, !out.files.is_empty());
+    let mut words = Vec::new();
+    for argument in arguments {
+        expand_one(argument, 0, (&mut words, &mut out.files));
+    }
+    if !words.is_empty() {
+        let (known, ignored) = spelled(words, &options_with_values());
+        out.words.extend(known);
+        out.ignored = ignored;
     }
     out
 }
 
-/// Spells the options of linkers as clap knows them. The second list has the options that are left
-/// out. In a response file, `-o FILE` names the output of the link.
-fn spelled(words: Vec<OsString>, has_files: bool) -> (Vec<OsString>, Vec<String>) {
+/// The options of `archive` whose value is the next word.
+fn options_with_values() -> Vec<String> {
+    let command = Cli::command();
+    let archive = command.find_subcommand("archive");
+    let options = archive.into_iter().flat_map(Command::get_opts).chain(command.get_opts());
+    let has_value = |option: &&Arg| {
+        option.get_action().takes_values()
+            && option.get_num_args().is_none_or(|number| number.min_values() > 0)
+            && !option.is_require_equals_set()
+    };
+    let spellings = options.filter(has_value).flat_map(|option| {
+        let long = option.get_long().map(|long| format!("--{long}"));
+        long.into_iter().chain(option.get_short().map(|short| format!("-{short}")))
+    });
+    spellings.collect()
+}
+
+/// A word, and true if it comes from a response file.
+type Word = (OsString, bool);
+
+/// Spells the options of linkers as clap knows them, up to `--`. The second list has the options
+/// that are left out. In a response file, `-o FILE` names the output of the link. The words after
+/// the options `with_values` stay as they are.
+fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, Vec<String>) {
     let (mut out, mut ignored) = (Vec::new(), Vec::new());
     let mut words = words.into_iter().peekable();
-    while let Some(word) = words.next() {
-        let next = words.peek().and_then(|next| next.to_str()).map(str::to_owned);
+    while let Some((word, in_file)) = words.next() {
+        let next = words.peek().and_then(|(next, _)| next.to_str()).map(str::to_owned);
         let Some(text) = word.to_str().map(str::to_owned) else {
             out.push(word);
             continue;
         };
+        if text == "--" {
+            out.push(word);
+            out.extend(words.map(|(word, _)| word));
+            break;
+        }
         let value = next.filter(|_| IGNORED_PAIRS.contains(&text.as_str()) || text == "-o");
         let has_value = match (text.as_str(), &value) {
             ("-z", Some(value)) => !CHANGING.contains(&value.as_str()),
-            ("-o", Some(value)) => has_files && !value.contains('='),
+            ("-o", Some(value)) => in_file && !value.contains('='),
             (_, value) => value.is_some(),
         };
         let attached =
@@ -176,6 +206,9 @@ fn spelled(words: Vec<OsString>, has_files: bool) -> (Vec<OsString>, Vec<String>
             words.next();
         } else if attached || starts || IGNORED.contains(&text.as_str()) {
             ignored.push(text);
+        } else if with_values.contains(&text) {
+            out.push(word);
+            out.extend(words.next().map(|(value, _)| value));
         } else {
             let found = SPELLINGS.iter().find(|(other, _)| *other == text);
             out.push(found.map_or(word, |(_, known)| OsString::from(*known)));
@@ -184,15 +217,15 @@ fn spelled(words: Vec<OsString>, has_files: bool) -> (Vec<OsString>, Vec<String>
     (out, ignored)
 }
 
-fn expand_one(argument: OsString, depth: usize, out: &mut ExpandedLine) {
+fn expand_one(argument: OsString, depth: usize, (out, files): (&mut Vec<Word>, &mut Vec<PathBuf>)) {
     let file = argument.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST);
     let file = file.map(|file| Path::new(OsStr::from_bytes(file)));
     match file.and_then(|file| Some((file, named::read(file, MOST).ok()?))) {
-        None => out.words.push(argument),
+        None => out.push((argument, depth > 0)),
         Some((file, text)) => {
-            out.files.push(file.to_path_buf());
+            files.push(file.to_path_buf());
             for word in words(&text) {
-                expand_one(word, depth + 1, out);
+                expand_one(word, depth + 1, (&mut *out, &mut *files));
             }
         }
     }
@@ -223,7 +256,7 @@ fn words(text: &[u8]) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use super::{spelled, words};
+    use super::{options_with_values, words};
     use std::ffi::OsString;
 
     #[test]
@@ -236,13 +269,23 @@ mod tests {
     fn options_of_linkers() {
         let line = "-plugin p.so --build-id -m elf_x86_64 -pie -o out a.o -( -static -lx -) -z now \
             -zrelro -z nodefs -o json=f";
-        let list: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let (found, ignored) = spelled(list.clone(), true);
+        let spelled = |line: &str, in_file: bool| {
+            let list = line.split_whitespace().map(|word| (OsString::from(word), in_file));
+            super::spelled(list.collect(), &options_with_values())
+        };
+        let (found, ignored) = spelled(line, true);
         let known = "--pie a.o --start-group --Bstatic -lx --end-group -z nodefs -o json=f";
         assert!(found.iter().eq(known.split(' ')), "{found:?}");
         let expected =
             ["-plugin p.so", "--build-id", "-m elf_x86_64", "-o out", "-z now", "-zrelro"];
         assert_eq!(ignored, expected);
-        assert!(spelled(list, false).0.contains(&OsString::from("out")));
+        for line in
+            ["-o json report.json", "--root-symbol -m foo.a", "-u -s a.o", "a.a -- -s -z now"]
+        {
+            let (found, ignored) = spelled(line, false);
+            assert!(found.iter().eq(line.split(' ')) && ignored.is_empty(), "{found:?}");
+        }
+        let (found, _) = spelled("--start-lib -s --whole-archive -m x a.a", false);
+        assert!(found.iter().eq(["--start-lib", "--whole-archive", "a.a"]), "{found:?}");
     }
 }
