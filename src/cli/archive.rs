@@ -391,8 +391,8 @@ impl Nesting {
         Ok(())
     }
 
-    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the options that restore a state.
-    /// mold 1.10 does not save `-Bstatic`.
+    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the options that restore a
+    /// state. mold 1.10 does not save `-Bstatic`.
     fn apply(&mut self, typed: &Typed, linker: cover::Linker) -> Result<Vec<PositionalOption>> {
         match typed {
             Typed::Static(is_static) => self.modes.is_static = *is_static,

@@ -3,7 +3,7 @@
 
 use super::{ArchiveAnswer, ShownHints};
 use crate::audit::ArchiveOwner;
-use crate::cover::{ArchiveSet, NeededMember, ReferredBy};
+use crate::cover::{ArchiveSet, NeededMember, ReferredBy, ReferringFile};
 use crate::demangle::demangle;
 use crate::format::archive::{Member, MemberKind};
 use crate::id::{ArchiveId, MemberId};
@@ -178,8 +178,18 @@ pub(super) fn paragraph(
 
 /// The reason why no definition of a name is in the link.
 fn missing(view: &ArchiveAnswer, library: &ArchiveSet, name: &[u8]) -> String {
+    // A name that an object defines stays undefined only if the linker discards the definition.
+    let defines = |root: &&ReferringFile| {
+        !root.linked && root.symbols.iter().any(|(n, kind)| kind.is_definition() && **n == *name)
+    };
     match view.untaken(library, name) {
-        None => "no archive defines it".to_owned(),
+        None => match view.roots.iter().find(defines) {
+            Some(root) => {
+                let file = show_path(&root.path);
+                format!("the linker discards the COMDAT group of {file} that defines it")
+            }
+            None => "no archive defines it".to_owned(),
+        },
         Some(member) if view.coverage.order.contains(&member) => {
             let member = view.member(library, member);
             format!("the linker discards the COMDAT group of {member} that defines it")

@@ -57,11 +57,12 @@ pub(super) fn take_droppable(
 
 /// True if only objects in intermediate language refer to the name.
 fn only_lto_refers(question: &CoverageQuestion<'_>, undefined: &UndefinedName) -> bool {
-    undefined.by.iter().all(|by| match by {
-        ReferredBy::Root(at) => question.roots[*at].lto,
-        ReferredBy::Member(member) => is_lto(question.library, *member),
-        ReferredBy::Asked | ReferredBy::EntryPoint => false,
-    })
+    !undefined.by.is_empty()
+        && undefined.by.iter().all(|by| match by {
+            ReferredBy::Root(at) => question.roots[*at].lto,
+            ReferredBy::Member(member) => is_lto(question.library, *member),
+            ReferredBy::Asked | ReferredBy::EntryPoint => false,
+        })
 }
 
 /// True for a member in intermediate language whose symbols are known.

@@ -270,7 +270,8 @@ impl ArchiveAnswer {
     }
 
     /// A member that defines the undefined name `name`. The linker did not take it because of its
-    /// position, target or visibility, or discarded the definition. `None` if no given archive defines the name.
+    /// position, target or visibility, or discarded the definition. `None` if no given archive
+    /// defines the name.
     fn untaken(&self, library: &ArchiveSet, name: &[u8]) -> Option<MemberId> {
         let found = library.definitions(library.find(name)?);
         let given = |member: &MemberId| {
