@@ -9,6 +9,7 @@
 mod assign;
 mod life;
 mod position;
+mod removed;
 mod scan;
 mod spelling;
 mod values;

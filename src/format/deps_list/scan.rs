@@ -1,7 +1,7 @@
 //! Finds the commands that list archives, their values, and the blocks around them.
 
-use super::assign::mark_removed;
 use super::life::{Life, used_loops};
+use super::removed::mark_removed;
 use super::spelling::Spelling;
 use super::values::{Variables, may_name, referred};
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
