@@ -43,13 +43,21 @@ pub(super) fn members(
             let mut references = symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined);
             id.is_some_and(|id| references.any(|(name, _)| name == id))
         };
-        of_object.contains(name) || libraries.define(name) && by_member()
+        // GNU ld counts the references of the libraries too.
+        let mut others = libraries.objects();
+        let mut by_library = || {
+            others.any(|object| {
+                let mut references = link_references(object, false).into_iter();
+                references.any(|one| is_strong(&one) && *one.0 == *name)
+            })
+        };
+        of_object.contains(name) || libraries.define(name) && by_member() || by_library()
     };
     let asked = hidden.into_iter().filter(|(_, name)| is_asked(name));
     let reason = |name: &[u8]| {
         let name = show(name);
         format!(
-            "has a hidden reference to {name}, which no object of the link defines: no linker accepts it"
+            "has a hidden reference to {name}, which no object of the link defines: linkers reject it"
         )
     };
     asked.map(|(member, name)| (member, reason(name))).collect()
