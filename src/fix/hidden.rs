@@ -2,16 +2,16 @@
 //! counts for all its references in a link, so the library's own reference is then hidden too, and
 //! no shared library satisfies it (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
 
+use super::imports::is_reference;
 use crate::audit::{Audit, Libraries, link_references};
 use crate::cover::{LinkOutput, LinkerDefined};
-use crate::fix::imports::is_reference;
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, MemberId};
 use crate::text::show;
 
-/// The members with a hidden reference to a name that another object of the link refers to and no
-/// object defines, each with the reason. `is_defined` is true for names that an object defines.
+/// The members with a hidden reference to a name that no object of the link defines and that another
+/// object or a library refers to, each with the reason. `is_defined` is true for names that an object defines.
 pub(super) fn members(
     audit: &Audit,
     (object, libraries): (&Object, &Libraries<'_>),
@@ -33,32 +33,35 @@ pub(super) fn members(
         return Vec::new();
     }
     hidden.sort_unstable();
-    let is_strong = |(_, kind): &(_, SymbolKind)| *kind == SymbolKind::Undefined;
-    let of_object = link_references(object, false).into_iter().filter(is_strong);
-    let of_object: FastSet<Box<[u8]>> = of_object.map(|(name, _)| name).collect();
-    let is_asked = |name: &[u8]| {
-        let by_member = || {
-            let id = audit.library.find(name);
-            let symbols = facts.keys().flat_map(|member| audit.library.symbols(*member));
-            let mut references = symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined);
-            id.is_some_and(|id| references.any(|(name, _)| name == id))
-        };
-        // GNU ld counts the references of the libraries too.
-        let mut others = libraries.objects();
-        let mut by_library = || {
-            others.any(|object| {
-                let mut references = link_references(object, false).into_iter();
-                references.any(|one| is_strong(&one) && *one.0 == *name)
-            })
-        };
-        of_object.contains(name) || libraries.define(name) && by_member() || by_library()
+    let of_object = strong_references(std::iter::once(object));
+    let of_libraries = strong_references(libraries.objects());
+    let is_in_member = |name: &[u8]| {
+        let id = audit.library.find(name);
+        let symbols = facts.keys().flat_map(|member| audit.library.symbols(*member));
+        let mut references = symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined);
+        id.is_some_and(|id| references.any(|(name, _)| name == id))
     };
-    let asked = hidden.into_iter().filter(|(_, name)| is_asked(name));
-    let reason = |name: &[u8]| {
+    let who = |name: &[u8]| {
+        let is_of_objects =
+            of_object.contains(name) || libraries.define(name) && is_in_member(name);
+        if is_of_objects {
+            Some("linkers reject it")
+        } else {
+            of_libraries
+                .contains(name)
+                .then_some("GNU ld rejects it, because a library needs it too")
+        }
+    };
+    let asked = hidden.into_iter().filter_map(|(member, name)| Some((member, name, who(name)?)));
+    let reason = |name: &[u8], who: &str| {
         let name = show(name);
-        format!(
-            "has a hidden reference to {name}, which no object of the link defines: linkers reject it"
-        )
+        format!("has a hidden reference to {name}, which no object of the link defines: {who}")
     };
-    asked.map(|(member, name)| (member, reason(name))).collect()
+    asked.map(|(member, name, who)| (member, reason(name, who))).collect()
+}
+
+/// The names to which linked files have strong undefined references.
+fn strong_references<'o>(objects: impl Iterator<Item = &'o Object>) -> FastSet<Box<[u8]>> {
+    let all = objects.flat_map(|object| link_references(object, false));
+    all.filter(|(_, kind)| *kind == SymbolKind::Undefined).map(|(name, _)| name).collect()
 }

@@ -18,8 +18,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     page(report, None, "", how, out)
 }
 
-/// Writes the page. `result` stands in the heading in place of the counts. `more` is a paragraph
-/// below it.
+/// Writes the page. The heading has `result`, or else the counts. `more` is the paragraph below.
 pub(crate) fn page(
     report: &Report,
     result: Option<&str>,

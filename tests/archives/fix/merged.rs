@@ -57,3 +57,32 @@ fn names_that_several_objects_use() {
     println!("merged symbols: {} cases, {links} links, {} differences", CASES.len(), wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// GNU ld counts the references of libraries too, and lld does not.
+#[test]
+fn a_library_refers_to_a_hidden_name() {
+    if !has("ld") || !has("ld.lld-19") {
+        return skip("a_library_refers_to_a_hidden_name", "needs GNU ld and lld");
+    }
+    let lab = Lab::new();
+    for (needed, member_has, takes) in [
+        (".quad n\n", "", true),
+        (".quad n\n", ".hidden n\n.weak n\n.quad n\n", false),
+        (".weak n\n.quad n\n", ".hidden n\n.weak n\n.quad n\n", true),
+    ] {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "needed", &format!(".data\n.globl m\nm: .quad 0\n{needed}"));
+        tool(&lab, "ld -shared -o needed.so needed.o");
+        member(&lab, "user", ".data\n.globl own\nown: .quad g\n.quad m\n");
+        tool(&lab, "ld -shared -rpath '$ORIGIN' -o libuser.so user.o needed.so");
+        member(&lab, "g", &format!(".data\n.globl g\ng: .quad 0\n{member_has}"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        let links = |linker: &str| {
+            let link = format!("{linker} -shared -o new.so user.o parts/libg.a needed.so");
+            lab.sh(&link).status.success()
+        };
+        assert_eq!((is_verified, links("ld")), (takes, takes), "{needed}{member_has}: {doubts}");
+        assert!(links("ld.lld-19"), "{needed}{member_has}");
+    }
+}
