@@ -6,7 +6,7 @@ use super::imports::is_reference;
 use crate::audit::{Audit, Libraries, link_references};
 use crate::cover::{LinkOutput, LinkerDefined};
 use crate::format::archive::{LinkFacts, SymbolKind};
-use crate::format::elf::Object;
+use crate::format::elf::{Object, Target};
 use crate::id::{FastMap, FastSet, MemberId};
 use crate::text::show;
 
@@ -18,10 +18,8 @@ pub(super) fn members(
     facts: &FastMap<MemberId, LinkFacts>,
     is_defined: &dyn Fn(&[u8]) -> bool,
 ) -> Vec<(MemberId, String)> {
-    let target = Some(object.header.target());
-    let is_linker_defined =
-        |name: &[u8]| LinkOutput::default().defines(target, name) != LinkerDefined::No;
-    let is_open = |name: &[u8]| !is_defined(name) && !is_linker_defined(name);
+    let target = object.header.target();
+    let is_open = |name: &[u8]| !is_defined(name) && !is_linker_defined(target, name);
     let mut hidden: Vec<(MemberId, &[u8])> = Vec::new();
     for (member, facts) in facts {
         let references =
@@ -60,8 +58,15 @@ pub(super) fn members(
     asked.map(|(member, name, who)| (member, reason(name, who))).collect()
 }
 
+/// True if linkers may define the name in a shared object.
+pub(super) fn is_linker_defined(target: Target, name: &[u8]) -> bool {
+    LinkOutput::default().defines(Some(target), name) != LinkerDefined::No
+}
+
 /// The names to which linked files have strong undefined references.
-fn strong_references<'o>(objects: impl Iterator<Item = &'o Object>) -> FastSet<Box<[u8]>> {
+pub(super) fn strong_references<'o>(
+    objects: impl Iterator<Item = &'o Object>,
+) -> FastSet<Box<[u8]>> {
     let all = objects.flat_map(|object| link_references(object, false));
     all.filter(|(_, kind)| *kind == SymbolKind::Undefined).map(|(name, _)| name).collect()
 }

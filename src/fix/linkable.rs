@@ -11,7 +11,7 @@
 //!
 //! `prove` and `as_linked` leave a fix with such a member unverified.
 
-use super::{groups, hidden, imports, mixed_tls, sections, weak_copies};
+use super::{groups, hidden, imports, mixed_tls, sections, weak_copies, weak_references};
 use crate::audit::{Audit, Libraries};
 use crate::cover::{Demand, OutputKind, TLS_MODULE_BASE, demand};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
@@ -228,7 +228,8 @@ impl<'a> LinkableCheck<'a> {
         let mixed = mixed_tls::members(self.audit, linked, &self.facts);
         let is_defined = |name: &[u8]| self.is_defined(name);
         let hidden = hidden::members(self.audit, linked, &self.facts, &is_defined);
-        for (member, why) in mixed.into_iter().chain(hidden) {
+        let weak = weak_references::members(self.audit, linked, &self.facts, &is_defined);
+        for (member, why) in mixed.into_iter().chain(hidden).chain(weak) {
             out.entry(member).or_insert_with(|| format!("{} {why}", self.name(member)));
         }
         out

@@ -39,3 +39,4 @@ mod steps;
 mod targets;
 mod unused_needs;
 mod weak_copies;
+mod weak_references;

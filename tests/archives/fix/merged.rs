@@ -86,3 +86,32 @@ fn a_library_refers_to_a_hidden_name() {
         assert!(links("ld.lld-19"), "{needed}{member_has}");
     }
 }
+
+/// With `-z defs`, GNU ld reports a weak reference that only a library needs strongly.
+#[test]
+fn a_library_refers_to_a_weak_name() {
+    if !has("ld") || !has("ld.lld-19") {
+        return skip("a_library_refers_to_a_weak_name", "needs GNU ld and lld");
+    }
+    let lab = Lab::new();
+    let weak = ".weak n\n.quad n\n";
+    let defined = ".weak n\n.quad n\nn: .quad 0\n";
+    let cases = [(".quad n\n", "", true), (".quad n\n", weak, false), (".quad n\n", defined, true)];
+    let other = [(weak, weak, true), ("", weak, true)];
+    for (needed, member_has, takes) in cases.into_iter().chain(other) {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "needed", &format!(".data\n.globl m\nm: .quad 0\n{needed}"));
+        tool(&lab, "ld -shared -o needed.so needed.o");
+        member(&lab, "user", ".data\n.globl own\nown: .quad g\n.quad m\n");
+        tool(&lab, "ld -shared -rpath '$ORIGIN' -o libuser.so user.o needed.so");
+        member(&lab, "g", &format!(".data\n.globl g\ng: .quad 0\n{member_has}"));
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        let links = |linker: &str| {
+            let link = format!("{linker} -shared -z defs -o new.so user.o parts/libg.a needed.so");
+            lab.sh(&link).status.success()
+        };
+        assert_eq!((is_verified, links("ld")), (takes, takes), "{needed}{member_has}: {doubts}");
+        assert!(links("ld.lld-19"), "{needed}{member_has}");
+    }
+}

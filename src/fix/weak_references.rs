@@ -1,0 +1,45 @@
+//! Weak references that no file of the link satisfies, to names that a library needs. With `-z defs`,
+//! GNU ld merges both references and reports the name as undefined in the member; lld and mold do not.
+
+use super::hidden::{is_linker_defined, strong_references};
+use crate::audit::{Audit, Libraries};
+use crate::format::archive::{LinkFacts, SymbolKind};
+use crate::format::elf::Object;
+use crate::id::{FastMap, MemberId};
+use crate::text::show;
+
+/// The members with such a reference, each with the reason. `is_defined` is true for names that an
+/// object defines.
+pub(super) fn members(
+    audit: &Audit,
+    (object, libraries): (&Object, &Libraries<'_>),
+    facts: &FastMap<MemberId, LinkFacts>,
+    is_defined: &dyn Fn(&[u8]) -> bool,
+) -> Vec<(MemberId, String)> {
+    let library = &audit.library;
+    let target = object.header.target();
+    let is_open = |name: &[u8]| {
+        !is_defined(name) && !libraries.define(name) && !is_linker_defined(target, name)
+    };
+    let mut open: Vec<(MemberId, &[u8])> = Vec::new();
+    for member in facts.keys() {
+        let symbols = library.symbols(*member);
+        let weak = symbols.filter(|(_, symbol)| symbol.kind == SymbolKind::WeakUndefined);
+        let names = weak.map(|(name, _)| library.text(name)).filter(|name| is_open(name));
+        open.extend(names.map(|name| (*member, name)));
+    }
+    if open.is_empty() {
+        return Vec::new();
+    }
+    open.sort_unstable();
+    let needed = strong_references(libraries.objects());
+    let reason = |name: &[u8]| {
+        let name = show(name);
+        format!(
+            "has a weak reference to {name}, which a library needs and no file of the link defines: \
+             GNU ld rejects it with -z defs"
+        )
+    };
+    let found = open.into_iter().filter(|(_, name)| needed.contains(*name));
+    found.map(|(member, name)| (member, reason(name))).collect()
+}
