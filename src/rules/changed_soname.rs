@@ -31,6 +31,6 @@ Rebuild the programs that need the old soname, or ship the old library beside th
 
 A library and its successor are matched by the stem of the soname, then by their shared symbols. If a link with the
 old soname leads to the new library, the soname is not reported: the loader still finds the library. The rules about
-symbols then compare the two libraries. The hash in the soname of a library of a Python wheel
-(`libtiff-4da6744b.so.6`) does not count if no file needs the old name.
+symbols then compare the two libraries. A changed hash in the soname of a Python wheel's library
+(`libtiff-4da6744b.so.6`) is ignored if no file needs the old name.
 ";

@@ -39,8 +39,7 @@ A waiver with the key `symbol` accepts the change of one symbol.
 
 ## Limits
 
-The size of functions is not compared. A changed binding or visibility is a warning: references are still bound.
-Data that became protected is an error if a program has a copy of it (copy relocation): the library no longer uses
-that copy.
-The types of parameters and fields are not known: `abidiff` compares those if debug information is present.
+The size of functions is not compared. A changed binding or visibility is a warning: references are still bound. If a
+program copies data (copy relocation) that became protected, the finding is an error: the library no longer uses the
+copy. The types of parameters and fields are not known: `abidiff` compares those if debug information is present.
 ";

@@ -42,8 +42,8 @@ Add `find_dependency(bar)` to the configuration file, or export the target.
 ## Limits
 
 Targets that a module of CMake or a package without a configuration file may define are assumed to exist. A package
-that could not be evaluated to its end is not checked, and neither is one whose targets depend on the components
-that a user requests.
+that could not be evaluated to its end is not checked. The same holds for a package whose targets depend on the
+requested components.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -51,9 +51,9 @@ a built file.
 
 ## Limits
 
-Symbols of the loader are not reported, and neither are symbols that the program or a preloaded library defines.
-As in a linker, any default version of a symbol counts as its definition: the version that the object needs is not
-compared. A definition with exactly that version counts too, even if linkers no longer choose it.
+Symbols of the loader are not reported, and neither are symbols that the program or a preloaded library defines. As
+for a linker, the default version of a symbol counts as its definition, also if the object needs another version. So
+does a definition with exactly the version that the object needs.
 ";
 
 /// Upper bound for the symbols named as evidence.

@@ -39,8 +39,8 @@ Binds every reference as the loader does, and reports two cases:
 - An object takes a symbol from a library that it needs, but in this process another library's definition comes
   first in the search scope.
 
-If the program copies the data of a library (copy relocation) or fixes the address of its function, the definition of
-that library counts. A copy counts under all names of the data (`environ` and `__environ`).
+For a copy relocation or a canonical PLT address in the program, the library's definition counts as the one that is
+used. A copy counts under all names of the data (`environ` and `__environ`).
 
 There is one finding for each pair of libraries: `path` is the library whose definition is not used, `library`
 the one whose definition is used. A further finding reports data of different sizes. If all definitions have the
@@ -58,15 +58,15 @@ Some definitions replace others on purpose or without harm. These are not report
 - strong code of C++ headers in libraries that GCC may have optimised at link time; see below
 - parts of one glibc; the dispatch libraries of libglvnd, and those of Wayland, count as one library
 - references of a filter (DT_FILTER, DT_AUXILIARY) that are bound to its filtee
-- weak functions of libraries that export the same code under a longer name with the same end too, if another library's
-  strong function replaces them: tools replace the weak `MPI_Send` of MPI libraries, and call `PMPI_Send`
+- weak functions that a strong function of another library replaces, if their own library exports the same code under
+  a longer name with the same end: profiling tools replace `MPI_Send` and call `PMPI_Send`
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 
 GCC's link-time optimisation (`-flto`) makes all weak C++ definitions of a library strong. Strong instances of
-templates are not reported, and neither are explicit specialisations, which look the same. If one of the two libraries
-has no weak C++ definitions, members of a class are not reported if one library takes its constructors or vtable from
-another.
+templates are not reported, and neither are explicit specialisations, which look the same. Members of a class are not
+reported if both hold: one of the two libraries has no weak C++ definitions, and one takes the constructors or the
+vtable of the class from another library.
 
 Functions of the C++ library are not reported in objects that need `libstdc++.so.6` either: GCC Toolset, with which
 most wheels are built, links a static part of libstdc++ into each object.
@@ -95,9 +95,9 @@ Only the scope of each entry point is searched. Plugins that a program loads wit
 change it at run time. Calls within an object that the compiler bound without a relocation are not seen: such a
 library may use both definitions.
 
-A weak C++ function counts as inline. A strong function of that name may be the same code: link-time optimisation makes
-inline functions strong, and some libraries are used as headers alone, too. So a weak default that hides a strong
-definition is reported in C, and not in C++.
+A weak C++ function counts as inline. A strong function of that name may be the same code: link-time optimisation
+makes inline functions strong, and some libraries also work as headers alone. So the rule reports a weak default that
+hides a strong definition only in C.
 ";
 
 /// Upper bound for the symbols named as evidence.

@@ -15,7 +15,7 @@ const DOCS: &str = "\
 ## What it does
 
 `linkaudit diff` compares the RPATH and RUNPATH of each file with those of its counterpart in the new version. It also
-reports two entries in another order if a needed library was found in one of them, and is found in the other now.
+reports two entries in another order, if a needed library is therefore found in another directory.
 
 ## Why it matters
 

@@ -42,15 +42,19 @@ Install the header, or build the part of the package that generates it. If only 
 ## Limits
 
 Only an `#include` that every C++ compiler for Linux reaches is checked. Conditions on macros of other headers or of
-the user's command line are unknown, so an `#include` inside of them is skipped. The included header must look like
-one of the same package. Either its name begins with a directory that exists in an include directory or, for a name in
-quotes, beside the including file. Or the name is in quotes, has no directory, and shares its first four letters with
-the including file or its directory. In a prefix that is not part of a whole system, such a name must begin with the
-name of the including file's directory and `_` or `-`.
+the user's command line are unknown, so an `#include` inside of them is skipped.
+
+The included name must look like one of the same package. One of these must hold:
+
+- The name begins with a directory that exists in an include directory or, for a name in quotes, beside the including
+  file.
+- On a whole system: the name is in quotes, has no directory, and shares its first four letters with the including
+  file or its directory.
+- In any other prefix: the name is in quotes, has no directory, and begins with the name of the including file's
+  directory and `_` or `-`.
 
 A file of the same name in any directory of headers counts as found, because users may name that directory. A file
-below `--lib-path` is a candidate; it counts as found only in a directory that a package of CMake or pkg-config
-names.
+below `--lib-path` is a candidate; it counts as found only if a CMake or pkg-config package names its directory.
 
 In a prefix that is not part of a whole system, other packages may bring headers. There, a name is checked only if it
 is in quotes and its directory exists beside the including file. If the prefix has CMake or pkg-config packages, and

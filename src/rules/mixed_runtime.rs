@@ -27,7 +27,7 @@ Looks at all files that one process loads, and reports:
 - a `libc.so.6` that is loaded by another `ld.so` than the one in its own directory, unless both have the same
   content
 - as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`) or two C++ ABI libraries (`libstdc++`,
-  `libc++abi`), or two `libgcc_s` of which one has a hash in its name
+  `libc++abi`), or two copies of `libgcc_s`, if the name of one has a hash
 
 ## Why it matters
 

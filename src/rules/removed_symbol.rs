@@ -16,11 +16,10 @@ const DOCS: &str = "\
 
 `linkaudit diff` compares the exports of each library with those of its counterpart in the new version. It reports the
 symbols that are gone, one finding for each library, grouped by C++ class or namespace. If the soname changed too,
-`changed-soname` lists them instead. A symbol counts as present if it moved to a library that the new one loads,
-provided that references with a version still find it there. If the new library no longer loads some other library,
-the symbols of that library are lost to users that found them through the old one. The rule reports these too. Symbols
-of a program are reported if a plugin uses them: a shared object refers to the symbol, and no other program and no
-needed library defines it.
+`changed-soname` lists them instead. A symbol that moved to a library which the new one loads counts as present, if
+references with a version still find it there. If the new library no longer loads another library, the rule also
+reports the symbols of that library which users found through the old one. Symbols of a program are reported if a
+plugin uses them: a shared object refers to the symbol, and no other program and no needed library defines it.
 
 ## Why it matters
 

@@ -32,7 +32,7 @@ Reports every question without an answer:
 - A path leads to `/proc/self`, `/dev/fd` or below, where each process finds different files. linkaudit reads
   nothing there.
 - linkaudit had to guess the default directories.
-- No plugin matches a `--host`, or the host program does not get as far as loading plugins.
+- No plugin matches a `--host`, or the host program stops before it can load plugins.
 - A policy has a requirement about files that were not given.
 - A list of archives has a value whose names are unknown (`deps-list-drift`).
 - `gpu --deep` found a compressed bundle of more than 1 GiB, or bundles of more than 4 GiB in all.

@@ -30,8 +30,8 @@ const DOCS: &str = "\
 Binds all references of each audited object as the loader does, under every entry point that loads it. Reports a
 DT_NEEDED entry if none of these references is bound to its library. Weak references count as use. A reference to data
 that the program has copied, or to a function whose address the program fixes, counts as a use of the library that
-defines it. A use of a filtee counts as a use of the library whose DT_FILTER or DT_AUXILIARY entry loads it, unless the
-object needs the filtee too.
+defines it. If the used library is a filtee, the filter that loads it (DT_FILTER, DT_AUXILIARY) counts as used, unless
+the object needs the filtee itself.
 
 ## Why it matters
 

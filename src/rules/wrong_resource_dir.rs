@@ -41,7 +41,7 @@ Use the major version in the wrapper (`cmake/Modules/GetClangResourceDir.cmake` 
 
 ## Limits
 
-Without another directory of the same major version, the path is a finding of `text-missing-path`.
+If no directory of that major version exists, `text-missing-path` reports the path.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
