@@ -160,16 +160,16 @@ impl DiagnosisBuilder<'_> {
             return self.stop(root, (file, opened), *object, text, site);
         }
         let (module, text) = match (binding.checked.stop, binding.abort) {
-            (Some(Stop::NoSuchName(module, _)), _) => (
-                module,
-                "needs versions of a file that no loaded object answers to: the loader aborts",
-            ),
+            (Some(Stop::NoSuchName(module, _)), _) => {
+                (module, "needs versions of a file that is not loaded: the loader aborts")
+            }
             (Some(Stop::Relr(module)), _) => {
                 (module, "DT_RELR without GLIBC_ABI_DT_RELR dependency")
             }
-            (None, Some((module, Abort::ProviderLostVersions))) => {
-                (module, "refers to versions of a file that has none any more: the loader aborts")
-            }
+            (None, Some((module, Abort::ProviderLostVersions))) => (
+                module,
+                "refers to versions of a file that no longer has versions: the loader aborts",
+            ),
             // This abort is caused by missing libraries, which have findings of their own.
             (None, Some((_, Abort::NoVersionTable)) | None) => return,
         };

@@ -40,7 +40,7 @@ fn cure(
     } else if is_only_definer(audit, finding, file, &patch) {
         Some("another program may need the library for its symbols")
     } else if lookups.may_find(audit, finding, file) {
-        Some("a file of the process uses dlsym, and has the name of a symbol of the library")
+        Some("a loaded file calls dlsym and contains the name of one of the library's symbols")
     } else {
         None
     };

@@ -266,7 +266,7 @@ fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let unread = report.totals.unread_archives;
     if unread > 0 {
         let text = count(unread, "archive", "archives");
-        writeln!(out, "{text} skipped: members are read only of archives that are given by name")?;
+        writeln!(out, "{text} skipped: members are read only for archives given by name")?;
     }
     Ok(())
 }

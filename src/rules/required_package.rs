@@ -164,7 +164,7 @@ fn undecided(
     }
     let place = place(&required.origin);
     let message = format!(
-        "{place} demands the package {what}: the answer of find_package depends on the project"
+        "{place} requires the package {what}: the answer of find_package depends on the project"
     );
     let mut finding = query.about_text(rule, &package.path, message);
     finding.detail = Some(what.into_bytes());

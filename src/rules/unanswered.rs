@@ -22,7 +22,7 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     let given = query.given();
     let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {
-        let what = format!("{} demands {what}", place(origin));
+        let what = format!("{} requires {what}", place(origin));
         if given.is_empty() {
             let words = format!("not checked: {what}, but no directory was given");
             out.push(finding(rule, policy_file(origin), words, pattern.text()));

@@ -168,7 +168,7 @@ fn what_is_not_read_to_its_members_is_said() {
     std::fs::remove_file(lab.path("lib/libuser.so")).expect("the library");
     let text = lab.linkaudit(&["lib"]).stdout;
     let text = String::from_utf8_lossy(&text);
-    assert!(text.contains("2 archives skipped: members are read only of archives"), "{text}");
+    assert!(text.contains("2 archives skipped: members are read only for archives"), "{text}");
     let unread = json!({ "path": lab.path("lib/libfat.a"), "members": null, "opaque": null, "references": null });
     assert_eq!(report(&lab, &["lib"])["archives"][1], unread);
 }
