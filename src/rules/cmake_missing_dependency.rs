@@ -26,8 +26,7 @@ of the required package. linkaudit searches the prefix of the requiring package,
 
 ## Why it matters
 
-`find_package` does not find a package whose dependency is missing, and names the dependency only if it was called
-without QUIET.
+`find_package` does not find a package whose dependency is missing. With QUIET, it does not name the dependency.
 
 ## Example
 

@@ -59,11 +59,11 @@ one `LD_LIBRARY_PATH`). For two versions, rebuild the users of the older one. Fo
 
 ## Limits
 
-An embedded copy whose symbols are all hidden, or have other versions, does no harm and is not reported. Two
-versions of a library with fewer common symbols are not reported, although each has its own data. Libraries
-that are loaded with dlopen make no finding. A finding has them as evidence (`may load`): files that use dlopen and
-have the name of such a library in their dlopen notes or among the strings of their first 64 MiB. Libraries with
-DT_HASH alone are compared by name only. `mixed-runtime` reports C libraries and compiler runtimes.
+An embedded copy whose symbols are all hidden, or have other versions, does no harm and is not reported. Two versions
+of a library with fewer common symbols are not reported, although each has its own data. Libraries that are loaded
+with dlopen make no finding. A finding lists files that may load one more copy (`may load`): they use dlopen, and have
+the library's name in their dlopen notes or among the strings of their first 64 MiB. Libraries with DT_HASH alone are
+compared by name only. `mixed-runtime` reports C libraries and compiler runtimes.
 ";
 
 /// Minimum number of common symbols, for two libraries with different names.

@@ -42,9 +42,8 @@ policy.
 
 ## Limits
 
-Dangling links, directories and special files do not count. If no file matches and a directory below could not
-be read, the finding is still reported. If only files or a part of a prefix were given, the answer is
-`undecided`.
+Dangling links, directories and special files do not count. If no file matches and a subdirectory could not be read,
+the finding is still reported. If only files or a part of a prefix were given, the answer is `undecided`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

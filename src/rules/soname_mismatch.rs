@@ -44,10 +44,10 @@ Install the link `libfoo.so.1` beside the file, or correct the soname (`-Wl,-son
 
 ## Limits
 
-Files that were given by name are not checked, because the links beside them are not known. Neither are files in
-private directories such as `lib/NAME/plugins`, because programs open them by path, and files beside the metadata of a
-Python wheel (`NAME.dist-info/METADATA`) or below that directory. A library that is needed and not found is a
-`missing-library`.
+Files that were given by name are not checked, because the links beside them are not known. Files in private
+directories such as `lib/NAME/plugins` are not checked, because programs open them by path. Files beside the metadata
+of a Python wheel (`NAME.dist-info/METADATA`), or below that directory, are not checked either. A library that is
+needed and not found is a `missing-library`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -20,9 +20,9 @@ pub(super) static RULE: Rule = Rule::of_waivers(
 const DOCS: &str = "\
 ## What it does
 
-Reports every `[[waive]]` entry that matches no finding of the run. An entry counts only if the run could have
-matched it: an entry with `path` must match an audited file; an entry without `path` needs a directory among
-the given paths.
+Reports every `[[waive]]` entry that matches no finding of the run. The rule checks only entries that the run could
+have matched: the `path` of an entry must match an audited file. For an entry without `path`, the command line must
+name a directory.
 
 ## Why it matters
 

@@ -54,8 +54,8 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 - If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
   policy.
 - If the referring code is not needed (for example, code for other processors), build without it. `used by` names the
-  archive members that refer to the symbol. A member is named if the object exports a definition of it, or if its
-  archive is in a policy or is merged from others.
+  archive members that refer to the symbol. A member is named if the object exports a symbol that the member defines,
+  if a policy names its archive, or if the archive is merged from others.
 
 ## Limits
 
