@@ -131,8 +131,9 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     out
 }
 
-/// The first archive with members that count, and these members. `places` has the place of each
-/// archive in the order of preference, and true if all its members count.
+/// The preferred archive with members that count, and these members. `places` has the rank of each
+/// archive (lower ranks are preferred), and true if all its members count. Otherwise only linked
+/// members count.
 fn referring<'r>(
     groups: impl Iterator<Item = (ArchiveId, &'r [MemberId])>,
     places: &FastMap<ArchiveId, (usize, bool)>,

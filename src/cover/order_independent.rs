@@ -1,10 +1,11 @@
 //! Answers a question independently of link order. The provider of a name is the first of these: a
 //! relocatable root, a library that is loaded together with a root, an archive that is linked in
-//! any case, the linker or a linked root, a candidate. Among archives of one kind, a member that is
-//! already needed wins, then an archive that is already needed, then the archive whose directory is
-//! nearest to that of the referring archive, then the first path. Weak definitions count like strong
-//! ones: lld and GNU ld take the first definition. Names with one possible provider are followed
-//! first, so that "already needed" does not depend on the order of references.
+//! any case, the linker or a linked root, a candidate. Among archives of one kind, the first of
+//! these wins: a member that is already needed, an archive that is already needed, the archive
+//! whose directory is nearest to that of the referring archive, the first path. Weak definitions
+//! count like strong ones: lld and GNU ld take the first definition. Names with one possible
+//! provider are followed first, so that "already needed" does not depend on the order of
+//! references.
 
 use super::{
     Coverage, CoverageQuestion, ENTRY, Link, MemberDefinition, NeededMember, ReferredBy, Tie,

@@ -1,6 +1,6 @@
-//! The demands of relocations on the output, which decide if a linker accepts them in a shared
-//! object or a position-independent program. The classes follow lld (`getRelExpr` and `scan` of
-//! `lld/ELF/Relocations.cpp`), which rejects some relocations that GNU ld turns into text
+//! The requirements of relocations on the output. They decide if a linker accepts the relocations
+//! in a shared object or a position-independent program. The classes follow lld (`getRelExpr` and
+//! `scan` of `lld/ELF/Relocations.cpp`), which rejects some relocations that GNU ld turns into text
 //! relocations.
 
 use crate::format::elf::Target;

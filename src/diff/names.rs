@@ -45,10 +45,10 @@ impl LostName<'_> {
     }
 }
 
-/// Finds the names of paired files that the new report lacks: sonames, names that `is_needed`
-/// accepts, names of programs, and links for linkers. A name is kept if the new file has it in
-/// another directory. A new release may replace names of the old release, as `clang-20` replaces
-/// `clang-19`.
+/// Finds lost names of paired files, which the new report does not have: sonames, names that
+/// `is_needed` accepts, names of programs, and links for linkers. A name is kept if the new file
+/// has it in another directory. A new release may replace names of the old release, as `clang-20`
+/// replaces `clang-19`.
 pub(super) fn lost<'a>(
     pairs: &FilePairs<'a>,
     [before, now]: [&Paths<'_, 'a>; 2],

@@ -263,8 +263,8 @@ pub(super) fn located(file: &File, path: &Path) -> Located {
     }
 }
 
-/// The file whose path a finding about lost symbols has. This is the old file. If the path of the
-/// new file is a further name of the old one, the finding is about that name.
+/// The file that a finding about lost symbols names. This is the old file, unless the path of the
+/// new file is a further name of the old one: then it is the new file.
 pub(super) fn named<'f>(old: &'f File, new: &'f File) -> &'f File {
     let path = below(new);
     let is_name = all_names(old).skip(1).any(|name| below_prefix(old, name) == path);

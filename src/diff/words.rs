@@ -79,8 +79,8 @@ pub(super) fn symbols_of(changes: &[&Change], users: &[Vec<PathBuf>]) -> String 
     words.join(", ")
 }
 
-/// The symbols that are gone or changed besides the soname of their library, as the end of a
-/// message. Empty if there are none.
+/// The end of a message about a changed soname: the symbols of the library that are also gone or
+/// changed. Empty if there are none.
 pub(super) fn also_changed(changes: &Changes) -> String {
     let lists = [(&changes.gone, &GONE), (&changes.changed, &CHANGED)];
     let lists = lists.into_iter().filter(|(list, _)| !list.is_empty()).map(|(list, words)| {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Estimates for the table of names. An archive has a name for each `BYTES_A_NAME` bytes, as LLVM's
-/// archives do. Most runs store only referenced names: one of `NAMES_FOR_ONE_REFERRED_TO`. Room is
+/// archives do. Most runs store only referenced names: one in `NAMES_FOR_ONE_REFERRED_TO`. Room is
 /// reserved for at most `MOST_EXPECTED` names. A table that outgrows its room exists twice while it
 /// is copied.
 const BYTES_A_NAME: u64 = 2048;

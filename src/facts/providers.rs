@@ -16,8 +16,8 @@ pub struct Provider {
     pub member: Option<Box<[u8]>>,
     /// The target that it is built for; `None` if unknown.
     pub target: Option<Target>,
-    /// True if the definition has a version. A reference that was linked against the definition
-    /// would have the same version.
+    /// True if the definition has a version. The linker gives this version to each reference that
+    /// it binds to the definition.
     pub versioned: bool,
 }
 

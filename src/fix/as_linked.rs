@@ -65,9 +65,9 @@ pub(super) fn refusals(
     out
 }
 
-/// The fixes with a member that needs a name of which the only definition is in a library that the
-/// object does not need directly, each as its first member and the reason. For objects of a merged
-/// archive, whose link is not repeated.
+/// The fixes that linkers reject because of an indirect library: a member of the fix needs a name
+/// that only a library defines which the object does not need directly. Each fix is given by its
+/// first member, with the reason. For objects of a merged archive, whose link is not repeated.
 pub(super) fn indirect(audit: &Audit, solution: &Solution) -> Vec<(MemberId, String)> {
     let Some(object) = audit.corpus.files[solution.file].object() else { return Vec::new() };
     let found = IndirectLibraries::new(audit, solution.file, object);

@@ -1,6 +1,6 @@
-//! Hidden references that no object of the link defines. The most restricted visibility of a name
-//! counts for all its references in a link, so the library's own reference is then hidden too, and
-//! no shared library satisfies it (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
+//! Hidden references that no object of the link defines. In a link, the most restricted visibility
+//! of a name counts for all its references. The library's own reference is then hidden too, and no
+//! shared library satisfies it (`resolveUndefined` in lld, `elf_merge_st_other` in GNU ld).
 
 use super::imports::is_reference;
 use crate::audit::{Audit, Libraries, link_references};
@@ -10,8 +10,9 @@ use crate::format::elf::{Object, Target};
 use crate::id::{FastMap, FastSet, MemberId};
 use crate::text::show;
 
-/// The members with a hidden reference to a name that no object of the link defines and that another
-/// object or a library refers to, each with the reason. `is_defined` is true for names that an object defines.
+/// The members with a hidden reference that no object of the link can satisfy, each with the
+/// reason: no object defines the name, and another object or a library refers to it too.
+/// `is_defined` is true for names that an object defines.
 pub(super) fn members(
     audit: &Audit,
     (object, libraries): (&Object, &Libraries<'_>),

@@ -62,8 +62,8 @@ fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
 
 /// The link order that a set must keep when the archives in `new`, keyed by name, are added to it.
 /// Empty in two cases:
-/// - an archive comes after one that it needs, and the set is sorted or `is_linked` is false. In
-///   other sets that link, another archive needs the same members earlier
+/// - an archive comes after one that it needs, and the set is sorted or `is_linked` is false. In an
+///   unsorted set that is linked, an earlier archive needs the same members
 /// - `is_linked` is false, and the set is sorted by name or has no archive that needs another one
 pub(super) fn of_set(
     library: &ArchiveSet,

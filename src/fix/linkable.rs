@@ -106,9 +106,10 @@ struct LinkableCheck<'a> {
     new: Vec<MemberId>,
     /// The libraries that the object is linked with.
     libraries: Libraries<'a>,
-    /// Names of the symbol table of the object that new members define strongly or in a COMDAT group
-    /// with other names, or refer to weakly or as hidden, and signatures of groups to whose local
-    /// symbols they refer from outside, each with its binding in the object.
+    /// Names in the symbol table of the object, each with its binding there. Three kinds of names
+    /// are kept: names that new members define strongly or in a COMDAT group with other names;
+    /// names to which they refer weakly or as hidden; and signatures of groups to whose local
+    /// symbols they refer from outside of the group.
     inside: FastMap<Box<[u8]>, elf::SymbolBind>,
 }
 

@@ -123,8 +123,8 @@ pub struct Sources<'l> {
     /// The smallest hash of each member that was looked up. `owners` has all archives for members
     /// with these smallest hashes.
     known: FastSet<u64>,
-    /// By the hashes of a member's definitions, in their order: the first two eligible archives
-    /// that have a member with these definitions.
+    /// The first two eligible archives that have a member with some definitions. The key has the
+    /// hashes of these definitions, in their order.
     owners: FastMap<&'l [u64], [Option<ArchiveId>; 2]>,
 }
 

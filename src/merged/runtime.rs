@@ -65,7 +65,7 @@ pub fn is_of_tool(path: &Path) -> bool {
 }
 
 /// True for a path in a directory with one of these names, with at least `below` more parts. A
-/// project may have the name of a compiler, but a compiler's directory is inside a library directory,
+/// project may have the name of a compiler. A compiler's directory is inside a library directory,
 /// and its archives are in a directory for a machine or a version.
 fn lies_in(path: &Path, names: &[&str], below: usize) -> bool {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();

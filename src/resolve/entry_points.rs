@@ -76,7 +76,7 @@ pub struct Resolving {
     pass: Pass,
 }
 
-/// Progress of the choice among `perhaps`.
+/// Progress of the choice of entry points from `Resolving::perhaps`.
 #[derive(Clone, Copy)]
 enum Pass {
     /// Not begun.

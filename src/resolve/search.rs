@@ -317,7 +317,8 @@ impl Steps<'_, '_> {
         ListEnd::Unknown
     }
 
-    /// The entry at `path`, the probe with index `at` of a list; `None` if it is not known yet.
+    /// The result of one probe: the entry at `path`. `at` is the index of the probe in the list
+    /// with the id `list`. `None` if the entry is not known yet.
     fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<PathState> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {

@@ -48,7 +48,8 @@ pub struct Contested {
     relocations: FastMap<FileId, Vec<(Relocation, ContestedName)>>,
     /// By file: the names in `relocations`, ascending.
     referred: FastMap<FileId, Vec<ContestedName>>,
-    /// Names with a definition that the first lookup fixes for the process (STB_GNU_UNIQUE).
+    /// Names with a unique definition (STB_GNU_UNIQUE): the first lookup binds the name for the
+    /// whole process.
     unique: FastSet<ContestedName>,
     by_word: FastMap<HashWord, ContestedName>,
     /// By name: its GNU hash without the lowest bit.

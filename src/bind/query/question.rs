@@ -19,7 +19,8 @@ pub(super) struct BindingQuestion<'a> {
 pub(super) type QuestionKey<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
 
 impl<'a> BindingQuestion<'a> {
-    /// The question of a symbol of `object`. The loader knows the object's versions up to `limit`.
+    /// The question that a symbol of `object` asks. The loader knows the object's versions up to
+    /// `limit`.
     pub(super) fn of(object: &'a Object, symbol: SymbolIndex, limit: u16) -> Self {
         let (name, hash, version) = if let Ok(at) = place(object, symbol) {
             let reference = &object.references[at];

@@ -68,7 +68,7 @@ struct Use {
     symbol: SymbolOrigin,
 }
 
-/// The data about a symbol that are known without its table entry.
+/// Facts about a symbol that are known without reading its table entry.
 #[derive(Clone, Copy)]
 enum SymbolOrigin {
     /// Defined by the object, with this hash word.

@@ -74,7 +74,7 @@ fn has_version(found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
 
 /// Names in expressions that only shared objects define: lld and GNU ld know no value for them. If
 /// an object refers to such a name, the program may get a copy of the data or an entry of the
-/// procedure linkage table for it, which has a value.
+/// procedure linkage table. The name then has a value.
 fn unresolvable<'q>(
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,

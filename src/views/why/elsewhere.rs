@@ -30,8 +30,8 @@ pub struct Copy {
     pub needed_by: Option<FileId>,
 }
 
-/// Libraries that the entry points `under` load and whose name has the same stem as that of a file
-/// in `known`, without the files in `known`. By entry point, then in scope order.
+/// Other copies of the libraries in `known`: files with the same stem that the entry points `under`
+/// load. They are ordered by entry point, then as in the scope.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
     let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();
