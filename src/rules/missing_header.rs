@@ -19,9 +19,9 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reads the headers in `include` directories of prefixes, and in directories that package files of CMake and
-pkg-config name, and reports `#include` of a file that no directory of headers has. Comments, strings and conditions
-are read as a compiler for Linux reads them.
+Reads the headers in `include` directories of prefixes, and in directories that package files of CMake and pkg-config
+name. Reports `#include` of a file that no directory of headers has. Comments, strings and conditions are read as a
+compiler for Linux reads them.
 
 ## Why it matters
 

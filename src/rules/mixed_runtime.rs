@@ -26,7 +26,7 @@ Looks at all files that one process loads, and reports:
   with a hash (`libstdc++-a1b2c3d4.so.6.0.30`)
 - a `libc.so.6` that is loaded by another `ld.so` than the one in its own directory, unless both have the same
   content
-- as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`) or two C++ ABI libraries (`libstdc++`,
+- as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`), two C++ ABI libraries (`libstdc++`,
   `libc++abi`), or two copies of `libgcc_s`, if the name of one has a hash
 
 ## Why it matters

@@ -46,8 +46,8 @@ Build and install the component. If the package no longer has it, remove the ent
 
 ## Limits
 
-The answer is `undecided` if the evaluation depends on the project of the user, or if only files or a part of a
-prefix were given and the package is not among them.
+The answer is `undecided` if the evaluation depends on the project of the user. It is also `undecided` if only files
+or a part of a prefix were given, and the package is not among them.
 ";
 
 /// The required packages; none if the level of the rule is `allow`.

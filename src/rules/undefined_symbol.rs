@@ -71,10 +71,10 @@ Missing libraries: a missing library explains a reference if one of its candidat
 needs, defines the symbol. Without a candidate, it explains all other undefined references of the objects that load
 it, except symbols that a static archive defines or that a policy assigns to an archive.
 
-linkaudit searches the libraries of the system only for symbols without a version, and only if no audited file and no
-file of `--lib-path` defines the symbol and no policy assigns it to an archive. Under a whitelist, it never searches
-them. A program of the system is named if it defines all of these symbols of an object: it may load the object as a
-plugin. These files are evidence only: they change neither the findings nor their fingerprints.
+linkaudit searches the libraries of the system only for symbols without a version. It does not search them if an
+audited file or a file of `--lib-path` defines the symbol, or if a policy assigns it to an archive. Under a whitelist,
+it never searches them. A program of the system is named if it defines all of these symbols of an object: it may load
+the object as a plugin. These files are evidence only: they change neither the findings nor their fingerprints.
 
 Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";
