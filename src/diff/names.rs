@@ -2,7 +2,9 @@
 //! may also be the old file name of a library that was renamed and keeps its soname.
 
 use super::pairs::{FilePairs, without_numbers};
-use super::sides::{PrefixLink, Side, all_names, below_prefix, file_names, is_library};
+use super::sides::{
+    PrefixLink, Side, all_names, below_prefix, file_names, is_by_build_id, is_library,
+};
 use crate::id::{FastMap, FastSet};
 use crate::report::model::File;
 use crate::text::last_part;
@@ -62,7 +64,8 @@ pub(super) fn lost<'a>(
         if !seen.insert(&old.path) {
             continue;
         }
-        let lost = all_names(old).filter_map(|path| {
+        let names = all_names(old).filter(|path| !is_by_build_id(path));
+        let lost = names.filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());
             // A loader that searches for the soname opens the file to which the link leads.

@@ -149,12 +149,14 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The files that were audited.
+    /// The audited programs and libraries. Separate debug files, cores and objects for linkers are
+    /// not compared: no loader opens them, and debug files have another name after each build.
     pub(super) fn own(&self) -> impl Iterator<Item = &'a File> + use<'a> {
         // Reports of earlier versions have no prefixes, so all of their files count.
         let report = self.report;
         let states = report.files.iter().any(|file| file.prefix.is_some());
-        report.files.iter().filter(move |file| !states || file.prefix.is_some())
+        let own = report.files.iter().filter(move |file| !states || file.prefix.is_some());
+        own.filter(|file| file.kind.is_none() && !is_by_build_id(&file.path))
     }
 
     /// All sonames and file names.
@@ -233,6 +235,13 @@ pub(super) fn name(file: &File) -> &[u8] {
 pub(super) fn all_names(file: &File) -> impl Iterator<Item = &Path> {
     let others = file.names.iter().map(|name| Path::new(OsStr::from_bytes(&name.0)));
     std::iter::once(&*file.path).chain(others)
+}
+
+/// True for a path that debuggers look up by build id: `usr/lib/debug/.build-id/9c/ecdd51.debug`, or
+/// a link such as `usr/lib/.build-id/9c/ecdd51`. Each build has another one. The path also tells
+/// debug files of static programs, which have no PT_DYNAMIC.
+pub(super) fn is_by_build_id(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == ".build-id")
 }
 
 /// The file name in each path of a file.

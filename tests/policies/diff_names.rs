@@ -1,6 +1,6 @@
 //! `linkaudit diff` on renamed files: the names that it reports as gone. Each case has two scripts
 //! that run in the directories of the two sides. `so FILE SONAME` makes a library, `so FILE` one
-//! without soname, and `prog FILE` a program.
+//! without soname, `prog FILE` a program, and `static FILE` one without a dynamic section.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support::Lab;
@@ -112,12 +112,38 @@ const CASES: &[Case] = &[
         "so lib/libfoo.so.1.2 libfoo.so.1; ln -s libfoo.so.1.2 lib/libfoo.so.1",
         &[],
     ),
+    (
+        "debug files and links have the names of build ids",
+        "so lib/libfoo.so.1 libfoo.so.1; static bin/st; mkdir -p debug/.build-id/9c lib/.build-id/9c
+            objcopy --only-keep-debug lib/libfoo.so.1 debug/.build-id/9c/ecdd.debug
+            objcopy --only-keep-debug bin/st debug/.build-id/9c/51bf.debug
+            ln -s ../../../bin/box lib/.build-id/9c/ba5e",
+        "so lib/libfoo.so.1 libfoo.so.1; static bin/st; mkdir -p debug/.build-id/af lib/.build-id/af
+            objcopy --only-keep-debug lib/libfoo.so.1 debug/.build-id/af/d58e.debug
+            objcopy --only-keep-debug bin/st debug/.build-id/af/e3b7.debug
+            ln -s ../../../bin/box lib/.build-id/af/da7a",
+        &[],
+    ),
+    (
+        "a debug file and an object for linkers are gone",
+        "so lib/libfoo.so.1 libfoo.so.1; echo 'int a;' | gcc -x c - -c -o lib/crt1.o
+            objcopy --only-keep-debug lib/libfoo.so.1 lib/libfoo.so.1.debug",
+        "so lib/libfoo.so.1 libfoo.so.1",
+        &[],
+    ),
+    (
+        "a library is gone, and its debug file has its name",
+        "so lib/libfoo.so.1 libfoo.so.1",
+        "so debug/lib/libfoo.so.1 libfoo.so.1; objcopy --only-keep-debug debug/lib/libfoo.so.1",
+        &["lib/libfoo.so.1"],
+    ),
 ];
 
 const TOOLS: &str = r#"
 so() { mkdir -p "$(dirname "$1")"
     echo 'int a,b,c,d,e,f;' | gcc -w -shared -fPIC -x c - -o "$1" ${2:+-Wl,-soname,"$2"}; }
 prog() { mkdir -p "$(dirname "$1")"; echo 'int main(void) { return 0; }' | gcc -x c - -o "$1"; }
+static() { echo 'void _start(void) {}' | gcc -x c - -nostdlib -static -no-pie -o "$1"; }
 mkdir -p bin; prog bin/box
 "#;
 

@@ -14,7 +14,7 @@ use crate::catalogue::Level;
 use crate::diagnosis::{Assumed, FirstLoad, FirstLoader, InferredHost};
 use crate::facts::FileFacts;
 use crate::finding::CauseHint;
-use crate::format::elf::{Object, Str, machine};
+use crate::format::elf::{Object, Role, Str, machine};
 use crate::gpu::Unit;
 use crate::id::{FastMap, FileId};
 use crate::order;
@@ -351,11 +351,23 @@ fn file(
         runpath: string(object.runpath),
         interpreter: string(object.interp),
         machine: machine::name(object.header.target()),
+        kind: kind(object.role).map(Cow::Borrowed),
         prefix: prefix_of(audit, facts),
         origin: facts.origin.map(|origin| origin.name().into()),
         targets: targets(audit, file),
         exports: None,
         imports: None,
+    }
+}
+
+/// The kind of a file that is neither a program nor a library.
+fn kind(role: Role) -> Option<&'static str> {
+    match role {
+        Role::Relocatable => Some("relocatable"),
+        Role::Core => Some("core"),
+        Role::Debug => Some("debug"),
+        // A broken file may be a damaged library.
+        Role::Program | Role::Shared | Role::Static | Role::Device | Role::Broken => None,
     }
 }
 

@@ -35,6 +35,9 @@ pub struct File {
     pub interpreter: Option<Vec<u8>>,
     /// Its machine.
     pub machine: String,
+    /// Its kind, if it is neither a program nor a library: `relocatable`, `core` or `debug`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Cow<'static, str>>,
     /// The prefix in which it was audited. `None` for a file outside of all prefixes, and for a
     /// dependency that was not audited.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
