@@ -29,6 +29,9 @@ enum ChangeKind {
     /// The version of the symbol is no longer the default, so references without a version do not
     /// find the symbol.
     Hidden,
+    /// The same for linkers and dlsym. Loaders still bind references without a version, because the
+    /// version is the first of the library.
+    HiddenFirst,
     /// The type or size changed.
     Data,
     /// Data became protected. Its library no longer uses the copy of a program (`R_*_COPY`).
@@ -64,7 +67,7 @@ impl Change {
         let is_same = |version| self.version.as_deref() == Some(version);
         let has_none = self.version.is_none();
         match (self.kind, version) {
-            (ChangeKind::Binding, _)
+            (ChangeKind::Binding | ChangeKind::HiddenFirst, _)
             | (ChangeKind::Unversioned { .. } | ChangeKind::Version, None) => false,
             (ChangeKind::Hidden, None) => true,
             (ChangeKind::Gone | ChangeKind::Data | ChangeKind::Protected, version) => {
@@ -105,14 +108,16 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
                 let reason = match same {
                     Some(other) => data(export, other)
                         .map(|reason| (ChangeKind::Data, reason))
-                        .or_else(|| Some((ChangeKind::Hidden, hidden(export, all)?)))
+                        .or_else(|| Some((hidden(export, all)?, NOT_DEFAULT.to_owned())))
                         .or_else(|| binding(export, other)),
                     None if all.iter().any(|other| other.version.is_none()) => {
                         let version = export.version.as_deref();
                         let defined = version.is_none_or(|name| versions_of_new.has(name));
                         Some((ChangeKind::Unversioned { defined }, versions(export, all)))
                     }
-                    None if export.version.is_none() && hidden(export, all).is_some() => {
+                    None if export.version.is_none()
+                        && hidden(export, all) == Some(ChangeKind::Hidden) =>
+                    {
                         Some((ChangeKind::Hidden, versions(export, all)))
                     }
                     None => Some((ChangeKind::Version, versions(export, all))),
@@ -162,7 +167,7 @@ impl Changes {
                 return true;
             }
             let fits = |other: &&&Export<'_>| match version {
-                None => !other.hidden,
+                None => !other.hidden || other.first,
                 // A definition without a version satisfies every reference (`check_match`,
                 // `elf/dl-lookup.c`).
                 Some(_) => other.version.is_none() || other.version.as_deref() == version,
@@ -201,10 +206,13 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     }
 }
 
-/// The change in words if the old version was the default and no new version is.
-fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<String> {
+const NOT_DEFAULT: &str = "default version before, not now";
+
+/// The change if the old version was the default and no new version is.
+fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<ChangeKind> {
     let is_lost = !old.hidden && new.iter().all(|export| export.hidden);
-    is_lost.then(|| "default version before, not now".to_owned())
+    let is_first = new.iter().any(|export| export.first);
+    is_lost.then_some(if is_first { ChangeKind::HiddenFirst } else { ChangeKind::Hidden })
 }
 
 /// The change of binding or visibility, with its words; `None` if there is none.

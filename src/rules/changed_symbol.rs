@@ -16,14 +16,15 @@ const DOCS: &str = "\
 ## What it does
 
 `linkaudit diff` compares each exported symbol with the symbol of the same name in the counterpart of its library: its
-version, its type (function, data, thread-local), its binding (global, weak, unique), whether it is protected and, for
-data, its size.
+version, whether that version is the default, its type (function, data, thread-local), its binding (global, weak,
+unique), whether it is protected and, for data, its size.
 
 ## Why it matters
 
-A program that needs the old version does not start. A program with a copy relocation for data of another size
-reads or overwrites the bytes behind the copy. A symbol that is no longer unique has a copy in each library that
-defines it, and a protected one cannot be replaced by another library.
+A program that needs the old version does not start. Linkers and dlsym do not find a symbol that has no default
+version any more. A program with a copy relocation for data of another size reads or overwrites the bytes behind the
+copy. A symbol that is no longer unique has a copy in each library that defines it, and a protected one cannot be
+replaced by another library.
 
 ## Example
 

@@ -259,3 +259,37 @@ fn a_waiver_may_name_a_further_hard_link() {
         assert_eq!((said(&value).len(), &value["waived"]), (1 - waived, &waived.into()), "{link}");
     }
 }
+
+/// A hidden version is reported for the first version of a library too: loaders still bind
+/// references without a version, but linkers and dlsym do not find the symbol.
+#[test]
+fn a_symbol_that_loses_its_default_version_is_changed() {
+    let lab = Lab::new();
+    lab.write("v.map", "V1 { global: f; g; local: *; }; V2 { global: h; } V1;");
+    let plain = "int f(void) { return 1; } int g(void) { return 1; } int h(void) { return 1; }";
+    let hidden = |name: &str| {
+        plain.replace(
+            &format!("int {name}(void)"),
+            &format!("__asm__(\".symver {name}1, {name}@V\" VERSION); int {name}1(void)"),
+        )
+    };
+    let link = |side: &str, source: &str, version: &str| {
+        let options = ["-Wl,-soname,libx.so.1", "-Wl,--version-script,v.map", version];
+        lab.so(&format!("{side}/libx.so.1"), source, &options);
+    };
+    link("old", plain, "-DVERSION=\"1\"");
+    for (name, version) in [("f", 1), ("h", 2)] {
+        link("new", &hidden(name), &format!("-DVERSION=\"{version}\""));
+        lab.write("main.c", format!("int {name}(void); int main(void) {{ return {name}(); }}"));
+        let links = |side: &str| lab.sh(&format!("gcc main.c -o main {side}/libx.so.1")).status;
+        assert!(links("old").success() && !links("new").success(), "{name}");
+        let (value, _) = diff(&lab, &[&["--isolated"], OFF].concat());
+        let expected = format!(
+            "changed-symbol warning libx.so.1: 1 symbol changed, no audited file depends on that: \
+             {name}"
+        );
+        assert_eq!(said(&value), [expected]);
+        let reason = &value["findings"][0]["evidence"][0]["reason"];
+        assert_eq!(reason, "default version before, not now");
+    }
+}

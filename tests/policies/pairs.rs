@@ -87,6 +87,8 @@ fn fetched<T>(name: &str, get: impl FnOnce() -> Result<T, String>) -> Option<T> 
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Said {
     lost: BTreeSet<String>,
+    /// Those of the lost symbols that have no default version any more.
+    hidden: BTreeSet<String>,
     data: BTreeSet<String>,
     soname: Option<String>,
     /// The comparison lists no more symbols.
@@ -238,6 +240,8 @@ fn one(stem: &str, library: &Library, now: &BTreeMap<String, Library>, ours: &Sa
             |name: &str| name.strip_suffix('@').is_some_and(|name| default.contains(name));
         let versioned = explain(&mut more, is_versioned);
         explained.push(("symbols that got a version, which it takes for the same", versioned));
+        let hidden = explain(&mut more, |name| theirs.hidden.contains(name));
+        explained.push(("symbols without a default version, which it takes for the same", hidden));
         let untyped = explain(&mut more, |name| untyped.contains(name));
         explained.push(("symbols without type, which it does not list", untyped));
         let moved = explain(&mut less, |name| moved.has(name));

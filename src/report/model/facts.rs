@@ -35,7 +35,9 @@ impl<'a> AuditFacts<'a> {
         let tables = object.tables.iter();
         tables.flat_map(Tables::exports).map(|symbol| {
             let kind = ExportKind::of(symbol.kind);
-            let version = object.versions.entry(symbol.versym & 0x7fff);
+            let index = symbol.versym & 0x7fff;
+            let version = object.versions.entry(index);
+            let hidden = symbol.versym & 0x8000 != 0 && index > 1;
             Export {
                 name: Cow::Borrowed(symbol.name),
                 version: version.map(|entry| Cow::Borrowed(object.str(entry.name))),
@@ -43,9 +45,10 @@ impl<'a> AuditFacts<'a> {
                 size: matches!(kind, ExportKind::Data | ExportKind::Tls).then_some(symbol.size),
                 binding: ExportBinding::of(symbol.bind),
                 protected: elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED,
-                // A reference without a version binds to versions 1 and 2 even if they are hidden
-                // (`check_match`, `elf/dl-lookup.c`).
-                hidden: symbol.versym & 0x8000 != 0 && symbol.versym & 0x7fff > 2,
+                hidden,
+                // A relocation without a version binds to versions 1 and 2 even if they are hidden,
+                // dlsym only to version 1 (`check_match`, `elf/dl-lookup.c`).
+                first: hidden && index == 2,
             }
         })
     }

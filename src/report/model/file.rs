@@ -90,19 +90,22 @@ pub struct Export<'a> {
     /// True if the library itself always uses its own definition (STV_PROTECTED).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
-    /// True if references without a version do not find the symbol. Its version is hidden and is
-    /// not the first version of the library.
+    /// True if its version is hidden: linkers and dlsym do not find the symbol without the version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
+    /// True if the hidden version is the first of the library. The loader then binds references
+    /// without a version to the symbol.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first: bool,
 }
 
 impl Export<'_> {
     /// The same export with owned names.
     pub fn into_owned(self) -> Export<'static> {
-        let Self { name, version, kind, size, binding, protected, hidden } = self;
+        let Self { name, version, kind, size, binding, protected, hidden, first } = self;
         let version = version.map(|version| Cow::Owned(version.into_owned()));
         let name = Cow::Owned(name.into_owned());
-        Export { name, version, kind, size, binding, protected, hidden }
+        Export { name, version, kind, size, binding, protected, hidden, first }
     }
 }
 

@@ -68,6 +68,8 @@ pub(super) fn dynamic(path: &Path) -> BTreeMap<String, Vec<String>> {
 pub(super) struct Export {
     pub(super) name: String,
     pub(super) version: String,
+    /// True if linkers find it without a version.
+    is_default: bool,
     pub(super) kind: String,
     /// The size, for data only.
     size: String,
@@ -96,6 +98,7 @@ pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
             continue;
         }
         let (name, version) = name.split_once('@').unwrap_or((name, ""));
+        let is_default = version.is_empty() || version.starts_with('@');
         let version = version.trim_start_matches('@');
         // Linkers make a symbol of each version, which readelf prints without its version.
         if section == "ABS" && size == "0" && value.bytes().all(|digit| digit == b'0') {
@@ -105,6 +108,7 @@ pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
         out.insert(Export {
             name: name.to_owned(),
             version: version.to_owned(),
+            is_default,
             kind: if kind == "IFUNC" { "FUNC" } else { kind }.to_owned(),
             size: if is_data { size } else { "" }.to_owned(),
             binding: bind.to_owned(),
@@ -151,8 +155,13 @@ pub(super) fn readelf(old: &BTreeSet<Export>, new: &BTreeSet<Export>, moved: &Mo
                 let differs = (&other.kind, &other.size) != (&export.kind, &export.size);
                 let is_bound_else =
                     (&other.binding, &other.visibility) != (&export.binding, &export.visibility);
-                if has_kind && differs || is_bound_else {
+                let is_hidden = export.is_default && !all.iter().any(|one| one.is_default);
+                // One change of a symbol is reported.
+                if has_kind && differs || is_bound_else && !is_hidden {
                     out.data.insert(export.versioned());
+                } else if is_hidden {
+                    out.hidden.insert(export.versioned());
+                    out.lost.insert(export.versioned());
                 }
             }
         }
