@@ -172,7 +172,8 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     drop(progress);
     run.require_elf(&own)?;
     let totals = &run.report.totals;
-    if totals.elf + totals.archives + totals.partial == 0 {
+    // A file that could not be read may be an ELF file: the comparison is then incomplete.
+    if run.report.complete && totals.elf + totals.archives + totals.partial == 0 {
         bail!(
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );

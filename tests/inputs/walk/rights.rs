@@ -68,6 +68,14 @@ fn only_unreadable_files_are_no_clean_bill() {
     let never = unprivileged(&lab).args(["--fail-on", "never"]).arg(lab.path("tree")).status();
     let never = never.expect("linkaudit runs").code();
     assert_eq!(never, Some(3), "--fail-on never is about findings, not about what was not read");
+    let tree = lab.path("tree");
+    let diff = unprivileged(&lab).args(["diff", "--isolated"]).args([&tree, &tree]).output();
+    let diff = diff.expect("linkaudit runs");
+    assert_eq!(diff.status.code(), Some(3), "{diff:?}");
+    // A prefix in which all files could be read has none to compare.
+    std::fs::remove_file(closed).expect("the file is removed");
+    let diff = unprivileged(&lab).args(["diff", "--isolated"]).args([&tree, &tree]).status();
+    assert_eq!(diff.expect("linkaudit runs").code(), Some(2));
 }
 
 /// The loader of such a user skips a file that it may not read: the report must not call the file
