@@ -107,8 +107,11 @@ pub(super) fn fix(shared: &SharedOptions, options: &FixOptions) -> Result<Exit> 
 /// to stdout.
 fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     let emitter = |name: &str| EMITTERS.iter().find(|emitter| emitter.name == name);
-    let is_emitter =
-        |pair: &&String| pair.split_once('=').is_some_and(|(n, _)| emitter(n).is_some());
+    // `sinks_of` refuses a pair without a file.
+    let is_emitter = |pair: &&String| {
+        let named = pair.split_once('=').filter(|(_, file)| !file.is_empty());
+        named.is_some_and(|(name, _)| emitter(name).is_some())
+    };
     let (ours, theirs): (Vec<String>, Vec<String>) =
         shared.output.iter().cloned().partition(|pair| is_emitter(&pair));
     let names: Vec<&str> = EMITTERS.iter().map(|emitter| emitter.name).collect();

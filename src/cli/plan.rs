@@ -412,7 +412,8 @@ pub(super) fn sinks_of<O: NamedFormat>(
     let stdout = find(format, &[])?;
     let mut files = Vec::new();
     for pair in pairs {
-        let Some((name, file)) = pair.split_once('=') else {
+        let named = pair.split_once('=').filter(|(_, file)| !file.is_empty());
+        let Some((name, file)) = named else {
             bail!(
                 "--output {pair}: not of the form NAME=FILE\nhelp: write --output json=report.json"
             );

@@ -231,6 +231,7 @@ fn mistakes_are_found_before_anything_runs() {
         (&["--emit", "ldflags", "-o", "ldflags=none/x"], "cannot write none/x"),
         (&["--archive", "deps.cmake"], "deps.cmake: not a static archive"),
         (&["-o", "nothing=x"], "unknown output `nothing`"),
+        (&["-o", "mri="], "not of the form NAME=FILE"),
     ];
     for (args, words) in cases {
         let run = fix(&lab, args);
