@@ -99,6 +99,8 @@ impl Baseline {
         let file: Arc<str> = name.into();
         let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
         let mut wrong = Vec::new();
+        // Editors on Windows write a mark of UTF-8 before the first line.
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let lines = content.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
         for (text, number) in lines.zip(1..) {
@@ -282,7 +284,12 @@ mod tests {
         assert_eq!((entry.line, &*entry.path, &*entry.name), (2, &b""[..], &b"a b"[..]));
         assert_eq!(entry.reason.as_deref(), Some("so"));
         assert_eq!((entry.above.len(), baseline.tail.len()), (1, 1));
+        for marked in [format!("\u{feff}{text}"), format!("\u{feff}{PRINT} rule - a")] {
+            let marked = Baseline::parse("b", marked.as_bytes()).expect("a mark of UTF-8");
+            assert_eq!((marked.entries.len(), &*marked.entries[0].fingerprint), (1, PRINT));
+        }
         assert!(Baseline::parse("b", b"").expect("an empty one").entries.is_empty());
+        assert!(Baseline::parse("b", b"\xef\xbb\xbf").expect("an empty one").tail.is_empty());
         let twice = text.replacen("# two", &format!("{PRINT} undefined-symbol - a"), 1);
         assert_eq!(Baseline::parse("b", twice.as_bytes()).expect("equal lines").entries.len(), 2);
     }
