@@ -43,6 +43,7 @@ Ship the library, or name the change in the release notes and rebuild the progra
 
 Users of the library are known only inside the two sides and in the prefixes of `--against`. Libraries that a
 program opens with dlopen do not count as needed. A library that moved to another directory, or whose path is now a
-link, counts as present. A program or library that became a script counts as gone. Separate debug files, objects for
-linkers, core files, and all paths below a directory `.build-id` are not compared.
+link, counts as present. A program or library that became a script counts as gone, and so does a development link that
+became a linker script. Separate debug files, objects for linkers, core files, and all paths below a directory
+`.build-id` are not compared.
 ";
