@@ -117,6 +117,9 @@ pub struct Evidence {
     /// A remark, such as the reason why the loader did not take the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Number of items of this kind that the finding does not list. The other fields are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<usize>,
     /// True for a detail that reports for people show only with `-v`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minor: bool,
@@ -138,6 +141,7 @@ impl Evidence {
             pkg_config: None,
             cmake: None,
             reason: None,
+            more: None,
             minor: false,
         }
     }
@@ -145,6 +149,11 @@ impl Evidence {
     /// Evidence with a path.
     pub fn at(kind: EvidenceKind, path: Arc<Path>) -> Self {
         Self { path: Some(path), ..Self::new(kind) }
+    }
+
+    /// The number of items that a list of at most `most` leaves out; `None` if it has all.
+    pub fn beyond(most: usize, kind: EvidenceKind, all: usize) -> Option<Self> {
+        (all > most).then(|| Self { more: Some(all - most), ..Self::new(kind) })
     }
 
     /// True for a candidate that belongs to this system and not to the audited files. Such

@@ -126,6 +126,20 @@ impl<'a> LabelledLines<'a> {
         self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
     }
 
+    /// Like [`Self::more`], for a list that may have more items than the `listed` ones of the report.
+    pub(super) fn more_of(
+        &mut self,
+        (shown, listed, all): (usize, usize, usize),
+        one: &str,
+        many: &str,
+    ) -> io::Result<()> {
+        if listed == all {
+            return self.more(all - shown, one, many);
+        }
+        let rest = if shown < listed { format!(" (-v shows {listed})") } else { String::new() };
+        self.item(self.label, &format!("… {shown} of {all} {many} are shown{rest}"))
+    }
+
     /// Writes the next step: advice, and a command on the same line if there is room.
     pub(super) fn help(&mut self, text: &str, command: Option<&str>) -> io::Result<()> {
         self.label = "";

@@ -187,5 +187,6 @@ fn finding(query: &Query<'_>, file: FileId, library: FileId, names: &Names) -> B
     let provider = Evidence::at(EvidenceKind::Provider, query.shared_path(library));
     finding.evidence.push(provider);
     finding.evidence.extend(names.iter().take(MOST).map(at));
+    finding.evidence.extend(Evidence::beyond(MOST, EvidenceKind::Bound, names.len()));
     finding
 }

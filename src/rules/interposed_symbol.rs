@@ -408,6 +408,7 @@ fn finding(
             ..Evidence::at(EvidenceKind::Bound, query.shared_path(symbol.referrer))
         });
     }
+    finding.evidence.extend(Evidence::beyond(MOST, EvidenceKind::Bound, symbols.len()));
     finding.witness = symbols.first().and_then(|(name, _)| witness(query, pair, name));
     finding
 }

@@ -61,8 +61,8 @@ impl Sheet<'_> {
 /// Writes the symbols in one line. With `-v`, or if a symbol has a demangled name or sizes, each
 /// has its own line.
 fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> {
-    let most = page.limit(MOST);
-    let shown = &bound[..bound.len().min(most)];
+    let (listed, all) = listed(bound);
+    let shown = &listed[..listed.len().min(page.limit(MOST))];
     let is_plain = |reference: &&Evidence| {
         let raw = reference.symbol.as_deref().unwrap_or_default();
         reference.reason.is_none() && demangle(raw).is_none()
@@ -73,7 +73,14 @@ fn symbols(bound: &[&Evidence], page: &mut LabelledLines<'_>) -> io::Result<()> 
         let names: Vec<String> = shown.iter().map(|reference| name(&symbol(reference))).collect();
         page.item("symbol", &names.join(", "))?;
     }
-    page.more(bound.len() - shown.len(), "symbol", "symbols")
+    page.more_of((shown.len(), listed.len(), all), "symbol", "symbols")
+}
+
+/// The items of a list in the report, and the number of all items.
+fn listed<'e>(list: &[&'e Evidence]) -> (Vec<&'e Evidence>, usize) {
+    let listed: Vec<&Evidence> = list.iter().copied().filter(|one| one.more.is_none()).collect();
+    let all = listed.len() + list.iter().filter_map(|one| one.more).sum::<usize>();
+    (listed, all)
 }
 
 fn symbol(reference: &Evidence) -> String {

@@ -7,6 +7,7 @@ use crate::support::report::{Report, text};
 use crate::support::{self, Lab, clean, has, musl, skip};
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// Details and winners of the findings about libraries.
 fn found(report: &Report) -> BTreeSet<(&str, &str)> {
@@ -369,6 +370,53 @@ fn a_library_that_only_the_plugin_loads() {
         let report = Report::of(&mut command);
         assert_eq!(found(&report), expected, "{library}: {}", report.outline());
     }
+}
+
+/// The evidence names 20 symbols, and has the number of the others. Reports for people say how many
+/// of all symbols they show.
+#[test]
+fn more_symbols_than_the_evidence_names() {
+    let lab = Lab::new();
+    let app = long_lists(&lab, 1);
+    let report = Report::of(support::linkaudit().arg(&app));
+    let finding = report.of_rule("interposed-symbol").next().expect("a finding");
+    let bound = evidence(finding, "bound");
+    let names = bound.iter().filter(|one| one["symbol"].is_string()).count();
+    let more: Vec<u64> = bound.iter().filter_map(|one| one["more"].as_u64()).collect();
+    assert_eq!((names, more), (20, vec![5]), "{finding}");
+    for (options, expected) in [
+        (&[][..], "… 8 of 25 symbols are shown (-v shows 20)\n"),
+        (&["-v"], "… 20 of 25 symbols are shown\n"),
+    ] {
+        let output = support::linkaudit().args(options).arg(&app).output().expect("linkaudit runs");
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.contains(expected), "{shown}");
+        assert!(!shown.contains("shows all"), "{shown}");
+    }
+}
+
+/// A program in which 24 references of `liba.so` are bound to `libb.so`, and one of each of `users`
+/// libraries that need `liba.so`.
+fn long_lists(lab: &Lab, users: usize) -> PathBuf {
+    let names: Vec<String> = (10..34).map(|at| format!("a{at}")).collect();
+    let define = |result: usize| {
+        let all = names.iter().map(|name| format!("int {name}(void) {{ return {result}; }} "));
+        format!("{} int zz(void) {{ return {result}; }} ", all.collect::<String>())
+    };
+    let table = format!("int (*table[])(void) = {{ {} }};", names.join(", "));
+    lab.so("liba.so", &(define(1) + &table), &["-Wl,-soname,liba.so"]);
+    lab.so("libb.so", &define(2), &["-Wl,-soname,libb.so"]);
+    // Without a soname, the file name is the needed name: each copy is another library.
+    let user = "int zz(void); static int (*use)(void) __attribute__((used)) = zz;";
+    let user = lab.so("user.so", user, &["liba.so", "-Wl,-rpath,$ORIGIN"]);
+    let copies: Vec<String> = (0..users).map(|at| format!("user{at:02}.so")).collect();
+    for name in &copies {
+        std::fs::copy(&user, lab.path(name)).expect("a copy of the library");
+    }
+    let mut flags = vec!["-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN", "libb.so"];
+    flags.extend(copies.iter().map(String::as_str));
+    flags.push("liba.so");
+    lab.exe("app", "int main(void) { return 0; }", &flags)
 }
 
 const WORK: &str = "int work(void) { return 1; }";
