@@ -12,6 +12,7 @@ use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{NeedKind, Role};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId};
+use crate::order::Arrange as _;
 use crate::resolve::{Closure, Edge, FoundBy, ROOT};
 use crate::text::show;
 use crate::wants::Wants;
@@ -43,7 +44,8 @@ For a copy relocation or a canonical PLT address in the program, the library's d
 used. A copy counts under all names of the data (`environ` and `__environ`).
 
 There is one finding for each pair of libraries: `path` is the library whose definition is not used, `library`
-the one whose definition is used. A further finding reports data of different sizes. If all definitions have the
+the one whose definition is used. The evidence names at most 20 symbols and 20 files that use them, and has the
+numbers of the others. A further finding reports data of different sizes. If all definitions have the
 same type and size in both libraries, they were probably built from one source, and the finding is a warning.
 
 Some definitions replace others on purpose or without harm. These are not reported:
@@ -100,22 +102,32 @@ makes inline functions strong, and some libraries also work as headers alone. So
 hides a strong definition only in C.
 ";
 
-/// Upper bound for the symbols named as evidence.
+/// Upper bound for the symbols named as evidence, and for the files that refer to them.
 const MOST: usize = 20;
 
 /// The interposed symbols of two libraries, over all entry points.
 #[derive(Default)]
 struct Pair {
-    symbols: BTreeMap<Box<[u8]>, Interposed>,
+    /// Data of different sizes.
+    resized: InterposedList,
+    other: InterposedList,
     roots: Vec<RootId>,
     /// The winner and the loser in the closure of the first entry point.
     copies: Vec<LoadedCopy>,
 }
 
+/// The symbols of one finding.
+#[derive(Default)]
+struct InterposedList {
+    symbols: BTreeMap<Box<[u8]>, Interposed>,
+    /// All files that refer to one of them.
+    referrers: FastSet<FileId>,
+}
+
 /// One interposed symbol.
 struct Interposed {
     kind: &'static str,
-    /// The file that refers to it.
+    /// The first file that refers to it.
     referrer: FileId,
     /// True if both definitions have the same type and size, and the size is not 0.
     alike: bool,
@@ -250,7 +262,9 @@ fn note<'q>(
         }
         let is_data = kind(&old) == "data" || kind(&old) == "TLS";
         let sizes = (is_data && old.size != new.size).then_some((old.size, new.size));
-        pair.symbols.entry(name.name.clone()).or_insert_with(|| Interposed {
+        let list = if sizes.is_some() { &mut pair.resized } else { &mut pair.other };
+        list.referrers.insert(by);
+        list.symbols.entry(name.name.clone()).or_insert_with(|| Interposed {
             kind: kind(&old),
             referrer: by,
             alike: old.kind == new.kind && old.size == new.size && old.size > 0,
@@ -334,13 +348,11 @@ fn kind(symbol: &Symbol<'_>) -> &'static str {
 
 /// At most two findings of a pair: interposed symbols, and data of different sizes.
 fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings {
-    let (other, all): (Vec<_>, Vec<_>) =
-        pair.symbols.iter().partition(|(_, symbol)| symbol.sizes.is_some());
     let winner = query.library_text(files.1);
     let mut out = Findings::new();
-    if let [(name, first), ..] = &other[..] {
+    if let Some((name, first)) = pair.resized.symbols.first_key_value() {
         let (here, there) = first.sizes.unwrap_or_default();
-        let more = match other.len() {
+        let more = match pair.resized.symbols.len() {
             1 => String::new(),
             n => format!("; {} more differ", n - 1),
         };
@@ -348,68 +360,84 @@ fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings
             "{} has {here} bytes here and {there} in {winner}, which is used{more}",
             show(name)
         );
-        out.push(finding(query, files, pair, (&other, "size", message)));
+        out.push(finding(query, files, pair, (&pair.resized, "size", message)));
     }
-    if !all.is_empty() {
-        let message = match &all[..] {
-            [(name, _)] => format!("{} is bound to {winner}", show(name)),
-            _ => format!("{} are bound to {winner}", counts(&all)),
+    let all = &pair.other.symbols;
+    if let Some((name, _)) = all.first_key_value() {
+        let message = match all.len() {
+            1 => format!("{} is bound to {winner}", show(name)),
+            _ => format!("{} are bound to {winner}", pair.other.counts()),
         };
-        let kinds = kinds(&all).into_keys().collect::<Vec<_>>().join(" ");
-        let mut finding = finding(query, files, pair, (&all, &kinds, message));
-        finding.mild = all.iter().all(|(_, symbol)| symbol.alike);
+        let kinds = pair.other.kinds().into_keys().collect::<Vec<_>>().join(" ");
+        let mut finding = finding(query, files, pair, (&pair.other, &kinds, message));
+        finding.mild = all.values().all(|symbol| symbol.alike);
         out.push(finding);
     }
     out
 }
 
-type InterposedList<'p> = Vec<(&'p Box<[u8]>, &'p Interposed)>;
-
-fn kinds(symbols: &InterposedList<'_>) -> BTreeMap<&'static str, usize> {
-    let mut kinds = BTreeMap::new();
-    for (_, symbol) in symbols {
-        *kinds.entry(symbol.kind).or_default() += 1;
+impl InterposedList {
+    fn kinds(&self) -> BTreeMap<&'static str, usize> {
+        let mut kinds = BTreeMap::new();
+        for symbol in self.symbols.values() {
+            *kinds.entry(symbol.kind).or_default() += 1;
+        }
+        kinds
     }
-    kinds
-}
 
-/// The number of symbols of each kind, in words: `30 functions, 2 data symbols`.
-fn counts(symbols: &InterposedList<'_>) -> String {
-    let words = |(kind, count): (&'static str, usize)| match (kind, count) {
-        ("function", 1) => "1 function".to_owned(),
-        ("function", n) => format!("{n} functions"),
-        (kind, 1) => format!("1 {kind} symbol"),
-        (kind, n) => format!("{n} {kind} symbols"),
-    };
-    kinds(symbols).into_iter().rev().map(words).collect::<Vec<_>>().join(", ")
+    /// The number of symbols of each kind, in words: `30 functions, 2 data symbols`.
+    fn counts(&self) -> String {
+        let words = |(kind, count): (&'static str, usize)| match (kind, count) {
+            ("function", 1) => "1 function".to_owned(),
+            ("function", n) => format!("{n} functions"),
+            (kind, 1) => format!("1 {kind} symbol"),
+            (kind, n) => format!("{n} {kind} symbols"),
+        };
+        self.kinds().into_iter().rev().map(words).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Evidence for the first symbols, for the files that refer to any symbol, and for the number
+    /// of symbols and files that these lists leave out.
+    fn evidence(&self, query: &Query<'_>) -> Vec<Evidence> {
+        let mut out = Vec::new();
+        for (name, symbol) in self.symbols.iter().take(MOST) {
+            let sizes =
+                symbol.sizes.map(|(old, new)| format!("{old} bytes, {new} in the definition used"));
+            out.push(Evidence {
+                symbol: Some(name.to_vec()),
+                reason: sizes,
+                ..Evidence::at(EvidenceKind::Bound, query.shared_path(symbol.referrer))
+            });
+        }
+        out.extend(Evidence::beyond(MOST, EvidenceKind::Bound, self.symbols.len()));
+        // The list of files contains those of the listed symbols.
+        let first: FastSet<FileId> =
+            self.symbols.values().take(MOST).map(|symbol| symbol.referrer).collect();
+        let mut files: Vec<FileId> = self.referrers.iter().copied().collect();
+        files.arrange_by_key(|file| (!first.contains(file), query.path(*file).as_os_str()));
+        let at = |file: &FileId| Evidence::at(EvidenceKind::Reference, query.shared_path(*file));
+        out.extend(files.iter().take(MOST).map(at));
+        out.extend(Evidence::beyond(MOST, EvidenceKind::Reference, files.len()));
+        out
+    }
 }
 
 fn finding(
     query: &Query<'_>,
     (loser, winner): (FileId, FileId),
     pair: &Pair,
-    (symbols, detail, message): (&InterposedList<'_>, &str, String),
+    (list, detail, message): (&InterposedList, &str, String),
 ) -> Box<Finding> {
     let mut finding = query.about(RULE.id, loser, message);
     finding.library = Some(query.library_name(winner).to_vec());
     finding.detail = Some(detail.into());
-    if let [(name, _)] = &symbols[..] {
-        finding.symbol = Some(name.to_vec());
-    }
+    let first = list.symbols.keys().next();
+    finding.symbol = first.filter(|_| list.symbols.len() == 1).map(|name| name.to_vec());
     finding.root = query.first_root(&pair.roots);
     finding.evidence.extend(query.roots(&pair.roots, pair.copies.last().map(|copy| copy.site())));
     finding.evidence.extend(pair.copies.iter().map(|copy| query.copy(*copy)));
-    for (name, symbol) in symbols.iter().take(MOST) {
-        let sizes =
-            symbol.sizes.map(|(old, new)| format!("{old} bytes, {new} in the definition used"));
-        finding.evidence.push(Evidence {
-            symbol: Some(name.to_vec()),
-            reason: sizes,
-            ..Evidence::at(EvidenceKind::Bound, query.shared_path(symbol.referrer))
-        });
-    }
-    finding.evidence.extend(Evidence::beyond(MOST, EvidenceKind::Bound, symbols.len()));
-    finding.witness = symbols.first().and_then(|(name, _)| witness(query, pair, name));
+    finding.evidence.extend(list.evidence(query));
+    finding.witness = first.and_then(|name| witness(query, pair, name));
     finding
 }
 

@@ -4,12 +4,13 @@
 use super::Sheet;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind};
+use crate::order;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{LabelledLines, name};
 use crate::text::{show, show_path};
 use std::io;
 
-/// Maximum number of symbols that are listed for a pair of libraries without `-v`.
+/// Maximum number of symbols, and of files that use them, that are listed without `-v`.
 const MOST: usize = 8;
 
 impl Sheet<'_> {
@@ -42,11 +43,25 @@ impl Sheet<'_> {
         if bound.len() > 1 {
             symbols(&bound, page)?;
         }
-        let by: std::collections::BTreeSet<_> =
-            bound.iter().filter_map(|reference| reference.path.as_deref()).collect();
-        let names: Vec<String> =
-            by.into_iter().map(|path| name(&self.entries.short(path))).collect();
-        if names.is_empty() { Ok(()) } else { page.item("used in", &names.join(", ")) }
+        if bound.is_empty() { Ok(()) } else { self.users(entry, &bound, page) }
+    }
+
+    /// Writes the files with the references. Rules about the references of one file have it only in
+    /// `bound`.
+    fn users(
+        &self,
+        entry: &ReportEntry<'_>,
+        bound: &[&Evidence],
+        page: &mut LabelledLines<'_>,
+    ) -> io::Result<()> {
+        let references = self.entries.evidence(entry, EvidenceKind::Reference);
+        let (listed, all) = listed(if references.is_empty() { bound } else { &references });
+        let paths = order::set(listed.iter().filter_map(|one| one.path.as_deref()));
+        let names = paths.iter().map(|path| name(&self.entries.short(path)));
+        let shown: Vec<String> = names.take(page.limit(MOST)).collect();
+        page.item("used in", &shown.join(", "))?;
+        let unlisted = if references.is_empty() { 0 } else { all - listed.len() };
+        page.more_of((shown.len(), paths.len(), paths.len() + unlisted), "file", "files")
     }
 
     /// The text with paths relative to the prefix that all findings share.

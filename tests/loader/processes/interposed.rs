@@ -395,6 +395,39 @@ fn more_symbols_than_the_evidence_names() {
     }
 }
 
+/// All files that refer to the symbols are named, as the loader binds them. Of a long list, the
+/// evidence names 20 files and has the number of the others.
+#[test]
+fn all_users_of_a_pair_are_named() {
+    for (users, listed, more, shown) in [
+        (2, 3, vec![], [None, None]),
+        (22, 20, vec![3], [Some("8 of 23 files are shown (-v shows 20)"), Some("20 of 23 files")]),
+    ] {
+        let lab = Lab::new();
+        let app = long_lists(&lab, users);
+        let winner = real(&lab.path("libb.so").to_string_lossy());
+        let bound = resolved(&traced(&app)).into_iter().filter(|(_, _, to)| *to == winner);
+        let bound: BTreeSet<PathBuf> = bound.map(|(from, ..)| from).collect();
+        assert_eq!(bound.len(), users + 1, "{bound:?}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        let finding = report.of_rule("interposed-symbol").next().expect("a finding");
+        let references = evidence(finding, "reference");
+        let counts: Vec<u64> = references.iter().filter_map(|one| one["more"].as_u64()).collect();
+        let named = references.iter().filter(|one| one["more"].is_null());
+        let named: BTreeSet<PathBuf> = named.map(|one| real(text(&one["path"]))).collect();
+        assert_eq!((named.len(), counts), (listed, more), "{finding}");
+        assert!(named.is_subset(&bound), "{named:?}");
+        for (options, expected) in [&[][..], &["-v"]].into_iter().zip(shown) {
+            let output = support::linkaudit().args(options).arg(&app).output();
+            let output = output.expect("linkaudit runs");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains("used in    liba.so, user00.so, user01.so"), "{text}");
+            assert!(text.contains(expected.unwrap_or_default()), "{text}");
+            assert_eq!(text.contains("files are shown"), expected.is_some(), "{text}");
+        }
+    }
+}
+
 /// A program in which 24 references of `liba.so` are bound to `libb.so`, and one of each of `users`
 /// libraries that need `liba.so`.
 fn long_lists(lab: &Lab, users: usize) -> PathBuf {
