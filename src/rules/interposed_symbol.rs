@@ -260,8 +260,8 @@ fn note<'q>(
                 |definition: &Definition, file| LoadedCopy { file, at: (root, definition.module) };
             pair.copies = vec![loaded(winner, won), loaded(loser, lost)];
         }
-        let is_data = kind(&old) == "data" || kind(&old) == "TLS";
-        let sizes = (is_data && old.size != new.size).then_some((old.size, new.size));
+        let is_function = matches!(elf::SymbolType(old.kind), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+        let sizes = (!is_function && old.size != new.size).then_some((old.size, new.size));
         let list = if sizes.is_some() { &mut pair.resized } else { &mut pair.other };
         list.referrers.insert(by);
         list.symbols.entry(name.name.clone()).or_insert_with(|| Interposed {

@@ -88,6 +88,47 @@ fn aliases_of_copied_data() {
     assert_eq!(found(&report), expected, "{}", report.outline());
 }
 
+/// A static member of a template, with more elements in the second library. GCC makes it unique in the
+/// process, or weak with `-fno-gnu-unique`: the finding is the same.
+#[test]
+fn unique_data_of_other_sizes() {
+    if !has("g++") {
+        return skip("processes: unique data", "g++ is not installed");
+    }
+    for flag in ["-fgnu-unique", "-fno-gnu-unique"] {
+        let lab = Lab::new();
+        for (library, elements) in [("a", 4), ("b", 64)] {
+            let source = format!(
+                "template<class T> struct Registry {{ static T slots[{elements}]; }}; \
+                 template<class T> T Registry<T>::slots[{elements}] = {{{elements}}}; \
+                 extern \"C\" int {library}() {{ return Registry<int>::slots[0]; }}"
+            );
+            build_cxx(&lab, library, &source, &[flag]);
+        }
+        let main = "#include <stdio.h>\nint a(void), b(void); \
+                    int main(void) { printf(\"%d %d\\n\", a(), b()); return 0; }";
+        let app = lab.exe("app", main, &["liba.so", "libb.so", "-Wl,-rpath,$ORIGIN"]);
+        let output = clean(&app).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "4 4", "{flag}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        let expected = BTreeSet::from([("size", "liba.so")]);
+        assert_eq!(found(&report), expected, "{flag}: {}", report.outline());
+        let finding = report.of_rule("interposed-symbol").next().expect("a finding");
+        let sizes = "has 256 bytes here and 16 in liba.so";
+        assert!(text(&finding["message"]).contains(sizes), "{finding}");
+    }
+}
+
+/// Builds `lib<library>.so` from C++.
+fn build_cxx(lab: &Lab, library: &str, source: &str, flags: &[&str]) {
+    let file = lab.write(&format!("{library}.cpp"), source);
+    let (out, soname) = (format!("lib{library}.so"), format!("-Wl,-soname,lib{library}.so"));
+    let mut build = clean("g++");
+    build.current_dir(lab.root()).args(["-w", "-O0", "-shared", "-fPIC", "-o", &out, &soname]);
+    let output = build.arg(&file).args(flags).output().expect("g++ runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// C++ code of two libraries. `BODY` stands for code that is longer in the second one.
 struct Shared {
     /// Declarations, as in a header.
@@ -161,12 +202,7 @@ impl Shared {
              int p{library}() {{ int (Tag::*volatile name)() = &Tag::name; {} }}",
             self.header, self.both, self.uses
         );
-        let file = lab.write(&format!("{library}.cpp"), source.replace("BODY", body));
-        let (out, soname) = (format!("lib{library}.so"), format!("-Wl,-soname,lib{library}.so"));
-        let mut build = clean("g++");
-        build.current_dir(lab.root()).args(["-w", "-O0", "-shared", "-fPIC", "-o", &out, &soname]);
-        let output = build.arg(&file).args(flags).output().expect("g++ runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        build_cxx(lab, library, &source.replace("BODY", body), flags);
     }
 }
 
