@@ -51,7 +51,8 @@ pub(super) fn definitions<'q>(
     };
     let is_replacing = || {
         let library = query.library_name(winner);
-        REPLACING.iter().any(|begin| library.starts_with(begin))
+        query.facts(winner).object().is_some_and(|object| object.interposes)
+            || REPLACING.iter().any(|begin| library.starts_with(begin))
     };
     are_alike(&[old, new].into_iter())
         || of_one_implementation(query, loser, winner)

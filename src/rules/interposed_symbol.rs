@@ -52,6 +52,8 @@ Some definitions replace others on purpose or without harm. These are not report
 
 - definitions of the program, of preloaded libraries, of sanitizers, and of libraries that the program opens from a
   list (`dependentlibs.list` of Firefox)
+- definitions of libraries that are linked with `-z interpose` (DF_1_INTERPOSE); the loader ignores this flag, so such a
+  library replaces symbols only if it comes first
 - for plugins, definitions of the program's own library: it has the program's name and perhaps a version
   (`libpython3.11.so.1.0` of `python3.11`), or the program loads it and its name begins with the same letters
   (`libqgis_core.so.3` of `qgis.bin`)

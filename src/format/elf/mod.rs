@@ -88,6 +88,8 @@ pub struct Object {
     pub nodeflib: bool,
     /// True if DT_FLAGS_1 has DF_1_NOOPEN: dlopen refuses the object.
     pub noopen: bool,
+    /// True if DT_FLAGS_1 has DF_1_INTERPOSE: the linker was told that it replaces symbols.
+    pub interposes: bool,
     /// True for DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
     pub bind_now: bool,
     /// True for DT_SYMBOLIC or DF_SYMBOLIC: lookups search the object itself first.
@@ -258,6 +260,7 @@ impl Object {
             runpath: None,
             nodeflib: false,
             noopen: false,
+            interposes: false,
             bind_now: false,
             symbolic: false,
             textrel: false,

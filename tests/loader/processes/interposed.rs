@@ -324,6 +324,31 @@ fn libraries_of_wayland() {
     }
 }
 
+/// `-z interpose` declares that a library replaces symbols of others. The loader ignores the flag: the
+/// first definition is used, whichever library has the flag.
+#[test]
+fn a_declared_interposer() {
+    let interpose = "-Wl,-z,interpose";
+    for (first, second, expected) in [
+        ("-Wl,-O1", "-Wl,-O1", BTreeSet::from([("function", "liba.so")])),
+        (interpose, "-Wl,-O1", BTreeSet::new()),
+        ("-Wl,-O1", interpose, BTreeSet::from([("function", "liba.so")])),
+    ] {
+        let lab = Lab::new();
+        lab.so("liba.so", "int f(void) { return 2; }", &["-Wl,-soname,liba.so", first]);
+        let b = "int f(void) { volatile int n = 999; return n + 1; } int g(void) { return f(); }";
+        lab.so("libb.so", b, &["-Wl,-soname,libb.so", second]);
+        let main = "#include <stdio.h>\nint g(void); \
+                    int main(void) { printf(\"%d\\n\", g()); return 0; }";
+        let flags = ["-Wl,--no-as-needed", "liba.so", "libb.so", "-Wl,-rpath,$ORIGIN"];
+        let app = lab.exe("app", main, &flags);
+        let output = clean(&app).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "2", "{first} {second}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        assert_eq!(found(&report), expected, "{first} {second}: {}", report.outline());
+    }
+}
+
 /// A filter's own references are bound to the library that it names, as its author wants.
 #[test]
 fn a_filter_uses_its_filtee() {
