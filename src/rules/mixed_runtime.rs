@@ -39,7 +39,7 @@ aborts (`OMP: Error #15`).
 ## Example
 
 ```text
-error[mixed-runtime] libc.so.6: /opt/glibc/lib/libc.so.6 under /lib64/ld-linux-x86-64.so.2, not its own loader
+error[mixed-runtime] lib/libc.so.6: runs under /lib64/ld-linux-x86-64.so.2, not under its own loader
 ```
 
 ## How to fix
@@ -192,16 +192,16 @@ fn version_of<'s>(soname: &'s [u8], name: &[u8]) -> Option<&'s [u8]> {
 
 fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
     let first = fact.copies[0];
-    let name = query.library_text(first.file);
-    let paths: Vec<String> =
-        fact.copies.iter().map(|copy| show_path(query.path(copy.file))).collect();
+    // The report names the first file before the message.
+    let others = fact.copies.iter().skip(1).map(|copy| show_path(query.path(copy.file)));
+    let others = others.collect::<Vec<_>>().join(" and ");
     let (message, detail) = match kind {
         MixtureKind::Twice(at) => {
             let name = show(SINGLE[*at]);
-            (format!("{name}: loaded twice, from {}", paths.join(" and ")), "copies")
+            (format!("{name} is loaded twice, here and from {others}"), "copies")
         }
         MixtureKind::Loader(_) => {
-            (format!("{name}: {} under {}, not its own loader", paths[0], paths[1]), "ld.so")
+            (format!("runs under {others}, not under its own loader"), "ld.so")
         }
         MixtureKind::Kinds(at) => {
             let names: Vec<String> =
@@ -229,8 +229,8 @@ fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
     finding.evidence.extend(query.roots(&fact.roots, None));
     finding.evidence.extend(fact.copies.iter().map(|copy| query.copy(*copy)));
     if let MixtureKind::Loader(own) = kind {
-        let evidence = Evidence::at(EvidenceKind::Copy, query.shared_path(*own));
-        let reason = Some("the loader of that libc.so.6: not used by this process".to_owned());
+        let evidence = Evidence::at(EvidenceKind::Candidate, query.shared_path(*own));
+        let reason = Some("the libc's own loader, which this process does not use".to_owned());
         finding.evidence.push(Evidence { reason, ..evidence });
     }
     finding

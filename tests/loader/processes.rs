@@ -591,4 +591,10 @@ fn a_libc_under_a_copy_of_its_own_loader() {
     *bytes.last_mut().expect("a loader is not empty") ^= 1;
     std::fs::write(&loader, bytes).expect("the copy");
     assert_eq!(count(), 1);
+    // Only the files that the process loads are listed as loaded.
+    let report = Report::of(support::linkaudit().arg(&program));
+    let finding = report.of_rule("mixed-runtime").next().expect("a finding");
+    let one = |kind, at: usize| real(text(&evidence(finding, kind)[at]["path"]));
+    assert_eq!((evidence(finding, "copy").len(), one("copy", 1)), (2, system));
+    assert_eq!(one("candidate", 0), real(&loader.to_string_lossy()));
 }
