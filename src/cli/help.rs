@@ -127,7 +127,7 @@ fn option(error: &Error) -> Option<&str> {
 /// The command of a command line.
 struct Typed<'a> {
     command: &'a Command,
-    /// The names of the command and of those that contain it.
+    /// The names of the command and of those that contain it, without `help`.
     names: Vec<&'a str>,
 }
 
@@ -137,6 +137,10 @@ impl<'a> Typed<'a> {
         let words = words.iter().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
         for word in words {
             let Some(inner) = command.find_subcommand(word) else { break };
+            // `help` takes names of commands and no options, so `help --help` is an error.
+            if inner.get_name() == "help" {
+                continue;
+            }
             command = inner;
             names.push(inner.get_name());
         }

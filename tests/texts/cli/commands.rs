@@ -141,6 +141,16 @@ fn help_suggests_a_command() {
         run(&lab, args).refused(&["unrecognized subcommand", "similar", name]);
     }
     assert!(!run(&lab, &["help", "nosuch"]).refused(&["unrecognized"]).err.contains("similar"));
+    for (args, help) in [
+        (&["help", "nosuch"][..], "linkaudit --help"),
+        (&["help", "--help"], "linkaudit --help"),
+        (&["help", "policy", "nosuch"], "linkaudit policy --help"),
+        (&["policy", "help", "nosuch"], "linkaudit policy --help"),
+    ] {
+        run(&lab, args).refused(&[&format!("help: list the options: {help}\n")]);
+        let words: Vec<&str> = help.split(' ').skip(1).collect();
+        assert_eq!(run(&lab, &words).status, 0, "{help}");
+    }
 }
 
 #[test]
