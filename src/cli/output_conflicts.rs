@@ -230,9 +230,12 @@ fn no_two_in_one(targets: &[OutputFile<'_>]) -> Result<()> {
         let shown = show_path(target.typed);
         if let Some(other) = targets[..at].iter().find(|other| other.is(target)) {
             let other = show_path(other.typed);
-            bail!(
-                "{other} and {shown} are the same file\nhelp: give each output a file of its own"
-            );
+            let wrong = if other == shown {
+                format!("{shown}: two outputs write to this file")
+            } else {
+                format!("{other} and {shown} are the same file")
+            };
+            bail!("{wrong}\nhelp: give each output a file of its own");
         }
         if target.there.is_some() && target.there == stdout {
             bail!(

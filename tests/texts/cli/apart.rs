@@ -140,9 +140,16 @@ fn no_output_goes_over_what_is_read() {
         (vec!["archive", "@lines"], "this run reads it"),
         (vec!["archive", "@lines", "--archive-stats", "lines"], "this run reads it"),
         (vec!["fine", "-o", "json=r", "-o", "human=./r"], "the same file"),
-        (vec!["fine", "-o", "json=r", "--write-baseline", "r"], "the same file"),
+        (
+            vec!["fine", "-o", "json=r", "--write-baseline", "r"],
+            "r: two outputs write to this file",
+        ),
+        (vec!["fine", "-o", "json=r", "-o", "sarif=r"], "r: two outputs write to this file"),
         (vec!["fine", "-o", "json=link.so", "-o", "human=other-name.so"], "the same file"),
-        ([&order(["--why-extract", "t"])[..], &["--archive-stats", "t"]].concat(), "the same file"),
+        (
+            [&order(["--why-extract", "t"])[..], &["--archive-stats", "t"]].concat(),
+            "t: two outputs",
+        ),
     ];
     let before = state(&lab.root());
     for (args, words) in &cases {
