@@ -448,7 +448,7 @@ pub struct SharedOptions {
     /// The number of threads
     #[arg(short = 'j', long = "jobs", global = true, value_name = "N", value_parser = jobs, help_heading = sections::RUN)]
     pub jobs: Option<NonZeroUsize>,
-    /// Show only the causes that are errors, and the totals
+    /// Show one line for each cause that is an error, and the totals
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything

@@ -13,7 +13,7 @@ use crate::support::tiny;
 use kit::{rendered, rendered_of, widest};
 use linkaudit::catalogue::Level;
 use linkaudit::report::model::{Blocker, BlockerKind, LayerFile, Layers, PlatformResult};
-use linkaudit::report::{Paths, Style};
+use linkaudit::report::{Paths, Report, Style};
 use situations::{SITUATIONS, developer, five_thousand, jdk, one_file, rocm, usr};
 use std::path::{Path, PathBuf};
 
@@ -192,6 +192,29 @@ fn quiet_is_the_list_and_the_totals() {
     assert!(!quiet.contains("tried") && !quiet.contains("next:"), "{quiet}");
     let numbered = quiet.lines().filter(|line| line.trim_start().starts_with(char::is_numeric));
     assert!(numbered.count() >= report.causes.len(), "{quiet}");
+}
+
+/// The line about causes without an entry names `-q` only for errors: `-q` does not list the others.
+#[test]
+fn the_titles_of_quiet_are_those_of_errors() {
+    let mut report = five_thousand().report();
+    // Each cause then has its own entry.
+    report.groups.clear();
+    let hint = |report: &Report| {
+        let text = rendered(report, "human", style(100));
+        let line = text.lines().find(|line| line.contains(" more cause")).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{text}"))
+    };
+    assert!(hint(&report).ends_with(" (-q: titles of errors, -v: all details)"));
+    for finding in &mut report.findings {
+        finding.level = Level::Warning;
+    }
+    for cause in &mut report.causes {
+        cause.level = Level::Warning;
+    }
+    assert!(hint(&report).ends_with(" (-v: all details)"));
+    let quiet = rendered(&report, "human", Style { quiet: true, ..style(100) });
+    assert!(!quiet.contains("warning["), "{quiet}");
 }
 
 /// A row for each entry that `human` shows.

@@ -15,6 +15,7 @@ use super::entry::{Entries, ReportEntry};
 use super::layout::{LabelledLines, name};
 use super::model::{CauseKind, Report, ReportFinding};
 use super::{Paths, Rendering, Style, summary};
+use crate::catalogue::Level;
 use crate::finding::{EvidenceKind, LARGEST};
 use crate::text::{shell, show_path};
 use std::io::{self, Write};
@@ -110,7 +111,10 @@ impl Sheet<'_> {
         let hidden: usize = all.iter().skip(shown).map(causes).sum();
         if hidden > 0 {
             let noun = if hidden == 1 { "cause" } else { "causes" };
-            page.line(&format!("… and {hidden} more {noun} (-q: titles of all, -v: all details)"))?;
+            // `-q` leaves out everything else than errors.
+            let has_error = all.iter().any(|entry| entry.level() == Level::Error);
+            let titles = if has_error { "-q: titles of errors, " } else { "" };
+            page.line(&format!("… and {hidden} more {noun} ({titles}-v: all details)"))?;
             page.blank()?;
         }
         Ok(())
