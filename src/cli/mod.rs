@@ -86,6 +86,7 @@ impl Cli {
         let on_terminal = std::io::stderr().is_terminal();
         message::set_color(plan::colored(&cli.shared, on_terminal));
         cli.shared.levels = policy::typed_levels(&matches);
+        cli.shared.has_command = cli.command.is_some();
         if let Some(Command::Archive(options)) = &mut cli.command {
             options.typed = link_line::typed(&matches);
             options.response_files = typed.files;
@@ -400,6 +401,9 @@ pub struct SharedOptions {
     /// The values of `--allow`, `--warn` and `--deny` in one list, in the order typed.
     #[arg(skip)]
     pub levels: Vec<(String, Level)>,
+    /// True if the command line names a command.
+    #[arg(skip)]
+    pub has_command: bool,
     /// The lowest level of findings for which the exit status is 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error", help_heading = sections::FINDINGS)]
     pub fail_on: FailOn,

@@ -138,7 +138,8 @@ pub(super) fn prepare_with(
         let named = place.named(path)?;
         if let Err(errno) = tree.kind(&named) {
             let reason = crate::tree::walk::describe(errno);
-            bail!("{}: {reason}{}", crate::text::show_path(path), command_meant(path));
+            let help = if shared.has_command { String::new() } else { command_meant(path) };
+            bail!("{}: {reason}{help}", crate::text::show_path(path));
         }
         Ok(named)
     };
@@ -332,7 +333,8 @@ fn all_below<'a>(
     }
 }
 
-/// Help for a missing path that is or resembles the name of a command; empty for other paths.
+/// Help for a missing path that is or resembles the name of a command, if no command was typed;
+/// empty for other paths.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();

@@ -118,6 +118,11 @@ fn unknown_names() {
     }
     let first = "put the command first: linkaudit tree PATH";
     run(&lab, &["fine", "tree"]).refused(&["tree: no such file", first]).in_style();
+    // A file may have the name of a command.
+    for args in [["check", "check"], ["tree", "check"], ["check", "chek"]] {
+        let err = run(&lab, &args).refused(&[args[1], "no such file"]).in_style().err.clone();
+        assert!(!err.contains("help:"), "{err}");
+    }
     for option in ["-A", "-W", "-D", "--allow", "--warn", "--deny"] {
         let refused = run(&lab, &["fine", option, "nosuch"]);
         refused.refused(&["`nosuch`", "unknown rule or group", "linkaudit explain"]).in_style();
