@@ -120,7 +120,7 @@ const WAIVE: &[PolicyKey] = &[
     optional("version", ValueKind::Text(&words::NAME), "A pattern for the version."),
     optional(
         "library",
-        ValueKind::Text(&words::NAME),
+        ValueKind::Text(&words::LIBRARY),
         "A pattern for the needed name of the library.",
     ),
     optional("target", ValueKind::Text(&words::NAME), "A pattern for the GPU target."),
@@ -197,7 +197,7 @@ const FORBID: &[PolicyKey] = &[
 ];
 
 const FORBIDDEN_LIBRARY: &[PolicyKey] = &[
-    required("name", ValueKind::Text(&words::NAME), "A pattern for the needed name."),
+    required("name", ValueKind::Text(&words::LIBRARY), "A pattern for the needed name."),
     optional("reason", ValueKind::Text(&words::REASON), "Why it is forbidden."),
 ];
 
@@ -209,7 +209,7 @@ const FORBIDDEN_SYMBOL: &[PolicyKey] = &[
     ),
     optional(
         "library",
-        ValueKind::Text(&words::NAME),
+        ValueKind::Text(&words::LIBRARY),
         "A pattern for needed names: only references by objects that need such a library count.",
     ),
     required("symbol", ValueKind::Text(&words::NAME), "A pattern for the raw symbol."),

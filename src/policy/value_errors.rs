@@ -17,12 +17,12 @@ fn fault<T>(wrong: impl Into<String>, right: impl Into<String>) -> Result<T, Val
 }
 
 /// A correction for an unknown text: `did you mean …?`, else the known texts. If there are more
-/// than 12, the command that lists them.
+/// than 12, they are rules: then the command that lists them.
 pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
         None if known.len() <= 12 => format!("use one of {}", known.join(", ")),
-        None => "`linkaudit policy schema` lists all there are".to_owned(),
+        None => "list the rules and groups: linkaudit explain".to_owned(),
     }
 }
 

@@ -149,6 +149,7 @@ pub(super) const NAME: TextKind = TextKind {
     values: Values::Checked(value_errors::name),
     regex: SOLID,
 };
+pub(super) const LIBRARY: TextKind = TextKind { example: "libunwind.so.1", ..NAME };
 pub(super) const LINE: TextKind = TextKind {
     what: "a pattern",
     example: "PT_INTERP",
