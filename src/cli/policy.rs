@@ -44,6 +44,13 @@ pub(super) fn run(shared: &SharedOptions, command: &PolicyCommand, color: bool) 
             let policy = merged(shared, policies, color, "")?;
             if !shared.quiet {
                 out::stdout(|w| writeln!(w, "{}: no errors", policy.sources.join(", ")))?;
+                let is_named = !policies.is_empty() || !shared.policy.is_empty();
+                if !is_named && !shared.isolated && !found(shared)? {
+                    message::fact(&format!(
+                        "no {FOUND} in the current directory: only the built-in default was checked\n\
+                         help: name a policy: linkaudit policy check FILE"
+                    ));
+                }
             }
         }
         PolicyCommand::Show { policies } => {

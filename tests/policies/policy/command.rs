@@ -158,6 +158,20 @@ fn check_accepts_good_policies_and_counts_errors() {
     assert_eq!(run(&lab, &["policy", "check", "rocm", "nix"]).status, 0);
 }
 
+/// Without any policy file, only the default is checked, and a message says so.
+#[test]
+fn check_says_that_there_is_no_policy() {
+    let lab = lab();
+    let none = run(&lab, &["policy", "check"]);
+    assert_eq!((none.status, none.out.as_str()), (0, "default: no errors\n"));
+    assert!(none.err.starts_with("no linkaudit.toml in the current directory"), "{}", none.err);
+    assert!(none.err.ends_with("help: name a policy: linkaudit policy check FILE\n"));
+    for args in [&["--isolated"][..], &["nix"], &["--policy", "nix"], &["-q"]] {
+        let run = run(&lab, &[&["policy", "check"], args].concat());
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{args:?}");
+    }
+}
+
 #[test]
 fn show_reads_back_and_init_begins() {
     let lab = lab();
