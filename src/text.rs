@@ -21,6 +21,16 @@ pub fn last_part(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
+/// True for a name as demanglers write it: it contains `::`, or `(` directly after a name. Go has raw
+/// names such as `main.(*T).M`.
+pub(crate) fn is_demangled(name: &str) -> bool {
+    let follows_name = |pair: &[u8]| match pair {
+        [before, b'('] => before.is_ascii_alphanumeric() || b"_>~)".contains(before),
+        _ => false,
+    };
+    name.contains("::") || name.as_bytes().windows(2).any(follows_name)
+}
+
 /// Characters that change the order or visibility of displayed text (Unicode TR 9 and TR 36).
 pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,
@@ -275,7 +285,17 @@ pub(crate) fn did_you_mean<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{json, shell, show};
+    use super::{is_demangled, json, shell, show};
+
+    #[test]
+    fn names_that_demanglers_write() {
+        for name in ["Shape::area(double) const", "foo(int)", "llvm::*", "operator()(int)"] {
+            assert!(is_demangled(name), "{name}");
+        }
+        for name in ["_ZNK5Shape4areaEd", "main.(*T).M", "Py*", "gfx90a:xnack+", "{a,b}_*"] {
+            assert!(!is_demangled(name), "{name}");
+        }
+    }
 
     #[test]
     fn nothing_acts_on_the_terminal() {

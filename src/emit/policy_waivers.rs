@@ -4,6 +4,7 @@
 
 use super::{Emission, Emitted};
 use crate::report::model::ReportFinding;
+use crate::text::is_demangled;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -52,12 +53,14 @@ fn waiver(finding: &ReportFinding) -> Result<String, Vec<u8>> {
     Ok(out)
 }
 
-/// A pattern that matches `text`. Policies reject white space in patterns for names, so `?` stands
-/// for it; nothing else is a wildcard.
+/// A pattern that matches `text`. Policies reject white space in patterns for names, and names that
+/// look demangled. So `?` stands for white space, and in such names for `(` and `:`; nothing else is
+/// a wildcard.
 pub(super) fn pattern(text: &str, is_name: bool) -> String {
+    let looks_demangled = is_name && is_demangled(text);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_name && c.is_whitespace() {
+        if is_name && c.is_whitespace() || looks_demangled && matches!(c, '(' | ':') {
             out.push('?');
             continue;
         }

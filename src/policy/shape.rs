@@ -116,7 +116,7 @@ const WAIVE: &[PolicyKey] = &[
         ValueKind::Text(&words::PATH),
         "A pattern for the path below the prefix; `*` does not cross `/`, `**` does.",
     ),
-    optional("symbol", ValueKind::Text(&words::NAME), "A pattern for the raw symbol."),
+    optional("symbol", ValueKind::Text(&words::SYMBOLS), "A pattern for the raw symbol."),
     optional("version", ValueKind::Text(&words::NAME), "A pattern for the version."),
     optional(
         "library",
@@ -212,7 +212,7 @@ const FORBIDDEN_SYMBOL: &[PolicyKey] = &[
         ValueKind::Text(&words::LIBRARY),
         "A pattern for needed names: only references by objects that need such a library count.",
     ),
-    required("symbol", ValueKind::Text(&words::NAME), "A pattern for the raw symbol."),
+    required("symbol", ValueKind::Text(&words::SYMBOLS), "A pattern for the raw symbol."),
     optional("reason", ValueKind::Text(&words::REASON), "Why it is forbidden."),
 ];
 
@@ -271,12 +271,12 @@ const HOST: &[PolicyKey] = &[
     ),
     optional(
         "exports",
-        ValueKind::OneOrMore(&words::NAME),
+        ValueKind::OneOrMore(&words::SYMBOLS),
         "Patterns for defined symbols: a shared object that defines one is a plugin.",
     ),
     optional(
         "symbols",
-        ValueKind::OneOrMore(&words::NAME),
+        ValueKind::OneOrMore(&words::SYMBOLS),
         "Patterns for the symbols that the host provides to its plugins.",
     ),
     optional(
@@ -304,7 +304,7 @@ const ARCHIVE: &[PolicyKey] = &[
     ),
     optional(
         "covers",
-        ValueKind::OneOrMore(&words::NAME),
+        ValueKind::OneOrMore(&words::SYMBOLS),
         "Patterns for symbols. If members refer to such a symbol, a member must define it.",
     ),
     optional(

@@ -2,7 +2,7 @@
 //! correction. [`super::words`] lists the kinds.
 
 use super::Pattern;
-use crate::text::{nearest, show};
+use crate::text::{is_demangled, nearest, show};
 
 /// An error in a value, with its correction.
 pub(super) struct ValueError {
@@ -140,6 +140,29 @@ pub(super) fn name(text: &str) -> Result<(), ValueError> {
     glob(Pattern::name(text))
 }
 
+/// The correction for a name that is not a raw symbol.
+const RAW: &str = "write the raw name: `linkaudit why NAME PATH` shows it";
+
+/// Rejects a demangled name, because policies compare raw names.
+fn raw_name(text: &str) -> Result<(), ValueError> {
+    if is_demangled(text) {
+        return fault("cannot match: it is a demangled name", RAW);
+    }
+    match text.trim() {
+        // Such as `operator new`.
+        name if name.contains(char::is_whitespace) => {
+            fault("cannot match: it contains white space", RAW)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks a pattern for symbols.
+pub(super) fn symbols(text: &str) -> Result<(), ValueError> {
+    raw_name(text)?;
+    name(text)
+}
+
 pub(super) fn line(text: &str) -> Result<(), ValueError> {
     solid_line(text)?;
     glob(Pattern::name(text))
@@ -155,6 +178,7 @@ fn plain(text: &str, what: &str) -> Result<(), ValueError> {
 }
 
 pub(super) fn symbol(text: &str) -> Result<(), ValueError> {
+    raw_name(text)?;
     match text.split_once('@') {
         Some((name, _)) => {
             let name = show(name.as_bytes());
@@ -171,6 +195,12 @@ pub(super) fn package_name(text: &str) -> Result<(), ValueError> {
 
 pub(super) fn soname(text: &str) -> Result<(), ValueError> {
     plain(text, "a soname")
+}
+
+/// Checks a template for symbols.
+pub(super) fn symbol_template(text: &str) -> Result<(), ValueError> {
+    raw_name(text)?;
+    template(text)
 }
 
 /// Checks a template: `{T}` may occur once, without other braces, `*` or `?`.

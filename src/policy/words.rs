@@ -113,6 +113,10 @@ pub(super) const FILE_BELOW: TextKind = TextKind {
     values: Values::Checked(value_errors::file_below),
     regex: Some(r"^[^/]"),
 };
+/// A pattern over symbols.
+pub(super) const SYMBOLS: TextKind =
+    TextKind { values: Values::Checked(value_errors::symbols), ..NAME };
+/// A pattern over needed names of libraries.
 pub(super) const LIBRARY_BELOW: TextKind = TextKind {
     what: "a path",
     example: "lib/server/libjvm.so",
@@ -149,6 +153,7 @@ pub(super) const NAME: TextKind = TextKind {
     values: Values::Checked(value_errors::name),
     regex: SOLID,
 };
+/// A pattern over needed names of libraries.
 pub(super) const LIBRARY: TextKind = TextKind { example: "libunwind.so.1", ..NAME };
 pub(super) const LINE: TextKind = TextKind {
     what: "a pattern",
@@ -171,7 +176,7 @@ pub(super) const SYMBOL: TextKind = TextKind {
 pub(super) const TEMPLATE: TextKind = TextKind {
     what: "a symbol",
     example: "LLVMInitialize{T}TargetInfo",
-    values: Values::Checked(value_errors::template),
+    values: Values::Checked(value_errors::symbol_template),
     regex: SOLID,
 };
 pub(super) const ARCHIVE_NAME: TextKind = TextKind {

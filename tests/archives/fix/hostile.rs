@@ -133,6 +133,8 @@ fn hostile_symbols_in_waivers() {
         "ünï",
         "-dash",
         "#x",
+        "f(int)",
+        "a::b",
     ];
     let library = names.iter().fold(Tiny::library("odd.so", [""; 0]), |t, name| t.refers(name));
     lab.write("p/li[b]*.so", library.bytes());
