@@ -22,7 +22,8 @@ pub struct CoverageLine {
 }
 
 impl Audit {
-    fn archives(&self) -> impl Iterator<Item = FileId> {
+    /// The audited archives.
+    pub fn archives(&self) -> impl Iterator<Item = FileId> {
         let files = self.corpus.files.entries();
         files
             .filter(|(_, facts)| facts.audited && matches!(facts.content, Content::Archive(_)))

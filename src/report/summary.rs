@@ -100,7 +100,7 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
 fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let totals = &report.totals;
     let all: usize = totals.foreign.values().sum();
-    if all == 0 || !style.verbose && totals.audited + totals.archives > 0 {
+    if all == 0 || !style.verbose && totals.audited + totals.audited_archives > 0 {
         return Ok(());
     }
     let kinds: Vec<String> = totals.foreign.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
@@ -110,7 +110,7 @@ fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()>
 
 /// True if the run had no ELF file and no archive to audit.
 pub(crate) fn is_empty(report: &Report) -> bool {
-    report.totals.audited + report.totals.archives == 0
+    report.totals.audited + report.totals.audited_archives == 0
 }
 
 /// Writes the result of a run without files to audit.
@@ -159,8 +159,8 @@ fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> 
 fn audited(report: &Report) -> String {
     let totals = &report.totals;
     let mut read = vec![count(totals.audited, "ELF file", "ELF files")];
-    if totals.archives > 0 {
-        read.push(count(totals.archives, "archive", "archives"));
+    if totals.audited_archives > 0 {
+        read.push(count(totals.audited_archives, "archive", "archives"));
     }
     read.push(count(totals.roots, "entry point", "entry points"));
     read.join(", ")
@@ -261,12 +261,14 @@ fn of(assumption: &Assumption) -> String {
     show(assumption.name.as_deref().unwrap_or_default().as_bytes())
 }
 
-/// Writes the number of archives whose members were not read.
+/// Writes the number of archives whose members were not audited. Some of them may have been read as
+/// candidates.
 fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let unread = report.totals.unread_archives;
     if unread > 0 {
         let text = count(unread, "archive", "archives");
-        writeln!(out, "{text} skipped: members are read only for archives given by name")?;
+        let next = "name an archive to audit its members";
+        writeln!(out, "{text} skipped: members not audited ({next})")?;
     }
     Ok(())
 }

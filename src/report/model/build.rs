@@ -169,6 +169,7 @@ fn totals(audit: &Audit, triage: &Triage) -> Totals {
             diagnosis.assumed.iter().map(|host| (host.host.clone(), host.references)),
         ),
         audited: audit.corpus.files.iter().filter(is_audited).count(),
+        audited_archives: audit.archives().count(),
         unread_archives: audit.unread_archives(),
     }
 }

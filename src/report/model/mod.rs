@@ -162,6 +162,9 @@ pub struct Totals {
     /// Audited ELF files. Files that the walk reached only through links are counted too.
     #[serde(default)]
     pub audited: usize,
+    /// Audited archives. Archives that the walk reached only through links are counted too.
+    #[serde(default)]
+    pub audited_archives: usize,
     /// Audited archives whose members were not read.
     #[serde(default)]
     pub unread_archives: usize,

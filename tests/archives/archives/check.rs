@@ -168,7 +168,16 @@ fn what_is_not_read_to_its_members_is_said() {
     std::fs::remove_file(lab.path("lib/libuser.so")).expect("the library");
     let text = lab.linkaudit(&["lib"]).stdout;
     let text = String::from_utf8_lossy(&text);
-    assert!(text.contains("2 archives skipped: members are read only for archives"), "{text}");
+    assert!(text.contains("2 archives skipped: members not audited (name an archive"), "{text}");
+    // A link to an archive outside of the directory counts too.
+    lab.mkdir("links");
+    lab.link("../lib/large.a", "links/liblarge.a");
+    let linked = lab.linkaudit(&["links"]).stdout;
+    let linked = String::from_utf8_lossy(&linked);
+    assert!(linked.contains(": 0 ELF files, 1 archive, 0 entry points\n"), "{linked}");
+    assert!(linked.contains("1 archive skipped: members not audited"), "{linked}");
+    let totals = &report(&lab, &["links"])["totals"];
+    assert_eq!((&totals["audited_archives"], &totals["unread_archives"]), (&json!(1), &json!(1)));
     let unread = json!({ "path": lab.path("lib/libfat.a"), "members": null, "opaque": null, "references": null });
     assert_eq!(report(&lab, &["lib"])["archives"][1], unread);
 }
