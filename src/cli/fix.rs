@@ -151,7 +151,7 @@ fn write(
     proposal: &Proposal,
     (style, paths): (Style, &Paths),
 ) -> Result<bool> {
-    let emission = Emission { remedy: &proposal.remedy, report: &run.report };
+    let emission = Emission { remedy: &proposal.remedy, report: &run.report, paths };
     let mut whole = true;
     let mut emit = |emitter: &Emitter| {
         let emitted = (emitter.render)(&emission);

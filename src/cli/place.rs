@@ -65,7 +65,7 @@ impl<'a> AuditedSystem<'a> {
             None => self.here.to_path_buf(),
         };
         let sysroot = self.root.as_ref().map(|(_, real)| real.clone());
-        Ok(Paths { base: Some(base), sysroot })
+        Ok(Paths { base: Some(base), sysroot, ..Paths::default() })
     }
 
     /// The file system that is audited, without stages.

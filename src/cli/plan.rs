@@ -8,6 +8,7 @@ use super::{
     Cli, LoaderOption, SharedOptions, Switch, closure, hosts, lists, message, named, policy,
     refused, sandbox, threads, typed,
 };
+use crate::id::FastMap;
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{NamedFormat, Paths, Style};
@@ -133,7 +134,7 @@ pub(super) fn prepare_with(
     };
     sandbox::enter(shared, written);
     let threads = threads::start(wanted_threads(shared));
-    let System { tree, merged } = System::new(shared, &place, paths, places, &replaced)?;
+    let System { tree, merged, moved } = System::new(shared, &place, paths, places, &replaced)?;
     let named = |path: &PathBuf| -> Result<PathBuf> {
         let named = place.named(path)?;
         if let Err(errno) = tree.kind(&named) {
@@ -207,7 +208,7 @@ pub(super) fn prepare_with(
         merged,
         baselines,
         style: style(shared),
-        paths: place.outputs(shared)?,
+        paths: Paths { staged: moved, ..place.outputs(shared)? },
         progress: shows_progress(shared),
     })
 }
@@ -268,6 +269,8 @@ struct System {
     tree: Box<dyn Tree>,
     /// True if the links of a merged `/usr` are assumed.
     merged: bool,
+    /// See [`Paths::staged`].
+    moved: FastMap<PathBuf, PathBuf>,
 }
 
 impl System {
@@ -284,12 +287,13 @@ impl System {
         let sysroot = place.tree()?;
         let merged = sysroot.is_merged();
         let Some(staged) = place.laid(replaced)? else {
-            return Ok(Self { tree: Box::new(sysroot), merged });
+            return Ok(Self { tree: Box::new(sysroot), merged, moved: FastMap::default() });
         };
         let typed = paths.iter().chain(places).chain(&shared.lib_path);
         let whole = typed.filter(|path| !place.is_staged(path)).map(|path| place.named(path));
         let staged = staged.listing(whole.collect::<Result<_>>()?);
-        Ok(Self { tree: Box::new(staged), merged })
+        let moved = staged.moved().clone();
+        Ok(Self { tree: Box::new(staged), merged, moved })
     }
 }
 

@@ -21,8 +21,8 @@ mod rebuild_order;
 pub use first_policy::{first_policy, is_about_waiver};
 
 use crate::fix::fix_plan::FixPlan;
-use crate::report::NamedFormat;
 use crate::report::model::Report;
+use crate::report::{NamedFormat, Paths};
 
 /// The input of an emitter.
 pub struct Emission<'a> {
@@ -30,6 +30,8 @@ pub struct Emission<'a> {
     pub remedy: &'a FixPlan,
     /// The report with the findings that the plan fixes.
     pub report: &'a Report,
+    /// The paths of staged files below their staging directories.
+    pub paths: &'a Paths,
 }
 
 /// A name that a format cannot represent.

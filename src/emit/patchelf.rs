@@ -40,7 +40,10 @@ patch() {
     name=$1
     file=$prefix/$1
     new=
-    if [ "$(patchelf --print-rpath "$file")" = "$3" ] &&
+    if [ ! -f "$file" ]; then
+        printf '%s\n' "not found: $file" >&2
+        failed=1
+    elif [ "$(patchelf --print-rpath "$file")" = "$3" ] &&
         [ "$(patchelf --print-needed "$file" | LC_ALL=C sort)" = "$4" ] &&
         { [ $# -eq 4 ] || has_tag "$file" "$3" "$5"; }; then
         printf '%s\n' "unchanged: $name"
@@ -60,15 +63,16 @@ patch() {
 
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
-    let files = &emission.remedy.patches;
-    let Some(prefix) = common(files) else { return out };
+    let in_stage = |patch: &ElfPatch| emission.paths.in_stage(&patch.file).to_path_buf();
+    let files: Vec<(PathBuf, &ElfPatch)> =
+        emission.remedy.patches.iter().map(|patch| (in_stage(patch), patch)).collect();
+    let Some(prefix) = common(&files) else { return out };
     out.bytes.extend(HEAD.as_bytes());
     out.bytes.extend(b"prefix=${1-");
     quote(prefix.as_os_str().as_bytes(), &mut out.bytes);
     out.bytes.extend(b"}\n");
     out.bytes.extend(BODY.as_bytes());
-    for patch in files {
-        let file = &patch.file;
+    for (file, patch) in &files {
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
         let needed = patch.needed_after();
         // Newlines cannot be written: the shell drops one at the end of a command's output, and
@@ -112,8 +116,11 @@ fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
 
 /// The prefix of all files. If they have several prefixes, the deepest directory that holds all of
 /// them. `None` without files.
-fn common(files: &[ElfPatch]) -> Option<PathBuf> {
-    let mut directories = files.iter().map(|one| &*one.prefix);
+fn common(files: &[(PathBuf, &ElfPatch)]) -> Option<PathBuf> {
+    // A stage may have a file outside of the prefix of its installed path.
+    let mut directories = files.iter().map(|(file, patch)| {
+        if file.starts_with(&patch.prefix) { &*patch.prefix } else { Path::new("/") }
+    });
     let first = directories.next()?.to_path_buf();
     Some(directories.fold(first, |common, next| {
         let same = common.ancestors().find(|ancestor| next.starts_with(ancestor));

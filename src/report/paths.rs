@@ -2,6 +2,7 @@
 //! the audited system is a sysroot.
 
 use super::model::Report;
+use crate::id::FastMap;
 use crate::text::{shell, show_path};
 use percent::encoded;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,6 +15,9 @@ pub struct Paths {
     pub base: Option<PathBuf>,
     /// The sysroot of `--root`.
     pub sysroot: Option<PathBuf>,
+    /// Staged files whose path below the staging directory differs from the installed path, by
+    /// installed path.
+    pub staged: FastMap<PathBuf, PathBuf>,
 }
 
 impl Paths {
@@ -25,11 +29,18 @@ impl Paths {
         }
     }
 
+    /// The path of a staged file below its staging directory, with a slash in front. Any other path
+    /// stays.
+    pub(crate) fn in_stage<'p>(&'p self, path: &'p Path) -> &'p Path {
+        self.staged.get(path).map_or(path, PathBuf::as_path)
+    }
+
     /// The path of an audited file, as a word of a shell command that runs on this machine. The path
     /// of a staged file is relative to the staging directory, which a report does not name.
     pub(super) fn word(&self, report: &Report, path: &Path) -> String {
         let path = match &report.layers {
             Some(layers) if !layers.sysroot.iter().any(|file| &*file.0 == path) => {
+                let path = self.in_stage(path);
                 path.strip_prefix("/").unwrap_or(path).to_path_buf()
             }
             _ => self.here(path),
@@ -97,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_path_below_the_base_is_relative() {
-        let paths = Paths { base: Some("/srv/tree".into()), sysroot: None };
+        let paths = Paths { base: Some("/srv/tree".into()), ..Paths::default() };
         for (path, uri) in [
             ("/srv/tree/lib/a b.so", "lib/a%20b.so"),
             ("/srv/tree/c:d", "./c:d"),

@@ -75,9 +75,16 @@ pub enum StageError {
 pub struct StagedTree {
     merged: Box<dyn Tree>,
     whole: Vec<PathBuf>,
+    moved: FastMap<PathBuf, PathBuf>,
 }
 
 impl StagedTree {
+    /// Staged files whose installed path differs from the path below their stage: the directory is a
+    /// link in the sysroot, such as `/lib` of a merged `/usr`. Keyed by installed path.
+    pub fn moved(&self) -> &FastMap<PathBuf, PathBuf> {
+        &self.moved
+    }
+
     /// This tree, with entries of the sysroot also listed in `dirs` and in the directories below
     /// them.
     #[must_use]
@@ -131,7 +138,7 @@ pub fn lay(
         merged = Box::new(overlay);
         own.push((stage, first_error));
     }
-    changed.extend(brought.0.into_keys());
+    changed.extend(brought.at.into_keys());
     if let Some(made) = ldconfig::run(&before, &*merged, &changed) {
         merged = with(merged, &made, cwd)
             .map_err(|MountError { path, errno }| StageError::Sysroot { path, errno })?;
@@ -144,12 +151,17 @@ pub fn lay(
     if let Some((path, errno)) = below.get().cloned() {
         return Err(StageError::Sysroot { path, errno });
     }
-    Ok(StagedTree { merged, whole: Vec::new() })
+    Ok(StagedTree { merged, whole: Vec::new(), moved: brought.moved })
 }
 
-/// The files of stages, keyed by installed path, each with the index of its stage.
+/// The files of stages.
 #[derive(Default)]
-struct Brought(FastMap<PathBuf, usize>);
+struct Brought {
+    /// Keyed by installed path: the index of the stage.
+    at: FastMap<PathBuf, usize>,
+    /// See [`StagedTree::moved`].
+    moved: FastMap<PathBuf, PathBuf>,
+}
 
 impl Brought {
     /// Adds the files of the upper tree of `overlay` below `dirs`. Returns the first path that
@@ -161,6 +173,7 @@ impl Brought {
         mut dirs: Vec<PathBuf>,
     ) -> Result<Option<(PathBuf, usize)>, MountError> {
         let mut shared = None;
+        let has_moved = overlay.moved_to().next().is_some();
         while let Some(dir) = dirs.pop() {
             let mut entries = Vec::new();
             let listed =
@@ -168,16 +181,23 @@ impl Brought {
             listed.map_err(|errno| MountError { path: dir.clone(), errno })?;
             for (path, node) in entries {
                 let is_directory = node == DirEntryKind::Kind(EntryType::Directory);
-                let other = self.0.get(&path).copied().filter(|other| *other != at);
+                let other = self.at.get(&path).copied().filter(|other| *other != at);
                 let hides = !is_directory && hides_stage(overlay.lower(), &path);
                 if let Some(other) = other.or_else(|| hides.then(|| self.below(&path))) {
                     shared = shared.or(Some((path.clone(), other)));
                 }
                 if is_directory {
                     dirs.push(path);
-                } else {
-                    self.0.insert(path, at);
+                    continue;
                 }
+                if has_moved {
+                    let own = overlay.own_path(&path);
+                    let own = own.map_err(|errno| MountError { path: path.clone(), errno })?;
+                    if own != path {
+                        self.moved.insert(path.clone(), own);
+                    }
+                }
+                self.at.insert(path, at);
             }
         }
         Ok(shared)
@@ -185,7 +205,7 @@ impl Brought {
 
     /// The index of the first stage that contains a file below the directory `dir`.
     fn below(&self, dir: &Path) -> usize {
-        let files = self.0.iter().filter(|(path, _)| path.starts_with(dir));
+        let files = self.at.iter().filter(|(path, _)| path.starts_with(dir));
         files.map(|(_, at)| *at).min().unwrap_or_default()
     }
 }

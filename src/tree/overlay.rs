@@ -165,6 +165,11 @@ impl OverlayTree {
         Ok(())
     }
 
+    /// The path in the upper tree of a file or link that [`Self::list_own`] visits at `path`.
+    pub fn own_path(&self, path: &Path) -> Result<PathBuf, Errno> {
+        Ok(self.entry(path)?.path)
+    }
+
     /// The lower tree.
     pub fn lower(&self) -> &dyn Tree {
         &*self.lower

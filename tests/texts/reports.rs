@@ -119,7 +119,7 @@ fn a_platform_is_wrapped() {
 #[test]
 fn commands_have_paths_of_this_machine() {
     let verbose = Style { verbose: true, ..style(100) };
-    let paths = Paths { base: None, sysroot: Some("/srv/my root".into()) };
+    let paths = Paths { sysroot: Some("/srv/my root".into()), ..Paths::default() };
     let mut report = developer().report();
     let text = rendered_of(&report, "human", verbose, &paths);
     let file = "/home/dev/draw/build/bin/draw";

@@ -108,7 +108,7 @@ fn renders_as_before(what: &str, run: impl Fn(&[&str]) -> Vec<u8>, wrong: &mut V
                 let style =
                     Style { color: false, verbose, quiet: false, next_step: true, width: None };
                 let mut later = Vec::new();
-                let paths = Paths { base: Some("/".into()), sysroot: None };
+                let paths = Paths { base: Some("/".into()), ..Paths::default() };
                 let how = Rendering { style, paths: &paths, facts: None };
                 render(&report, &how, &mut later).expect("a vector takes all");
                 let options = [

@@ -84,7 +84,8 @@ impl Sheet<'_> {
         let base = Path::new(&library).file_name().map(Path::new);
         if candidate.file_name().map(Path::new) != base {
             let target = candidate.file_name().map_or(candidate, Path::new);
-            let link = candidate.with_file_name(base.unwrap_or(Path::new(&library)));
+            let link =
+                self.paths.in_stage(candidate).with_file_name(base.unwrap_or(Path::new(&library)));
             let (target, link) = (shell(&show_path(target)), self.word(&link));
             let text = self.in_stage("give the candidate the needed name");
             return page.help(&text, Some(&format!("ln -s {target} {link}")));

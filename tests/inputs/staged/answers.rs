@@ -4,7 +4,7 @@
 use super::installed::Case;
 use super::report::{Report, list, text};
 use super::system::{bare, has_chroot, ldconfig, sh};
-use crate::support::{Lab, Tally, linkaudit, skip};
+use crate::support::{Lab, Tally, has, linkaudit, skip};
 use serde_json::Value;
 
 const OLD: &str = "int parse(void) { return 1; } int emit(void) { return 1; }";
@@ -173,6 +173,42 @@ fn the_stage_itself_is_not_on_the_system() {
     assert_eq!(plain.findings().count(), 0, "{}", plain.outline());
     let staged = report(&lab, &["--staged", "root/build/stage", "-A", "search-path"]);
     assert_eq!(staged.rules().into_iter().collect::<Vec<_>>(), ["missing-library"]);
+}
+
+/// A stage with files in `/lib`, over a merged `/usr`: repairs name files by their paths in the stage.
+#[test]
+fn repairs_name_files_of_the_stage() {
+    if !has("patchelf") {
+        return skip("repairs_name_files_of_the_stage", "patchelf is not installed");
+    }
+    let lab = Lab::new();
+    bare(&lab, "c/root");
+    let mesh = "c/stage0/lib/private/libmesh.so.2";
+    lab.so(mesh, "int m(void) { return 1; }", &["-Wl,-soname,libmesh.so.2"]);
+    let render = "int m(void); int r(void) { return m(); }";
+    lab.so("c/stage0/lib/librender.so.1", render, &["-Wl,-soname,librender.so.1", mesh]);
+    let run = |args: &[&str]| {
+        let mut command = linkaudit();
+        command.current_dir(lab.path("c")).args(args);
+        command.args(["--isolated", "--root", "root", "--staged", "stage0"]);
+        let output = command.output().expect("linkaudit runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let check = run(&["check"]);
+    assert!(
+        check.contains("patchelf --add-rpath '$ORIGIN/private' lib/librender.so.1\n"),
+        "{check}"
+    );
+    let fix = run(&["fix", "-o", "patchelf=fix.sh"]);
+    assert!(fix.contains("patchelf --set-rpath '$ORIGIN/private' lib/librender.so.1\n"), "{fix}");
+    let patched = lab.sh("cd c && sh fix.sh stage0");
+    let said = String::from_utf8_lossy(&patched.stdout);
+    assert_eq!(said, "changed: lib/librender.so.1\n");
+    assert_eq!(run(&["check", "-A", "search-path"]).matches("missing-library").count(), 0);
+    let absent = lab.sh("cd c && rm stage0/lib/librender.so.1 && sh fix.sh stage0");
+    let said = String::from_utf8_lossy(&absent.stderr);
+    assert_eq!(said, "not found: ./stage0/lib/librender.so.1\n");
+    assert_eq!(absent.status.code(), Some(1));
 }
 
 /// A plugin of a program that is installed already. A symbol that the program does not have stays a
