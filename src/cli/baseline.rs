@@ -26,8 +26,11 @@ pub(super) struct Baselines {
 impl Baselines {
     /// Reads the files of the options. An existing file of `--write-baseline` must be a baseline.
     pub(super) fn new(shared: &SharedOptions) -> Result<Self> {
-        if shared.fail_on_gone && shared.baseline.is_none() {
-            bail!("--fail-on-gone needs a baseline\nhelp: add --baseline FILE");
+        let of_lines =
+            [("--fail-on-stale", shared.fail_on_stale), ("--fail-on-gone", shared.fail_on_gone)];
+        let typed = of_lines.iter().find(|(_, is_typed)| *is_typed && shared.baseline.is_none());
+        if let Some((option, _)) = typed {
+            bail!("{option} needs a baseline\nhelp: add --baseline FILE");
         }
         let target = shared.write_baseline.as_deref();
         if target == Some(Path::new("-")) {
@@ -35,9 +38,10 @@ impl Baselines {
                 "--write-baseline cannot write to stdout\nhelp: name a file; for a file with this name, ./-"
             );
         }
-        let old = target.filter(|file| is_there(file)).map(read).transpose()?;
+        let old = target.filter(|file| is_there(file));
+        let old = old.map(|file| read("--write-baseline", file)).transpose()?;
         let known = match &shared.baseline {
-            Some(file) => Some(read(file)?),
+            Some(file) => Some(read("--baseline", file)?),
             None => old,
         };
         Ok(Self { known, waives: shared.baseline.is_some(), is_written: target.is_some() })
@@ -70,9 +74,10 @@ fn is_there(file: &Path) -> bool {
         && file.metadata().is_ok_and(|meta| meta.is_file())
 }
 
-fn read(file: &Path) -> Result<Baseline> {
+fn read(option: &str, file: &Path) -> Result<Baseline> {
     let shown = show_path(file);
-    let bytes = named::read(file, MOST_BYTES).map_err(|why| named::refused(file, &why))?;
+    let typed = format!("{option} {shown}");
+    let bytes = named::read(file, MOST_BYTES).map_err(|why| named::refused(&typed, &why))?;
     Ok(Baseline::parse(&shown, &bytes)?)
 }
 

@@ -8,6 +8,7 @@ use crate::text::{shell, show_path};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
 
 /// The default directory of the demonstration.
@@ -19,7 +20,12 @@ const NEW: &str = "new_deps.cmake";
 pub(super) fn demo(shared: &SharedOptions, dir: Option<&Path>) -> Result<Exit> {
     let dir = dir.unwrap_or(Path::new(DIR));
     let shown = show_path(dir);
-    out::new_directory(dir).with_context(|| format!("cannot create {shown}"))?;
+    if let Err(error) = out::new_directory(dir) {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            bail!("{shown}: already exists\nhelp: name a new directory: linkaudit demo DIR");
+        }
+        return Err(error).with_context(|| format!("cannot create {shown}"));
+    }
     write(dir, sources())?;
     let old = lists::read(&dir.join(LIST)).map_err(anyhow::Error::msg)?;
     write(dir, build(&old, "build/lib"))?;

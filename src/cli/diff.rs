@@ -191,7 +191,7 @@ fn read(path: &Path) -> Result<Option<Report>> {
     if first != Some(b'{') {
         return Ok(None);
     }
-    let refused = |why: String| named::refused(path, &why);
+    let refused = |why: String| named::refused(&show_path(path), &why);
     let short = named::read_before(path, json::BINDINGS, json::END).map_err(refused)?;
     let report = match short.map(json::read_without_bindings) {
         Some(Ok(report)) => report,

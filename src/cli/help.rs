@@ -41,10 +41,9 @@ impl Answer {
     }
 
     /// The answer for an error of clap, which treats help as an error too.
-    fn new(error: Error, program: &Command, words: &[OsString]) -> Self {
+    fn new(error: &Error, program: &Command, words: &[OsString]) -> Self {
         let color = color(words);
         message::set_color(plan::colored_by(color, std::io::stderr().is_terminal()));
-        let error = with_suggestion(error, program, words);
         let help = error.render();
         let shown = |is_colored: bool| {
             if is_colored { help.ansi().to_string() } else { help.to_string() }
@@ -54,7 +53,7 @@ impl Answer {
             return Self { text, kind: AnswerKind::Requested };
         }
         if let Some(text) = help.to_string().strip_prefix("error: ") {
-            let text = in_style(text, &error, program, words);
+            let text = in_style(text, error, program, words);
             return Self { text, kind: AnswerKind::Error };
         }
         let text = shown(plan::colored_by(color, std::io::stderr().is_terminal()));
@@ -66,11 +65,11 @@ impl Answer {
 pub(super) fn answer(words: &[OsString]) -> Result<ArgMatches, Answer> {
     let mut program = sections::apply(Cli::command());
     let answer = program.try_get_matches_from_mut(words);
-    answer.map_err(|error| Answer::new(error, &program, words))
+    answer.map_err(|error| Answer::new(&error, &program, words))
 }
 
 /// The answer for an error of values that clap parsed.
-pub(super) fn of_values(error: Error, words: &[OsString]) -> Answer {
+pub(super) fn of_values(error: &Error, words: &[OsString]) -> Answer {
     Answer::new(error, &sections::apply(Cli::command()), words)
 }
 
@@ -98,21 +97,14 @@ fn in_style(text: &str, error: &Error, program: &Command, words: &[OsString]) ->
     let mut paragraphs = text.trim_end().split("\n\n");
     let first = paragraphs.next().unwrap_or_default();
     let command = Typed::find(program, words);
-    let own = option(error).and_then(|typed| command.help(typed, program));
-    let helps = own.map_or_else(|| tips(text, &command), |own| vec![own]);
-    let helps: String = helps.iter().map(|help| ["\nhelp: ", help].concat()).collect();
+    let of_option = || option(error).and_then(|typed| command.help(typed, program));
+    let of_name = || near(error, program, words).map(|name| format!("did you mean `{name}`?"));
+    let help = of_option().or_else(of_name);
+    let help = help.unwrap_or_else(|| format!("list the options: {} --help", command.name()));
     let mut usage = paragraphs.filter(|part| part.starts_with("Usage: "));
     let usage = usage.next().filter(|_| error.kind() == ErrorKind::MissingRequiredArgument);
     let usage = usage.map(|usage| ["\n\n", usage].concat());
-    [first, &helps, &usage.unwrap_or_default()].concat()
-}
-
-/// The suggestions of clap, and how to list the options.
-fn tips(text: &str, command: &Typed<'_>) -> Vec<String> {
-    let tips = text.lines().filter_map(|line| line.strip_prefix("  tip: "));
-    // The option that clap suggests is often far from the typed one.
-    let tips = tips.filter(|tip| !tip.starts_with("a similar argument")).map(str::to_owned);
-    tips.chain([format!("list the options: {} --help", command.name())]).collect()
+    [first, "\nhelp: ", &help, &usage.unwrap_or_default()].concat()
 }
 
 /// The unknown option that an error is about.
@@ -153,22 +145,47 @@ impl<'a> Typed<'a> {
 
     /// The help for an unknown option; `None` without any.
     fn help(&self, typed: &str, program: &Command) -> Option<String> {
-        let long = typed.strip_prefix("--")?;
+        let Some(long) = typed.strip_prefix("--") else { return self.with_letter(typed) };
         let has = |command: &&Command| find(command, long).is_some();
         let owners: Vec<&Command> = program.get_subcommands().filter(has).collect();
         if let Some(example) = owners.first().and_then(|owner| example(owner, long)) {
             let names: Vec<&str> = owners.iter().map(|owner| owner.get_name()).collect();
             return Some(format!("{typed} is an option of {}: {example}", names.join(" and ")));
         }
-        let shown = self.command.get_arguments().filter(|option| !option.is_hide_set());
-        if let Some(near) = nearest(long, shown.filter_map(Arg::get_long)) {
+        if let Some(near) = nearest(long, self.long_options()) {
             return Some(format!("did you mean `--{near}`?"));
         }
-        let is_link = self.names.first() == Some(&"archive");
-        is_link.then(|| {
+        self.is_link().then(|| {
             "archive reads only the linker options that it lists: linkaudit archive --help"
                 .to_owned()
         })
+    }
+
+    /// The help for an unknown short option: the long options that begin with its letter.
+    fn with_letter(&self, typed: &str) -> Option<String> {
+        let letter = typed.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
+        let names = self.long_options().filter(|name| name.starts_with(letter));
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        let names: Vec<String> = names.iter().map(|name| format!("`--{name}`")).collect();
+        match &names[..] {
+            // A linker has short options with other meanings.
+            _ if self.is_link() => None,
+            [] => None,
+            [one] => Some(format!("did you mean {one}?")),
+            several => Some(format!("did you mean one of {}?", several.join(", "))),
+        }
+    }
+
+    /// True for a link by `archive`, which takes the options of a linker.
+    fn is_link(&self) -> bool {
+        self.names.first() == Some(&"archive")
+    }
+
+    /// The long options that the help lists.
+    fn long_options(&self) -> impl Iterator<Item = &'a str> {
+        let shown = self.command.get_arguments().filter(|option| !option.is_hide_set());
+        shown.filter_map(Arg::get_long)
     }
 }
 
@@ -189,22 +206,26 @@ fn example(command: &Command, long: &str) -> Option<String> {
     Some(format!("linkaudit {}{positionals} --{long}{own}", command.get_name()))
 }
 
-/// Adds the command with the nearest name to an error about `help COMMAND`.
-fn with_suggestion(mut error: Error, program: &Command, words: &[OsString]) -> Error {
-    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
-        return error;
+/// The nearest known name of an unknown command or value. clap's own suggestions use other words,
+/// and name several commands.
+fn near(error: &Error, program: &Command, words: &[OsString]) -> Option<String> {
+    let typed = |kind| match error.get(kind) {
+        Some(ContextValue::String(typed)) => Some(typed.as_str()),
+        _ => None,
     };
-    if error.get(ContextKind::SuggestedSubcommand).is_some() {
-        return error;
+    if let Some(name) = typed(ContextKind::InvalidSubcommand) {
+        // `help COMMAND` names the same commands as `COMMAND`.
+        let words: Vec<_> = words.iter().filter(|word| *word != "help").cloned().collect();
+        let known = Typed::find(program, &words).command.get_subcommands();
+        return nearest(name, known.map(Command::get_name)).map(str::to_owned);
     }
-    let of_help = words.iter().skip_while(|word| *word != "help").skip(1);
-    let command =
-        of_help.fold(program, |command, word| command.find_subcommand(word).unwrap_or(command));
-    let names = command.get_subcommands().map(Command::get_name);
-    if let Some(name) = nearest(typed, names).map(str::to_owned) {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![name]));
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(known)) => {
+            let value = typed(ContextKind::InvalidValue)?;
+            nearest(value, known.iter().map(String::as_str)).map(str::to_owned)
+        }
+        _ => None,
     }
-    error
 }
 
 #[cfg(test)]

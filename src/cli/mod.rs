@@ -82,7 +82,7 @@ impl Cli {
             Err(_) => help::answer(&typed.words)?,
         };
         let cli = Self::from_arg_matches(&matches);
-        let mut cli = cli.map_err(|error| help::of_values(error, &typed.words))?;
+        let mut cli = cli.map_err(|error| help::of_values(&error, &typed.words))?;
         let on_terminal = std::io::stderr().is_terminal();
         message::set_color(plan::colored(&cli.shared, on_terminal));
         cli.shared.levels = policy::typed_levels(&matches);
@@ -415,7 +415,7 @@ pub struct SharedOptions {
     #[arg(long, global = true, value_name = "FILE", help_heading = sections::BASELINE)]
     pub write_baseline: Option<PathBuf>,
     /// Exit with 1 if the baseline has stale lines: findings that no longer occur
-    #[arg(long, global = true, requires = "baseline", help_heading = sections::BASELINE)]
+    #[arg(long, global = true, help_heading = sections::BASELINE)]
     pub fail_on_stale: bool,
     /// Exit with 1 if the baseline has lines about files that no longer exist
     #[arg(long, global = true, help_heading = sections::BASELINE)]

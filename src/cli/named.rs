@@ -2,7 +2,6 @@
 //! device would block the run. Each read has a bound, because some files never end. Stdin is read
 //! only as `-`, for options that accept it.
 
-use crate::text::show_path;
 use crate::tree::walk::describe;
 use crate::tree::{DiskTree, Opened, Special, Tree as _};
 use std::io::{self, Read as _};
@@ -81,16 +80,16 @@ pub(super) fn stdin(most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The error for a file that cannot be read.
-pub(super) fn refused(path: &Path, why: &str) -> anyhow::Error {
+/// The error for a file that cannot be read. `typed` is the option and the file.
+pub(super) fn refused(typed: &str, why: &str) -> anyhow::Error {
     let help = "write the content of the pipe to a file, and name that file";
-    refused_with(path, why, help)
+    refused_with(typed, why, help)
 }
 
-/// The error for a file that cannot be read. `help` is the next step if it is a pipe or device.
-pub(super) fn refused_with(path: &Path, why: &str, help: &str) -> anyhow::Error {
+/// Like [`refused`]. `help` is the next step if the file is a pipe or device.
+pub(super) fn refused_with(typed: &str, why: &str, help: &str) -> anyhow::Error {
     let help = if why.ends_with(IRREGULAR) { format!("\nhelp: {help}") } else { String::new() };
-    anyhow::anyhow!("cannot read {}: {why}{help}", show_path(path))
+    anyhow::anyhow!("{typed}: {why}{help}")
 }
 
 /// The end of the reason for a pipe or device.

@@ -114,11 +114,11 @@ pub(super) fn prepare_with(
     let here = current_directory(paths.iter().chain(places))?;
     let place = AuditedSystem::new(shared, &here)?;
     let listed = match &shared.files_from {
-        Some(file) => read_list(file, shared.null)?,
+        Some(file) => read_list("--files-from", file, shared.null)?,
         None => Vec::new(),
     };
     let closure = match &shared.nix_closure {
-        Some(file) => closure::items(&read_bytes(file)?, file)?,
+        Some(file) => closure::items(&read_bytes("--nix-closure", file)?, file)?,
         None => Vec::new(),
     };
     let is_listed = shared.files_from.is_some() || shared.nix_closure.is_some();
@@ -129,7 +129,7 @@ pub(super) fn prepare_with(
     let mut lists = lists::of_policy(&policy);
     let baselines = Baselines::new(shared)?;
     let replaced = match &shared.replaces {
-        Some(file) => installed(read_list(file, false)?),
+        Some(file) => installed(read_list("--replaces", file, false)?),
         None => Vec::new(),
     };
     sandbox::enter(shared, written);
@@ -153,7 +153,7 @@ pub(super) fn prepare_with(
     let listed: Arc<[PathBuf]> = listed.chain(closure.iter().cloned()).collect();
     // Installed paths of staged files start at `/`, so `/` is their default prefix.
     let whole = (!shared.staged.is_empty()).then(|| PathBuf::from("/"));
-    let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &*tree)).transpose()?;
+    let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &place, &*tree)).transpose()?;
     let prefix = prefix.or(whole);
     if let Some(prefix) = &prefix {
         all_below(prefix, paths.iter().chain(&*listed), &*tree)?;
@@ -161,7 +161,8 @@ pub(super) fn prepare_with(
     for list in &mut lists {
         lists::translate(&mut list.from, |dir| tree.real_path(&place.named(dir).ok()?).ok());
     }
-    let mut lib_paths = searched(places.iter().chain(&shared.lib_path), named, &*tree)?;
+    let mut lib_paths = searched(places.iter(), named, &*tree)?;
+    lib_paths.extend(typed_lib_paths(shared, &place, &*tree)?);
     lib_paths.extend(lists::places(&policy, &place, &*tree));
     let hosts = hosts::read(&shared.host, &place, &*tree)?;
     let plan = Plan {
@@ -228,6 +229,16 @@ fn searched<'p>(
         }
     };
     typed.map(place).collect()
+}
+
+/// The places of `--lib-path`.
+fn typed_lib_paths(
+    shared: &SharedOptions,
+    place: &AuditedSystem<'_>,
+    tree: &dyn Tree,
+) -> Result<Vec<PathBuf>> {
+    let named = |dir: &PathBuf| of_option("--lib-path", dir, place, tree);
+    searched(shared.lib_path.iter(), named, tree)
 }
 
 fn shows_progress(shared: &SharedOptions) -> bool {
@@ -304,12 +315,26 @@ fn installed(lines: Vec<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// The directory of `--prefix`, with links resolved.
-fn prefix(typed: &Path, named: &Path, tree: &dyn Tree) -> Result<PathBuf> {
-    let typed = crate::text::show_path(typed);
-    if tree.kind(named) != Ok(EntryType::Directory) {
+fn prefix(dir: &Path, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<PathBuf> {
+    let named = of_option("--prefix", dir, place, tree)?;
+    let typed = crate::text::show_path(dir);
+    if tree.kind(&named) != Ok(EntryType::Directory) {
         bail!("--prefix {typed}: not a directory");
     }
-    tree.real_path(named).with_context(|| format!("--prefix {typed}"))
+    tree.real_path(&named).with_context(|| format!("--prefix {typed}"))
+}
+
+/// The path of the file or directory that `option` names. It must exist.
+fn of_option(
+    option: &str,
+    typed: &Path,
+    place: &AuditedSystem<'_>,
+    tree: &dyn Tree,
+) -> Result<PathBuf> {
+    let named = place.named(typed)?;
+    let shown = crate::text::show_path(typed);
+    tree.kind(&named).with_context(|| format!("{option} {shown}"))?;
+    Ok(named)
 }
 
 /// Fails for the first path outside `prefix`. A link below `prefix` may lead outside. A missing
@@ -461,14 +486,14 @@ fn columns() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
-    let bytes = read_bytes(file)?;
+/// The paths in the list that `option` names.
+fn read_list(option: &str, file: &Path, null: bool) -> Result<Vec<PathBuf>> {
+    let bytes = read_bytes(option, file)?;
     let end = if null { 0 } else { b'\n' };
     let mut paths = Vec::new();
     for (number, path) in (1..).zip(bytes.split(|b| *b == end)) {
         if path.len() > LONGEST {
-            let shown = crate::text::show_path(shown(file));
-            bail!("{shown}: entry {number}: longer than {} KiB", LONGEST >> 10);
+            bail!("{}: entry {number}: longer than {} KiB", shown(option, file), LONGEST >> 10);
         }
         if !path.is_empty() {
             paths.push(PathBuf::from(OsStr::from_bytes(path)));
@@ -477,19 +502,20 @@ fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The content of a list that an option names; `-` is stdin.
-fn read_bytes(file: &Path) -> Result<Vec<u8>> {
+/// The content of a list that `option` names; `-` is stdin.
+fn read_bytes(option: &str, file: &Path) -> Result<Vec<u8>> {
     let bytes =
         if is_stdin(file) { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };
     let help = "name the file `-` to read the list from stdin";
-    bytes.map_err(|why| named::refused_with(shown(file), &why, help))
+    bytes.map_err(|why| named::refused_with(&shown(option, file), &why, help))
 }
 
 fn is_stdin(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// The name of a list in messages.
-fn shown(file: &Path) -> &Path {
-    if is_stdin(file) { Path::new("stdin") } else { file }
+/// An option and its list, in messages.
+fn shown(option: &str, file: &Path) -> String {
+    let name = if is_stdin(file) { "stdin".to_owned() } else { crate::text::show_path(file) };
+    format!("{option} {name}")
 }

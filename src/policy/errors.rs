@@ -89,7 +89,11 @@ impl PolicyErrors {
     /// The errors with their lines, as text for the terminal. Beyond 200, they are only counted.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        let shown = self.problems.iter().take(MOST).map(|problem| problem.render(&renderer));
+        let shown = self.problems.iter().take(MOST);
+        let shown = shown.map(|problem| match &problem.place {
+            Some(place) => problem.render(place, &renderer),
+            None => problem.message(color),
+        });
         let mut out = shown.collect::<Vec<_>>().join("\n\n");
         out.push('\n');
         if let Some(more) = self.problems.len().checked_sub(MOST).filter(|more| *more > 0) {
@@ -108,12 +112,23 @@ impl PolicyError {
         self.place.as_ref().map(|(source, _)| &*source.name)
     }
 
-    fn render(&self, renderer: &Renderer) -> String {
-        let title = Level::ERROR.primary_title(&*self.wrong);
-        let Some((source, span)) = &self.place else {
-            let help = Level::HELP.message(&*self.right);
-            return renderer.render(&[title.element(help)]);
+    /// An error outside of any policy's text, in the style of all messages.
+    fn message(&self, color: bool) -> String {
+        let word = |code: &str, word: &str| {
+            if color { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_owned() }
         };
+        let (error, help) = (word("1;31", "error:"), word("1;36", "help:"));
+        let shown = |text: &str| show(text.as_bytes());
+        format!("{error} {}\n{help} {}", shown(&self.wrong), shown(&self.right))
+    }
+
+    /// An error with its line.
+    fn render(
+        &self,
+        (source, span): &(Arc<PolicySource>, Range<usize>),
+        renderer: &Renderer,
+    ) -> String {
+        let title = Level::ERROR.primary_title(&*self.wrong);
         // The renderer gets only this line, because its time grows with the whole input.
         let line = source.line_around(span.start);
         let start = floor(&source.text, span.start.clamp(line.start, line.end));

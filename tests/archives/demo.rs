@@ -67,7 +67,7 @@ fn it_is_written_nowhere_twice() {
     let (lab, _) = demo();
     let again = lab.linkaudit(&["demo", "d"]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(text(&again.stderr).contains("cannot create d"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("d: already exists"), "{}", text(&again.stderr));
     assert_eq!(lab.linkaudit(&["demo", "no/such/d"]).status.code(), Some(2));
     assert_eq!(lab.linkaudit(&["demo", "e", "--format", "json"]).status.code(), Some(2));
     assert!(!lab.path("e").exists(), "nothing is written before the options are good");

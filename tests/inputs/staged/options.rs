@@ -48,7 +48,7 @@ fn mistakes_are_refused() {
         (&["--staged", "stage", "--staged", "stage"], "stages must not share files"),
         (&["--staged", "stage", "stage/none"], "stage/none: no such file or directory"),
         (&["--staged", "stage", "empty"], "empty: not below --root"),
-        (&["--staged", "stage", "--replaces", "none"], "cannot read none"),
+        (&["--staged", "stage", "--replaces", "none"], "--replaces none: no such file"),
     ];
     for (args, expected) in cases {
         let (status, _, stderr) = run(&lab, args);

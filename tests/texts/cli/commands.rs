@@ -139,13 +139,16 @@ fn unknown_names() {
 fn help_suggests_a_command() {
     let lab = Lab::new();
     for (args, name) in [
-        (&["help", "explian"][..], "'explain'"),
-        (&["help", "policy", "shwo"], "'show'"),
-        (&["policy", "shwo"], "'show'"),
+        (&["help", "explian"][..], "explain"),
+        (&["help", "policy", "shwo"], "show"),
+        (&["policy", "shwo"], "show"),
     ] {
-        run(&lab, args).refused(&["unrecognized subcommand", "similar", name]);
+        let message = format!("unrecognized subcommand '{}'", args[args.len() - 1]);
+        let help = format!("help: did you mean `{name}`?");
+        run(&lab, args).refused(&[&message, &help]).in_style();
     }
-    assert!(!run(&lab, &["help", "nosuch"]).refused(&["unrecognized"]).err.contains("similar"));
+    let unknown = run(&lab, &["help", "nosuch"]);
+    assert!(!unknown.refused(&["unrecognized"]).in_style().err.contains("did you mean"));
     for (args, help) in [
         (&["help", "nosuch"][..], "linkaudit --help"),
         (&["help", "--help"], "linkaudit --help"),
@@ -155,6 +158,41 @@ fn help_suggests_a_command() {
         run(&lab, args).refused(&[&format!("help: list the options: {help}\n")]);
         let words: Vec<&str> = help.split(' ').skip(1).collect();
         assert_eq!(run(&lab, &words).status, 0, "{help}");
+    }
+}
+
+/// Suggestions of all errors use the same words, and one error has one help.
+#[test]
+fn suggestions_use_the_same_words() {
+    let lab = three_trees();
+    let f = "help: did you mean one of `--facts`, `--fail-on`, `--fail-on-gone`, `--fail-on-stale`, \
+             `--files-from`, `--format`?\n";
+    for (args, help) in [
+        (&["fine", "-f", "json"][..], f),
+        (&["check", "fine", "-l", "x"], "help: did you mean one of `--ld-library-path`, "),
+        (&["archive", "--self", "fine", "-i"], "help: list the options: linkaudit archive --help"),
+        (&["fine", "--color", "alway"], "help: did you mean `always`?\n"),
+        (&["completions", "bsh"], "help: did you mean `bash`?\n"),
+    ] {
+        let refused = run(&lab, args);
+        let text = &refused.refused(&["error: ", help]).err;
+        assert_eq!(text.matches("help: ").count(), 1, "{text}");
+    }
+    run(&lab, &["fine", "--policy", "nosuch"]).refused(&["error: `nosuch` is neither", "\nhelp: "]);
+    assert!(!run(&lab, &["fine", "--policy", "nosuch"]).err.contains('|'));
+}
+
+/// An error about the file of an option names the option.
+#[test]
+fn errors_name_the_option() {
+    let lab = three_trees();
+    for option in ["--prefix", "--lib-path", "--baseline", "--files-from", "--nix-closure"] {
+        let message = format!("error: {option} nosuch: no such file or directory\n");
+        run(&lab, &["fine", option, "nosuch"]).refused(&[&message]).in_style();
+    }
+    for option in ["--fail-on-stale", "--fail-on-gone"] {
+        let message = format!("error: {option} needs a baseline\nhelp: add --baseline FILE\n");
+        run(&lab, &["fine", option]).refused(&[&message]).in_style();
     }
 }
 
@@ -202,7 +240,10 @@ fn errors_of_the_command_line_help() {
         (&["-j", "x", "fine"], "'--jobs <N>': expected a positive number\n"),
         (&["archive", "none.a"], "error: none.a: no such file or directory\n"),
         (&["archive", "@none"], "error: @none: no such file or directory\n"),
-        (&["demo", "fine"], "error: cannot create fine: file exists\n"),
+        (
+            &["demo", "fine"],
+            "error: fine: already exists\nhelp: name a new directory: linkaudit demo DIR\n",
+        ),
         (&["--root", "none", "fine"], "error: --root none: no such file or directory\n"),
         (&["fine", "-o", "json=none/x"], "error: cannot write none/x: no such file or directory\n"),
     ];
