@@ -56,8 +56,8 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
     if !asks && !options.all_members && !is_ordered {
         bail!(
-            "no object or symbol given that needs the archive\nhelp: add --root-object FILE (a shared library, \
-             program or object) or --root-symbol NAME, or list every reference with --all-members"
+            "no object or symbol given that needs the archive\nhelp: add --root-object FILE, --root-symbol NAME or \
+             --all-members"
         );
     }
     // Linkers ignore missing directories of -L.

@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::table::table;
-use super::{message, out};
+use super::{message, out, page};
 use crate::catalogue::{GROUPS, renamed};
 use crate::rules::{self, RULES, Rule};
 use crate::text::did_you_mean;
@@ -26,17 +26,15 @@ pub(super) fn one(id: &str, width: Option<usize>) -> Result<Exit> {
             did_you_mean(id, ids, "list the rules: linkaudit explain")
         );
     };
-    out::stdout(|w| {
-        writeln!(
-            w,
-            "# {}\n\n{}\n\nGroup: {}, default: {}\n",
-            rule.id,
-            sentence(rule.summary),
-            rule.group.name,
-            rule.default_name()
-        )?;
-        w.write_all(rule.docs.as_bytes())
-    })?;
+    let text = format!(
+        "# {}\n\n{}\n\nGroup: {}, default: {}\n\n{}",
+        rule.id,
+        sentence(rule.summary),
+        rule.group.name,
+        rule.default_name(),
+        rule.docs
+    );
+    out::stdout(|w| w.write_all(page::wrapped(&text, width).as_bytes()))?;
     Ok(Exit::Clean)
 }
 

@@ -123,8 +123,8 @@ fn sinks(shared: &SharedOptions, options: &FixOptions) -> Result<Sinks> {
     let mut emitted = None;
     for name in &options.emit {
         let found = emitter(name).with_context(|| {
-            let all = format!("the emitters are {}", names.join(", "));
-            let right = did_you_mean(name, names.iter().copied(), &all);
+            let all = "list the emitters: linkaudit fix --help";
+            let right = did_you_mean(name, names.iter().copied(), all);
             format!("unknown emitter `{name}`\nhelp: {right}")
         })?;
         if emitters.iter().any(|(emitter, _)| emitter.name == found.name) {

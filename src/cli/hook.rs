@@ -3,7 +3,7 @@
 
 use super::exit::Exit;
 use super::table::table;
-use super::{HookOptions, named, out};
+use super::{HookOptions, named, out, page};
 use crate::hooks::{HookFile, HookSystem, SYSTEMS, unified};
 use crate::text::{did_you_mean, show, show_path};
 use crate::tree::{DiskTree, Tree as _};
@@ -25,7 +25,7 @@ pub(super) fn hook(options: &HookOptions, width: Option<usize>) -> Result<Exit> 
         bail!("unknown system `{}`\nhelp: {right}", show(name.as_bytes()));
     };
     match &options.install {
-        None => print(system),
+        None => print(system, width),
         Some(dir) if options.uninstall => uninstall(system, dir),
         Some(dir) => install(system, dir),
     }
@@ -43,7 +43,7 @@ fn list(width: Option<usize>) -> Result<Exit> {
 
 /// Prints the files first, so that the output for a single file can be redirected to its path. The
 /// page follows as comments.
-fn print(system: &HookSystem) -> Result<Exit> {
+fn print(system: &HookSystem, width: Option<usize>) -> Result<Exit> {
     let mark = system.comment();
     let mut text = String::new();
     for file in system.files {
@@ -54,7 +54,8 @@ fn print(system: &HookSystem) -> Result<Exit> {
         text += file.text;
         text.push('\n');
     }
-    for line in system.page.lines() {
+    let width = width.map(|width| width.saturating_sub(mark.chars().count() + 1));
+    for line in page::wrapped(system.page, width).lines() {
         text += format!("{mark} {line}").trim_end();
         text.push('\n');
     }

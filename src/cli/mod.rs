@@ -25,6 +25,7 @@ pub mod message;
 mod named;
 mod out;
 mod output_conflicts;
+mod page;
 mod place;
 mod plan;
 mod policy;

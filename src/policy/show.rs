@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// Width to which lists are wrapped, in bytes.
+const WIDTH: usize = 96;
+
 impl Policy {
     /// The policy as TOML. Its paths are relative to the current directory.
     pub fn show(&self) -> String {
@@ -61,9 +64,7 @@ impl Policy {
             };
             (pair("require", tag), origin)
         });
-        let texts = |name: &str, texts: &[String]| {
-            format!("{name} = [{}]", texts.iter().map(|t| text(t)).collect::<Vec<_>>().join(", "))
-        };
+        let texts = |name: &str, texts: &[String]| array(name, texts.iter().map(|one| text(one)));
         let allow = self.search_path.allow.as_ref();
         let allow = allow.map(|(entries, origin)| (texts("allow", entries), origin));
         section(&mut out, "search-path", tag.into_iter().chain(allow));
@@ -147,9 +148,18 @@ fn forbidden_name(symbol: &SymbolAt) -> String {
     }
 }
 
-/// Names as lines with commas, none much longer than 96 characters.
+/// An array on one line, or on several lines if it is long.
+fn array(name: &str, items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    let line = format!("{name} = [{}]", items.join(", "));
+    if line.len() <= WIDTH {
+        return line;
+    }
+    format!("{name} = [\n    {}\n]", wrapped(&items).join("\n    "))
+}
+
+/// Names as lines with commas, none much longer than [`WIDTH`].
 fn wrapped(names: &[String]) -> Vec<String> {
-    const WIDTH: usize = 96;
     let mut lines: Vec<String> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         let comma = if at + 1 < names.len() { "," } else { "" };
@@ -278,16 +288,14 @@ pub(super) fn host_text(host: &HostEntry) -> String {
         [("plugins", &host.plugins), ("exports", &host.exports), ("symbols", &host.symbols)];
     for (name, patterns) in lists {
         if !patterns.is_empty() {
-            let patterns: Vec<String> = patterns.iter().map(quoted).collect();
-            let _ = writeln!(out, "{name} = [{}]", patterns.join(", "));
+            let _ = writeln!(out, "{}", array(name, patterns.iter().map(quoted)));
         }
     }
     if let Some(executable) = &host.executable {
         let _ = writeln!(out, "{}", pair("executable", executable));
     }
     if !host.loads.is_empty() {
-        let loads: Vec<String> = host.loads.iter().map(|path| text(path)).collect();
-        let _ = writeln!(out, "loads = [{}]", loads.join(", "));
+        let _ = writeln!(out, "{}", array("loads", host.loads.iter().map(|path| text(path))));
     }
     if let Some(list) = &host.list {
         let _ = writeln!(out, "{}", pair("list", list));
@@ -299,8 +307,7 @@ pub(super) fn host_text(host: &HostEntry) -> String {
 pub(super) fn archive_text(archive: &ArchivePolicy) -> String {
     let mut out = format!("match = {}\n", quoted(&archive.matches));
     if !archive.covers.is_empty() {
-        let covers: Vec<String> = archive.covers.iter().map(quoted).collect();
-        let _ = writeln!(out, "covers = [{}]", covers.join(", "));
+        let _ = writeln!(out, "{}", array("covers", archive.covers.iter().map(quoted)));
     }
     if let Some(list) = &archive.deps_list {
         let _ = writeln!(out, "deps-list = {}", path_text(list));

@@ -32,7 +32,7 @@ pub(super) struct ReportEntry<'r> {
 pub(super) struct Entries<'r> {
     /// Causes by id.
     pub(super) causes: Causes<'r>,
-    /// The prefix of all findings, if they share one and it is not `/`.
+    /// The prefix of all listed findings, if they share one and it is not `/`.
     pub(super) prefix: Option<&'r Path>,
     /// Entries that make the run incomplete come last. The others are sorted by level, errors
     /// first, then by number of findings, largest first, then by rule and file.
@@ -73,7 +73,9 @@ impl<'r> Entries<'r> {
             let weight = std::cmp::Reverse((entry.level(), entry.findings.len()));
             (entry.input, weight, &*entry.cause.rule, path)
         });
-        let mut prefixes = report.findings.iter().filter(wanted).map(prefix);
+        // With `-v`, the report lists waived findings too.
+        let waived = report.waived.iter().filter(|_| style.verbose).map(|one| &one.finding);
+        let mut prefixes = report.findings.iter().filter(wanted).chain(waived).map(prefix);
         let first = prefixes.next().flatten();
         // A path relative to `/` is only one character shorter.
         let first = first.filter(|first| first.parent().is_some());

@@ -23,7 +23,7 @@ pub(super) fn write(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    waived::list(report, style, out)?;
+    waived::list(report, entries, style, out)?;
     causes(entries, style, out)?;
     totals(report, style, out)?;
     waived::totals(report, style, out)?;
@@ -195,14 +195,15 @@ fn incomplete_line(findings: usize) -> String {
 pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let open: Vec<&ReportFinding> = report.inputs().collect();
     let most = if style.verbose { usize::MAX } else { MOST };
+    let page = &mut LabelledLines::new(style, out);
     for finding in open.iter().take(most) {
-        let (rule, path) = (&finding.rule, show_path(&finding.full_path()));
-        writeln!(out, "incomplete[{rule}] {path}: {}", finding.message)?;
+        let (rule, path) = (&finding.rule, name(&show_path(&finding.full_path())));
+        page.text(&format!("incomplete[{rule}] {path}: {}", finding.message), 4)?;
     }
-    if !open.is_empty() {
-        writeln!(out, "{}", incomplete_line(open.len()))?;
+    match open.len() {
+        0 => Ok(()),
+        all => page.line(&incomplete_line(all)),
     }
-    Ok(())
 }
 
 /// Writes the number of assumed references: programs or libraries that were not read may define

@@ -2,27 +2,40 @@
 //! of the baseline. With `-v`, the waived findings are listed too.
 
 use super::Style;
-use super::layout::count;
+use super::entry::Entries;
+use super::layout::{LabelledLines, count, name, wrap};
 use super::model::{Report, ReportWaiver, WaivedFinding};
 use crate::demangle::demangle;
-use crate::text::{show, show_path};
+use crate::text::show;
 use std::io::{self, Write};
 
+/// Width of the indent and the word before the place of a waiver, in columns.
+const BY: usize = 7;
+
 /// With `-v`, writes the waived findings before the summary.
-pub(super) fn list(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn list(
+    report: &Report,
+    entries: &Entries<'_>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let waived = &report.waived;
     if !style.verbose || waived.is_empty() {
         return Ok(());
     }
     for WaivedFinding { finding, waiver } in waived {
-        let tag = style.dim(&format!("waived[{}]", finding.rule));
-        let path = show_path(&finding.full_path());
+        let tag = format!("waived[{}]", finding.rule);
         let symbol = finding.symbol.as_deref().and_then(demangle);
         let symbol = symbol.map(|name| format!(" [{name}]")).unwrap_or_default();
-        writeln!(out, "{tag} {path}: {}{symbol}", finding.message)?;
+        let text = format!("{}{symbol}", finding.message);
+        LabelledLines::new(style, out).heading(("2", &tag), &entries.file(finding), &text)?;
         let reason =
             waiver.reason.as_deref().map(|reason| format!(": {}", show(reason.as_bytes())));
-        writeln!(out, "    {} {}{}", style.dim("by"), place(waiver), reason.unwrap_or_default())?;
+        let text = format!("{}{}", name(&place(waiver)), reason.unwrap_or_default());
+        for (at, line) in wrap(&text, style.columns(), BY, BY).iter().enumerate() {
+            let by = if at == 0 { style.dim("by") } else { "  ".to_owned() };
+            writeln!(out, "    {by} {line}")?;
+        }
     }
     writeln!(out)
 }

@@ -9,6 +9,7 @@ use super::{LoadTree, Tag, TreeEdge};
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::order;
+use crate::report::layout::{name as glued, wrap};
 use crate::report::{Style, is_empty, nothing_audited};
 use crate::resolve::{Closure, FoundBy};
 use crate::rules::outcome;
@@ -295,11 +296,19 @@ fn summary(
     let missing: Vec<&TreeEdge> = tree.edges.iter().filter(|edge| edge.is_missing()).collect();
     let most = if style.verbose { usize::MAX } else { MOST_MISSING };
     for edge in missing.iter().take(most) {
-        let name = style.alarm(&show(audit.text(edge.name)));
+        let name = show(audit.text(edge.name));
         let root = audit.closures.roots[edge.root].root.file;
-        let under =
-            if root == edge.from { String::new() } else { format!(" under {}", path(root)) };
-        writeln!(out, "missing {name}  needed by {}{under}", path(edge.from))?;
+        let under = if root == edge.from {
+            String::new()
+        } else {
+            format!(" under {}", glued(&path(root)))
+        };
+        let taken = format!("missing {name}  ").chars().count();
+        let text = format!("{} {}{under}", glued("needed by"), glued(&path(edge.from)));
+        let mut lines = wrap(&text, style.columns(), taken, 4).into_iter();
+        let first = lines.next().unwrap_or_default();
+        writeln!(out, "missing {}  {first}", style.alarm(&name))?;
+        lines.try_for_each(|line| writeln!(out, "    {line}"))?;
     }
     if missing.len() > most {
         writeln!(out, "… and {} more (-v shows all)", missing.len() - most)?;

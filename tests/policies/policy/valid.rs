@@ -87,6 +87,9 @@ fn show_says_where_each_entry_came_from() {
         assert!(shown.contains(line), "{line:?} is not in\n{shown}");
     }
     assert!(!shown.contains("base.toml:3"), "{shown}");
+    // Long lists are wrapped; a single pattern may be longer than a line.
+    let long = shown.lines().filter(|line| line.len() > 100 && line.contains("\", "));
+    assert_eq!(long.collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
