@@ -2,7 +2,7 @@
 //! of an entry, `table` a row, and the summary a list item.
 
 use super::Style;
-use super::layout::count;
+use super::layout::{count, name};
 use super::model::{Cause, CauseGroup, CauseKind, Causes, Report, ReportFinding};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
@@ -116,7 +116,9 @@ impl<'r> Entries<'r> {
     pub(super) fn heading(&self, entry: &ReportEntry<'_>) -> (String, String) {
         let symbols = || count(entry.symbols(), "undefined symbol", "undefined symbols");
         if let Some(group) = entry.group {
-            return self.heading_of_group(entry, group);
+            let (subject, rest) = self.heading_of_group(entry, group);
+            // The totals count causes, not entries.
+            return (subject, format!("{rest} {}", name(&format!("({} causes)", group.causes))));
         }
         let cause = entry.cause;
         let split = |title: &str| match title.split_once(": ") {
@@ -160,10 +162,10 @@ impl<'r> Entries<'r> {
         let (files, symbols) = (group.files, group.symbols);
         let symbols = count(symbols, "undefined symbol", "undefined symbols");
         if let Some(list) = &group.list {
-            let name = list.file_name().map_or(&**list, Path::new);
+            let file = list.file_name().map_or(&**list, Path::new);
             let archives = count(group.causes, "archive", "archives");
             let rest = format!("{archives} missing, {symbols} in {}", self.files(entry));
-            return (show_path(name), rest);
+            return (show_path(file), rest);
         }
         let directory = group.directory.as_deref().map(|path| self.short(path));
         let host = group.host.as_deref().map(|host| format!(" under {}", self.short(host)));
@@ -181,7 +183,7 @@ impl<'r> Entries<'r> {
     pub(super) fn files(&self, entry: &ReportEntry<'_>) -> String {
         let files = entry.files();
         match &files[..] {
-            [(one, _)] => super::layout::name(&self.file(one)),
+            [(one, _)] => name(&self.file(one)),
             several => count(several.len(), "file", "files"),
         }
     }

@@ -1,7 +1,7 @@
 //! The result of `fix` in a few lines for people: undefined symbols with their candidates, archives
 //! to add, and the number of verified fixes. `cli::fix` writes these lines after the report.
 
-use super::layout::{count, wrap};
+use super::layout::{count, name, wrap};
 use super::model::{Causes, Report, ReportFinding};
 use super::referring::ReferringMembers;
 use super::{Paths, Style, incomplete, is_empty, nothing_audited, repair, unread};
@@ -71,8 +71,24 @@ pub fn write(
     }
     let findings = count(all, "finding", "findings");
     let have = if proven == 1 || all == 1 { "has" } else { "have" };
-    writeln!(out, "{proven} of {findings} {have} a verified fix")?;
+    let rules = by_rule(&found);
+    wrapped(&format!("{proven} of {findings} {have} a verified fix{rules}"), style, out)?;
     incomplete(report, style, out)
+}
+
+/// If the findings are of several rules: the number of findings with a verified fix by rule.
+fn by_rule(found: &[&ReportFinding]) -> String {
+    let mut rules: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for finding in found {
+        let (proven, all) = rules.entry(&*finding.rule).or_default();
+        *proven += usize::from(finding.has_proven_fix());
+        *all += 1;
+    }
+    if rules.len() < 2 {
+        return String::new();
+    }
+    let one = |(rule, (proven, all))| name(&format!("{rule} {proven} of {all}"));
+    format!(": {}", rules.into_iter().map(one).collect::<Vec<String>>().join(", "))
 }
 
 /// Writes the undefined symbols of one library.

@@ -76,11 +76,10 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
         let (subject, rest) = entries.heading(entry);
         let n = entry.findings.len();
         let findings = match entry.group {
-            Some(group) => format!(" ({} causes)", group.causes),
             None if n > 1 && entry.cause.kind == CauseKind::LibraryNotFound => {
                 format!(" ({n} findings)")
             }
-            None => String::new(),
+            _ => String::new(),
         };
         let number = format!("{:>3}.", at + 1);
         let (_, level) = entry.level_name();

@@ -52,6 +52,14 @@ fn the_loader_says_the_same_before_and_after() {
     for name in ["AsmParser", "CodeGen", "Desc", "Info"] {
         assert!(out.contains(&format!("add LLVMX86{name} to __mlir_libs\n")), "{out}");
     }
+    // The output says what its numbers count.
+    for part in [
+        "libMIOpen.so (4 causes)\n",
+        "\n4 causes, 5 findings (5 errors",
+        "\n9 of 9 findings have a verified fix: deps-list-drift 4 of 4, undefined-symbol 5 of 5\n",
+    ] {
+        assert!(out.contains(part), "{part:?} is not in\n{out}");
+    }
     assert!(out.trim_end().ends_with("nothing wrong: 1 ELF file, 1 entry point"), "{out}");
     // The list differs by the four names alone.
     let list = |name: &str| std::fs::read_to_string(lab.path(name)).expect("a list");
