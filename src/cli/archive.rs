@@ -2,7 +2,7 @@
 //! about the link. `--why-extract` and `--archive-stats` also write lld's tables.
 
 use super::exit::Exit;
-use super::link_line::Typed;
+use super::link_line::{LeftOut, Typed};
 use super::plan::{Prepared, Sinks, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{AuditRun, walk};
@@ -37,8 +37,9 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     if !options.self_dirs.is_empty() {
         return installed(shared, options, start);
     }
-    if !options.ignored.is_empty() && !shared.quiet {
-        message::fact(&format!("options without effect here: {}", options.ignored.join(", ")));
+    let ignored = options_without_effect(options)?;
+    if !ignored.is_empty() && !shared.quiet {
+        message::fact(&format!("options without effect here: {}", ignored.join(", ")));
     }
     let is_ordered = is_ordered(options);
     let has_files = !options.archives.is_empty() || !options.library.is_empty();
@@ -108,6 +109,24 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let status = answer(shared, &sinks, &run, &view, prepared.style)?;
     run.finish(shared, rendering, start);
     Ok(status)
+}
+
+/// The options of linkers that have no effect on this link. Fails if one has an effect that is not
+/// followed.
+fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
+    let LeftOut { ignored, hiding, keeping, refused } = &options.left_out;
+    if let Some(error) = refused {
+        bail!("{error}");
+    }
+    let exports = options.shared || options.export_dynamic;
+    let hiding_counts = hiding.iter().filter(|_| exports);
+    let mut counts = keeping.iter().chain(hiding_counts).filter(|_| options.gc_sections);
+    if let Some(option) = counts.next() {
+        bail!(
+            "{option}: its effect on --gc-sections is not followed\nhelp: leave out one of the two"
+        );
+    }
+    Ok(ignored.iter().chain(hiding).chain(keeping).map(String::as_str).collect())
 }
 
 /// True if something is at the path, as typed or below a stage or the sysroot.
@@ -210,6 +229,7 @@ fn is_ordered(options: &ArchiveOptions) -> bool {
         || !options.entry.is_empty()
         || !options.undefined.is_empty()
         || !options.wrap.is_empty()
+        || options.gc_sections && options.export_dynamic
 }
 
 /// Returns the question, the plan of the audit for it, and the linker scripts that were read.
@@ -289,6 +309,7 @@ fn link(
         defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
         wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
         allow_shlib_undefined: options.allow_shlib_undefined,
+        export_dynamic: options.export_dynamic,
     };
     let tree = &*prepared.tree;
     // GNU ld and mold skip a `-l` library for another ELF class or machine. lld refuses it.

@@ -1,7 +1,7 @@
 //! The options of `archive`.
 
 use super::LinkerOption;
-use super::link_line::Typed;
+use super::link_line::{LeftOut, Typed};
 use clap::{ArgAction, Args};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ pub struct ArchiveOptions {
     pub response_files: Vec<PathBuf>,
     /// Options of linkers that were left out.
     #[arg(skip)]
-    pub ignored: Vec<String>,
+    pub left_out: LeftOut,
     /// An object to link: a shared library, a program or a relocatable object
     #[arg(long, value_name = "FILE")]
     pub root_object: Vec<PathBuf>,
@@ -102,6 +102,9 @@ pub struct ArchiveOptions {
     /// Drop sections to which nothing refers, with their undefined symbols
     #[arg(long)]
     pub gc_sections: bool,
+    /// With --gc-sections, keep the exported symbols of a program too
+    #[arg(long)]
+    pub export_dynamic: bool,
     /// Do not report undefined symbols of the shared objects that a program is linked with
     #[arg(long)]
     pub allow_shlib_undefined: bool,
@@ -114,7 +117,7 @@ pub struct ArchiveOptions {
             "start_group", "end_group", "as_needed", "no_as_needed", "static_libraries",
             "shared_libraries", "push_state", "pop_state", "library", "library_path", "entry", "undefined", "defsym", "wrap",
             "root_object", "root_symbol", "all_members", "why_extract", "archive_stats", "gc_sections",
-            "allow_shlib_undefined",
+            "allow_shlib_undefined", "export_dynamic",
         ]
     )]
     pub self_dirs: Vec<PathBuf>,

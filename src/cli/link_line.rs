@@ -1,8 +1,11 @@
 //! Collects the arguments of `archive` whose order matters, and replaces response files (`@FILE`)
 //! as linkers do. Options of linkers get the spelling that clap knows. Options without effect on
 //! members and undefined names are left out, so that a line of `gcc -###` can be used.
+//! `linker_words` has the options of linkers.
 
+use super::linker_words::{Effect, LinkerWord, SYMBOLS};
 use super::{Cli, named};
+use crate::tree::{DiskTree, EntryType, Tree as _};
 use crate::views::archive::PositionalOption;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _};
 use std::ffi::{OsStr, OsString};
@@ -32,53 +35,9 @@ const POSITIONS: &[(&str, Typed)] = &[
     ("pop_state", Typed::PopState),
 ];
 
-/// Other spellings of options.
-const SPELLINGS: &[(&str, &str)] = &[
-    ("-(", "--start-group"),
-    ("-)", "--end-group"),
-    ("-Bstatic", "--Bstatic"),
-    ("-static", "--Bstatic"),
-    ("-dn", "--Bstatic"),
-    ("-Bdynamic", "--Bdynamic"),
-    ("-dy", "--Bdynamic"),
-    ("-start-group", "--start-group"),
-    ("-end-group", "--end-group"),
-    ("-start-lib", "--start-lib"),
-    ("-end-lib", "--end-lib"),
-    ("-whole-archive", "--whole-archive"),
-    ("-no-whole-archive", "--no-whole-archive"),
-    ("-as-needed", "--as-needed"),
-    ("-no-as-needed", "--no-as-needed"),
-    ("-push-state", "--push-state"),
-    ("-pop-state", "--pop-state"),
-    ("-shared", "--shared"),
-    ("-pie", "--pie"),
-    ("-gc-sections", "--gc-sections"),
-];
-
-/// Options that change neither the members nor the undefined names.
-const IGNORED: &[&str] = &[
-    "--build-id",
-    "--disable-new-dtags",
-    "--eh-frame-hdr",
-    "--enable-new-dtags",
-    "--no-dynamic-linker",
-    "--no-undefined",
-    "--strip-all",
-    "--strip-debug",
-    "-no-pie",
-    "-s",
-];
-
-/// Beginnings of such options with a value in the same word.
-const IGNORED_STARTS: &[&str] = &["--build-id=", "--hash-style=", "-plugin-opt="];
-
-/// Such options whose value is the next word.
-const IGNORED_PAIRS: &[&str] =
-    &["-dynamic-linker", "--dynamic-linker", "-m", "-plugin", "-rpath", "-soname", "-z"];
-
-/// Values of `-z` that change the undefined names, or the sections that the linker keeps.
-const CHANGING: &[&str] = &["undefs", "nodefs", "start-stop-gc", "nostart-stop-gc"];
+/// Options of which the last counts, also if they are repeated.
+const SWITCHES: &[&str] =
+    &["--allow-shlib-undefined", "--export-dynamic", "--gc-sections", "--pie", "--shared"];
 
 /// A file or an option, as typed.
 #[derive(Clone, Debug)]
@@ -127,8 +86,21 @@ pub(super) struct ExpandedLine {
     pub(super) words: Vec<OsString>,
     /// The response files.
     pub(super) files: Vec<PathBuf>,
-    /// Options of linkers that were left out, with their values.
+    /// The options of linkers that were left out.
+    pub(super) left_out: LeftOut,
+}
+
+/// Options of linkers that were left out, with their values.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOut {
+    /// Those that change neither members nor undefined names.
     pub(super) ignored: Vec<String>,
+    /// Those that hide symbols, which matters for `--gc-sections`.
+    pub(super) hiding: Vec<String>,
+    /// Those that change which sections `--gc-sections` keeps.
+    pub(super) keeping: Vec<String>,
+    /// The error of the first option whose effect is not followed.
+    pub(super) refused: Option<String>,
 }
 
 /// Replaces each `@FILE` after the command `archive` by the words of the file. If the file cannot
@@ -148,9 +120,9 @@ pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> ExpandedLine 
         expand_one(argument, 0, (&mut words, &mut out.files));
     }
     if !words.is_empty() {
-        let (known, ignored) = spelled(words, &options_with_values());
+        let (known, left_out) = spelled(words, &options_with_values());
         out.words.extend(known);
-        out.ignored = ignored;
+        out.left_out = left_out;
     }
     out
 }
@@ -175,46 +147,74 @@ fn options_with_values() -> Vec<String> {
 /// A word, and true if it comes from a response file.
 type Word = (OsString, bool);
 
-/// Spells the options of linkers as clap knows them, up to `--`. The second list has the options
-/// that are left out. In a response file, `-o FILE` names the output of the link. The words after
-/// the options `with_values` stay as they are.
-fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, Vec<String>) {
-    let (mut out, mut ignored) = (Vec::new(), Vec::new());
+/// Spells the options of linkers as clap knows them, up to `--`, and separates the options that are
+/// left out. The words after the options `with_values` stay as they are.
+fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut) {
+    let (mut out, mut left_out) = (Vec::new(), LeftOut::default());
     let mut words = words.into_iter().peekable();
     while let Some((word, in_file)) = words.next() {
-        let next = words.peek().and_then(|(next, _)| next.to_str()).map(str::to_owned);
-        let Some(text) = word.to_str().map(str::to_owned) else {
-            out.push(word);
-            continue;
-        };
-        if text == "--" {
+        if word == "--" {
             out.push(word);
             out.extend(words.map(|(word, _)| word));
             break;
         }
-        let value = next.filter(|_| IGNORED_PAIRS.contains(&text.as_str()) || text == "-o");
-        let has_value = match (text.as_str(), &value) {
-            ("-z", Some(value)) => !CHANGING.contains(&value.as_str()),
-            ("-o", Some(value)) => in_file && !value.contains('='),
-            (_, value) => value.is_some(),
-        };
-        let attached =
-            text.strip_prefix("-z").is_some_and(|z| !z.is_empty() && !CHANGING.contains(&z));
-        let starts = IGNORED_STARTS.iter().any(|start| text.starts_with(start));
-        if has_value {
-            ignored.push(format!("{text} {}", value.unwrap_or_default()));
-            words.next();
-        } else if attached || starts || IGNORED.contains(&text.as_str()) {
-            ignored.push(text);
-        } else if with_values.contains(&text) {
+        let next = words.peek().map(|(next, _)| next.to_string_lossy().into_owned());
+        let text = word.to_str().unwrap_or_default().to_owned();
+        let of_output = || in_file.then(|| of_output(&text, next.as_deref())).flatten();
+        let Some(found) = LinkerWord::find(&text).or_else(of_output) else {
             out.push(word);
-            out.extend(words.next().map(|(value, _)| value));
-        } else {
-            let found = SPELLINGS.iter().find(|(other, _)| *other == text);
-            out.push(found.map_or(word, |(_, known)| OsString::from(*known)));
+            if with_values.contains(&text) {
+                out.extend(words.next().map(|(value, _)| value));
+            }
+            continue;
+        };
+        let LinkerWord { attached, takes_next, effect } = found;
+        let after = words.next_if(|_| takes_next).map(|(value, _)| value);
+        let value = attached.or(next.as_deref().filter(|_| takes_next)).unwrap_or_default();
+        let option = if takes_next { format!("{text} {value}") } else { text.clone() };
+        match effect.with(value) {
+            Effect::Means(own) => {
+                let own = format!("--{own}");
+                let has_value = with_values.contains(&own);
+                // Linkers accept a repeated option, and clap does not.
+                out.retain(|known| *known != *own || !SWITCHES.contains(&&*own));
+                let attached = attached.filter(|_| has_value);
+                out.push(attached.map_or(own.clone(), |value| format!("{own}={value}")).into());
+                out.extend(after.filter(|_| has_value));
+            }
+            Effect::Ends(own) => out.retain(|known| *known != *format!("--{own}")),
+            effect => left_out.add(effect, option, value),
         }
     }
-    (out, ignored)
+    (out, left_out)
+}
+
+/// In a response file, `-o FILE` names the output of the link, and `-h NAME` its soname. `None` for
+/// other options, and for outputs of linkaudit: `-o NAME=FILE`.
+fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
+    let rest = ["--output=", "--output", "-o", "-h"].iter().find_map(|o| text.strip_prefix(o))?;
+    let takes_next = rest.is_empty();
+    let value = if takes_next { next? } else { rest };
+    let is_ours = value.contains('=') || text == "-help" || rest.starts_with('-');
+    (!is_ours).then_some(LinkerWord { attached: None, takes_next, effect: Effect::None })
+}
+
+impl LeftOut {
+    /// Adds an option with its value.
+    fn add(&mut self, effect: Effect, option: String, value: &str) {
+        let path = Path::new(value);
+        match effect {
+            Effect::Refused(why) => {
+                self.refused.get_or_insert(format!("{option}: {why}"));
+            }
+            Effect::Directory if DiskTree::new().kind(path) == Ok(EntryType::File) => {
+                self.refused.get_or_insert(format!("{option}: {SYMBOLS}"));
+            }
+            Effect::Hides => self.hiding.push(option),
+            Effect::Keeps => self.keeping.push(option),
+            _ => self.ignored.push(option),
+        }
+    }
 }
 
 fn expand_one(argument: OsString, depth: usize, (out, files): (&mut Vec<Word>, &mut Vec<PathBuf>)) {
@@ -268,24 +268,38 @@ mod tests {
     #[test]
     fn options_of_linkers() {
         let line = "-plugin p.so --build-id -m elf_x86_64 -pie -o out a.o -( -static -lx -) -z now \
-            -zrelro -z nodefs -o json=f";
+            -zrelro -z nodefs -h x.so -Ttext 0 -hash-style gnu -o json=f";
         let spelled = |line: &str, in_file: bool| {
             let list = line.split_whitespace().map(|word| (OsString::from(word), in_file));
             super::spelled(list.collect(), &options_with_values())
         };
-        let (found, ignored) = spelled(line, true);
-        let known = "--pie a.o --start-group --Bstatic -lx --end-group -z nodefs -o json=f";
+        let (found, left_out) = spelled(line, true);
+        let known = "--pie a.o --start-group --Bstatic -lx --end-group -o json=f";
         assert!(found.iter().eq(known.split(' ')), "{found:?}");
-        let expected =
-            ["-plugin p.so", "--build-id", "-m elf_x86_64", "-o out", "-z now", "-zrelro"];
-        assert_eq!(ignored, expected);
-        for line in
-            ["-o json report.json", "--root-symbol -m foo.a", "-u -s a.o", "a.a -- -s -z now"]
-        {
-            let (found, ignored) = spelled(line, false);
-            assert!(found.iter().eq(line.split(' ')) && ignored.is_empty(), "{found:?}");
+        let expected = "-plugin p.so|--build-id|-m elf_x86_64|-o out|-z now|-zrelro|-h x.so|\
+            -Ttext 0|-hash-style gnu";
+        assert_eq!(left_out.ignored.join("|"), expected);
+        assert!(left_out.refused.is_some_and(|error| error.starts_with("-z nodefs: ")));
+        for line in [
+            "-o json report.json",
+            "--root-symbol -m foo.a",
+            "-u -s a.o",
+            "a.a -- -s -z now",
+            "-emain",
+        ] {
+            let (found, left_out) = spelled(line, false);
+            assert!(found.iter().eq(line.split(' ')) && left_out.ignored.is_empty(), "{found:?}");
         }
-        let (found, _) = spelled("--start-lib -s --whole-archive -m x a.a", false);
-        assert!(found.iter().eq(["--start-lib", "--whole-archive", "a.a"]), "{found:?}");
+        for (line, expected) in [
+            ("--start-lib -s --whole-archive -m x a.a", "--start-lib --whole-archive a.a"),
+            ("-export-dynamic -rdynamic-x", "--export-dynamic -rdynamic-x"),
+            ("-entry main -undefined=x -e y", "--entry main --undefined=x -e y"),
+            ("-pie a.o -pie --gc-sections -no-pie", "a.o --gc-sections"),
+            ("--unresolved-symbols=ignore-in-shared-libs a.o", "--allow-shlib-undefined a.o"),
+            ("-version-script=v -omagic a.o", "-omagic a.o"),
+        ] {
+            let (found, _) = spelled(line, false);
+            assert!(found.iter().eq(expected.split(' ')), "{found:?}");
+        }
     }
 }

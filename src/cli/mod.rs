@@ -19,6 +19,7 @@ mod help;
 mod hook;
 mod hosts;
 mod link_line;
+mod linker_words;
 mod lists;
 mod manual;
 pub mod message;
@@ -91,7 +92,7 @@ impl Cli {
         if let Some(Command::Archive(options)) = &mut cli.command {
             options.typed = link_line::typed(&matches);
             options.response_files = typed.files;
-            options.ignored = typed.ignored;
+            options.left_out = typed.left_out;
         }
         Ok(cli)
     }

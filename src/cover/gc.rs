@@ -164,7 +164,7 @@ impl<'a> Marker<'a> {
         for name in names {
             self.name(name);
         }
-        if is_shared {
+        if is_shared || self.exports_names_of_program() {
             let exported = self.defined.values().filter(|definition| definition.is_exported);
             self.todo.extend(exported.map(|definition| definition.node));
         }
@@ -181,6 +181,16 @@ impl<'a> Marker<'a> {
                 }
             }
         }
+    }
+
+    /// True if a program exports all its names. GNU ld exports none from a program that has no
+    /// dynamic sections.
+    fn exports_names_of_program(&self) -> bool {
+        let question = self.question;
+        let is_dynamic = question.output.kind == OutputKind::Pie
+            || question.output.linker != Some(Linker::Gnu)
+            || question.roots.iter().any(|root| root.linked);
+        is_dynamic && question.link.is_some_and(|link| link.export_dynamic)
     }
 
     /// The names to which objects without facts may refer: all names in their symbol tables.

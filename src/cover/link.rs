@@ -100,6 +100,8 @@ pub struct Link {
     pub shared_references: Vec<(Box<[u8]>, usize)>,
     /// True if the indexes of archives were read: GNU ld finds members by them alone.
     pub indexed: bool,
+    /// `--export-dynamic`: `--gc-sections` keeps the exported names of a program too.
+    pub export_dynamic: bool,
 }
 
 /// Functions of expressions whose argument is not a symbol that needs a definition.

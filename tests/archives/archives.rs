@@ -17,6 +17,7 @@ mod machines;
 mod mutants;
 mod names;
 mod odd;
+mod options;
 use crate::support::random;
 mod real;
 mod scripts;

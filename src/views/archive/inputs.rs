@@ -66,6 +66,8 @@ pub struct TypedLink {
     pub wraps: Vec<Wrap>,
     /// `--allow-shlib-undefined`
     pub allow_shlib_undefined: bool,
+    /// `--export-dynamic`
+    pub export_dynamic: bool,
 }
 
 impl LinkArgument {
@@ -145,6 +147,7 @@ impl Inputs {
             defined: typed.defined.clone(),
             wraps: typed.wraps.clone(),
             indexed: typed.linker == Linker::Gnu,
+            export_dynamic: typed.export_dynamic,
             ..Link::default()
         };
         let (mut inside, mut whole, mut as_needed) = (false, false, false);

@@ -6,7 +6,8 @@ use crate::support::{Lab, clean, has};
 use std::collections::BTreeSet;
 
 /// The linkers: the program, and its name for `--linker`.
-const LINKERS: [(&str, &str); 3] = [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
+pub(super) const LINKERS: [(&str, &str); 3] =
+    [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
 /// Beginnings of the names in messages of linkers.
 const STARTS: [&str; 5] = [
@@ -21,7 +22,7 @@ const STARTS: [&str; 5] = [
 pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 /// The undefined names in the messages of a linker. The names are separated by quotes or spaces.
-fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
+pub(super) fn theirs(lab: &Lab, program: &str, words: &[&str]) -> BTreeSet<String> {
     let mut command = clean(program);
     let command = command.current_dir(lab.root()).args(["-z", "defs", "-o", "out"]).args(words);
     let output = command.output().expect("a linker runs");

@@ -232,7 +232,7 @@ fn errors_of_the_command_line_help() {
         ),
         (&["fine", "--fail-o", "never"], "help: did you mean `--fail-on`?\n"),
         (
-            &["archive", "--linker", "gnu", "--orphan-handling"],
+            &["archive", "--linker", "gnu", "--target-help"],
             "help: archive reads only the linker options that it lists: linkaudit archive --help\n",
         ),
         (&["fine", "--cpu", "hasswell"], "help: did you mean `haswell`?\n"),

@@ -1,0 +1,270 @@
+//! The options of linkers that `archive` accepts besides its own, and their effect on its answer: all
+//! of lld 19, GNU ld 2.40 and mold 1.10 for ELF. `link_line` replaces them.
+
+/// The effect of an option on the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Effect {
+    /// None: neither members nor undefined names change.
+    None,
+    /// The effect of this option of `archive`.
+    Means(&'static str),
+    /// Ends the effect of this option of `archive`.
+    Ends(&'static str),
+    /// Hides symbols of the output, so that `--gc-sections` may keep less.
+    Hides,
+    /// Changes the sections that `--gc-sections` keeps.
+    Keeps,
+    /// `-z`: depends on the value.
+    Keyword,
+    /// `-R`: none for a directory.
+    Directory,
+    /// `--sysroot`: none for `/`.
+    Sysroot,
+    /// `--unresolved-symbols`: depends on the value.
+    Unresolved,
+    /// An effect that `archive` does not follow: the reason and the next step.
+    Refused(&'static str),
+}
+
+/// Options without effect and without a value, or with one after `=`.
+const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-definition \
+    android-memtag-heap android-memtag-stack apply-dynamic-relocs be8 Bgroup Bno-symbolic \
+    Bsymbolic Bsymbolic-functions Bsymbolic-non-weak Bsymbolic-non-weak-functions build-id \
+    check-sections cmse-implib color-diagnostics compress-debug-sections cref ctf-share-types \
+    ctf-variables d dc debug-names default-imported-symver default-symver demangle \
+    dependent-libraries disable-multiple-abs-defs disable-new-dtags discard-all discard-locals \
+    discard-none dp eh-frame-hdr embedded-relocs emit-relocs enable-new-dtags \
+    enable-non-contiguous-regions enable-non-contiguous-regions-warnings error-unresolved-symbols \
+    execute-only fat-lto-objects fatal-warnings fix-cortex-a53-843419 fix-cortex-a8 flto \
+    flto-partition force-exe-suffix force-group-allocation fork fortran-common fuse-ld g \
+    gdb-index gnu-unique icf ignore-data-address-equality ignore-function-address-equality \
+    ld-generated-unwind-info map-whole-files merge-exidx-entries mmap-output-file \
+    no-accept-unknown-input-arch no-add-needed no-allow-multiple-definition \
+    no-apply-dynamic-relocs no-build-id no-check-sections no-color-diagnostics \
+    no-copy-dt-needed-entries no-ctf-variables no-debug-names no-demangle no-dependent-libraries \
+    no-dynamic-linker no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings \
+    no-fork no-gdb-index no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info \
+    no-map-whole-files no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic \
+    no-optimize-bb-jumps no-pcrel-optimize no-power10-stubs no-print-gc-sections \
+    no-print-icf-sections no-print-map-discarded no-quick-exit no-relax no-relax-gp no-rosegment \
+    no-strip-discarded no-threads no-toc-optimize no-undefined no-undefined-version \
+    no-use-android-relr-tags no-warn-backrefs no-warn-common no-warn-execstack \
+    no-warn-ifunc-textrel no-warn-mismatch no-warn-rwx-segments no-warn-search-mismatch \
+    no-warn-symbol-ordering no-warnings noinhibit-exec nostdlib optimize-bb-jumps \
+    package-metadata pcrel-optimize perf pic-veneer power10-stubs print-gc-sections \
+    print-icf-sections print-map print-map-discarded print-memory-usage qmagic quick-exit \
+    reduce-memory-overheads relax relax-gp repro reverse-sections rosegment s save-temps \
+    shuffle-sections sort-common split-by-file split-by-reloc stats strip-all strip-debug \
+    strip-discarded t target1-abs target1-rel threads time-trace toc-optimize trace \
+    traditional-format undefined-version unique use-android-relr-tags vs-diagnostics w \
+    warn-alternate-em warn-backrefs warn-common warn-constructors warn-execstack \
+    warn-ifunc-textrel warn-multiple-gp warn-once warn-rwx-segments warn-section-align \
+    warn-shared-textrel warn-symbol-ordering warn-textrel warn-unresolved-symbols x";
+
+/// Options without effect whose value is after `=` or the next word.
+const VALUES: &str = "android-memtag-mode architecture assert audit auxiliary \
+    call-graph-ordering-file call-graph-profile-sort compress-sections depaudit dependency-file \
+    dynamic-linker error-handling-script error-limit filter gpsize hash-size hash-style \
+    image-base in-implib keep-unique load-pass-plugin Map max-cache-size mllvm oformat \
+    opt-remarks-filename opt-remarks-format opt-remarks-hotness-threshold opt-remarks-passes \
+    orphan-handling out-implib pack-dyn-relocs plugin plugin-opt print-archive-stats \
+    print-symbol-order reproduce rpath rpath-link section-start soname sort-section \
+    spare-dynamic-tags split-stack-adjust-size symbol-ordering-file target2 Tbss Tdata \
+    Tldata-segment Trodata-segment Ttext Ttext-segment thread-count time-trace-granularity \
+    trace-symbol version-exports-section warn-backrefs-exclude";
+
+/// Beginnings of options of LTO, which have no effect.
+const LTO: &[&str] = &["lto-", "lto=", "no-lto-", "opt-remarks-with-hotness", "thinlto-"];
+
+/// Options of `archive` that a linker knows without a value.
+const OWN_FLAGS: &str = "allow-shlib-undefined as-needed Bdynamic Bstatic end-group end-lib \
+    export-dynamic gc-sections no-as-needed no-whole-archive pie pop-state push-state shared \
+    start-group start-lib whole-archive";
+
+/// Options of `archive` that a linker knows with a value.
+const OWN_VALUES: &str = "defsym entry library library-path undefined why-extract wrap";
+
+/// Other options, each with true if it has a value that may be the next word.
+const OTHERS: &[(&str, bool, Effect)] = &[
+    ("(", false, Effect::Means("start-group")),
+    (")", false, Effect::Means("end-group")),
+    ("Bshareable", false, Effect::Means("shared")),
+    ("E", false, Effect::Means("export-dynamic")),
+    ("N", false, Effect::Means("Bstatic")),
+    ("call_shared", false, Effect::Means("Bdynamic")),
+    ("dn", false, Effect::Means("Bstatic")),
+    ("dy", false, Effect::Means("Bdynamic")),
+    ("n", false, Effect::Means("Bstatic")),
+    ("nmagic", false, Effect::Means("Bstatic")),
+    ("non_shared", false, Effect::Means("Bstatic")),
+    ("omagic", false, Effect::Means("Bstatic")),
+    ("pic-executable", false, Effect::Means("pie")),
+    ("require-defined", true, Effect::Means("root-symbol")),
+    ("static", false, Effect::Means("Bstatic")),
+    ("no-allow-shlib-undefined", false, Effect::Ends("allow-shlib-undefined")),
+    ("no-export-dynamic", false, Effect::Ends("export-dynamic")),
+    ("no-gc-sections", false, Effect::Ends("gc-sections")),
+    ("no-pic-executable", false, Effect::Ends("pie")),
+    ("no-pie", false, Effect::Ends("pie")),
+    ("exclude-libs", true, Effect::Hides),
+    ("retain-symbols-file", true, Effect::Hides),
+    ("version-script", true, Effect::Hides),
+    ("dynamic-list", true, Effect::Keeps),
+    ("dynamic-list-cpp-new", false, Effect::Keeps),
+    ("dynamic-list-cpp-typeinfo", false, Effect::Keeps),
+    ("dynamic-list-data", false, Effect::Keeps),
+    ("export-dynamic-symbol", true, Effect::Keeps),
+    ("export-dynamic-symbol-list", true, Effect::Keeps),
+    ("fini", true, Effect::Keeps),
+    ("gc-keep-exported", false, Effect::Keeps),
+    ("init", true, Effect::Keeps),
+    ("sysroot", true, Effect::Sysroot),
+    ("unresolved-symbols", true, Effect::Unresolved),
+    ("add-needed", false, Effect::Refused(NEEDED)),
+    ("chroot", true, Effect::Refused(ELSEWHERE)),
+    ("copy-dt-needed-entries", false, Effect::Refused(NEEDED)),
+    ("default-script", true, Effect::Refused(SCRIPT)),
+    ("directory", true, Effect::Refused(ELSEWHERE)),
+    ("dT", true, Effect::Refused(SCRIPT)),
+    ("i", false, Effect::Refused(RELOCATABLE)),
+    ("ignore-unresolved-symbol", true, Effect::Refused(REPORTED)),
+    ("just-symbols", true, Effect::Refused(SYMBOLS)),
+    ("mri-script", true, Effect::Refused(SCRIPT)),
+    ("no-define-common", false, Effect::Refused(COMMON)),
+    ("no-fortran-common", false, Effect::Refused(COMMON)),
+    ("r", false, Effect::Refused(RELOCATABLE)),
+    ("relocatable", false, Effect::Refused(RELOCATABLE)),
+    ("remap-inputs", true, Effect::Refused(REMAPPED)),
+    ("remap-inputs-file", true, Effect::Refused(REMAPPED)),
+    ("script", true, Effect::Refused(SCRIPT)),
+    ("undefined-glob", true, Effect::Refused(GLOB)),
+    ("Ur", false, Effect::Refused(RELOCATABLE)),
+];
+
+/// Options of one letter whose value follows in the same word or is the next word.
+const LETTERS: &[(char, Effect)] = &[
+    ('F', Effect::None),
+    ('G', Effect::None),
+    ('I', Effect::None),
+    ('O', Effect::None),
+    ('P', Effect::None),
+    ('Y', Effect::None),
+    ('f', Effect::None),
+    ('m', Effect::None),
+    ('y', Effect::None),
+    ('R', Effect::Directory),
+    ('z', Effect::Keyword),
+    ('C', Effect::Refused(ELSEWHERE)),
+    ('T', Effect::Refused(SCRIPT)),
+    ('b', Effect::Refused("the format of the next inputs is not followed\nhelp: name ELF files")),
+    ('c', Effect::Refused(SCRIPT)),
+];
+
+const COMMON: &str = "this treatment of common symbols is not followed\nhelp: leave it out";
+const ELSEWHERE: &str =
+    "the linker reads its files below another directory\nhelp: start linkaudit there";
+const GLOB: &str =
+    "patterns of undefined symbols are not followed\nhelp: name each symbol with -u NAME";
+const NEEDED: &str = "libraries that inputs need define no names here\n\
+    help: leave it out, and name these libraries";
+const RELOCATABLE: &str =
+    "the output is an object, whose symbols may stay undefined\nhelp: leave it out";
+const REMAPPED: &str = "other inputs replace these\nhelp: name the files that the linker reads";
+const REPORTED: &str = "undefined symbols are always reported\nhelp: leave it out";
+const SCRIPT: &str = "this linker script is not read\n\
+    help: leave it out, and define its symbols with --defsym NAME=0";
+pub(super) const SYMBOLS: &str = "the symbols of this file are not read\n\
+    help: leave it out, and define its symbols with --defsym NAME=0";
+const SYSROOT: &str = "a sysroot changes where the linker finds files\nhelp: use --root DIR";
+
+/// An option of a linker in a word of the command line.
+#[derive(Debug)]
+pub(super) struct LinkerWord<'t> {
+    /// The value in the same word.
+    pub(super) attached: Option<&'t str>,
+    /// True if the next word is the value.
+    pub(super) takes_next: bool,
+    pub(super) effect: Effect,
+}
+
+impl<'t> LinkerWord<'t> {
+    /// Finds the option in a word. Linkers accept one dash for two, except before a name with `o`:
+    /// `-omagic` is `-o magic`. A name of the tables prevails over an option of one letter, as in
+    /// `-export-dynamic` and `-e NAME` (`getopt_long_only`).
+    pub(super) fn find(text: &'t str) -> Option<Self> {
+        let (body, has_two) = match text.strip_prefix("--") {
+            Some(body) => (body, true),
+            None => (text.strip_prefix('-')?, false),
+        };
+        let (name, value) = body.split_once('=').map_or((body, None), |(n, v)| (n, Some(v)));
+        let long = if has_two || !name.starts_with('o') { named(name, body) } else { None };
+        if let Some((has_value, effect)) = long {
+            let takes_next = has_value && value.is_none();
+            return Some(Self { attached: value, takes_next, effect });
+        }
+        let letter = body.chars().next().filter(|_| !has_two)?;
+        let rest = body.get(letter.len_utf8()..).filter(|rest| !rest.is_empty());
+        let (_, effect) = LETTERS.iter().find(|(known, _)| *known == letter)?;
+        Some(Self { attached: rest, takes_next: rest.is_none(), effect: *effect })
+    }
+}
+
+/// Looks up an option by its name: true if it has a value, and its effect. `body` is the word
+/// without dashes.
+fn named(name: &str, body: &str) -> Option<(bool, Effect)> {
+    let of = |list: &'static str| list.split_ascii_whitespace().find(|known| *known == name);
+    if let Some((_, has_value, effect)) = OTHERS.iter().find(|(known, ..)| *known == name) {
+        return Some((*has_value, *effect));
+    }
+    if let Some(own) = of(OWN_FLAGS) {
+        return Some((false, Effect::Means(own)));
+    }
+    if let Some(own) = of(OWN_VALUES) {
+        return Some((true, Effect::Means(own)));
+    }
+    if of(FLAGS).is_some() || LTO.iter().any(|start| body.starts_with(start)) {
+        return Some((false, Effect::None));
+    }
+    of(VALUES).map(|_| (true, Effect::None))
+}
+
+impl Effect {
+    /// The effect of an option with this value.
+    pub(super) fn with(self, value: &str) -> Self {
+        match (self, value) {
+            (Self::Keyword, "undefs" | "nodefs") => Self::Refused(REPORTED),
+            (Self::Keyword, "start-stop-gc" | "nostart-stop-gc") => Self::Keeps,
+            (Self::Sysroot, "" | "/") | (Self::Unresolved, "report-all") => Self::None,
+            (Self::Sysroot, _) => Self::Refused(SYSROOT),
+            (Self::Unresolved, "ignore-in-shared-libs") => Self::Means("allow-shlib-undefined"),
+            (Self::Unresolved, _) => Self::Refused(REPORTED),
+            (Self::Keyword, _) => Self::None,
+            (effect, _) => effect,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FLAGS, LETTERS, OTHERS, VALUES};
+    use crate::cli::Cli;
+    use clap::CommandFactory as _;
+
+    /// The options of linkers do not hide those of linkaudit.
+    #[test]
+    fn no_option_of_linkaudit_is_replaced() {
+        let command = Cli::command();
+        let archive = command.find_subcommand("archive").expect("a command");
+        for option in archive.get_opts().chain(command.get_opts()) {
+            let is_known = |name: &str| {
+                let lists = FLAGS.split_whitespace().chain(VALUES.split_whitespace());
+                lists.chain(OTHERS.iter().map(|(known, ..)| *known)).any(|known| known == name)
+            };
+            assert!(option.get_long().is_none_or(|name| !is_known(name)), "{option}");
+            let letter = option.get_short();
+            let is_letter = letter.is_some_and(|of| LETTERS.iter().any(|(known, _)| *known == of));
+            let is_flag = letter.is_some_and(|of| is_known(&of.to_string()));
+            assert!(!is_letter && !is_flag, "{option}");
+        }
+    }
+}
