@@ -7,7 +7,7 @@ use crate::bind::RelocationMessage;
 use crate::cover::ReferringFile;
 use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
-use crate::format::archive::{MemberKind, SymbolKind};
+use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FileId, RootId};
@@ -86,7 +86,7 @@ pub fn link_references(object: &Object, versioned: bool) -> Vec<(Box<[u8]>, Symb
 
 impl Audit {
     /// The file as a consumer of archives; `None` if it is neither an object nor LLVM bitcode, or
-    /// if its symbols are not known.
+    /// cannot be read.
     ///
     /// If `input` is set, a shared object is an input of a link: the result has all its references,
     /// not only the undefined ones.
@@ -98,14 +98,15 @@ impl Audit {
             Content::Archive(_) => return None,
         };
         let linked = object.filter(|object| object.is_dynamic());
-        let (mut hidden, mut lto): (Vec<Box<[u8]>>, _) = (Vec::new(), false);
+        let (mut hidden, mut lto, mut opaque) = (Vec::<Box<[u8]>>::new(), false, None);
         let symbols = if let Some(object) = linked {
             if input { link_references(object, true) } else { self.linked_symbols(file, object) }
         } else {
             let members = self.corpus.members(file).ok()?;
             let only = members.list.first().filter(|_| members.damage.is_empty())?;
-            let is_other = object.is_none() && only.kind != MemberKind::LlvmLto;
-            if is_other || only.is_unknown() {
+            let is_other = object.is_none() && !only.kind.is_lto();
+            opaque = only.is_opaque().then_some(only.kind);
+            if is_other || only.is_unknown() && opaque.is_none() {
                 return None;
             }
             lto = only.kind.is_lto();
@@ -119,7 +120,7 @@ impl Audit {
         let target = object.map(|object| object.header.target());
         let path = Arc::clone(&facts.path);
         let linked = linked.is_some();
-        Some(ReferringFile { path, linked, input, lto, target, symbols, hidden })
+        Some(ReferringFile { path, linked, input, lto, opaque, target, symbols, hidden })
     }
 
     /// Undefined symbols of a linked object, sorted by name.

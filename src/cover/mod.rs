@@ -42,7 +42,7 @@ pub use refine::{
 };
 pub use trace::{ArchiveReferences, Referrers};
 
-use crate::format::archive::SymbolKind;
+use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables, Target};
 use crate::id::{ArchiveId, FastSet, MemberId};
@@ -81,6 +81,9 @@ pub struct ReferringFile {
     pub input: bool,
     /// True for intermediate language, which linkers read with a plugin.
     pub lto: bool,
+    /// The kind of an object in intermediate language whose symbols are unknown: it may define and
+    /// refer to any name.
+    pub opaque: Option<MemberKind>,
     /// The target that the file is built for, if known.
     pub target: Option<Target>,
     /// The global symbols of the file, but not the exports of a linked root.

@@ -245,6 +245,7 @@ fn root(
         linked: true,
         input: false,
         lto: false,
+        opaque: None,
         target: Some(object.header.target()),
         symbols,
         hidden: Vec::new(),

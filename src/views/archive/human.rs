@@ -230,7 +230,7 @@ pub(super) fn undefined(
     }
     more(view.coverage.undefined.len().saturating_sub(most), style, out)?;
     for unknown in view.unknown.iter().take(most) {
-        let reason = if view.unread.is_empty() {
+        let reason = if view.unread.is_empty() && view.opaque_roots().next().is_none() {
             let missing = missing(view, library, &unknown.symbol);
             format!("{missing}, and LTO may drop the references")
         } else {
@@ -243,10 +243,15 @@ pub(super) fn undefined(
         hints(view, (&unknown.symbol, 4), style, out)?;
     }
     more(view.unknown.len().saturating_sub(most), style, out)?;
-    let unread = view.unread.iter().filter(|_| !view.unknown.is_empty());
-    for member in unread.take(most_by) {
-        let reason = super::reason(library.member(*member).kind);
-        writeln!(out, "    {} may define it: {reason}", view.member(library, *member))?;
+    let unread = view
+        .unread
+        .iter()
+        .map(|member| (view.member(library, *member), super::reason(library.member(*member).kind)));
+    let roots =
+        view.opaque_roots().map(|(root, kind)| (show_path(&root.path), super::reason(kind)));
+    let may_define = unread.chain(roots).filter(|_| !view.unknown.is_empty());
+    for (file, reason) in may_define.take(most_by) {
+        writeln!(out, "    {file} may define it: {reason}")?;
     }
     Ok(())
 }
@@ -313,6 +318,11 @@ pub(super) fn notes(
         if needed > 0 {
             writeln!(out, "incomplete: only their compiler knows the references of these members")?;
         }
+    }
+    let roots = view.opaque_roots().count();
+    if roots > 0 {
+        let text = count(roots, "object is", "objects are");
+        writeln!(out, "{text} opaque (LTO or bitcode): symbols unknown")?;
     }
     let notes: [(IsKind, &str, &str); 5] = [
         (

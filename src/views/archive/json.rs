@@ -13,6 +13,7 @@ use crate::text::Text;
 use crate::views::Subject;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The name of the schema.
 const SCHEMA: &str = "linkaudit.archive/1";
@@ -322,14 +323,20 @@ impl<'a> JsonPage<'a> {
         let archives = self.view.archives.iter().chain(&self.view.candidates);
         let members = archives.flat_map(|(archive, _)| self.library.members_of(*archive));
         let opaque = members.filter(|member| self.library.member(*member).is_unknown());
-        opaque
-            .map(|member| Opaque {
-                archive: self.path(self.library.archive_of(member)),
-                name: Text(self.library.member_name(member)),
-                offset: self.library.member(member).offset,
-                needed: self.view.coverage.opaque.contains(&member),
-                reason: super::reason(self.library.member(member).kind),
-            })
-            .collect()
+        let members = opaque.map(|member| Opaque {
+            archive: self.path(self.library.archive_of(member)),
+            name: Text(self.library.member_name(member)),
+            offset: self.library.member(member).offset,
+            needed: self.view.coverage.opaque.contains(&member),
+            reason: super::reason(self.library.member(member).kind),
+        });
+        let roots = self.view.opaque_roots().map(|(root, kind)| Opaque {
+            archive: Text::path(&root.path),
+            name: Text(root.path.file_name().unwrap_or_default().as_bytes()),
+            offset: 0,
+            needed: true,
+            reason: super::reason(kind),
+        });
+        members.chain(roots).collect()
     }
 }

@@ -27,7 +27,8 @@ impl LtoEffect {
         }
         let library = question.library;
         let members = coverage.order.iter().filter(|member| is_lto(library, **member)).count();
-        let objects = members + question.roots.iter().filter(|root| root.lto).count();
+        let objects = members
+            + question.roots.iter().filter(|root| root.lto && root.opaque.is_none()).count();
         let mut undefined = coverage.undefined.iter();
         let is_uncertain = objects > 0
             && (question.link.is_some() && !defines(question, coverage)

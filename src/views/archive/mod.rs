@@ -112,7 +112,8 @@ pub struct ArchiveAnswer {
     origins: RefCell<Origins>,
     /// The needed members and the undefined names.
     pub coverage: Coverage,
-    /// Names without a known definition. If members are `unread`, one of these may define the name.
+    /// Names without a known definition. If members are `unread`, or symbols of objects unknown, one
+    /// of these may define the name.
     /// Else only intermediate language refers to it, and the compiler may drop the reference.
     pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
@@ -196,9 +197,11 @@ impl ArchiveAnswer {
         let (foreign, unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
-        let unknown = match unread.first() {
-            Some(_) => std::mem::take(&mut coverage.undefined),
-            None => lto::take_droppable(&question, &mut coverage),
+        let may_define = !unread.is_empty() || roots.iter().any(|root| root.opaque.is_some());
+        let unknown = if may_define {
+            std::mem::take(&mut coverage.undefined)
+        } else {
+            lto::take_droppable(&question, &mut coverage)
         };
         let places = hints::HintFiles {
             archives: linked.iter().chain(&added).copied().collect(),
@@ -261,7 +264,15 @@ impl ArchiveAnswer {
     /// False if the real link may differ from the answer, because members could not be read or
     /// objects are in intermediate language.
     fn is_certain(&self) -> bool {
-        self.coverage.opaque.is_empty() && self.unknown.is_empty() && !self.lto.is_uncertain
+        self.coverage.opaque.is_empty()
+            && self.unknown.is_empty()
+            && !self.lto.is_uncertain
+            && self.opaque_roots().next().is_none()
+    }
+
+    /// The objects whose symbols are unknown, each with its kind.
+    fn opaque_roots(&self) -> impl Iterator<Item = (&ReferringFile, MemberKind)> {
+        self.roots.iter().filter_map(|root| Some((root, root.opaque?)))
     }
 
     /// True for an archive that is part of the link.
