@@ -126,7 +126,8 @@ impl<'a> CoverageQuestion<'a> {
     fn exports(&self, root: usize) -> impl Iterator<Item = Export<'a>> {
         let object = self.objects.get(root).copied().flatten();
         let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
-        let is_default = |symbol: &Symbol<'_>| symbol.is_export() && symbol.is_default_version();
+        let is_default =
+            |symbol: &Symbol<'_>| symbol.is_link_definition() && symbol.is_default_version();
         let exports = symbols.into_iter().flatten().filter(is_default);
         let exports = exports.map(|s| Export { name: s.name, bind: s.bind, kind: s.kind });
         exports.filter(|export| !export.name.is_empty())

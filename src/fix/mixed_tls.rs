@@ -123,5 +123,5 @@ fn is_plain(symbol: &Symbol<'_>) -> bool {
         // A larger index means that the reference has a version.
         return symbol.versym <= 1;
     }
-    symbol.is_export() && symbol.is_default_version()
+    symbol.is_link_definition() && symbol.is_default_version()
 }

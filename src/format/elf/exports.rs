@@ -51,7 +51,7 @@ impl Object {
                 None => symbol.is_default_version(),
                 Some(version) => known() == Some(version),
             };
-            (symbol.is_export() && place != 0 && fits).then_some(symbol)
+            (symbol.is_link_definition() && place != 0 && fits).then_some(symbol)
         };
         match &tables.hash {
             HashTable::None => tables.indices().find_map(visit),

@@ -95,8 +95,14 @@ impl Symbol<'_> {
 
     /// True if the loader can bind other objects to this definition.
     pub fn is_export(&self) -> bool {
+        self.is_findable() && self.is_link_definition()
+    }
+
+    /// True if a linker resolves references of other objects with this definition. Its value may be
+    /// 0, which the loader does not accept.
+    pub fn is_link_definition(&self) -> bool {
         self.section != elf::SHN_UNDEF.0
-            && self.is_findable()
+            && allowed(self.kind)
             && matches!(
                 elf::SymbolBind(self.bind),
                 elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE

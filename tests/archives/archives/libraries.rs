@@ -524,3 +524,26 @@ fn versions_of_references_of_shared_objects() {
         ],
     );
 }
+
+/// Linkers accept a definition of a shared object whose value is 0. The loader does not.
+#[test]
+fn definitions_with_the_value_zero() {
+    if !has("ld.lld-19") {
+        return crate::support::skip("definitions_with_the_value_zero", "there is no ld.lld-19");
+    }
+    let lab = Lab::new();
+    object(&lab, "d.o", ".globl f\n.data\n.type f,@object\nf: .quad 1\n.size f,8\n");
+    let options = ["-shared", "-Ttext=0x1000", "-Tdata=0", "-o", "libd.so", "d.o"];
+    run(clean("ld.lld-19").current_dir(lab.root()).args(options));
+    code(&lab, "m.o", "_start", "f");
+    code(&lab, "a.o", "f", "nosuch");
+    super::kit::ar(&lab, "rc", "a.a", &["a.o"]);
+    check(
+        &lab,
+        &[
+            ("all", "m.o libd.so", &[]),
+            ("all", "-shared m.o libd.so a.a", &[]),
+            ("lld", "-pie m.o libd.so a.a", &[]),
+        ],
+    );
+}
