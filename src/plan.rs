@@ -229,6 +229,8 @@ impl Plan {
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
             relocations: by_query,
             dlopen_notes: self.rule_wants.holds(Wants::DLOPEN_NOTES),
+            // Only the command `archive` asks as a linker.
+            stubs: self.definitions && self.members,
         }
     }
 

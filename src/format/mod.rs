@@ -37,6 +37,9 @@ pub struct Reading {
     pub relocations: bool,
     /// True to read the notes about libraries that an object opens with dlopen.
     pub dlopen_notes: bool,
+    /// True to read interface stubs: shared objects for linkers, which have sections and no program
+    /// headers.
+    pub stubs: bool,
 }
 
 /// The part of a file that has a defect.

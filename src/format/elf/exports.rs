@@ -40,7 +40,8 @@ impl Object {
         let plain = &name[..at.unwrap_or(name.len())];
         let version = at.map(|at| strip_at(&name[at..]));
         let hash = hash::gnu(plain);
-        if !tables.bloom().may_hold(hash) {
+        // Linkers need no hash table, and interface stubs have none.
+        if tables.has_hash_table() && !tables.bloom().may_hold(hash) {
             return None;
         }
         let mut visit = |index: SymbolIndex| {

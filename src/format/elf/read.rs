@@ -87,7 +87,13 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     text.text.reserve(ROOM_AT_ONCE);
     // Offset 0 is the empty string, which replaces dropped strings.
     text.text.push(0);
-    let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
+    let mut segments = if reading.stubs && header.phnum == 0 && header.kind == elf::ET_DYN.0 {
+        let (start, end) = header.sections;
+        let size = end.saturating_sub(start).min(sections::MOST_HEADERS);
+        Segments::of_stub(&header, &slice_or_read(file, head, start, size)?)
+    } else {
+        Segments::parse(&header, &phdrs, file.stat().len)
+    };
     object.segments = std::mem::take(&mut segments.all).into();
     let noted = Foreign::of_notes(&header, head, &segments.notes);
     object.indirect_access = property::needs_indirect_access(&header, head, &segments.notes);
@@ -267,7 +273,8 @@ impl ObjectReader<'_> {
 
     /// The loader's checks of segments, which also apply to an entry point.
     fn unmappable(&self) -> Option<&'static str> {
-        let none = (!self.segments.has_loads()).then_some("object file has no loadable segments");
+        let has_loads = self.segments.has_loads() && !self.segments.is_stub;
+        let none = (!has_loads).then_some("object file has no loadable segments");
         self.segments.refused.or(none)
     }
 

@@ -12,7 +12,7 @@ use object::{Endianness, elf};
 pub const LARGE: u64 = 3 << 29;
 
 /// Upper bounds for the section headers and their names, in bytes.
-const MOST_HEADERS: u64 = 16 << 20;
+pub(super) const MOST_HEADERS: u64 = 16 << 20;
 const MOST_NAMES: u64 = 1 << 20;
 
 /// SHF_X86_64_LARGE of the psABI for x86-64.

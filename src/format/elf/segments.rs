@@ -6,7 +6,7 @@ use super::header::{Header, endian};
 use super::machine;
 use crate::format::{Defect, Table};
 use object::elf;
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 /// The page size in bytes for alignment checks on a machine without a row in `machine`. The loader
 /// gets the size from the kernel.
@@ -49,9 +49,47 @@ pub(super) struct Segments {
     pub(super) refused: Option<&'static str>,
     /// The defects of PT_LOAD headers.
     pub(super) defects: Vec<Defect>,
+    /// True for an interface stub: its sections take the place of PT_LOADs.
+    pub(super) is_stub: bool,
 }
 
 impl Segments {
+    /// The loaded sections of an interface stub, from its section headers. Empty if it has no dynamic
+    /// section.
+    pub(super) fn of_stub(header: &Header, table: &[u8]) -> Self {
+        if header.is_64 {
+            Self::of_stub_as::<elf::FileHeader64<object::Endianness>>(header, table)
+        } else {
+            Self::of_stub_as::<elf::FileHeader32<object::Endianness>>(header, table)
+        }
+    }
+
+    fn of_stub_as<H: FileHeader<Endian = object::Endianness>>(
+        header: &Header,
+        table: &[u8],
+    ) -> Self {
+        let e = endian(header.big);
+        let count = table.len() / size_of::<H::SectionHeader>();
+        let Ok((sections, _)) = object::pod::slice_from_bytes::<H::SectionHeader>(table, count)
+        else {
+            return Self::default();
+        };
+        let mut out = Self { is_stub: true, ..Self::default() };
+        for section in sections {
+            let (offset, size): (u64, u64) =
+                (section.sh_offset(e).into(), section.sh_size(e).into());
+            let is_loaded = section.sh_flags(e).0 & elf::SHF_ALLOC.0 != 0;
+            if is_loaded && section.sh_type(e) != elf::SHT_NOBITS {
+                let (vaddr, filesz) = (section.sh_addr(e).into(), size.min(u64::MAX - offset));
+                out.loads.push(LoadSegment { vaddr, offset, filesz });
+            }
+            if section.sh_type(e) == elf::SHT_DYNAMIC {
+                out.dynamic = Some((offset, size));
+            }
+        }
+        if out.dynamic.is_some() { out } else { Self::default() }
+    }
+
     pub(super) fn parse(header: &Header, table: &[u8], file_len: u64) -> Self {
         if header.is_64 {
             Self::parse_as::<elf::FileHeader64<object::Endianness>>(header, table, file_len)

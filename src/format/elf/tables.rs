@@ -174,6 +174,11 @@ impl Tables {
         }
     }
 
+    /// True if a hash table tells the number of symbols. It may list none.
+    pub(super) fn has_hash_table(&self) -> bool {
+        self.is_counted || !matches!(self.hash, HashTable::None)
+    }
+
     /// The defect found while a large string table was read from the file, if there is one.
     pub fn late_defect(&self) -> Option<&Defect> {
         self.strings.defect()

@@ -547,3 +547,32 @@ fn definitions_with_the_value_zero() {
         ],
     );
 }
+
+/// Interface stubs are shared objects for linkers alone: they have sections and no program headers.
+#[test]
+fn interface_stubs() {
+    if !has("llvm-ifs-19") {
+        return crate::support::skip("interface_stubs", "there is no llvm-ifs-19");
+    }
+    let lab = Lab::new();
+    code(&lab, "f.o", "f g", "");
+    shared(&lab, "full.so", &["f.o"]);
+    let options = ["--input-format=ELF", "--output-elf=libf.so", "full.so"];
+    run(clean("llvm-ifs-19").current_dir(lab.root()).args(options));
+    code(&lab, "m.o", "_start", "f g");
+    code(&lab, "n.o", "_start", "f nosuch");
+    code(&lab, "a.o", "f", "absent");
+    super::kit::ar(&lab, "rc", "a.a", &["a.o"]);
+    check(
+        &lab,
+        &[
+            ("all", "m.o libf.so", &[]),
+            ("all", "-pie m.o libf.so a.a", &[]),
+            ("all", "-shared n.o libf.so a.a", &["nosuch"]),
+        ],
+    );
+    // The loader refuses the stub, so an audit reports it.
+    let report = lab.linkaudit(&["libf.so"]);
+    let text = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(text.contains("hold no PT_LOAD"), "{text}");
+}
