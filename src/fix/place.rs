@@ -25,7 +25,10 @@ pub(super) struct ListPosition {
     pub(super) name: Option<Vec<u8>>,
     /// The reason why the position is uncertain.
     pub(super) doubt: Option<String>,
-    /// The message for a fix that adds nothing, because all of `sets` list the name already.
+    /// Those of `sets` that get the name: their links do not list it yet.
+    pub(super) open: Vec<usize>,
+    /// The message for a fix that adds nothing, because the links of all `sets` list the name
+    /// already.
     pub(super) listed: Option<String>,
     /// The reason why no set fits, if `sets` is empty.
     pub(super) refusal: &'static str,
@@ -131,8 +134,14 @@ pub(super) fn place(
 ) -> ListPosition {
     let name = listed_name(&audit.library, archive).filter(|name| can_list(name));
     let name = name.map(<[u8]>::to_vec);
-    let mut out =
-        ListPosition { sets: Vec::new(), name, doubt: None, listed: None, refusal: UNNAMED };
+    let mut out = ListPosition {
+        sets: Vec::new(),
+        name,
+        doubt: None,
+        open: Vec::new(),
+        listed: None,
+        refusal: UNNAMED,
+    };
     let Some(Listed { entry, list }) = listed else { return out };
     let Some(name) = &out.name else {
         out.doubt = Some("the archive's name cannot be written in a list".to_owned());
@@ -141,14 +150,24 @@ pub(super) fn place(
     let dir = audit.library.entry(archive).path.parent().unwrap_or(Path::new("/"));
     let said = entry.from.iter().find(|(_, from)| dir == from).map(|(set, _)| set.as_bytes());
     let choice = Choice { audit, entry, list, fat, needs };
-    let neighbours = if fat.is_some() { Neighbours::default() } else { needs.neighbours(archive) };
+    let outputs = choice.outputs(archive);
+    let neighbours = match fat {
+        Some(_) => Neighbours::default(),
+        None => needs.neighbours(archive, &|name| choice.is_placed(&outputs, name)),
+    };
     let (groups, doubt) = match said {
         Some(said) => (vec![said], None),
-        None => choice.groups(archive, dir, &neighbours),
+        None => choice.groups(&outputs, dir, &neighbours),
     };
     out.doubt = doubt;
-    let sets = groups.iter().flat_map(|group| parts_of(audit, list, group, fat, &neighbours));
-    out.sets = sets.collect();
+    let mut lines: Vec<Option<u32>> = Vec::new();
+    for group in groups {
+        let links = choice.links(&outputs, group);
+        for set in parts_of(audit, list, group, fat, &neighbours) {
+            out.sets.push(set);
+            lines.push(choice.listed_on(&links, set, name));
+        }
+    }
     let is_link = |set: &usize| {
         fat.is_none() || list.sets().get(*set).is_some_and(|s| s.origin == SetCommand::Link)
     };
@@ -161,11 +180,12 @@ pub(super) fn place(
         out.sets.clear();
         out.refusal = UNSPELLED;
     }
-    let listed = out.sets.iter().map(|set| listed_on(list, *set, name));
+    let open = out.sets.iter().zip(&lines).filter(|(_, line)| line.is_none());
+    out.open = open.map(|(set, _)| *set).collect();
     if out.sets.is_empty() {
         out.doubt = Some(format!("{} {}", show(name), out.refusal));
-    } else if let Some(lines) = listed.collect::<Option<Vec<u32>>>() {
-        let (name, path, line) = (show(name), show_path(&entry.path), lines[0]);
+    } else if let (true, Some(Some(line))) = (out.open.is_empty(), lines.first()) {
+        let (name, path) = (show(name), show_path(&entry.path));
         let again = if fat.is_some() { "merge the archive" } else { "link" };
         out.listed = Some(format!(
             "{path}:{line} already lists {name}: {again} again, or add {name} where it has an effect"
@@ -174,20 +194,23 @@ pub(super) fn place(
     out
 }
 
-/// The line on which the list already has the name. Only sets that apply wherever `set` applies are
-/// searched.
-pub(super) fn listed_on(list: &DepsList, set: usize, name: &[u8]) -> Option<u32> {
-    let numbered = list.sets().iter().enumerate().filter(|(at, _)| reaches(list, *at, set));
-    let mut entries = numbered.flat_map(|(_, set)| &set.entries);
-    entries.find(|entry| entry.name == name).map(|entry| entry.line)
-}
-
 /// True if the set `from` applies wherever the set `to` applies.
 fn reaches(list: &DepsList, from: usize, to: usize) -> bool {
     let (Some(first), Some(second)) = (list.sets().get(from), list.sets().get(to)) else {
         return false;
     };
     first.covers(second) && !(from < to && second.replaces(first))
+}
+
+/// Variables and targets whose archives every link of their directory gets: `link_libraries()`, and
+/// the components of LLVM's commands.
+const EVERYWHERE: [&[u8]; 2] = [b"link_libraries", b"LLVM_LINK_COMPONENTS"];
+
+/// A file that is made from the list.
+struct Output<'a> {
+    path: &'a Path,
+    /// The variables and targets that make it; empty if the list does not tell.
+    own: BTreeSet<&'a [u8]>,
 }
 
 /// The data from which variables and targets are chosen.
@@ -204,16 +227,15 @@ impl<'a> Choice<'a> {
     /// the reason why they are uncertain.
     fn groups(
         &self,
-        archive: ArchiveId,
+        outputs: &[Output<'a>],
         dir: &Path,
         neighbours: &Neighbours<'_>,
     ) -> (Vec<&'a [u8]>, Option<String>) {
         let sets = || self.list.sets().iter().filter(|set| set.known() > 0);
         let all: BTreeSet<&[u8]> = order::set(sets().map(|set| &*set.name));
         let (mut groups, mut doubt) = (Vec::new(), None);
-        for (path, soname) in self.outputs(archive) {
-            let own = of_file(self.whole(), (path, soname), self.fat.is_some());
-            let among: BTreeSet<&[u8]> = order::set(all.intersection(&own).copied());
+        for Output { path, own } in outputs {
+            let among: BTreeSet<&[u8]> = order::set(all.intersection(own).copied());
             let is_named = !among.is_empty();
             let (group, why) = self.group(dir, if is_named { &among } else { &all }, neighbours);
             doubt = doubt.or(why);
@@ -232,17 +254,65 @@ impl<'a> Choice<'a> {
         (groups, doubt)
     }
 
-    /// The files that are made from the list, with their sonames: the merged archive, or the files
-    /// that need `archive`.
-    fn outputs(&self, archive: ArchiveId) -> Vec<(&'a Path, Option<&'a [u8]>)> {
+    /// The files that are made from the list: the merged archive, or the files that need `archive`.
+    fn outputs(&self, archive: ArchiveId) -> Vec<Output<'a>> {
+        let output = |path: &'a Path, soname: Option<&'a [u8]>| {
+            let own = of_file(self.whole(), (path, soname), self.fat.is_some());
+            Output { path, own }
+        };
         if let Some(fat) = self.fat {
-            return vec![(&*self.audit.library.entry(fat).path, None)];
+            return vec![output(&self.audit.library.entry(fat).path, None)];
         }
         let files = self.needs.files(archive).map(|file| {
             let facts = &self.audit.corpus.files[file];
-            (&*facts.path, facts.object().and_then(|object| object.soname()))
+            output(&facts.path, facts.object().and_then(|object| object.soname()))
         });
         files.collect()
+    }
+
+    /// The variables and targets of each link that gets the archives of `group`. Empty if the list
+    /// does not tell.
+    fn links(&self, outputs: &[Output<'a>], group: &[u8]) -> Vec<BTreeSet<&'a [u8]>> {
+        let own = outputs.iter().map(|output| &output.own).filter(|own| own.contains(group));
+        let mut links: Vec<BTreeSet<&[u8]>> = own.cloned().collect();
+        if links.is_empty() && self.fat.is_none() {
+            links = self.needs.links(self.whole(), group);
+        }
+        for link in &mut links {
+            link.extend(EVERYWHERE);
+        }
+        links
+    }
+
+    /// The line on which the links of the set already have the name: each of `links` lists it in a
+    /// set that applies wherever `set` applies. Without `links`, every variable counts.
+    fn listed_on(&self, links: &[BTreeSet<&[u8]>], set: usize, name: &[u8]) -> Option<u32> {
+        let line = |link: Option<&BTreeSet<&[u8]>>| {
+            let is_linked = |set: &Set| link.is_none_or(|link| link.contains(&*set.name));
+            let sets = self.list.sets().iter().enumerate();
+            let sets = sets.filter(|(at, from)| is_linked(from) && reaches(self.list, *at, set));
+            let mut entries = sets.flat_map(|(_, set)| &set.entries);
+            entries.find(|entry| entry.name == name).map(|entry| entry.line)
+        };
+        let Some((first, rest)) = links.split_first() else { return line(None) };
+        line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
+    }
+
+    /// True if the links of `outputs` get the name already: a variable or target of theirs lists it
+    /// without a condition, or in all of several branches.
+    fn is_placed(&self, outputs: &[Output<'a>], name: &[u8]) -> bool {
+        let is_linked = |group: &[u8]| {
+            let is = |output: &Output<'_>| output.own.is_empty() || output.own.contains(group);
+            EVERYWHERE.contains(&group) || outputs.iter().any(is)
+        };
+        let lists = |set: &&Set| set.holds(name) && is_linked(&set.name);
+        self.list.sets().iter().filter(lists).any(|set| {
+            let is_same = |other: &&Set| other.name == set.name;
+            let branches = self.whole().sets().iter().filter(is_same).count();
+            let holding = self.list.sets().iter().filter(is_same);
+            let holding = holding.filter(|other| other.holds(name)).count();
+            !set.is_conditional() || (holding > 1 && holding == branches)
+        })
     }
 
     /// True if `group` is one of several targets with candidates.

@@ -11,7 +11,7 @@ use super::link_order;
 use super::minimal::needless;
 use super::needs;
 use super::patch::{self, Verified};
-use super::place::{ListPosition, Listed, find_merged, listed_on, no_candidate, place};
+use super::place::{ListPosition, Listed, find_merged, no_candidate, place};
 use super::prove::{Proofs, prove};
 use super::referrers::MergedReferrers;
 use super::renamed_needs;
@@ -319,7 +319,7 @@ fn remedy(
                 unlisted.push((path(*archive), place.refusal));
                 continue;
             };
-            for set in place.sets.iter().filter(|set| listed_on(&list, **set, name).is_none()) {
+            for set in &place.open {
                 changes.entry(*set).or_default().add.insert(name.clone());
             }
         }

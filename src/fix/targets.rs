@@ -9,6 +9,8 @@ use crate::id::{ArchiveId, FileId};
 use crate::merged::list::listed_name;
 use crate::merged::solve::Solution;
 use crate::order;
+use crate::order::Arrange as _;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,6 +18,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Maximum number of variables that are visited below one target.
 const MOST_VISITS: usize = 1000;
+/// Maximum number of links that are compared.
+const MOST_LINKS: usize = 100;
 
 /// The needs of a link: which files need an archive, and which archives refer to it.
 pub(super) struct LinkNeeds {
@@ -60,8 +64,13 @@ impl LinkNeeds {
     }
 
     /// The names of listed archives that refer to `archive`, and of those that it refers to, also
-    /// through added archives. Names in both are in neither.
-    pub(super) fn neighbours(&self, archive: ArchiveId) -> Neighbours<'_> {
+    /// through added archives. Names in both are in neither. `is_placed` tells if the link gets the
+    /// name of an added archive already: a name that only other links list has no place in this one.
+    pub(super) fn neighbours(
+        &self,
+        archive: ArchiveId,
+        is_placed: &dyn Fn(&[u8]) -> bool,
+    ) -> Neighbours<'_> {
         let reached = |is_next: &dyn Fn(ArchiveId, ArchiveId) -> bool| {
             let (mut found, mut todo) = (BTreeSet::new(), vec![archive]);
             while let Some(here) = todo.pop() {
@@ -78,8 +87,10 @@ impl LinkNeeds {
         let after = reached(&|here, other| self.refers(here, other));
         let names = |own: &BTreeSet<ArchiveId>, others: &BTreeSet<ArchiveId>| {
             let is = |archive: &ArchiveId| own.contains(archive) && !others.contains(archive);
-            let listed = self.listed.iter().filter(|(_, archive)| is(archive));
-            order::set(listed.map(|(name, _)| &**name))
+            let has_place = |(name, archive): &(&Vec<u8>, &ArchiveId)| {
+                is(archive) && (!self.files.contains_key(*archive) || is_placed(name))
+            };
+            order::set(self.listed.iter().filter(has_place).map(|(name, _)| &**name))
         };
         Neighbours { referrers: names(&before, &after), needed: names(&after, &before) }
     }
@@ -95,6 +106,33 @@ impl LinkNeeds {
             };
             tops.into_iter().map(line).collect()
         })
+    }
+
+    /// The variables and targets of each link that may get the archives of `group`. Empty if the
+    /// list does not tell: no command of it uses `group`.
+    pub(super) fn links<'l>(
+        &'l self,
+        whole: &'l DepsList,
+        group: &[u8],
+    ) -> Vec<BTreeSet<&'l [u8]>> {
+        let lines = self.lines(whole).iter().filter(|line| line.iter().any(|name| name == group));
+        let lines = lines.map(|line| order::set(line.iter().map(Vec::as_slice)));
+        // A command that is not read may link all variables that it refers to.
+        let uses = whole.uses().take(MOST_LINKS).map(|used| {
+            let parts = used.iter().flat_map(|name| sequence(whole, name));
+            order::set(parts)
+        });
+        let uses = uses.filter(|link| link.contains(group));
+        let mut links: Vec<BTreeSet<&[u8]>> = lines.take(MOST_LINKS).chain(uses).collect();
+        links.arrange_by_key(|link| Reverse(link.len()));
+        let mut out: Vec<BTreeSet<&[u8]>> = Vec::new();
+        for link in links {
+            // A part of a link is not a link.
+            if !out.iter().any(|whole| link.is_subset(whole)) {
+                out.push(link);
+            }
+        }
+        out
     }
 
     /// True if an archive of `from` refers to one of `to`.

@@ -46,8 +46,14 @@ impl Life {
     }
 
     /// Notes the variables that a command uses: its name and its first argument, all its arguments,
-    /// and the offset of its end.
-    pub(super) fn note(&mut self, (name, action): (&[u8], &[u8]), all: &[u8], end: usize) {
+    /// and the offset of its end. Returns these variables if the command may use them for anything.
+    pub(super) fn note(
+        &mut self,
+        (name, action): (&[u8], &[u8]),
+        all: &[u8],
+        end: usize,
+    ) -> Vec<Vec<u8>> {
+        let mut used = Vec::new();
         let is_harmless = match name {
             b"list" => action.starts_with(b"REMOVE_") || is_addition(action) || action == b"SORT",
             b"string" => action == b"APPEND",
@@ -65,8 +71,12 @@ impl Life {
                     self.barrier = end;
                 }
                 self.uses.insert(rest[..len].to_vec(), end);
+                if !is_harmless {
+                    used.push(rest[..len].to_vec());
+                }
             }
         }
+        used
     }
 }
 

@@ -47,6 +47,8 @@ pub struct DepsList {
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// For each command that is not read, the variables that it refers to.
+    uses: Vec<Vec<Vec<u8>>>,
 }
 
 /// The command that makes a set.
@@ -141,8 +143,8 @@ struct SetValue {
 impl DepsList {
     /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
-        let scan::Scanned { sets, outputs, .. } = scan::sets(&text)?;
-        Ok(Self { text, sets, unknown: None, outputs })
+        let scan::Scanned { sets, outputs, uses, .. } = scan::sets(&text)?;
+        Ok(Self { text, sets, unknown: None, outputs, uses })
     }
 
     /// The sets, in the file's order.
@@ -170,6 +172,11 @@ impl DepsList {
     pub fn outputs(&self, target: &[u8]) -> impl Iterator<Item = &[u8]> {
         let of = self.outputs.iter().filter(move |(name, _)| name == target);
         of.map(|(_, output)| &**output)
+    }
+
+    /// For each command that is not read and refers to several variables, these variables.
+    pub fn uses(&self) -> impl Iterator<Item = &[Vec<u8>]> {
+        self.uses.iter().map(Vec::as_slice)
     }
 
     /// The first value with unknown archives that may belong to the list of known archives.

@@ -84,6 +84,8 @@ pub(super) struct Scanned {
     pub(super) removed: Vec<(Vec<u8>, Vec<u8>)>,
     /// Targets with their `OUTPUT_NAME`.
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// For each command that makes no set and refers to several variables, these variables.
+    pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
 
 /// Reads a file. An error if a command cannot be parsed or a block is not closed.
@@ -101,7 +103,9 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         if let Some(name) = scan.unset() {
             life.end(&out.sets, name, &blocks.here());
         }
-        for mut set in scan.sets() {
+        let sets = scan.sets();
+        let is_read = !sets.is_empty();
+        for mut set in sets {
             set.blocks = blocks.here();
             let here = set.blocks.last().copied();
             set.loop_block = here.filter(|_| scan.name() == b"foreach").map(|block| block.number);
@@ -127,7 +131,10 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         }
         let action = command.arguments.first().map_or(b"".as_slice(), |word| scan.word(word));
         let all = text.get(command.name.end..command.end).unwrap_or_default();
-        life.note((&scan.name(), action), all, command.end);
+        let used = life.note((&scan.name(), action), all, command.end);
+        if !is_read && used.len() > 1 {
+            out.uses.push(used);
+        }
     }
     blocks.end()?;
     let loops = used_loops(&out.sets);

@@ -2,7 +2,7 @@
 //! archive.
 
 use super::kit::{archive, object, text, tool};
-use super::support::Lab;
+use super::support::{self, Lab};
 use crate::deps_list_shapes::value;
 use std::ffi::OsStr;
 
@@ -132,4 +132,65 @@ fn the_name_goes_where_gnu_ld_finds_it() {
         }
     }
     println!("lists of links: {links} links by GNU ld, 0 undefined");
+}
+
+/// Links `libm.so` again by GNU ld and lld with the archives that CMake prints for the target `m`.
+fn links(lab: &Lab, list: &str) {
+    lab.write("new.cmake", list);
+    let words = value(lab, "new.cmake", "m");
+    let is_name = |word: &&String| !matches!(&***word, "PRIVATE" | "general" | "m");
+    let names: Vec<&String> = words.iter().filter(is_name).collect();
+    let names = flags(&names);
+    for linker in ["bfd", "lld"].into_iter().filter(|name| support::has(&format!("ld.{name}"))) {
+        tool(lab, &format!("cc -shared -fuse-ld={linker} -Wl,-z,defs -o new.so top.o -La {names}"));
+    }
+}
+
+/// Archives whose functions call each other in the order of their names.
+const IN_ORDER: &[Archive] = &[
+    ("FooA", &[("a", &[])]),
+    ("FooB", &[("b", &[])]),
+    ("FooX", &[("x", &["y"])]),
+    ("FooY", &[("y", &["z"])]),
+    ("FooZ", &[("z", &[])]),
+];
+
+/// Each list must change as given, with a verified fix, and link.
+fn all_become(lab: &Lab, cases: &[(&str, &str)]) {
+    for (list, expected) in cases {
+        let (status, new, said) = fixed(lab, list);
+        assert_eq!((status, &*new), (Some(0), *expected), "{said}");
+        if support::has("cmake") {
+            links(lab, &new);
+        }
+    }
+}
+
+/// A variable or target that `m` does not link lists nothing for `m`.
+#[test]
+fn names_of_other_links_are_not_listed() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let before = "set(LIBS FooA FooB FooZ)\n";
+    let after = "set(LIBS FooA FooB FooX FooY FooZ)\n";
+    let link = "target_link_libraries(m PRIVATE ${LIBS})\n";
+    let rest = [
+        format!("set(EXCLUDED FooX)\n{link}"),
+        format!("{link}target_link_libraries(other PRIVATE FooX FooY)\n"),
+        format!(
+            "set(TESTS FooX FooY)\n{link}target_link_libraries(test PRIVATE ${{TESTS}} ${{LIBS}})\n"
+        ),
+    ];
+    for rest in rest {
+        all_become(&lab, &[(&format!("{before}{rest}"), &format!("{after}{rest}"))]);
+    }
+}
+
+/// A name in a branch for another system gives its archive no place in the link.
+#[test]
+fn a_name_in_a_branch_has_no_place() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let rest = "if(APPLE)\n  set(MORE FooX)\nendif()\nset(LAST FooZ)\n\
+                target_link_libraries(m PRIVATE ${LIBS} ${LAST} ${MORE})\n";
+    let (before, after) = ("set(LIBS FooA FooB)\n", "set(LIBS FooA FooB FooX FooY)\n");
+    all_become(&lab, &[(&format!("{before}{rest}"), &format!("{after}{rest}"))]);
 }
