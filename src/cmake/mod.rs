@@ -37,6 +37,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use value::MaybeText;
 
+/// True if a regular expression of CMake matches a part of `text`. `None` if the expression has an
+/// error, or if the search takes too long.
+pub(crate) fn matches(expression: &[u8], text: &[u8]) -> Option<bool> {
+    let found = pattern::Regex::new(expression)?.find(text, 0).ok()?;
+    Some(found.is_some())
+}
+
 /// A placeholder for the component that a consumer requests. A package reveals the components that
 /// it knows when it searches a list for the placeholder.
 pub(crate) const COMPONENT: &[u8] = b"\x01component";

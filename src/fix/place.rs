@@ -1,9 +1,12 @@
 //! Finds the merged archive that a run repairs, and the position at which an archive is added to
 //! the list that the merged archive is made from. `propose` calls this module.
 
-use super::targets::{LinkNeeds, Neighbours, in_link_order, of_file};
+use super::targets::{LinkNeeds, Neighbours, in_link_order, of_file, sequence};
 use crate::audit::Audit;
-use crate::format::deps_list::{DepsList, ListedArchive, Set, SetCommand, can_list};
+use crate::cmake;
+use crate::format::deps_list::{
+    DepsList, ListedArchive, Removal, RemovedNames, Set, SetCommand, can_list,
+};
 use crate::id::ArchiveId;
 use crate::merged::list::{Sources, listed_name, merged};
 use crate::merged::solve::Solved;
@@ -124,6 +127,7 @@ const UNNAMED: &str = "cannot be written as a name in CMake";
 const NO_SET: &str =
     "cannot be placed: no variable or target of the list names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
+const REMOVED: &str = "cannot be placed: a later command of the list removes it";
 
 /// The sets that an archive joins, and the archive's name in them.
 pub(super) fn place(
@@ -180,10 +184,17 @@ pub(super) fn place(
         out.sets.clear();
         out.refusal = UNSPELLED;
     }
+    let mut new = out.sets.iter().zip(&lines).filter(|(_, line)| line.is_none());
+    let removed = new.find_map(|(set, _)| choice.removed_on(*set, name));
+    if removed.is_some() {
+        out.sets.clear();
+        out.refusal = REMOVED;
+    }
     let open = out.sets.iter().zip(&lines).filter(|(_, line)| line.is_none());
     out.open = open.map(|(set, _)| *set).collect();
     if out.sets.is_empty() {
-        out.doubt = Some(format!("{} {}", show(name), out.refusal));
+        let at = removed.map(|line| format!(" ({}:{line})", show_path(&entry.path)));
+        out.doubt = Some(format!("{} {}{}", show(name), out.refusal, at.unwrap_or_default()));
     } else if let (true, Some(Some(line))) = (out.open.is_empty(), lines.first()) {
         let (name, path) = (show(name), show_path(&entry.path));
         let again = if fat.is_some() { "merge the archive" } else { "link" };
@@ -291,11 +302,30 @@ impl<'a> Choice<'a> {
             let is_linked = |set: &Set| link.is_none_or(|link| link.contains(&*set.name));
             let sets = self.list.sets().iter().enumerate();
             let sets = sets.filter(|(at, from)| is_linked(from) && reaches(self.list, *at, set));
+            let sets = sets.filter(|(at, _)| self.removed_on(*at, name).is_none());
             let mut entries = sets.flat_map(|(_, set)| &set.entries);
             entries.find(|entry| entry.name == name).map(|entry| entry.line)
         };
         let Some((first, rest)) = links.split_first() else { return line(None) };
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
+    }
+
+    /// The line of a command that removes the name from the set again, or from a variable that has
+    /// its values.
+    fn removed_on(&self, set: usize, name: &[u8]) -> Option<u32> {
+        let (whole, word) = (self.whole(), self.list.spelled(set, name)?);
+        let set = self.list.sets().get(set)?;
+        let is_match = |expression: &[u8]| cmake::matches(expression, &word);
+        let removes = |removal: &&Removal| match &removal.names {
+            RemovedNames::Equal(other) => *other == word,
+            RemovedNames::Matching(expression) => is_match(expression) == Some(true),
+            RemovedNames::Others(expression) => is_match(expression) == Some(false),
+        };
+        let is_of = |removal: &&Removal| {
+            removal.list == set.name || sequence(whole, &removal.list).contains(&&*set.name)
+        };
+        let mut all = whole.removals().filter(|removal| removal.follows(set));
+        all.find(|removal| removes(removal) && is_of(removal)).map(|removal| removal.line)
     }
 
     /// True if the links of `outputs` get the name already: a variable or target of theirs lists it

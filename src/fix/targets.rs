@@ -184,7 +184,7 @@ fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The variables of which a variable or target consists, in the order of its values. A name comes
 /// again for values after another variable.
-fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> {
+pub(super) fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> {
     fn visit<'l>(
         list: &'l DepsList,
         name: &'l [u8],

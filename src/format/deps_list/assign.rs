@@ -2,6 +2,7 @@
 //! names that they give to the files of targets.
 
 use super::life::is_addition;
+use super::removed::{Removal, RemovedNames};
 use super::scan::{Scan, Scanned};
 use super::values::Variables;
 use crate::format::cmake::Argument;
@@ -25,7 +26,25 @@ impl Scan<'_> {
                 let list = self.bytes(&list.inside);
                 let words =
                     names.iter().flat_map(|name| self.bytes(&name.inside).split(|b| *b == b';'));
-                out.removed.extend(words.map(|word| (list.to_vec(), word.to_vec())));
+                for word in words {
+                    out.removed.push((list.to_vec(), word.to_vec()));
+                    let (list, names) = (list.to_vec(), RemovedNames::Equal(word.to_vec()));
+                    out.removals.push(Removal {
+                        list,
+                        line: action.line,
+                        names,
+                        blocks: Vec::new(),
+                    });
+                }
+            }
+            (b"list", [action, list, mode, _, pattern]) if is(action, b"FILTER") => {
+                let pattern = unescaped(self.bytes(&pattern.inside));
+                let names = match self.word(mode) {
+                    b"EXCLUDE" => RemovedNames::Matching(pattern),
+                    _ => RemovedNames::Others(pattern),
+                };
+                let list = self.bytes(&list.inside).to_vec();
+                out.removals.push(Removal { list, line: action.line, names, blocks: Vec::new() });
             }
             (b"foreach", [name, values @ ..]) => match values {
                 [first, ..] if is(first, b"RANGE") => {}
@@ -76,4 +95,14 @@ impl Scan<'_> {
             }
         }
     }
+}
+
+/// The text of a regular expression, in which CMake reads `\\` as a backslash.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((first, more)) = rest.split_first() {
+        out.push(*first);
+        rest = if *first == b'\\' { more.strip_prefix(b"\\").unwrap_or(more) } else { more };
+    }
+    out
 }

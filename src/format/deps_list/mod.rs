@@ -16,6 +16,7 @@ mod values;
 mod write;
 
 pub use position::LinkOrder;
+pub use removed::{Removal, RemovedNames};
 pub use spelling::Spelling;
 pub use write::SetChange;
 
@@ -49,6 +50,8 @@ pub struct DepsList {
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// For each command that is not read, the variables that it refers to.
     uses: Vec<Vec<Vec<u8>>>,
+    /// The commands that remove names from variables.
+    removals: Vec<Removal>,
 }
 
 /// The command that makes a set.
@@ -143,8 +146,8 @@ struct SetValue {
 impl DepsList {
     /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
-        let scan::Scanned { sets, outputs, uses, .. } = scan::sets(&text)?;
-        Ok(Self { text, sets, unknown: None, outputs, uses })
+        let scan::Scanned { sets, outputs, uses, removals, .. } = scan::sets(&text)?;
+        Ok(Self { text, sets, unknown: None, outputs, uses, removals })
     }
 
     /// The sets, in the file's order.
@@ -172,6 +175,11 @@ impl DepsList {
     pub fn outputs(&self, target: &[u8]) -> impl Iterator<Item = &[u8]> {
         let of = self.outputs.iter().filter(move |(name, _)| name == target);
         of.map(|(_, output)| &**output)
+    }
+
+    /// The commands that remove names from variables, in the file's order.
+    pub fn removals(&self) -> impl Iterator<Item = &Removal> {
+        self.removals.iter()
     }
 
     /// For each command that is not read and refers to several variables, these variables.

@@ -1,11 +1,43 @@
-//! Names that `list(REMOVE_ITEM …)` removes.
+//! Names that `list(REMOVE_ITEM …)` and `list(FILTER …)` remove.
 
-use super::Set;
+use super::{Block, Set};
 use crate::id::{FastMap, FastSet};
 use std::collections::BTreeMap;
 
 /// Maximum number of names that are removed from the parts of lists, one by one.
 const MOST_REMOVED: usize = 100_000;
+
+/// A command that removes names from a variable.
+#[derive(Clone, Debug)]
+pub struct Removal {
+    /// The variable.
+    pub list: Vec<u8>,
+    /// The line, from 1.
+    pub line: u32,
+    /// The names that it removes.
+    pub names: RemovedNames,
+    /// The blocks around it, the outermost first.
+    pub(super) blocks: Vec<Block>,
+}
+
+/// The names that a command removes.
+#[derive(Clone, Debug)]
+pub enum RemovedNames {
+    /// Those that are equal to a word.
+    Equal(Vec<u8>),
+    /// Those that match a regular expression of CMake.
+    Matching(Vec<u8>),
+    /// Those that do not match it.
+    Others(Vec<u8>),
+}
+
+impl Removal {
+    /// True if the command runs after that of `set`, wherever CMake runs that of `set`.
+    pub fn follows(&self, set: &Set) -> bool {
+        let mut conditions = self.blocks.iter().filter(|block| block.is_condition);
+        self.line > set.line && conditions.all(|block| set.blocks.contains(block))
+    }
+}
 
 /// Marks the entries that `list(REMOVE_ITEM …)` removes from their variable, or from a variable
 /// that has the values of theirs. `removed` has pairs of a variable and a word.

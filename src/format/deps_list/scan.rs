@@ -1,7 +1,7 @@
 //! Finds the commands that list archives, their values, and the blocks around them.
 
 use super::life::{Life, used_loops};
-use super::removed::mark_removed;
+use super::removed::{Removal, mark_removed};
 use super::spelling::Spelling;
 use super::values::{Variables, may_name, referred};
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
@@ -82,6 +82,8 @@ pub(super) struct Scanned {
     pub(super) sets: Vec<Set>,
     /// Variables with the words that `list(REMOVE_ITEM …)` removes from them.
     pub(super) removed: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The commands that remove names.
+    pub(super) removals: Vec<Removal>,
     /// Targets with their `OUTPUT_NAME`.
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// For each command that makes no set and refers to several variables, these variables.
@@ -99,7 +101,9 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         let command = command?;
         blocks.enter(&text[command.name.clone()], command.line)?;
         let scan = Scan { text, command: &command };
+        let before = out.removals.len();
         scan.others(&mut out, &mut variables);
+        out.removals[before..].iter_mut().for_each(|removal| removal.blocks = blocks.here());
         if let Some(name) = scan.unset() {
             life.end(&out.sets, name, &blocks.here());
         }

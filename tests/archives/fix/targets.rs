@@ -194,3 +194,25 @@ fn a_name_in_a_branch_has_no_place() {
     let (before, after) = ("set(LIBS FooA FooB)\n", "set(LIBS FooA FooB FooX FooY)\n");
     all_become(&lab, &[(&format!("{before}{rest}"), &format!("{after}{rest}"))]);
 }
+
+/// A name that a later command removes is not written: the fix names the line of that command.
+#[test]
+fn a_name_that_is_removed_again_is_refused() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let link = "target_link_libraries(m PRIVATE ${LIBS})\n";
+    let removals = [
+        "list(REMOVE_ITEM LIBS FooX)\n",
+        "list(FILTER LIBS EXCLUDE REGEX \"X$\")\n",
+        "list(FILTER LIBS INCLUDE REGEX \"^Foo[ABYZ]\")\n",
+    ];
+    for removal in removals {
+        let list = format!("set(LIBS FooA FooB FooZ)\n{removal}{link}");
+        let (status, new, said) = fixed(&lab, &list);
+        assert!(status == Some(1) && !new.contains("FooB FooX"), "{new}{said}");
+        let why = "FooX cannot be placed: a later command of the list removes it (list.cmake:2)";
+        assert!(said.replace("\n    ", " ").contains(why), "{said}");
+        // A command before the set removes nothing from it.
+        let list = |names| format!("{removal}set(LIBS {names})\n{link}");
+        all_become(&lab, &[(&list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"))]);
+    }
+}
