@@ -106,6 +106,19 @@ fn line_shapes() {
         ("set(x a -framework c)", &["b"], &["c"], "set(x a b -framework c)"),
         ("set(x a \"-framework\" c d)", &["z"], &[], "set(x a \"-framework\" c d z)"),
         ("set(x \"a;-u;c\")", &["b"], &[], "set(x \"a;-u;c;b\")"),
+        // `general` belongs to the name after it.
+        (
+            "target_link_libraries(x general a general c)",
+            &["b"],
+            &[],
+            "target_link_libraries(x general a b general c)",
+        ),
+        (
+            "target_link_libraries(x general a general c)",
+            &[],
+            &["a"],
+            "target_link_libraries(x general c)",
+        ),
         // No name joins a whole archive.
         (
             "set(x \"-Wl,--whole-archive\" a c \"-Wl,--no-whole-archive\")",

@@ -417,10 +417,20 @@ impl Scan<'_> {
                 // The value of `-Xlinker` may be `--whole-archive`.
                 whole.read(self.bytes(&next.inside));
                 let span = value.span.start..next.span.end;
-                set.items.push(SetValue { span, is_inner: false, is_closed: whole.is_on });
-                if is_qualifier(self.word(value)) {
+                let before = set.items.len();
+                let is_plain = memchr::memmem::find(self.bytes(&next.span), b"$<").is_none();
+                // `general a` is the same as `a`.
+                if self.word(value) == b"general" && is_plain {
+                    self.elements(next, &mut set);
+                } else if is_qualifier(self.word(value)) {
                     self.unread(next, &mut set);
                 }
+                match &mut set.items[before..] {
+                    [] => set.items.push(SetValue { span, is_inner: false, is_closed: false }),
+                    [item] => item.span = span,
+                    _ => {}
+                }
+                set.items[before..].iter_mut().for_each(|item| item.is_closed = whole.is_on);
                 at += 1;
                 continue;
             }

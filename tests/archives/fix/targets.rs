@@ -216,3 +216,12 @@ fn a_name_that_is_removed_again_is_refused() {
         all_become(&lab, &[(&list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"))]);
     }
 }
+
+/// `general FooA` lists `FooA`: it is not added a second time.
+#[test]
+fn names_after_general_are_listed() {
+    let lab = build(IN_ORDER, &["a", "b", "x"], &["FooA", "FooB"]);
+    let list =
+        |more| format!("target_link_libraries(m general FooA general FooB{more} general FooZ)\n");
+    all_become(&lab, &[(&list(""), &list(" FooX FooY"))]);
+}
