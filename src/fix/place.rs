@@ -302,7 +302,8 @@ impl<'a> Choice<'a> {
             let is_linked = |set: &Set| link.is_none_or(|link| link.contains(&*set.name));
             let sets = self.list.sets().iter().enumerate();
             let sets = sets.filter(|(at, from)| is_linked(from) && reaches(self.list, *at, set));
-            let sets = sets.filter(|(at, _)| self.removed_on(*at, name).is_none());
+            let is_kept = |at: usize| self.removed_on(at, name).is_none();
+            let sets = sets.filter(|(at, set)| set.holds(name) && is_kept(*at));
             let mut entries = sets.flat_map(|(_, set)| &set.entries);
             entries.find(|entry| entry.name == name).map(|entry| entry.line)
         };
@@ -443,11 +444,11 @@ fn parts_of(
         || branches.iter().filter(|(at, set)| !set.is_conditional() && !is_replaced(*at, set));
     let with = |names: &BTreeSet<&[u8]>| {
         let has = |set: &Set| set.names().any(|name| names.contains(name));
-        lasting().filter(move |(_, set)| has(set)).map(|(at, _)| *at).collect::<Vec<usize>>()
+        lasting().filter(move |(_, set)| has(set)).map(|(_, set)| set.rank).collect::<Vec<i64>>()
     };
-    let least = with(&neighbours.referrers).pop().unwrap_or_default();
-    let most = with(&neighbours.needed).first().map_or(usize::MAX, |first| least.max(*first));
-    let fitting = lasting().filter(|(at, _)| (least..=most).contains(at));
+    let least = with(&neighbours.referrers).into_iter().max().unwrap_or(i64::MIN);
+    let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
+    let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
     // Names in the values of a loop are mentioned, but a loop may add its values several times.
     let rank = |set: &Set| (candidates(set).len(), set.known());
     if let Some((at, _)) = fitting.max_by_key(|(at, set)| (rank(set), Reverse(*at))) {

@@ -196,10 +196,16 @@ pub(super) fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> 
         }
         *left -= 1;
         path.push(name);
-        for set in list.sets().iter().filter(|set| set.name == name) {
+        let mut sets: Vec<&Set> = list.sets().iter().filter(|set| set.name == name).collect();
+        sets.arrange_by_key(|set| set.rank);
+        for set in sets {
             out.push(name);
-            for (_, reference) in &set.references {
-                visit(list, reference, (&mut *path, &mut *out), left);
+            let mut parts: Vec<&[u8]> = set.references.iter().map(|(_, part)| &**part).collect();
+            if set.is_reversed {
+                parts.reverse();
+            }
+            for part in parts {
+                visit(list, part, (&mut *path, &mut *out), left);
             }
             if set.references.last().is_some_and(|(before, _)| *before < set.entries.len()) {
                 out.push(name);

@@ -5,6 +5,7 @@ use super::life::is_addition;
 use super::removed::{Removal, RemovedNames};
 use super::scan::{Scan, Scanned};
 use super::values::Variables;
+use super::{Set, SetCommand};
 use crate::format::cmake::Argument;
 
 impl Scan<'_> {
@@ -71,6 +72,35 @@ impl Scan<'_> {
                 out.outputs.extend(targets.map(pair));
             }
             _ => {}
+        }
+    }
+
+    /// The variable whose values the command reverses.
+    pub(super) fn reversed(&self) -> Option<&[u8]> {
+        match self.arguments() {
+            [action, list] if self.word(action) == b"REVERSE" && self.name() == b"list" => {
+                Some(self.bytes(&list.inside))
+            }
+            _ => None,
+        }
+    }
+
+    /// True if the command adds its values before those that the variable has: `list(PREPEND X a)`,
+    /// `list(INSERT X 0 a)` or `set(X a ${X})`.
+    pub(super) fn adds_in_front(&self, set: &Set) -> bool {
+        match (&*self.name(), self.arguments()) {
+            (b"list", [action, _, index, ..]) => match self.word(action) {
+                b"PREPEND" => true,
+                b"INSERT" => self.word(index) == b"0",
+                _ => false,
+            },
+            (b"set", _) if set.origin == SetCommand::Append => {
+                let is_last = |(before, name): &(usize, Vec<u8>)| {
+                    *name == set.name && *before > 0 && *before == set.entries.len()
+                };
+                set.references.last().is_some_and(is_last)
+            }
+            _ => false,
         }
     }
 

@@ -9,6 +9,7 @@
 mod assign;
 mod life;
 mod position;
+mod rank;
 mod removed;
 mod scan;
 mod spelling;
@@ -103,6 +104,11 @@ pub struct Set {
     /// Values whose archives are unknown: they refer to variables that the file does not set, or
     /// they are generator expressions that stand for parts of names.
     pub unknown: Vec<ListError>,
+    /// Its place among the sets of its variable, in the order of the value: sets that the file adds
+    /// in front have lower ranks.
+    pub rank: i64,
+    /// True if `list(REVERSE …)` reverses its values.
+    pub is_reversed: bool,
     /// The number of the block of `foreach()`, if that is the command.
     loop_block: Option<usize>,
     /// All values, in the file's order.

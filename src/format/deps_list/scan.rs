@@ -1,6 +1,7 @@
 //! Finds the commands that list archives, their values, and the blocks around them.
 
 use super::life::{Life, used_loops};
+use super::rank::Ranks;
 use super::removed::{Removal, mark_removed};
 use super::spelling::Spelling;
 use super::values::{Variables, may_name, referred};
@@ -97,6 +98,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     let mut variables = Variables::default();
     let mut lines: FastMap<(Vec<u8>, Option<Block>), u32> = FastMap::default();
     let mut life = Life::default();
+    let mut ranks = Ranks::default();
     for command in commands(text) {
         let command = command?;
         blocks.enter(&text[command.name.clone()], command.line)?;
@@ -106,6 +108,11 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         out.removals[before..].iter_mut().for_each(|removal| removal.blocks = blocks.here());
         if let Some(name) = scan.unset() {
             life.end(&out.sets, name, &blocks.here());
+        }
+        // Conditions are not evaluated: a reversal in an `if()` is ignored.
+        let is_certain = !blocks.here().iter().any(|block| block.is_condition);
+        if let Some(name) = scan.reversed().filter(|_| is_certain) {
+            ranks.reverse(&mut out.sets, name);
         }
         let sets = scan.sets();
         let is_read = !sets.is_empty();
@@ -128,6 +135,8 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
                     set.trouble = Some(ListError { line: set.line, reason });
                 }
             }
+            let is_front = scan.adds_in_front(&set);
+            ranks.place(&mut set, is_front);
             if set.origin != SetCommand::Link {
                 life.begin(&set.name, out.sets.len());
             }
@@ -393,6 +402,8 @@ impl Scan<'_> {
             entries: Vec::new(),
             mentions: Vec::new(),
             references: Vec::new(),
+            rank: 0,
+            is_reversed: false,
             loop_block: None,
             trouble: None,
             line: self.command.line,

@@ -11,15 +11,17 @@ type Function = (&'static str, &'static [&'static str]);
 /// An archive and its functions, each in a member of its own.
 type Archive = (&'static str, &'static [Function]);
 
+/// C of a function that calls others.
+fn source(own: &str, calls: &[&str]) -> String {
+    let declared: String = calls.iter().map(|call| format!("int {call}(void); ")).collect();
+    let called: String = calls.iter().map(|call| format!(" + {call}()")).collect();
+    format!("{declared}int {own}(void) {{ return 1{called}; }}")
+}
+
 /// Archives in `a/`, each with its functions and those that they call, and `libm.so`, which is
 /// linked from `top.o` and the archives in `linked`.
 fn build(archives: &[Archive], top: &[&str], linked: &[&str]) -> Lab {
     let lab = Lab::new();
-    let source = |own: &str, calls: &[&str]| {
-        let declared: String = calls.iter().map(|call| format!("int {call}(void); ")).collect();
-        let called: String = calls.iter().map(|call| format!(" + {call}()")).collect();
-        format!("{declared}int {own}(void) {{ return 1{called}; }}")
-    };
     for (name, functions) in archives {
         let members: Vec<String> = functions.iter().map(|(own, _)| format!("{own}.o")).collect();
         for (own, calls) in *functions {
@@ -224,4 +226,25 @@ fn names_after_general_are_listed() {
     let list =
         |more| format!("target_link_libraries(m general FooA general FooB{more} general FooZ)\n");
     all_become(&lab, &[(&list(""), &list(" FooX FooY"))]);
+}
+
+/// Commands may add values in front, or reverse them: the link order is that of the value.
+#[test]
+fn the_order_is_that_of_the_value() {
+    let lab = build(IN_ORDER, &["a", "b", "x"], &["FooA", "FooB"]);
+    let link = "target_link_libraries(m PRIVATE FooA FooB ${L})\n";
+    let needs_y: &[Archive] = &[("FooZ", &[("z", &["w"])]), ("FooW", &[("w", &[])])];
+    for (name, functions) in needs_y {
+        for (own, calls) in *functions {
+            object(&lab, &format!("{own}.o"), &source(own, calls));
+            archive(&lab, OsStr::new(&format!("a/lib{name}.a")), &[&format!("{own}.o")]);
+        }
+    }
+    for (before, after) in [
+        ("set(L FooW)\nlist(PREPEND L FooZ)\n", "set(L FooW)\nlist(PREPEND L FooX FooY FooZ)\n"),
+        ("set(L FooW)\nlist(INSERT L 0 FooZ)\n", "set(L FooW)\nlist(INSERT L 0 FooX FooY FooZ)\n"),
+        ("set(L FooW FooZ)\nlist(REVERSE L)\n", "set(L FooW FooZ FooY FooX)\nlist(REVERSE L)\n"),
+    ] {
+        all_become(&lab, &[(&format!("{before}{link}"), &format!("{after}{link}"))]);
+    }
 }
