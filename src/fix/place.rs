@@ -242,8 +242,9 @@ impl<'a> Choice<'a> {
         dir: &Path,
         neighbours: &Neighbours<'_>,
     ) -> (Vec<&'a [u8]>, Option<String>) {
-        let sets = || self.list.sets().iter().filter(|set| set.known() > 0);
-        let all: BTreeSet<&[u8]> = order::set(sets().map(|set| &*set.name));
+        let sets = self.list.sets().iter();
+        let sets = sets.filter(|set| set.known() > 0 && !is_loop_body(self.list, set));
+        let all: BTreeSet<&[u8]> = order::set(sets.map(|set| &*set.name));
         let (mut groups, mut doubt) = (Vec::new(), None);
         for Output { path, own } in outputs {
             let among: BTreeSet<&[u8]> = order::set(all.intersection(own).copied());
@@ -436,7 +437,8 @@ fn parts_of(
     let is_text = |set: &Set| set.origin == SetCommand::Text;
     let own = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
     let all = || own().filter(|(_, set)| !is_text(set));
-    let mut branches: Vec<(usize, &Set)> = all().filter(|(_, set)| set.known() > 0).collect();
+    let is_branch = |(_, set): &(usize, &Set)| set.known() > 0 && !is_loop_body(list, set);
+    let mut branches: Vec<(usize, &Set)> = all().filter(is_branch).collect();
     let is_replaced = |at: usize, set: &Set| {
         branches.iter().any(|(later, other)| *later > at && other.replaces(set))
     };
@@ -489,6 +491,14 @@ fn parts_of(
     }
     out.sort_unstable();
     out
+}
+
+/// True if all candidate archives of the set are items of a loop around it. A new name joins these
+/// items: the set would add it once for each of them.
+fn is_loop_body(list: &DepsList, set: &Set) -> bool {
+    let is_loop = |other: &Set| other.is_loop_of(set) && other.known() > 0;
+    let has_candidate = set.entries.iter().any(|entry| entry.is_known);
+    !has_candidate && !set.blocks.is_empty() && list.sets().iter().any(is_loop)
 }
 
 /// The names of candidate archives in a set.

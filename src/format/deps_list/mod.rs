@@ -227,6 +227,12 @@ impl Set {
         self.entries.iter().chain(&self.mentions).filter(|entry| entry.is_known).count()
     }
 
+    /// True if it has the items of a `foreach()` around `other`.
+    pub fn is_loop_of(&self, other: &Self) -> bool {
+        let numbers = |number| other.blocks.iter().any(|block| block.number == number);
+        self.loop_block.is_some_and(numbers) && other.loop_block != self.loop_block
+    }
+
     /// True if `name` is in it.
     pub fn holds(&self, name: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.name == name)

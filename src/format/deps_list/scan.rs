@@ -150,7 +150,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         }
     }
     blocks.end()?;
-    let loops = used_loops(&out.sets);
+    let loops = used_loops(&mut out.sets);
     let mut numbers = 0..;
     out.sets.retain(|set| {
         let is_over = numbers.next().is_some_and(|number| life.is_over(number));
@@ -255,7 +255,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The set of `foreach(NAME a b)` or `foreach(NAME IN ITEMS a b)`.
+    /// The set of `foreach(NAME a b)`, `foreach(NAME IN ITEMS a b)` or `foreach(NAME IN LISTS A B)`.
     fn loop_items(&self, name: &Argument, values: &[Argument]) -> Vec<Set> {
         let (start, values) = match values {
             [first, second, rest @ ..]
@@ -266,11 +266,25 @@ impl Scan<'_> {
             values => (name.span.end, values),
         };
         let is_other = |value: &Argument| matches!(self.word(value), b"IN" | b"LISTS" | b"RANGE");
+        let own = self.bytes(&name.inside);
+        if let [first, second, lists @ ..] = values
+            && self.word(first) == b"IN"
+            && self.word(second) == b"LISTS"
+            && !lists.iter().any(|list| is_other(list) || self.word(list) == b"ITEMS")
+        {
+            let mut set = self.values(own, &[], second.span.end, SetCommand::Append);
+            for list in lists {
+                let (name, line) = (self.bytes(&list.inside), list.line);
+                let reason = format!("${{{}}}", String::from_utf8_lossy(name));
+                set.unknown.push(ListError { line, reason });
+                set.references.push((0, name.to_vec()));
+            }
+            return vec![set];
+        }
         if values.iter().any(is_other) {
             return Vec::new();
         }
-        let name = self.bytes(&name.inside);
-        vec![self.values(name, values, start, SetCommand::Append)]
+        vec![self.values(own, values, start, SetCommand::Append)]
     }
 
     /// The sets that the command defines or extends.

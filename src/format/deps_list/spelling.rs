@@ -2,7 +2,7 @@
 //! imported targets, and components of LLVM. A new name takes the spelling of the most similar name
 //! in its set.
 
-use super::Set;
+use super::{ListedArchive, Set};
 use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,6 +75,16 @@ impl Spelling {
         let rest = name.strip_prefix(&*self.cut).filter(|rest| !rest.is_empty())?;
         let rest = if self.is_lower { rest.to_ascii_lowercase() } else { rest.to_vec() };
         Some([&*self.prefix, &rest, &*self.suffix].concat())
+    }
+}
+
+impl ListedArchive {
+    /// Puts `start`, which the word omits, before the name.
+    pub(super) fn begin(&mut self, start: &[u8]) {
+        if self.spelling == Spelling::default() {
+            self.name = [start, &self.name].concat();
+            self.spelling.cut = start.to_vec();
+        }
     }
 }
 

@@ -248,3 +248,23 @@ fn the_order_is_that_of_the_value() {
         all_become(&lab, &[(&format!("{before}{link}"), &format!("{after}{link}"))]);
     }
 }
+
+/// The names in the items of a loop are parts: a new part joins them.
+#[test]
+fn a_name_joins_the_items_of_a_loop() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let rest = "target_link_libraries(m PRIVATE ${L})\n";
+    let shapes = [
+        ("foreach(c ", "list(APPEND L Foo${c})"),
+        ("foreach(c IN ITEMS ", "find_library(F_${c} Foo${c})\n  list(APPEND L Foo${c})"),
+    ];
+    for (head, body) in shapes {
+        let list = |items| format!("{head}{items})\n  {body}\nendforeach()\n{rest}");
+        all_become(&lab, &[(&list("A B Z"), &list("A B X Y Z"))]);
+    }
+    let list = |items| {
+        let body = "target_link_libraries(m PRIVATE ${l})";
+        format!("set(L {items})\nforeach(l IN LISTS L)\n  {body}\nendforeach()\n")
+    };
+    all_become(&lab, &[(&list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"))]);
+}
