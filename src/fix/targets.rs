@@ -99,7 +99,11 @@ impl LinkNeeds {
     /// consists. `whole` is the list with all sets.
     fn lines(&self, whole: &DepsList) -> &[Vec<Vec<u8>>] {
         self.lines.get_or_init(|| {
-            let users = whole.sets().iter().filter(|set| !set.references.is_empty());
+            let has_part = |set: &&Set| {
+                let mut names = set.entries.iter().map(|entry| &entry.name);
+                !set.references.is_empty() || names.any(|name| whole.is_interface(name))
+            };
+            let users = whole.sets().iter().filter(has_part);
             let tops: BTreeSet<&[u8]> = order::set(users.map(|set| &*set.name));
             let line = |top| -> Vec<Vec<u8>> {
                 sequence(whole, top).into_iter().map(<[u8]>::to_vec).collect()
@@ -182,8 +186,8 @@ fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     all.into_iter().flat_map(|name| [Some(name), name.strip_prefix(b"lib")]).flatten()
 }
 
-/// The variables of which a variable or target consists, in the order of its values. A name comes
-/// again for values after another variable.
+/// The variables and interface libraries of which a variable or target consists, in the order of its
+/// values. A name comes again for values after another variable.
 pub(super) fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> {
     fn visit<'l>(
         list: &'l DepsList,
@@ -200,14 +204,20 @@ pub(super) fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> 
         sets.arrange_by_key(|set| set.rank);
         for set in sets {
             out.push(name);
-            let mut parts: Vec<&[u8]> = set.references.iter().map(|(_, part)| &**part).collect();
+            let mut parts: Vec<(usize, &[u8])> =
+                set.references.iter().map(|(before, part)| (*before, &**part)).collect();
+            let entries = set.entries.iter().enumerate();
+            let interfaces = entries.filter(|(_, entry)| list.is_interface(&entry.name));
+            parts.extend(interfaces.map(|(at, entry)| (at + 1, &*entry.name)));
+            parts.arrange_by_key(|(before, _)| *before);
+            let is_last = parts.last().is_none_or(|(before, _)| *before == set.entries.len());
             if set.is_reversed {
                 parts.reverse();
             }
-            for part in parts {
+            for (_, part) in parts {
                 visit(list, part, (&mut *path, &mut *out), left);
             }
-            if set.references.last().is_some_and(|(before, _)| *before < set.entries.len()) {
+            if !is_last {
                 out.push(name);
             }
         }

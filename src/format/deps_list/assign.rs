@@ -1,5 +1,5 @@
 //! Reads the values that commands give to variables, the names that they remove from lists, and the
-//! names that they give to the files of targets.
+//! names that they give to the files of targets. Finds interface libraries.
 
 use super::life::is_addition;
 use super::removed::{Removal, RemovedNames};
@@ -60,6 +60,9 @@ impl Scan<'_> {
                 let skipped = usize::from(values.first().is_some_and(|first| is(first, b"NAMES")));
                 let names = values[skipped..].iter().take_while(|value| !is_option(value));
                 names.for_each(|value| self.define(name, std::slice::from_ref(value), variables));
+            }
+            (b"add_library", [target, kind, ..]) if is(kind, b"INTERFACE") => {
+                out.interfaces.insert(self.bytes(&target.inside).to_vec());
             }
             (b"set_target_properties" | b"set_property", arguments) => {
                 let at = arguments.iter().position(|word| is(word, b"OUTPUT_NAME"));

@@ -49,6 +49,8 @@ pub struct DepsList {
     unknown: Option<ListError>,
     /// Targets with the names of their files (`OUTPUT_NAME`).
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The targets of `add_library(NAME INTERFACE)`.
+    interfaces: BTreeSet<Vec<u8>>,
     /// For each command that is not read, the variables that it refers to.
     uses: Vec<Vec<Vec<u8>>>,
     /// The commands that remove names from variables.
@@ -152,8 +154,8 @@ struct SetValue {
 impl DepsList {
     /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
-        let scan::Scanned { sets, outputs, uses, removals, .. } = scan::sets(&text)?;
-        Ok(Self { text, sets, unknown: None, outputs, uses, removals })
+        let scan::Scanned { sets, outputs, interfaces, uses, removals, .. } = scan::sets(&text)?;
+        Ok(Self { text, sets, unknown: None, outputs, interfaces, uses, removals })
     }
 
     /// The sets, in the file's order.
@@ -181,6 +183,11 @@ impl DepsList {
     pub fn outputs(&self, target: &[u8]) -> impl Iterator<Item = &[u8]> {
         let of = self.outputs.iter().filter(move |(name, _)| name == target);
         of.map(|(_, output)| &**output)
+    }
+
+    /// True for an interface library: those that link it get the archives of its own list.
+    pub fn is_interface(&self, target: &[u8]) -> bool {
+        self.interfaces.contains(target)
     }
 
     /// The commands that remove names from variables, in the file's order.

@@ -8,6 +8,7 @@ use super::values::{Variables, may_name, referred};
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
 use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
 use crate::id::FastMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// True for keywords such as `CACHE` and `PRIVATE`, which are not values.
@@ -87,6 +88,8 @@ pub(super) struct Scanned {
     pub(super) removals: Vec<Removal>,
     /// Targets with their `OUTPUT_NAME`.
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The targets of `add_library(NAME INTERFACE)`.
+    pub(super) interfaces: BTreeSet<Vec<u8>>,
     /// For each command that makes no set and refers to several variables, these variables.
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }

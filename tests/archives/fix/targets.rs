@@ -268,3 +268,18 @@ fn a_name_joins_the_items_of_a_loop() {
     };
     all_become(&lab, &[(&list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"))]);
 }
+
+/// A target gets the archives of the interface libraries that it links.
+#[test]
+fn a_name_joins_an_interface_library() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let list = |names| {
+        format!(
+            "add_library(deps INTERFACE)\ntarget_link_libraries(deps INTERFACE {names})\n\
+             target_link_libraries(m PRIVATE deps)\n\
+             target_link_libraries(tool PRIVATE FooA FooB FooX FooY FooZ)\n"
+        )
+    };
+    let (status, new, said) = fixed(&lab, &list("FooA FooB FooZ"));
+    assert_eq!((status, new), (Some(0), list("FooA FooB FooX FooY FooZ")), "{said}");
+}
