@@ -60,7 +60,7 @@ pub struct DepsList {
 /// The command that makes a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetCommand {
-    /// `set(NAME …)`.
+    /// `set(NAME …)`, or `llvm_map_components_to_libnames(NAME …)`, whose values are components.
     Set,
     /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may have
     /// other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`.

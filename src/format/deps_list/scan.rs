@@ -295,6 +295,9 @@ impl Scan<'_> {
         let arguments = &*self.command.arguments;
         match (&*self.name(), arguments) {
             (b"set", [name, values @ ..]) => self.set(name, values, SetCommand::Set),
+            (b"llvm_map_components_to_libnames", [name, values @ ..]) => {
+                self.set(name, values, SetCommand::Set)
+            }
             (b"list", [action, name, values @ ..])
                 if matches!(self.word(action), b"APPEND" | b"PREPEND") =>
             {

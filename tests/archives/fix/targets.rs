@@ -283,3 +283,23 @@ fn a_name_joins_an_interface_library() {
     let (status, new, said) = fixed(&lab, &list("FooA FooB FooZ"));
     assert_eq!((status, new), (Some(0), list("FooA FooB FooX FooY FooZ")), "{said}");
 }
+
+/// The components in a call of LLVM's function are names, in the case in which they are written.
+#[test]
+fn a_name_joins_the_components_of_llvm() {
+    let core: &[Archive] = &[
+        ("LLVMCore", &[("core", &[])]),
+        ("LLVMTarget", &[("target", &["core"])]),
+        ("LLVMX86Info", &[("info", &["core"])]),
+    ];
+    let lab = build(core, &["target", "info"], &["LLVMTarget", "LLVMCore"]);
+    let list = |names| {
+        format!(
+            "llvm_map_components_to_libnames(LLVM_LIBS\n  {names}\n)\n\
+             target_link_libraries(m PRIVATE ${{LLVM_LIBS}})\n"
+        )
+    };
+    let (status, new, said) = fixed(&lab, &list("target\n  core"));
+    assert_eq!(status, Some(0), "{said}");
+    assert!(new.contains("  x86info\n") && new.contains("  target\n"), "{new}");
+}
