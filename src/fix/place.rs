@@ -101,18 +101,25 @@ fn list_without_archive<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>,
     let entry = plan.lists.first().ok_or_else(|| no_candidate(plan))?;
     let list = entry.listed(&audit.library)?;
     let is_known = list.sets().iter().any(|set| set.known() > 0);
-    if is_known { Ok(Listed { entry, list }) } else { Err(no_candidate(plan)) }
+    if is_known {
+        return Ok(Listed { entry, list });
+    }
+    Err(format!(
+        "{}: no command that is read names a candidate archive\n{READ}; --lib-path DIR has the \
+         candidates",
+        show_path(&entry.path)
+    ))
 }
+
+/// The commands whose names are read, as help.
+const READ: &str = "help: set(), list(APPEND), target_link_libraries() and LINK_LIBS are read";
 
 pub(super) fn no_candidate(plan: &Plan) -> String {
     let is_empty =
         |entry: &&MergedFrom| entry.list.as_ref().is_ok_and(|list| list.sets().is_empty());
     if let Some(entry) = plan.lists.first().filter(is_empty) {
         let path = show_path(&entry.path);
-        return format!(
-            "{path}: not a list of archive names\nhelp: set(), list(APPEND), \
-             target_link_libraries() and LINK_LIBS are read"
-        );
+        return format!("{path}: not a list of archive names\n{READ}");
     }
     let what = match plan.lists.first() {
         Some(entry) => format!("holds members of archives that {} lists", show_path(&entry.path)),
@@ -127,6 +134,8 @@ const UNNAMED: &str = "cannot be written as a name in CMake";
 const NO_SET: &str =
     "cannot be placed: no variable or target of the list names a candidate archive";
 const UNSPELLED: &str = "cannot be written like the other names of its variable or target";
+const CONTINUED: &str =
+    "cannot be placed: string(APPEND) may continue the last name of its variable";
 const REMOVED: &str = "cannot be placed: a later command of the list removes it";
 
 /// The sets that an archive joins, and the archive's name in them.
@@ -176,7 +185,8 @@ pub(super) fn place(
         fat.is_none() || list.sets().get(*set).is_some_and(|s| s.origin == SetCommand::Link)
     };
     if out.sets.is_empty() {
-        out.refusal = NO_SET;
+        let is_text = |set: &Set| set.origin == SetCommand::Text && set.known() > 0;
+        out.refusal = if list.sets().iter().any(is_text) { CONTINUED } else { NO_SET };
     } else if name.starts_with(b"-") && out.sets.iter().any(is_link) {
         // A linker would read the name as an option.
         out.sets.clear();

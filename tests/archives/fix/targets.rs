@@ -303,3 +303,27 @@ fn a_name_joins_the_components_of_llvm() {
     assert_eq!(status, Some(0), "{said}");
     assert!(new.contains("  x86info\n") && new.contains("  target\n"), "{new}");
 }
+
+/// A list that cannot take a name says why.
+#[test]
+fn a_list_that_takes_no_name_says_why() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let cases = [
+        (
+            "macro(add)\n  target_link_libraries(m PRIVATE ${ARGN})\nendmacro()\nadd(FooA FooB)\n",
+            2,
+            "list.cmake: no command that is read names a candidate archive",
+        ),
+        (
+            "string(APPEND L \"FooA;FooB;\")\nstring(APPEND L \"FooZ\")\n\
+             target_link_libraries(m PRIVATE ${L})\n",
+            1,
+            "string(APPEND) may continue the last name of its variable",
+        ),
+    ];
+    for (list, expected, why) in cases {
+        let (status, _, said) = fixed(&lab, list);
+        assert_eq!(status, Some(expected), "{said}");
+        assert!(said.replace("\n    ", " ").contains(why), "{said}");
+    }
+}
