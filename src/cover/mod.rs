@@ -36,7 +36,7 @@ pub use object_facts::ObjectFacts;
 pub use order::in_order;
 pub use order_independent::cover;
 pub use origin::Origins;
-pub use position::{Demand, demand};
+pub use position::{Demand, demand, relocation_name};
 pub use refine::{
     Refining, counts_every_section, decides_by_sections, referring, referring_names, rivals,
 };

@@ -36,6 +36,21 @@ pub fn demand(target: Target, kind: u32) -> Option<Demand> {
     Some(of_machine(RelocationType(kind)))
 }
 
+/// The name of relocation `kind` on the machine of `target`, as linkers print it: `R_X86_64_PC32`.
+/// Without a name: `relocation type 2`.
+pub fn relocation_name(target: Target, kind: u32) -> String {
+    let names = match elf::Machine(target.machine) {
+        elf::EM_X86_64 => &elf::NAMES_R_X86_64,
+        elf::EM_386 => &elf::NAMES_R_386,
+        elf::EM_AARCH64 => &elf::NAMES_R_AARCH64,
+        elf::EM_PPC64 => &elf::NAMES_R_PPC64,
+        elf::EM_RISCV => &elf::NAMES_R_RISCV,
+        _ => return format!("relocation type {kind}"),
+    };
+    let name = names.name(RelocationType(kind));
+    name.map_or_else(|| format!("relocation type {kind}"), str::to_owned)
+}
+
 fn x86_64(kind: RelocationType) -> Demand {
     match kind {
         elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_16 | elf::R_X86_64_8 => {

@@ -13,7 +13,7 @@
 
 use super::{groups, hidden, imports, mixed_tls, sections, weak_copies, weak_references};
 use crate::audit::{Audit, Libraries};
-use crate::cover::{Demand, OutputKind, TLS_MODULE_BASE, demand};
+use crate::cover::{Demand, OutputKind, TLS_MODULE_BASE, demand, relocation_name};
 use crate::format::archive::{Global, LinkFacts, RelocationFilter, SymbolKind};
 use crate::format::elf::symtab::each_defined;
 use crate::format::elf::{Object, Target};
@@ -335,7 +335,8 @@ impl<'a> LinkableCheck<'a> {
             let nothing = global.filter(|_| demand == Demand::Distance);
             let nothing = nothing.filter(|global| self.is_nothing(global, facts.name(global)));
             if let Some(nothing) = nothing {
-                let (name, kind) = (show(facts.name(nothing)), relocation.kind);
+                let name = show(facts.name(nothing));
+                let kind = relocation_name(target, relocation.kind);
                 let who = match nothing.visibility {
                     _ if sections::may_define(facts.name(nothing)) => {
                         "a linker accepts it only if the library has that section"
@@ -348,7 +349,7 @@ impl<'a> LinkableCheck<'a> {
                     _ => "undefined",
                 };
                 return Some(format!(
-                    "needs the distance to the {state} symbol {name} (relocation type {kind}): {who}"
+                    "needs the distance to the {state} symbol {name} ({kind}): {who}"
                 ));
             }
             let refused = match demand {
@@ -364,9 +365,10 @@ impl<'a> LinkableCheck<'a> {
                     _ => "is not position-independent",
                 };
                 let of = global.map(|global| format!(" for {}", show(facts.name(global))));
-                let (kind, of) = (relocation.kind, of.unwrap_or_default());
+                let kind = relocation_name(target, relocation.kind);
+                let of = of.unwrap_or_default();
                 let who = rejecting(target, demand);
-                return Some(format!("{what} (relocation type {kind}{of}): {who}"));
+                return Some(format!("{what} ({kind}{of}): {who}"));
             }
         }
         None
@@ -378,11 +380,12 @@ impl<'a> LinkableCheck<'a> {
         (demand, kind, is_writable): (Demand, u32, bool),
         (global, name): (&Global, &[u8]),
     ) -> Option<String> {
+        let kind = || relocation_name(self.object.header.target(), kind);
         if name == TLS_MODULE_BASE {
             // Only thread-local relocations may refer to it.
             return imports::holds_address(demand, is_writable).then(|| {
-                let name = show(name);
-                format!("needs the address of {name} (relocation type {kind}): GNU ld rejects it")
+                let (name, kind) = (show(name), kind());
+                format!("needs the address of {name} ({kind}): GNU ld rejects it")
             });
         }
         if self.kind == OutputKind::Shared {
@@ -394,20 +397,18 @@ impl<'a> LinkableCheck<'a> {
             let output = (self.kind, self.object.header.target());
             let why =
                 imports::refusal(&symbol()?, output).filter(|_| !self.is_defined_in_file(name))?;
-            let name = show(name);
-            return Some(format!(
-                "needs the address of {name} of a library (relocation type {kind}), {why}"
-            ));
+            let (name, kind) = (show(name), kind());
+            return Some(format!("needs the address of {name} of a library ({kind}), {why}"));
         }
         // The offset of a name without a definition is 0 in a program at a fixed address.
         let is_outside = demand == Demand::ProgramTls
             && (self.kind == OutputKind::Pie || symbol().is_some())
             && !self.is_defined_in_file(name);
         is_outside.then(|| {
-            let name = show(name);
+            let (name, kind) = (show(name), kind());
             format!(
                 "uses the local-exec TLS model for {name}, which the program does not define \
-                 (relocation type {kind}): lld rejects it"
+                 ({kind}): lld rejects it"
             )
         })
     }

@@ -84,6 +84,11 @@ fn verified_fixes_link() {
         archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
         let (is_verified, doubts) = verified(&lab, "libuser.so");
         cases += 1;
+        // Relocations have the names that readelf prints.
+        let relocations = tool(&lab, "readelf -rW g.o");
+        let mut named = doubts.split(['(', ' ', ')']).filter(|word| word.starts_with("R_X86_64_"));
+        let is_read = named.all(|word| relocations.contains(word));
+        assert!(is_read && !doubts.contains("relocation type"), "case {at}: {doubts}");
         let linkers = ["ld -z text", "ld.lld-19"]
             .into_iter()
             .filter(|linker| has(linker.split(' ').next().unwrap_or(linker)));
