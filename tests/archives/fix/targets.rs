@@ -157,14 +157,12 @@ const IN_ORDER: &[Archive] = &[
     ("FooZ", &[("z", &[])]),
 ];
 
-/// Each list must change as given, with a verified fix, and link.
-fn all_become(lab: &Lab, cases: &[(&str, &str)]) {
-    for (list, expected) in cases {
-        let (status, new, said) = fixed(lab, list);
-        assert_eq!((status, &*new), (Some(0), *expected), "{said}");
-        if support::has("cmake") {
-            links(lab, &new);
-        }
+/// The list must change as given, with a verified fix, and link.
+fn becomes(lab: &Lab, before: &str, after: &str) {
+    let (status, new, said) = fixed(lab, before);
+    assert_eq!((status, &*new), (Some(0), after), "{said}");
+    if support::has("cmake") {
+        links(lab, &new);
     }
 }
 
@@ -183,7 +181,7 @@ fn names_of_other_links_are_not_listed() {
         ),
     ];
     for rest in rest {
-        all_become(&lab, &[(&format!("{before}{rest}"), &format!("{after}{rest}"))]);
+        becomes(&lab, &format!("{before}{rest}"), &format!("{after}{rest}"));
     }
 }
 
@@ -194,7 +192,7 @@ fn a_name_in_a_branch_has_no_place() {
     let rest = "if(APPLE)\n  set(MORE FooX)\nendif()\nset(LAST FooZ)\n\
                 target_link_libraries(m PRIVATE ${LIBS} ${LAST} ${MORE})\n";
     let (before, after) = ("set(LIBS FooA FooB)\n", "set(LIBS FooA FooB FooX FooY)\n");
-    all_become(&lab, &[(&format!("{before}{rest}"), &format!("{after}{rest}"))]);
+    becomes(&lab, &format!("{before}{rest}"), &format!("{after}{rest}"));
 }
 
 /// A name that a later command removes is not written: the fix names the line of that command.
@@ -215,7 +213,7 @@ fn a_name_that_is_removed_again_is_refused() {
         assert!(said.replace("\n    ", " ").contains(why), "{said}");
         // A command before the set removes nothing from it.
         let list = |names| format!("{removal}set(LIBS {names})\n{link}");
-        all_become(&lab, &[(&list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"))]);
+        becomes(&lab, &list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"));
     }
 }
 
@@ -225,7 +223,7 @@ fn names_after_general_are_listed() {
     let lab = build(IN_ORDER, &["a", "b", "x"], &["FooA", "FooB"]);
     let list =
         |more| format!("target_link_libraries(m general FooA general FooB{more} general FooZ)\n");
-    all_become(&lab, &[(&list(""), &list(" FooX FooY"))]);
+    becomes(&lab, &list(""), &list(" FooX FooY"));
 }
 
 /// Commands may add values in front, or reverse them: the link order is that of the value.
@@ -233,11 +231,12 @@ fn names_after_general_are_listed() {
 fn the_order_is_that_of_the_value() {
     let lab = build(IN_ORDER, &["a", "b", "x"], &["FooA", "FooB"]);
     let link = "target_link_libraries(m PRIVATE FooA FooB ${L})\n";
-    let needs_y: &[Archive] = &[("FooZ", &[("z", &["w"])]), ("FooW", &[("w", &[])])];
-    for (name, functions) in needs_y {
+    let more: &[Archive] = &[("FooZ", &[("z", &["w"])]), ("FooW", &[("w", &[])])];
+    for (name, functions) in more {
         for (own, calls) in *functions {
             object(&lab, &format!("{own}.o"), &source(own, calls));
-            archive(&lab, OsStr::new(&format!("a/lib{name}.a")), &[&format!("{own}.o")]);
+            let member = format!("{own}.o");
+            archive(&lab, OsStr::new(&format!("a/lib{name}.a")), &[member.as_str()]);
         }
     }
     for (before, after) in [
@@ -245,7 +244,7 @@ fn the_order_is_that_of_the_value() {
         ("set(L FooW)\nlist(INSERT L 0 FooZ)\n", "set(L FooW)\nlist(INSERT L 0 FooX FooY FooZ)\n"),
         ("set(L FooW FooZ)\nlist(REVERSE L)\n", "set(L FooW FooZ FooY FooX)\nlist(REVERSE L)\n"),
     ] {
-        all_become(&lab, &[(&format!("{before}{link}"), &format!("{after}{link}"))]);
+        becomes(&lab, &format!("{before}{link}"), &format!("{after}{link}"));
     }
 }
 
@@ -260,13 +259,13 @@ fn a_name_joins_the_items_of_a_loop() {
     ];
     for (head, body) in shapes {
         let list = |items| format!("{head}{items})\n  {body}\nendforeach()\n{rest}");
-        all_become(&lab, &[(&list("A B Z"), &list("A B X Y Z"))]);
+        becomes(&lab, &list("A B Z"), &list("A B X Y Z"));
     }
     let list = |items| {
         let body = "target_link_libraries(m PRIVATE ${l})";
         format!("set(L {items})\nforeach(l IN LISTS L)\n  {body}\nendforeach()\n")
     };
-    all_become(&lab, &[(&list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"))]);
+    becomes(&lab, &list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"));
 }
 
 /// A target gets the archives of the interface libraries that it links.
