@@ -99,6 +99,7 @@ impl Audit {
         };
         let linked = object.filter(|object| object.is_dynamic());
         let (mut hidden, mut lto, mut opaque) = (Vec::<Box<[u8]>>::new(), false, None);
+        let mut beside_weak: Vec<Box<[u8]>> = Vec::new();
         let symbols = if let Some(object) = linked {
             if input { link_references(object, true) } else { self.linked_symbols(file, object) }
         } else {
@@ -115,12 +116,25 @@ impl Audit {
             let restricted = symbols.clone().filter(|symbol| symbol.is_restricted());
             hidden.extend(restricted.map(|symbol| names.text(symbol.name).into()));
             hidden.arrange();
+            let beside = symbols.clone().filter(|symbol| symbol.beside_weak);
+            beside_weak.extend(beside.map(|symbol| names.text(symbol.name).into()));
+            beside_weak.arrange();
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
         let target = object.map(|object| object.header.target());
         let path = Arc::clone(&facts.path);
         let linked = linked.is_some();
-        Some(ReferringFile { path, linked, input, lto, opaque, target, symbols, hidden })
+        Some(ReferringFile {
+            path,
+            linked,
+            input,
+            lto,
+            opaque,
+            target,
+            symbols,
+            hidden,
+            beside_weak,
+        })
     }
 
     /// Undefined symbols of a linked object, sorted by name.

@@ -38,6 +38,8 @@ pub struct MemberDefinition {
     pub kind: SymbolKind,
     /// True for a function.
     pub function: bool,
+    /// True for a strong definition that may lie in a COMDAT group without being its signature.
+    pub beside_weak: bool,
     next: u32,
 }
 
@@ -117,8 +119,8 @@ impl ArchiveSet {
             let symbols = members.symbols(self.member(member)).iter();
             let named = symbols.filter(|one| one.kind.is_definition() && one.name != NAMELESS);
             out.extend(named.map(|symbol| {
-                let (kind, function) = (symbol.kind, symbol.function);
-                (symbol.name, MemberDefinition { member, kind, function, next: NONE })
+                let MemberSymbol { name, kind, function, beside_weak, .. } = *symbol;
+                (name, MemberDefinition { member, kind, function, beside_weak, next: NONE })
             }));
         }
         out

@@ -1,7 +1,7 @@
 //! Names that only discarded copies of COMDAT groups define. A linker keeps the first copy of a
 //! group. If a later copy defines another name, references to that name are undefined. lld accepts
-//! them if the discarded definition is weak. Strong definitions in groups are rare, and their
-//! members are not read.
+//! them if the discarded definition is weak. Strong definitions in groups are rare: only those
+//! count that share a section with a weak definition, so that few members are read.
 
 use super::object_facts::ObjectFacts;
 use super::order_independent::{References, referrers};
@@ -25,9 +25,11 @@ impl<'q> WeaklyDefined<'q> {
     pub fn find(question: &CoverageQuestion<'q>, coverage: &Coverage) -> Self {
         let Some(link) = question.link else { return Self(Vec::new()) };
         let library = question.library;
-        let is_wanted = |kind: SymbolKind| match link.linker {
-            Linker::Lld => kind == SymbolKind::Unique,
-            Linker::Gnu | Linker::Mold => matches!(kind, SymbolKind::Weak | SymbolKind::Unique),
+        let is_wanted = |(kind, beside_weak, _): &Definition| match kind {
+            SymbolKind::Unique => true,
+            SymbolKind::Weak => link.linker != Linker::Lld,
+            SymbolKind::Strong => *beside_weak,
+            SymbolKind::Common | SymbolKind::Undefined | SymbolKind::WeakUndefined => false,
         };
         let (of_roots, mut referred) = symbols_of_roots(question, link);
         let (mut is_needed, mut seen) =
@@ -49,12 +51,12 @@ impl<'q> WeaklyDefined<'q> {
             let is_last = link.linker != Linker::Gnu
                 || library.definitions(id).all(|one| is_needed[one.member.index()]);
             let members = library.definitions(id).filter(|one| is_needed[one.member.index()]);
-            let members = members.map(|one| (one.kind, ReferredBy::Member(one.member)));
+            let members =
+                members.map(|one| (one.kind, one.beside_weak, ReferredBy::Member(one.member)));
             let all: Vec<Definition> =
                 members.chain(of_roots.get(&id).into_iter().flatten().copied()).collect();
             let name = library.text(id);
-            let is_weak =
-                is_last && !all.is_empty() && all.iter().all(|(kind, _)| is_wanted(*kind));
+            let is_weak = is_last && !all.is_empty() && all.iter().all(is_wanted);
             let is_open = || {
                 !(question.provided)(name)
                     && !question.is_exported(name, &coverage.forgotten)
@@ -62,7 +64,7 @@ impl<'q> WeaklyDefined<'q> {
                     && !link.defined.iter().any(|defined| *defined.name == *name)
             };
             (is_weak && is_open())
-                .then(|| (name, all.into_iter().map(|(_, by)| by).collect::<Vec<_>>()))
+                .then(|| (name, all.into_iter().map(|(_, _, by)| by).collect::<Vec<_>>()))
         });
         Self(found.collect())
     }
@@ -171,8 +173,8 @@ impl<'q> WeaklyDefined<'q> {
     }
 }
 
-/// A definition: its kind and its object.
-type Definition = (SymbolKind, ReferredBy);
+/// A definition: its kind, true if it is strong and may lie in a group, and its object.
+type Definition = (SymbolKind, bool, ReferredBy);
 
 /// The definitions of the relocatable roots by name, and the names to which they refer strongly.
 fn symbols_of_roots(
@@ -187,7 +189,9 @@ fn symbols_of_roots(
             if *kind == SymbolKind::Undefined {
                 referred.extend(library.find(link.reference(name)));
             } else if let Some(id) = library.find(name).filter(|_| kind.is_definition()) {
-                definitions.entry(id).or_default().push((*kind, ReferredBy::Root(at)));
+                let beside_weak = root.beside_weak.binary_search(name).is_ok();
+                let definition = (*kind, beside_weak, ReferredBy::Root(at));
+                definitions.entry(id).or_default().push(definition);
             }
         }
     }

@@ -151,6 +151,9 @@ pub struct MemberSymbol {
     pub other: u8,
     /// STT_FUNC or STT_GNU_IFUNC.
     pub function: bool,
+    /// True for a strong definition in a section that also has a weak definition: it may lie in a
+    /// COMDAT group, and other copies of the group may lack it.
+    pub beside_weak: bool,
 }
 
 impl MemberSymbol {

@@ -45,6 +45,49 @@ pub(super) struct SymbolsBuilder {
     batch: Batch,
     /// Symbols whose names did not fit into the run's table.
     lost: Vec<usize>,
+    sections: DefiningSections,
+}
+
+/// The sections of one member's definitions.
+#[derive(Default)]
+struct DefiningSections {
+    /// One bit for each section that has a weak definition; empty before the first.
+    bits: Vec<u64>,
+    weak: Vec<u16>,
+    /// Strong definitions, as indices of symbols, with their sections.
+    strong: Vec<(usize, u16)>,
+}
+
+impl DefiningSections {
+    /// Adds the definition with the index `at`. Symbols outside of the first 65,280 sections do not
+    /// count.
+    fn add(&mut self, at: usize, kind: SymbolKind, section: elf::SymbolSection) {
+        if section.0 >= elf::SHN_LORESERVE {
+            return;
+        }
+        match kind {
+            SymbolKind::Strong => self.strong.push((at, section.0)),
+            SymbolKind::Weak | SymbolKind::Unique => {
+                self.bits.resize(1 << 10, 0);
+                self.bits[usize::from(section.0 / 64)] |= 1 << (section.0 % 64);
+                self.weak.push(section.0);
+            }
+            SymbolKind::Common | SymbolKind::Undefined | SymbolKind::WeakUndefined => {}
+        }
+    }
+
+    /// Marks the strong definitions that share a section with a weak one, and begins a new member.
+    fn mark(&mut self, symbols: &mut [MemberSymbol]) {
+        let Self { bits, weak, strong } = self;
+        let has_weak = |section: u16| bits[usize::from(section / 64)] >> (section % 64) & 1 == 1;
+        if !weak.is_empty() {
+            for (at, _) in strong.iter().filter(|(_, section)| has_weak(*section)) {
+                symbols[*at].beside_weak = true;
+            }
+        }
+        weak.drain(..).for_each(|section| bits[usize::from(section / 64)] = 0);
+        strong.clear();
+    }
 }
 
 /// The lengths of a builder's lists.
@@ -93,7 +136,7 @@ impl SymbolsBuilder {
         (base, add): (u64, bool),
         names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
-        let Self { symbols, hashes, starts, versioned, batch, lost } = self;
+        let Self { symbols, hashes, starts, versioned, batch, lost, sections } = self;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = None;
@@ -119,17 +162,20 @@ impl SymbolsBuilder {
             if name == SLIM {
                 kind = MemberKind::SlimLto;
             }
+            sections.add(symbols.len(), is, symbol.section);
             symbols.push(MemberSymbol {
                 // The id is set when the batch is full, or by `finish`.
                 name: NAMELESS,
                 kind: is,
                 other: symbol.other,
                 function: symbol.function,
+                beside_weak: false,
             });
             if batch.len() >= BATCH {
                 name_all(symbols, batch, lost, names);
             }
         });
+        sections.mark(symbols);
         let what = match (whole, full) {
             (false, _) => "has a name that is not in the string table",
             (true, Some(what)) => what,
@@ -180,7 +226,8 @@ impl SymbolsBuilder {
                 self.starts.push(0);
             }
             let LtoSymbol { kind, visibility, function, .. } = *symbol;
-            self.symbols.push(MemberSymbol { name, kind, other: visibility, function });
+            let other = visibility;
+            self.symbols.push(MemberSymbol { name, kind, other, function, beside_weak: false });
         }
         true
     }
@@ -204,7 +251,8 @@ impl SymbolsBuilder {
                     self.hashes.push(hash);
                     self.starts.push(0);
                     let kind = SymbolKind::Strong;
-                    self.symbols.push(MemberSymbol { name, kind, other: 0, function: false });
+                    let (other, function, beside_weak) = (0, false, false);
+                    self.symbols.push(MemberSymbol { name, kind, other, function, beside_weak });
                 }
             }
             (member.symbols, member.hashes) = self.since(before);

@@ -26,7 +26,7 @@ mod cases;
 mod gcc_lto;
 mod random;
 
-use super::kit::{archive, object, run};
+use super::kit::{ar, archive, object, run};
 use crate::support::{Lab, clean, has, skip};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -344,6 +344,7 @@ fn member(word: &str) -> Option<String> {
 
 pub(super) fn undefined_name(line: &str) -> Option<String> {
     let lld = line.split_once("symbol: ").filter(|_| line.contains("undefined"));
+    let lld = lld.or(line.split_once("symbol in a discarded section: "));
     let option = line.split_once("symbol not found: ");
     let gnu = line.split_once("undefined reference to `");
     let gnu_option = line.split_once("undefined symbol `");
@@ -452,6 +453,42 @@ fn wrapped_names_of_sections_that_do_not_count() {
             let Some((_, theirs)) = theirs(&lab, program, &line, "map") else { continue };
             let (_, ours) = ours(&lab, linker, &line);
             assert_eq!(ours, theirs, "{linker}: {case}");
+        }
+    }
+}
+
+/// Only a discarded copy of a COMDAT group has `aa`, next to the weak `foo` of all copies: lld
+/// accepts a reference to it only if it is weak.
+#[test]
+fn strong_names_of_discarded_copies() {
+    let lab = Lab::new();
+    lab.write("versions", "V0 { };\n");
+    let group = ".section .text.foo,\"axG\",@progbits,foo,comdat\n.weak foo\nfoo: ret\n";
+    object(&lab, "m.o", ".globl _start\n_start: call aa@PLT\n call x@PLT\n");
+    object(&lab, "oa.o", &format!(".globl x\nx: ret\n{group}"));
+    object(&lab, "ob.o", &format!("{group}.globl aa\naa: ret\n"));
+    object(&lab, "ow.o", &format!("{group}.weak aa\naa: ret\n"));
+    object(&lab, "od.o", ".globl aa\naa: ret\n");
+    for name in ["oa", "ob", "ow", "od"] {
+        ar(&lab, "rc", &format!("{name}.a"), &[&format!("{name}.o")]);
+    }
+    for text in [
+        "m.o oa.o ob.o",
+        "m.o ob.o oa.o",
+        "m.o oa.o ob.a",
+        "m.o oa.a ob.a",
+        "m.o ob.a oa.o",
+        "m.o ob.a oa.a",
+        "m.o oa.o ow.o",
+        "m.o oa.a ow.a",
+        "m.o oa.a od.a ob.a",
+    ] {
+        let words = std::iter::once("exe").chain(text.split(' '));
+        let line: Vec<String> = words.map(str::to_owned).collect();
+        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+            let Some((_, theirs)) = theirs(&lab, program, &line, "map") else { continue };
+            let (_, ours) = ours(&lab, linker, &line);
+            assert_eq!(ours, theirs, "{linker}: {text}");
         }
     }
 }
