@@ -7,7 +7,7 @@ use crate::bind::RelocationMessage;
 use crate::cover::ReferringFile;
 use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
-use crate::format::archive::SymbolKind;
+use crate::format::archive::{MemberKind, MemberSymbol, SymbolKind};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FileId, RootId};
@@ -99,7 +99,7 @@ impl Audit {
         };
         let linked = object.filter(|object| object.is_dynamic());
         let (mut hidden, mut lto, mut opaque) = (Vec::<Box<[u8]>>::new(), false, None);
-        let mut beside_weak: Vec<Box<[u8]>> = Vec::new();
+        let (mut unexported, mut beside_weak) = (Vec::new(), Vec::new());
         let symbols = if let Some(object) = linked {
             if input { link_references(object, true) } else { self.linked_symbols(file, object) }
         } else {
@@ -113,12 +113,15 @@ impl Audit {
             lto = only.kind.is_lto();
             let symbols = members.symbols(only).iter();
             let names = self.corpus.symbol_names();
-            let restricted = symbols.clone().filter(|symbol| symbol.is_restricted());
-            hidden.extend(restricted.map(|symbol| names.text(symbol.name).into()));
-            hidden.arrange();
-            let beside = symbols.clone().filter(|symbol| symbol.beside_weak);
-            beside_weak.extend(beside.map(|symbol| names.text(symbol.name).into()));
-            beside_weak.arrange();
+            let select = |is_wanted: fn(&MemberSymbol) -> bool| {
+                let wanted = symbols.clone().filter(|symbol| is_wanted(symbol));
+                let mut out: Vec<Box<[u8]>> = wanted.map(|s| names.text(s.name).into()).collect();
+                out.arrange();
+                out
+            };
+            hidden = select(MemberSymbol::is_restricted);
+            unexported = select(MemberSymbol::is_unexported);
+            beside_weak = select(|symbol| symbol.beside_weak);
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
         let target = object.map(|object| object.header.target());
@@ -133,6 +136,7 @@ impl Audit {
             target,
             symbols,
             hidden,
+            unexported,
             beside_weak,
         })
     }

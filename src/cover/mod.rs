@@ -91,6 +91,8 @@ pub struct ReferringFile {
     /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
     /// object satisfies them.
     pub hidden: Vec<Box<[u8]>>,
+    /// Names with hidden or internal visibility, sorted: the output does not export them.
+    pub unexported: Vec<Box<[u8]>>,
     /// Strong definitions that may lie in a COMDAT group without being its signature, sorted.
     pub beside_weak: Vec<Box<[u8]>>,
 }

@@ -249,6 +249,7 @@ fn root(
         target: Some(object.header.target()),
         symbols,
         hidden: Vec::new(),
+        unexported: Vec::new(),
         beside_weak: Vec::new(),
     }
 }

@@ -21,3 +21,4 @@ mod options;
 use crate::support::random;
 mod real;
 mod scripts;
+mod shared_references;

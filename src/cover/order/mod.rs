@@ -7,7 +7,7 @@ mod lld;
 mod mold;
 
 use super::order_independent::{References, referrers};
-use super::{Coverage, CoverageQuestion, Link, Linker};
+use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy, UndefinedName};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
 
@@ -52,13 +52,46 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     link.defined.retain(|of| !of.provided || !resolved.unprovided.contains(&*of.name));
     link.shared_references.retain(|(_, at)| !resolved.forgotten.contains(at));
     let open = undefined(question, &link, &resolved);
-    let Resolved { mut coverage, strong, forgotten, .. } = resolved;
+    let Resolved { mut coverage, found, strong, forgotten, .. } = resolved;
     coverage.forgotten = forgotten;
     let members = coverage.needed.iter().map(|needed| needed.member);
     let references = References { link: Some(&link), strong };
+    let unexported = unexported(question, (&link, &found), &coverage);
     coverage.undefined = referrers(question, &references, members, &open);
+    coverage.undefined.extend(unexported);
+    coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     coverage.opaque.sort_unstable();
     coverage
+}
+
+/// Names to which shared objects refer and that only objects define, with hidden or internal
+/// visibility in one of them: the linker reports them (`Writer<ELFT>::finalizeSections` of lld,
+/// `elf_link_output_extsym` of GNU ld). With `--gc-sections`, GNU ld reports only those in kept
+/// sections, and all are skipped.
+fn unexported(
+    question: &CoverageQuestion<'_>,
+    (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),
+    coverage: &Coverage,
+) -> Vec<UndefinedName> {
+    if link.linker == Linker::Gnu && question.gc_sections {
+        return Vec::new();
+    }
+    let mut referrers: FastMap<&[u8], Vec<ReferredBy>> = FastMap::default();
+    for (name, root) in &link.shared_references {
+        if found.get(&**name) == Some(&ChosenDefinition::Object) {
+            referrers.entry(name).or_default().push(ReferredBy::Root(*root));
+        }
+    }
+    if referrers.is_empty() {
+        return Vec::new();
+    }
+    let library = question.library;
+    let of_roots = question.roots.iter().flat_map(|root| &root.unexported).map(|name| &**name);
+    let members = coverage.needed.iter().flat_map(|needed| library.symbols(needed.member));
+    let of_members = members.filter(|(_, symbol)| symbol.is_unexported());
+    let names = of_roots.chain(of_members.map(|(name, _)| library.text(name)));
+    let reported = names.filter_map(|name| referrers.remove_entry(name));
+    reported.map(|(name, by)| UndefinedName { symbol: name.into(), by, unread: 0 }).collect()
 }
 
 /// True for a reference that needs a definition.

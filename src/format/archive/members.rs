@@ -6,6 +6,7 @@ use super::index::ArchiveSymbolIndex;
 use crate::format::Defect;
 use crate::format::elf::Target;
 use crate::id::NameId;
+use object::elf;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
@@ -161,6 +162,11 @@ impl MemberSymbol {
     /// in shared objects.
     pub fn is_restricted(&self) -> bool {
         self.other & 3 != 0
+    }
+
+    /// True if its visibility is hidden or internal: the output does not export it.
+    pub fn is_unexported(&self) -> bool {
+        [elf::STV_HIDDEN, elf::STV_INTERNAL].contains(&elf::SymbolVisibility(self.other & 3))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{ArchiveAnswer, ShownHints};
 use crate::audit::ArchiveOwner;
-use crate::cover::{ArchiveSet, NeededMember, ReferredBy, ReferringFile};
+use crate::cover::{ArchiveSet, NeededMember, ReferredBy, ReferringFile, UndefinedName};
 use crate::demangle::demangle;
 use crate::format::archive::{Member, MemberKind};
 use crate::id::{ArchiveId, MemberId};
@@ -177,22 +177,31 @@ pub(super) fn paragraph(
 }
 
 /// The reason why no definition of a name is in the link.
-fn missing(view: &ArchiveAnswer, library: &ArchiveSet, name: &[u8]) -> String {
-    // A name that an object defines stays undefined only if the linker discards the definition.
+fn missing(view: &ArchiveAnswer, library: &ArchiveSet, undefined: &UndefinedName) -> String {
+    let name = &undefined.symbol;
+    // A name that an object defines stays undefined only if the linker discards the definition, or
+    // if only shared objects refer to it and its visibility is restricted.
+    let is_shared = |by: &ReferredBy| match by {
+        ReferredBy::Root(at) => view.roots.get(*at).is_some_and(|root| root.linked && root.input),
+        ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Member(_) => false,
+    };
+    let defined = |file: String| {
+        if undefined.by.iter().all(is_shared) {
+            format!("defined in {file} and hidden from shared objects")
+        } else {
+            format!("the linker discards the COMDAT group of {file} that defines it")
+        }
+    };
     let defines = |root: &&ReferringFile| {
-        !root.linked && root.symbols.iter().any(|(n, kind)| kind.is_definition() && **n == *name)
+        !root.linked && root.symbols.iter().any(|(n, kind)| kind.is_definition() && n == name)
     };
     match view.untaken(library, name) {
         None => match view.roots.iter().find(defines) {
-            Some(root) => {
-                let file = show_path(&root.path);
-                format!("the linker discards the COMDAT group of {file} that defines it")
-            }
+            Some(root) => defined(show_path(&root.path)),
             None => "no archive defines it".to_owned(),
         },
         Some(member) if view.coverage.order.contains(&member) => {
-            let member = view.member(library, member);
-            format!("the linker discards the COMDAT group of {member} that defines it")
+            defined(view.member(library, member))
         }
         Some(member) => {
             let unlisted = view.is_unlisted(library, member, name);
@@ -214,7 +223,7 @@ pub(super) fn undefined(
     for undefined in view.coverage.undefined.iter().take(most) {
         let label = style.alarm("undefined");
         let name = symbol(&undefined.symbol);
-        let reason = missing(view, library, &undefined.symbol);
+        let reason = missing(view, library, undefined);
         writeln!(out, "{label} {name}: {reason}")?;
         for by in undefined.by.iter().take(most_by) {
             writeln!(out, "    by {}", view.who(library, *by))?;
@@ -231,7 +240,7 @@ pub(super) fn undefined(
     more(view.coverage.undefined.len().saturating_sub(most), style, out)?;
     for unknown in view.unknown.iter().take(most) {
         let reason = if view.unread.is_empty() && view.opaque_roots().next().is_none() {
-            let missing = missing(view, library, &unknown.symbol);
+            let missing = missing(view, library, unknown);
             format!("{missing}, and LTO may drop the references")
         } else {
             "no archive is known to define it".to_owned()

@@ -10,12 +10,15 @@ pub(super) const LINKERS: [(&str, &str); 3] =
     [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
 /// Beginnings of the names in messages of linkers.
-const STARTS: [&str; 5] = [
+const STARTS: [&str; 8] = [
     "undefined reference to symbol ",
     "undefined reference to ",
     "undefined reference: ",
     "undefined symbol",
     "symbol not found: ",
+    "non-exported symbol ",
+    "hidden symbol ",
+    "internal symbol ",
 ];
 
 /// A linker, the words of its line, and the names that stay undefined.
@@ -59,7 +62,7 @@ pub(super) fn check(lab: &Lab, cases: &[Case]) {
 }
 
 /// Makes the shared object `name` from an object and libraries that it needs.
-fn shared(lab: &Lab, name: &str, parts: &[&str]) {
+pub(super) fn shared(lab: &Lab, name: &str, parts: &[&str]) {
     let options = ["-shared", "-rpath", "$ORIGIN", "-o", name];
     run(clean("ld").current_dir(lab.root()).args(options).args(parts));
 }

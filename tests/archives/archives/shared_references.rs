@@ -1,0 +1,54 @@
+//! References of shared objects to names that the output does not export.
+
+use super::kit::{ar, object};
+use super::libraries::{check, code, shared};
+use crate::support::Lab;
+
+/// lld and GNU ld report a name with restricted visibility to which a shared object refers.
+#[test]
+fn shared_objects_need_exported_names() {
+    let lab = Lab::new();
+    code(&lab, "case.o", "_start", "");
+    code(&lab, "uses.o", "_start", "f");
+    code(&lab, "user.o", "user", "f");
+    code(&lab, "f.o", "f", "");
+    for visibility in ["hidden", "internal", "protected"] {
+        let source = format!(".globl f\n.{visibility} f\nf: nop\n");
+        object(&lab, &format!("{visibility}.o"), &source);
+    }
+    object(&lab, "refers.o", ".globl _start\n_start: nop\n.hidden f\n.data\n.quad f\n");
+    shared(&lab, "libuser.so", &["user.o"]);
+    shared(&lab, "libf.so", &["f.o"]);
+    ar(&lab, "rc", "f.a", &["f.o"]);
+    ar(&lab, "rc", "hidden.a", &["hidden.o"]);
+    check(
+        &lab,
+        &[
+            ("lld", "case.o hidden.o libuser.so", &["f"]),
+            ("gnu", "case.o hidden.o libuser.so", &["f"]),
+            ("mold", "case.o hidden.o libuser.so", &[]),
+            ("lld", "--pie case.o libuser.so hidden.a", &["f"]),
+            ("gnu", "--pie case.o libuser.so hidden.a", &["f"]),
+            ("lld", "uses.o hidden.a libuser.so", &["f"]),
+            ("gnu", "uses.o hidden.a libuser.so", &["f"]),
+            ("lld", "case.o internal.o libuser.so", &["f"]),
+            ("gnu", "case.o internal.o libuser.so", &["f"]),
+            ("all", "case.o protected.o libuser.so", &[]),
+            // The visibility of a reference restricts the definition.
+            ("lld", "refers.o f.o libuser.so", &["f"]),
+            ("gnu", "refers.o libuser.so f.a", &["f"]),
+            ("all", "case.o hidden.o libuser.so libf.so", &[]),
+            ("all", "--shared hidden.o libuser.so", &[]),
+            ("all", "uses.o hidden.a", &[]),
+            // The output of lld has no definition, and GNU ld does not report a dropped section.
+            ("lld", "--gc-sections case.o hidden.o libuser.so", &["f"]),
+            ("gnu", "--gc-sections case.o hidden.o libuser.so", &[]),
+        ],
+    );
+    let output = lab.linkaudit(&["archive", "--linker", "lld", "uses.o", "hidden.a", "libuser.so"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("defined in hidden.a(hidden.o) and hidden from shared objects"),
+        "{text}"
+    );
+}
