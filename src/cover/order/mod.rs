@@ -51,6 +51,7 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     link.wraps.retain(|wrap| !resolved.unwrapped.contains(&*wrap.name));
     link.defined.retain(|of| !of.provided || !resolved.unprovided.contains(&*of.name));
     link.shared_references.retain(|(_, at)| !resolved.forgotten.contains(at));
+    redirect_shared(&mut link);
     let open = undefined(question, &link, &resolved);
     let Resolved { mut coverage, found, strong, forgotten, .. } = resolved;
     coverage.forgotten = forgotten;
@@ -64,10 +65,23 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     coverage
 }
 
-/// Names to which shared objects refer and that only objects define, with hidden or internal
-/// visibility in one of them: the linker reports them (`Writer<ELFT>::finalizeSections` of lld,
-/// `elf_link_output_extsym` of GNU ld). With `--gc-sections`, GNU ld reports only those in kept
-/// sections, and all are skipped.
+/// Redirects references of shared objects to `__real_NAME` of `--wrap`: after the link of lld, the
+/// symbol is a copy of NAME (`SymbolTable::wrap`). References to NAME itself stay.
+fn redirect_shared(link: &mut Link) {
+    if link.linker != Linker::Lld {
+        return;
+    }
+    for (name, _) in &mut link.shared_references {
+        if let Some(wrap) = link.wraps.iter().find(|wrap| wrap.real == *name) {
+            *name = wrap.name.clone();
+        }
+    }
+}
+
+/// Names to which shared objects refer and that the output does not export. An object defines them,
+/// and their visibility is hidden or internal in some object. Linkers report these names
+/// (`Writer<ELFT>::finalizeSections` of lld, `elf_link_output_extsym` of GNU ld). With
+/// `--gc-sections`, GNU ld reports only those in kept sections, and all are skipped.
 fn unexported(
     question: &CoverageQuestion<'_>,
     (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),

@@ -179,8 +179,8 @@ pub(super) fn paragraph(
 /// The reason why no definition of a name is in the link.
 fn missing(view: &ArchiveAnswer, library: &ArchiveSet, undefined: &UndefinedName) -> String {
     let name = &undefined.symbol;
-    // A name that an object defines stays undefined only if the linker discards the definition, or
-    // if only shared objects refer to it and its visibility is restricted.
+    // A name that an object defines stays undefined for two reasons: the linker discards the
+    // definition, or the output does not export it to shared objects.
     let is_shared = |by: &ReferredBy| match by {
         ReferredBy::Root(at) => view.roots.get(*at).is_some_and(|root| root.linked && root.input),
         ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Member(_) => false,

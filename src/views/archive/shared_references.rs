@@ -47,9 +47,11 @@ pub(super) fn find(
     let mut out = Vec::new();
     for (at, _) in inputs.iter().filter(|(_, object)| is_checked(object)) {
         for (name, _) in roots[*at].symbols.iter().filter(|(_, k)| *k == SymbolKind::Undefined) {
-            // `--wrap` of lld affects objects only.
+            // `--wrap` of lld affects objects only, but `__real_NAME` gets the definition of NAME.
             let name = if is_gnu { link.reference(name) } else { name };
-            let is_defined = inputs.iter().any(|(_, object)| object.satisfies_link(name));
+            let real = link.wraps.iter().find(|wrap| !is_gnu && *wrap.real == *name);
+            let meant = real.map_or(name, |wrap| &*wrap.name);
+            let is_defined = inputs.iter().any(|(_, object)| object.satisfies_link(meant));
             if !is_defined && !behind.define(name) {
                 out.push((name.into(), *at));
             }

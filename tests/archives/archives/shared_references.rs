@@ -1,4 +1,5 @@
-//! References of shared objects to names that the output does not export.
+//! References of shared objects to names of the output: those that it does not export, and those that
+//! `--wrap` redirects.
 
 use super::kit::{ar, object};
 use super::libraries::{check, code, shared};
@@ -50,5 +51,32 @@ fn shared_objects_need_exported_names() {
     assert!(
         text.contains("defined in hidden.a(hidden.o) and hidden from shared objects"),
         "{text}"
+    );
+}
+
+/// With `--wrap`, lld lets `__real_NAME` of a shared object refer to NAME if some file has it.
+#[test]
+fn shared_objects_refer_to_wrapped_names() {
+    let lab = Lab::new();
+    code(&lab, "case.o", "_start", "");
+    code(&lab, "defines.o", "_start foo", "");
+    code(&lab, "calls.o", "_start __wrap_foo", "foo");
+    code(&lab, "real.o", "real", "__real_foo");
+    code(&lab, "foo.o", "foo", "");
+    shared(&lab, "libreal.so", &["real.o"]);
+    shared(&lab, "libfoo.so", &["foo.o"]);
+    ar(&lab, "rc", "foo.a", &["foo.o"]);
+    check(
+        &lab,
+        &[
+            ("all", "--wrap=foo defines.o libreal.so", &[]),
+            ("lld", "--wrap=foo calls.o libreal.so", &["foo"]),
+            ("gnu", "--wrap=foo calls.o libreal.so", &["foo"]),
+            ("lld", "--wrap=foo case.o libreal.so", &["__real_foo"]),
+            ("gnu", "--wrap=foo case.o libreal.so", &["foo"]),
+            ("all", "--wrap=foo calls.o libreal.so libfoo.so", &[]),
+            ("all", "--wrap=foo case.o libreal.so libfoo.so", &[]),
+            ("all", "--wrap=foo case.o libreal.so foo.a", &[]),
+        ],
     );
 }
