@@ -7,7 +7,7 @@ use crate::bind::RelocationMessage;
 use crate::cover::ReferringFile;
 use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
-use crate::format::archive::{MemberKind, MemberSymbol, SymbolKind};
+use crate::format::archive::{MemberSymbol, SymbolKind};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FileId, RootId};

@@ -1,7 +1,7 @@
 //! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
 
 use super::hints::NearHint;
-use super::{ArchiveAnswer, InstalledArchives};
+use super::{ArchiveAnswer, InstalledArchives, Rejection};
 use crate::audit::ArchiveOwner;
 use crate::cover::{ArchiveSet, Linker, NeededMember, ReferredBy, UndefinedName};
 use crate::demangle::demangle;
@@ -33,6 +33,7 @@ struct ArchiveAnswerOut<'a> {
     opaque: Vec<Opaque<'a>>,
     lto: usize,
     unindexed: Vec<Text<'a>>,
+    rejected: Vec<RejectedOut<'a>>,
     foreign: usize,
     #[serde(rename = "self")]
     installed: Option<InstalledOut<'a>>,
@@ -156,6 +157,15 @@ struct Opaque<'a> {
     reason: &'static str,
 }
 
+/// A member that the linker rejects even if no reference needs it.
+#[derive(Serialize)]
+struct RejectedOut<'a> {
+    archive: Text<'a>,
+    name: Text<'a>,
+    offset: u64,
+    reason: &'static str,
+}
+
 pub(super) fn render(
     subject: &Subject<'_>,
     view: &ArchiveAnswer,
@@ -186,6 +196,7 @@ pub(super) fn render(
         opaque: page.opaque(),
         lto: view.lto.objects,
         unindexed: view.unindexed.iter().map(|archive| page.path(*archive)).collect(),
+        rejected: page.rejected(),
         foreign: view.foreign.len() + view.foreign_roots.len(),
         installed: view.installed.as_ref().map(|installed| page.installed(installed)),
     };
@@ -317,6 +328,16 @@ impl<'a> JsonPage<'a> {
             parts: broken.parts.iter().map(|part| self.path(*part)).collect(),
         });
         InstalledOut { libraries: installed.libraries, archives: archives.collect() }
+    }
+
+    fn rejected(&self) -> Vec<RejectedOut<'a>> {
+        let one = |(member, rejection): &(MemberId, Rejection)| RejectedOut {
+            archive: self.path(self.library.archive_of(*member)),
+            name: Text(self.library.member_name(*member)),
+            offset: self.library.member(*member).offset,
+            reason: rejection.reason(),
+        };
+        self.view.rejected.iter().map(one).collect()
     }
 
     fn opaque(&self) -> Vec<Opaque<'a>> {

@@ -9,6 +9,7 @@ mod installed;
 mod json;
 pub mod lld;
 mod lto;
+mod rejected;
 mod shared_references;
 mod table;
 
@@ -16,6 +17,7 @@ pub use hints::{Hints, ShownHints};
 pub use inputs::{LinkArgument, PositionalOption, TypedLink};
 pub use installed::InstalledArchives;
 pub use lto::GENERATED;
+pub use rejected::Rejection;
 
 use super::{Subject, ViewOutput};
 use crate::audit::Audit;
@@ -122,6 +124,8 @@ pub struct ArchiveAnswer {
     lto: lto::LtoEffect,
     /// Archives without an index that GNU ld can read: it refuses to search them.
     pub unindexed: Vec<ArchiveId>,
+    /// Members that the linker rejects even if no reference needs them.
+    pub rejected: Vec<(MemberId, Rejection)>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
@@ -197,6 +201,7 @@ impl ArchiveAnswer {
         let (foreign, unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
+        let rejected = link.as_ref().map(|link| rejected::find(&audit.library, link));
         let may_define = !unread.is_empty() || roots.iter().any(|root| root.opaque.is_some());
         let unknown = if may_define {
             std::mem::take(&mut coverage.undefined)
@@ -216,6 +221,7 @@ impl ArchiveAnswer {
             unread,
             lto,
             unindexed: unindexed.unwrap_or_default(),
+            rejected: rejected.unwrap_or_default(),
             foreign,
             foreign_roots,
             roots,
@@ -237,7 +243,8 @@ impl ArchiveAnswer {
     /// error with `--all-members`.
     pub fn fails(&self) -> bool {
         let is_open = !self.all_members && !self.coverage.undefined.is_empty();
-        !self.unindexed.is_empty() || self.refuses_input() || is_open
+        let is_refused = !self.unindexed.is_empty() || !self.rejected.is_empty();
+        is_refused || self.refuses_input() || is_open
     }
 
     /// True if everything that affects the answer was read. The references of an opaque member and

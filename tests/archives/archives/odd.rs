@@ -319,3 +319,51 @@ fn short_lists_of_referrers_have_exact_numbers() {
         assert!(line.starts_with(more) && line.is_empty() == more.is_empty(), "{text}");
     }
 }
+
+/// lld and GNU ld refuse a member of a whole archive that is not an object. mold ignores it.
+#[test]
+fn whole_archives_with_other_files() {
+    let lab = Lab::new();
+    object(&lab, "case.o", ".globl _start\n_start: nop\n");
+    object(&lab, "f.o", ".globl f\nf: nop\n");
+    object(&lab, "g.o", ".globl g\ng: nop\n");
+    run(clean("ld").current_dir(lab.root()).args(["-shared", "-o", "f.so", "f.o"]));
+    lab.write("README", "hi\n");
+    lab.write("empty", "");
+    ar(&lab, "rc", "inner.a", &["f.o"]);
+    let linkers = [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
+    for (file, refuses) in [
+        ("README", &["lld", "gnu"][..]),
+        ("empty", &["lld", "gnu"]),
+        ("inner.a", &["lld", "gnu"]),
+        ("f.so", &["lld"]),
+        ("f.o", &[]),
+    ] {
+        let name = format!("{file}.lib.a");
+        // GNU ld refuses an archive without an index.
+        ar(&lab, "rc", &name, &[file, "g.o"]);
+        for (program, linker) in linkers {
+            for whole in [true, false] {
+                let words = if whole { &["case.o", "--whole-archive"][..] } else { &["case.o"] };
+                let words = [words, &[&*name]].concat();
+                let (answer, status) =
+                    archive(&lab.root(), &[&["--linker", linker][..], &words].concat());
+                let links = !(whole && refuses.contains(&linker));
+                assert_eq!(status, Some(i32::from(!links)), "{linker} {words:?}: {answer}");
+                let rejected = answer["rejected"].as_array().expect("rejected");
+                assert_eq!(rejected.is_empty(), links, "{linker} {words:?}: {answer}");
+                if has(program) {
+                    let mut link = clean(program);
+                    let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(&words);
+                    let output = link.output().expect("a linker runs");
+                    assert_eq!(output.status.success(), links, "{program} {words:?}");
+                }
+            }
+        }
+    }
+    let words = ["archive", "--linker", "lld", "case.o", "--whole-archive", "README.lib.a"];
+    let text = String::from_utf8_lossy(&lab.linkaudit(&words).stdout).into_owned();
+    let expected = "1 member under --whole-archive is not an object: lld refuses the link, \
+        README.lib.a(README) first\n";
+    assert!(text.contains(expected), "{text}");
+}
