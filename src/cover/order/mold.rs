@@ -118,9 +118,12 @@ impl<'q> Run<'q> {
         }
     }
 
+    /// True unless mold skips the member. It ignores the position of a member in another archive,
+    /// and skips that archive.
     fn fits(&self, member: MemberId) -> bool {
-        let target = self.question.library.member(member).target;
-        self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
+        let member = self.question.library.member(member);
+        let fits = self.target.is_none_or(|t| member.target.is_none_or(|own| t.links_with(own)));
+        fits && !member.in_other_archive
     }
 
     fn enter(&mut self, name: &'q [u8], rank: (u8, usize), common: bool, holder: Holder) {

@@ -52,6 +52,8 @@ pub struct Member {
     pub kind: MemberKind,
     /// Its target; `None` if it is not a readable ELF file.
     pub target: Option<Target>,
+    /// True if a thin archive names it by its position in another archive. Only GNU ld reads it.
+    pub in_other_archive: bool,
     pub(super) name: Span,
     pub(super) symbols: Span,
     pub(super) hashes: Span,

@@ -248,7 +248,11 @@ impl<'r> ArchiveReader<'r> {
         }
         let head = read_range(file, base, HEAD.min(size))?;
         let name = inner_name.as_deref().unwrap_or(name);
-        self.object(entry.at, name, SymbolTableRange { file, base, size }, &head, None)
+        self.object(entry.at, name, SymbolTableRange { file, base, size }, &head, None)?;
+        if let Some(member) = self.out.list.last_mut() {
+            member.in_other_archive = position > 0;
+        }
+        Ok(())
     }
 
     /// Adds a member whose bytes are at `place`. `head` has the first of these bytes.
@@ -375,8 +379,17 @@ impl<'r> ArchiveReader<'r> {
         }
         self.out.text.extend_from_slice(if place.is_some() { name } else { &[] });
         let (name, hashes, strings) = (place.unwrap_or_default(), Span::default(), None);
-        let member = Member { offset, kind, target, name, symbols, hashes, strings };
-        self.out.list.push(member);
+        let in_other_archive = false;
+        self.out.list.push(Member {
+            offset,
+            kind,
+            target,
+            in_other_archive,
+            name,
+            symbols,
+            hashes,
+            strings,
+        });
     }
 
     /// Reads the index if it is needed. Members with unknown references get their definitions from

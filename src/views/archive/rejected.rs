@@ -2,7 +2,7 @@
 
 use super::ArchiveAnswer;
 use crate::cover::{ArchiveSet, Link, LinkInput, Linker};
-use crate::format::archive::MemberKind;
+use crate::format::archive::{Member, MemberKind};
 use crate::id::MemberId;
 use crate::views::count;
 use std::io::{self, Write};
@@ -12,10 +12,13 @@ use std::io::{self, Write};
 pub enum Rejection {
     /// `--whole-archive` links all members, and this one is not an object.
     NotObject,
+    /// A thin archive names the member by its position in another archive, and lld does not read
+    /// such names.
+    InOtherArchive,
 }
 
 impl Rejection {
-    const ALL: &[Self] = &[Self::NotObject];
+    const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive];
 
     /// The reason in words, after a number of members.
     fn words(self) -> (&'static str, &'static str) {
@@ -23,6 +26,10 @@ impl Rejection {
             Self::NotObject => (
                 "member under --whole-archive is not an object",
                 "members under --whole-archive are not objects",
+            ),
+            Self::InOtherArchive => (
+                "member of a thin archive is in another archive",
+                "members of thin archives are in other archives",
             ),
         }
     }
@@ -34,8 +41,11 @@ impl Rejection {
 
     /// The reason why the linker rejects a member of an archive; `whole` is true if the link has
     /// all members of the archive.
-    fn of(linker: Linker, kind: MemberKind, whole: bool) -> Option<Self> {
-        let is_other = match kind {
+    fn of(linker: Linker, member: &Member, whole: bool) -> Option<Self> {
+        if linker == Linker::Lld && member.in_other_archive {
+            return Some(Self::InOtherArchive);
+        }
+        let is_other = match member.kind {
             MemberKind::Other | MemberKind::Nested => linker != Linker::Mold,
             // GNU ld links a shared object in an archive.
             MemberKind::NotRelocatable => linker == Linker::Lld,
@@ -53,7 +63,7 @@ pub(super) fn find(library: &ArchiveSet, link: &Link) -> Vec<(MemberId, Rejectio
         let whole = matches!(input, LinkInput::Whole(_));
         let members = library.members_of(*archive);
         out.extend(members.filter_map(|member| {
-            Some((member, Rejection::of(link.linker, library.member(member).kind, whole)?))
+            Some((member, Rejection::of(link.linker, library.member(member), whole)?))
         }));
     }
     out.sort_unstable();

@@ -367,3 +367,31 @@ fn whole_archives_with_other_files() {
         README.lib.a(README) first\n";
     assert!(text.contains(expected), "{text}");
 }
+
+/// A thin archive may name members of another archive. lld refuses it, and mold skips them.
+#[test]
+fn members_of_archives_in_thin_archives() {
+    let lab = Lab::new();
+    object(&lab, "case.o", ".globl _start\n_start: nop\n.data\n.quad f\n");
+    object(&lab, "f.o", ".globl f\nf: nop\n");
+    object(&lab, "g.o", ".globl g\ng: nop\n");
+    ar(&lab, "rc", "inner.a", &["g.o", "f.o"]);
+    ar(&lab, "rcT", "outer.a", &["inner.a"]);
+    for (program, linker, open) in
+        [("ld.lld-19", "lld", None), ("ld", "gnu", Some(false)), ("mold", "mold", Some(true))]
+    {
+        let words = ["case.o", "outer.a"];
+        let (answer, status) = archive(&lab.root(), &[&["--linker", linker][..], &words].concat());
+        let links = open == Some(false);
+        assert_eq!(status, Some(i32::from(!links)), "{linker}: {answer}");
+        assert_eq!(undefined(&answer).contains("f"), open == Some(true), "{linker}: {answer}");
+        let rejected = answer["rejected"].as_array().expect("rejected");
+        assert_eq!(rejected.len(), if open.is_none() { 2 } else { 0 }, "{linker}: {answer}");
+        if has(program) {
+            let mut link = clean(program);
+            let link = link.current_dir(lab.root()).args(["-o", "/dev/null"]).args(words);
+            let output = link.output().expect("a linker runs");
+            assert_eq!(output.status.success(), links, "{program}");
+        }
+    }
+}
