@@ -210,7 +210,9 @@ struct Live<'a> {
 
 impl Live<'_> {
     fn is_discarded(&self, by: ReferredBy, facts: &LinkFacts, section: usize) -> bool {
+        let is_gnu = self.question.output.linker == Some(Linker::Gnu);
         let group = facts.group_of(section);
+        let group = group.filter(|group| is_gnu || !group.starts_with(archive::LINK_ONCE));
         group.is_some_and(|group| self.owners.get(group).is_some_and(|owner| *owner != by))
     }
 

@@ -5,6 +5,10 @@ use crate::id::{FastMap, FastSet};
 use object::elf;
 use std::collections::BTreeSet;
 
+/// The prefix of sections of which GNU ld keeps the first with the same name. Compilers wrote them
+/// before COMDAT groups.
+pub const LINK_ONCE: &[u8] = b".gnu.linkonce.";
+
 /// The relocations that are read.
 #[derive(Clone, Copy)]
 pub enum RelocationFilter<'w> {
@@ -131,7 +135,9 @@ pub struct LinkFacts {
     /// The sections, from index 0 on. With a filter of relocations, only sections with a name, with
     /// thread-local data, or with selected relocations or stored symbols.
     pub sections: Vec<ObjectSection>,
-    /// Start and end, in `names`, of the signatures of the COMDAT groups.
+    /// Start and end, in `names`, of the signatures of the COMDAT groups. Unless relocations of
+    /// loaded sections are wanted, a section with the prefix [`LINK_ONCE`] is a group too: its name
+    /// is the signature.
     pub(super) groups: Vec<(u32, u32)>,
     /// The groups that do not define exactly their signature, by index into `groups`, if
     /// relocations of loaded sections are wanted.

@@ -3,7 +3,7 @@
 
 use super::header::{self, MemberHeader};
 use super::link_facts::{
-    Global, LinkFacts, NAMELESS, ObjectRelocation, ObjectSection, RelocationFilter,
+    Global, LINK_ONCE, LinkFacts, NAMELESS, ObjectRelocation, ObjectSection, RelocationFilter,
 };
 use super::ranges::Ranges;
 use super::read::External;
@@ -186,8 +186,12 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     let e = header.endian().ok()?;
     let sections = header.sections(e, data).ok()?;
     let symbols = sections.symbols(e, data, elf::SHT_SYMTAB).ok()?;
+    let mut once = Vec::new();
     for section in sections.iter() {
         let name = sections.section_name(e, section).unwrap_or_default();
+        if name.starts_with(LINK_ONCE) {
+            once.push((out.sections.len(), name));
+        }
         out.sections.push(ObjectSection {
             name: is_identifier(name).then(|| name.into()),
             flags: section.sh_flags(e).0,
@@ -232,6 +236,8 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     groups::<H>(&sections, &symbols, (e, data), out)?;
     if let RelocationFilter::Loaded(_) = wanted {
         out.odd_groups = odd_groups::<H>(&symbols, (e, first), out);
+    } else {
+        link_once(&once, out)?;
     }
     let mips64 = header.is_mips64el(e);
     let machine = (header.e_machine(e), mips64);
@@ -304,6 +310,19 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
             if let Some(section) = out.sections.get_mut(member.get(e) as usize) {
                 section.group = Some(group);
             }
+        }
+    }
+    Some(())
+}
+
+/// Makes groups of these sections, each with its index and name.
+fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
+    for (section, name) in sections {
+        let signature = out.keep(name)?;
+        let section = out.sections.get_mut(*section)?;
+        if section.group.is_none() {
+            section.group = Some(out.groups.len());
+            out.groups.push(signature);
         }
     }
     Some(())

@@ -22,7 +22,7 @@ mod symbols;
 pub use find::{DefiningMember, RequestedNames, definitions, matching, names};
 pub use index::ArchiveSymbolIndex;
 pub use link_facts::{
-    Global, GroupNames, LinkFacts, ObjectRelocation, ObjectSection, RelocationFilter,
+    Global, GroupNames, LINK_ONCE, LinkFacts, ObjectRelocation, ObjectSection, RelocationFilter,
 };
 pub use link_reader::{LinkFactsReader, LinkScratch};
 pub use members::{Member, MemberDefect, MemberKind, MemberSymbol, Members, NAMELESS, SymbolKind};
