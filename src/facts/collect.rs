@@ -18,7 +18,7 @@ use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::parallel;
 use crate::tree::walk::{GivenPath, UnreadablePath, WalkedName, describe};
-use crate::tree::{EntryType, Errno, Stat, Tree};
+use crate::tree::{EntryType, Errno, LinkTargets, Stat, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -169,7 +169,8 @@ impl<'t> Collector<'t> {
             names.iter().filter(|entry| !entry.is_link).map(key).collect();
         let links = names.iter().filter(|entry| entry.is_link && known.insert(key(entry)));
         let links: Vec<&WalkedName<Read>> = links.collect();
-        let real = |entry: &&WalkedName<Read>| (key(entry), self.tree.real_path(&entry.path));
+        let targets = LinkTargets::new(self.tree);
+        let real = |entry: &&WalkedName<Read>| (key(entry), targets.real_path(&entry.path));
         parallel::map(&links, real).into_iter().collect()
     }
 

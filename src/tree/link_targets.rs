@@ -1,0 +1,96 @@
+//! Real paths of many symbolic links. Links of one directory often lead into one other directory,
+//! which is then resolved once, and not once for each link. `facts::collect` calls it.
+
+use super::contract::Tree;
+use super::far::PATH_MAX;
+use crate::id::FastMap;
+use rustix::io::Errno;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Resolves links in one tree; threads share the resolved directories.
+pub struct LinkTargets<'t> {
+    tree: &'t dyn Tree,
+    dirs: Mutex<FastMap<PathBuf, Option<PathBuf>>>,
+}
+
+impl<'t> LinkTargets<'t> {
+    /// Without any resolved directory.
+    pub fn new(tree: &'t dyn Tree) -> Self {
+        Self { tree, dirs: Mutex::default() }
+    }
+
+    /// `link` with all links resolved, as [`Tree::real_path`] returns it.
+    pub fn real_path(&self, link: &Path) -> Result<PathBuf, Errno> {
+        self.by_directory(link).map_or_else(|| self.tree.real_path(link), Ok)
+    }
+
+    /// The real directory of the target with the target's name. `None` if the target is a link too,
+    /// or if its path does not end with a name.
+    fn by_directory(&self, link: &Path) -> Option<PathBuf> {
+        let target = self.tree.read_link(link).ok()?;
+        let bytes = target.as_os_str().as_bytes();
+        // These names require a directory, and no error may be lost.
+        if bytes.is_empty() || bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+            return None;
+        }
+        let target = link.parent()?.join(target);
+        if link.as_os_str().len().max(target.as_os_str().len()) >= PATH_MAX {
+            return None;
+        }
+        let real = self.real_dir(target.parent()?)?.join(target.file_name()?);
+        (self.tree.read_link(&real) == Err(Errno::INVAL)).then_some(real)
+    }
+
+    fn real_dir(&self, dir: &Path) -> Option<PathBuf> {
+        let known = self.lock().get(dir).cloned();
+        known.unwrap_or_else(|| {
+            let real = self.tree.real_path(dir).ok();
+            self.lock().insert(dir.to_path_buf(), real.clone());
+            real
+        })
+    }
+
+    /// After a panic in another thread, the map still has only complete entries.
+    fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Option<PathBuf>>> {
+        self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LinkTargets;
+    use crate::tree::{MemTree, Tree as _};
+    use std::path::Path;
+
+    /// The real paths are those of the tree, also for links to links and for dangling ones.
+    #[test]
+    fn equal_to_the_trees_real_paths() {
+        let mut tree = MemTree::default();
+        tree.file("/real/deep/a", b"".as_slice());
+        tree.link("/linked", "real");
+        tree.link("/real/near", "deep/a");
+        let targets = [
+            ("/file", "real/deep/a"),
+            ("/absolute", "/real/deep/a"),
+            ("/through", "linked/deep/a"),
+            ("/above", "linked/deep/../near"),
+            ("/slash", "real/deep/a/"),
+            ("/dot", "real/deep/."),
+            ("/dots", "real/deep/.."),
+            ("/directory", "real/deep"),
+            ("/dangling", "real/none"),
+            ("/nowhere", "none/none"),
+            ("/cycle", "cycle"),
+        ];
+        for (link, target) in targets {
+            tree.link(link, target);
+        }
+        let links = LinkTargets::new(&tree);
+        for (link, _) in targets {
+            let link = Path::new(link);
+            assert_eq!(links.real_path(link), tree.real_path(link), "{link:?}");
+        }
+    }
+}
