@@ -173,6 +173,11 @@ impl ArchiveSet {
         self.owners.len()
     }
 
+    /// True if an archive has at least one member.
+    pub fn has_members(&self, archive: ArchiveId) -> bool {
+        !self.entries[archive].members.list.is_empty()
+    }
+
     /// The members of an archive, in the order of its headers.
     pub fn members_of(&self, archive: ArchiveId) -> impl Iterator<Item = MemberId> + use<> {
         let entry = &self.entries[archive];

@@ -46,12 +46,19 @@ struct Run<'q> {
     /// By archive: its precedence.
     tiers: Vec<Tier>,
     used: Vec<bool>,
+    /// True if an archive that is linked in any case has a member.
+    has_linked: bool,
     /// By member: true if it is needed.
     taken: Vec<bool>,
+    /// By name: true if one of the best definitions is surely in a needed member. A name may have
+    /// thousands of definitions, so these names are not followed.
+    met: Vec<bool>,
     /// By name: true if it was queued.
     asked: Vec<bool>,
     /// By name: true if an object restricts its visibility, so that no shared object satisfies it.
     hidden: Vec<bool>,
+    /// The start of a program: another program's archive does not define it.
+    start: Option<NameId>,
     /// Names that relocatable roots define.
     own: FastSet<&'q [u8]>,
     /// Names to follow, each with a referrer. A name returns to the queue if its visibility becomes
@@ -81,9 +88,12 @@ impl<'q> Run<'q> {
             target: question.target(),
             tiers,
             used: vec![false; archives],
+            has_linked: question.archives.iter().any(|archive| library.has_members(*archive)),
             taken: vec![false; library.members()],
+            met: vec![false; library.names()],
             asked: vec![false; library.names()],
             hidden: vec![false; library.names()],
+            start: library.find(ENTRY),
             own: defined(question),
             queue: VecDeque::new(),
             best: Vec::new(),
@@ -134,7 +144,8 @@ impl<'q> Run<'q> {
     }
 
     fn enqueue(&mut self, name: NameId, by: ReferredBy) {
-        if !std::mem::replace(&mut self.asked[name.index()], true) {
+        let is_new = !std::mem::replace(&mut self.asked[name.index()], true);
+        if is_new && !self.met[name.index()] {
             self.queue.push_back((name, by));
         }
     }
@@ -160,7 +171,7 @@ impl<'q> Run<'q> {
         self.best.clear();
         // The start of a program comes from the compiler's start files. Another program's archive may
         // define it too.
-        let is_start = library.text(name) == ENTRY && !self.question.requests(ENTRY);
+        let is_start = Some(name) == self.start && !self.question.requests(ENTRY);
         for definition in library.definitions(name) {
             let tier = self.tiers[library.archive_of(definition.member).index()];
             let is_out = tier == Tier::Out || is_start && tier == Tier::Candidate;
@@ -185,6 +196,9 @@ impl<'q> Run<'q> {
     }
 
     fn follow(&mut self, name: NameId, by: ReferredBy) {
+        if self.met[name.index()] {
+            return;
+        }
         self.find_best(name);
         // A needed member defines the name, so no other provider is searched for.
         if self.is_taken() {
@@ -221,6 +235,9 @@ impl<'q> Run<'q> {
     /// Chooses among several providers of a name. This happens only when the queue is empty.
     fn choose(&mut self, name: NameId, by: ReferredBy) {
         let library = self.question.library;
+        if self.met[name.index()] {
+            return;
+        }
         self.find_best(name);
         if self.is_taken() {
             return;
@@ -263,6 +280,19 @@ impl<'q> Run<'q> {
         self.enter(member);
     }
 
+    /// True if the definitions of a member are among the best ones of all names.
+    fn is_best(&self, member: MemberId) -> bool {
+        let library = self.question.library;
+        let target = library.member(member).target;
+        let links = self.target.is_none_or(|t| target.is_none_or(|other| t.links_with(other)));
+        let is_first = match self.tiers[library.archive_of(member).index()] {
+            Tier::Linked => true,
+            Tier::Candidate => !self.has_linked,
+            Tier::Out => false,
+        };
+        links && is_first
+    }
+
     /// Takes a member and queues its references.
     fn enter(&mut self, member: MemberId) {
         let library = self.question.library;
@@ -271,7 +301,11 @@ impl<'q> Run<'q> {
         if library.member(member).is_unknown() {
             self.out.opaque.push(member);
         }
+        let is_best = self.is_best(member);
         for (name, symbol) in library.symbols(member) {
+            if is_best && symbol.kind.is_definition() && Some(name) != self.start {
+                self.met[name.index()] = true;
+            }
             if symbol.is_restricted() {
                 self.hide(name, ReferredBy::Member(member));
             }
