@@ -141,7 +141,7 @@ impl Audit {
             let next = if is_whole {
                 referring(question, coverage)
             } else {
-                checked.extend(names.iter().copied(), coverage, (shown, batch))
+                checked.extend(names.iter().copied(), coverage, (shown, batch), &read)
             };
             if is_refined && next.is_empty() {
                 return;

@@ -1,6 +1,7 @@
 //! The references to undefined names whose relocations are read. A name may have a thousand
 //! referrers, of which an output shows three: reading stops when so many are known to count. All
-//! referrers of a shown name are read if they are few, so that the output has their exact number.
+//! referrers of a shown name are read if they are few, so that the output has their exact number. A
+//! name that is not shown is only counted, so one referrer is enough.
 
 use super::{Coverage, ReferredBy};
 use crate::id::{FastMap, FastSet, MemberId};
@@ -41,36 +42,73 @@ impl<'n> CheckedReferences<'n> {
         }
     }
 
-    /// Adds up to `batch` referrers of each of `names`, unless its first referrers are known to
-    /// count, as many as are shown. Returns the new referrers.
+    /// Chooses referrers of `names` to check next, and returns them. Of a name that is shown, up to
+    /// `batch`, unless its first referrers are known to count, as many as are shown. Of another
+    /// name, one referrer has to count. Members that are `read` already cost nothing.
     pub fn extend(
         &mut self,
         names: impl Iterator<Item = &'n [u8]>,
         coverage: &Coverage,
         (shown, batch): (ShownReferrers, usize),
+        read: &FastSet<MemberId>,
     ) -> Vec<MemberId> {
+        let place =
+            |name: &[u8]| coverage.undefined.binary_search_by(|one| (*one.symbol).cmp(name)).ok();
+        let mut names: Vec<(usize, &'n [u8])> =
+            names.filter_map(|name| Some((place(name)?, name))).collect();
+        names.sort_unstable();
         let mut out = Vec::new();
-        for name in names {
-            let found = coverage.undefined.binary_search_by(|one| (*one.symbol).cmp(name));
-            let Some((at, undefined)) =
-                found.ok().and_then(|at| Some((at, coverage.undefined.get(at)?)))
-            else {
-                continue;
+        let mut known = FastSet::default();
+        for (at, name) in names {
+            let by = &*coverage.undefined[at].by;
+            let next = if at < shown.names {
+                self.next_shown(name, by, (shown.of_name, batch))
+            } else {
+                let most = batch / shown.of_name.max(1);
+                self.next_hidden(name, by, most.max(1), |one| {
+                    read.contains(&one) || known.contains(&one)
+                })
             };
-            let is_few = at < shown.names && undefined.by.len() <= FEW;
-            let (most_by, batch) = if is_few { (FEW, FEW) } else { (shown.of_name, batch) };
-            let is_open = |by: &&ReferredBy| !self.has(**by, name);
-            if undefined.by.iter().take(most_by).any(|by| is_open(&by)) {
-                let open = undefined.by.iter().filter(is_open).filter_map(|by| by.member());
-                let next: Vec<MemberId> = open.take(batch).collect();
-                if let Self::Of(names) = self {
-                    names.entry(name).or_default().extend(&next);
-                }
-                out.extend(next);
+            known.extend(next.iter().copied());
+            if let Self::Of(names) = self {
+                names.entry(name).or_default().extend(&next);
             }
+            out.extend(next);
         }
         out.sort_unstable();
         out.dedup();
         out
+    }
+
+    /// Up to `batch` referrers of a name, if one of its first `most_by` is not checked.
+    fn next_shown(
+        &self,
+        name: &[u8],
+        by: &[ReferredBy],
+        (most_by, batch): (usize, usize),
+    ) -> Vec<MemberId> {
+        let (most_by, batch) = if by.len() <= FEW { (FEW, FEW) } else { (most_by, batch) };
+        let is_open = |by: &&ReferredBy| !self.has(**by, name);
+        if !by.iter().take(most_by).any(|by| is_open(&by)) {
+            return Vec::new();
+        }
+        by.iter().filter(is_open).filter_map(|by| by.member()).take(batch).collect()
+    }
+
+    /// Up to `most` referrers of a name, if none is checked: a checked one that is still there
+    /// counts.
+    fn next_hidden(
+        &self,
+        name: &[u8],
+        by: &[ReferredBy],
+        most: usize,
+        is_known: impl Fn(MemberId) -> bool,
+    ) -> Vec<MemberId> {
+        if by.iter().any(|by| self.has(*by, name)) {
+            return Vec::new();
+        }
+        let members = || by.iter().filter_map(|by| by.member());
+        let known: Vec<MemberId> = members().filter(|one| is_known(*one)).take(most).collect();
+        if known.is_empty() { members().take(most).collect() } else { known }
     }
 }

@@ -13,6 +13,9 @@ use crate::id::{FastMap, FastSet, MemberId};
 use crate::parallel;
 use object::elf;
 
+/// Mask of the low bits of a hash, by which [`rivals`] rejects most hashes quickly.
+const SEEN: u64 = (1 << 16) - 1;
+
 /// Members whose facts [`Refining`] needs: those that refer to undefined names. Two cases need all
 /// needed members: `--gc-sections` with an undefined name, and an undefined name that the linker
 /// defines only because of a section.
@@ -95,7 +98,12 @@ pub fn rivals(
     if last.is_empty() {
         return Vec::new();
     }
-    let is_later = |hash: &u64, place: usize| last.get(hash).is_some_and(|last| *last > place);
+    // The groups are few: a table of low bits rejects most other hashes.
+    let mut seen = vec![false; 1 << 16];
+    last.keys().for_each(|hash| seen[(*hash & SEEN) as usize] = true);
+    let is_later = |hash: &u64, place: usize| {
+        seen[(*hash & SEEN) as usize] && last.get(hash).is_some_and(|last| *last > place)
+    };
     let unread: Vec<(usize, MemberId)> = places
         .iter()
         .enumerate()
