@@ -7,7 +7,7 @@ use super::link_facts::{
 };
 use super::ranges::Ranges;
 use super::read::External;
-use crate::format::ReadError;
+use crate::format::{ReadError, c_string};
 use crate::id::FastSet;
 use crate::tree::Handle;
 use object::read::ReadRef as _;
@@ -186,26 +186,21 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     let e = header.endian().ok()?;
     let sections = header.sections(e, data).ok()?;
     let symbols = sections.symbols(e, data, elf::SHT_SYMTAB).ok()?;
+    let symbol_names = text(&sections, (e, data), symbols.string_section().0);
+    let symbol_name = |symbol: &H::Sym| {
+        let found = c_string(symbol_names, symbol.st_name(e) as usize);
+        found.or_else(|| symbols.symbol_name(e, symbol).ok())
+    };
+    let names = header.shstrndx(e, data).map_or(0, |index| index as usize);
+    let names = text(&sections, (e, data), names);
     let mut once = Vec::new();
     for section in sections.iter() {
-        let name = sections.section_name(e, section).unwrap_or_default();
+        let name = c_string(names, section.sh_name(e) as usize);
+        let name = name.or_else(|| sections.section_name(e, section).ok()).unwrap_or_default();
         if name.starts_with(LINK_ONCE) {
             once.push((out.sections.len(), name));
         }
-        out.sections.push(ObjectSection {
-            name: is_identifier(name).then(|| name.into()),
-            flags: section.sh_flags(e).0,
-            kind: section.sh_type(e).0,
-            group: None,
-            unit: None,
-            ordered_by: (section.sh_flags(e).0 & elf::SHF_LINK_ORDER.0 != 0)
-                .then_some(section.sh_link(e) as usize),
-            is_unwind_table: name == b".eh_frame",
-            is_debug: name.starts_with(b".debug") || name.starts_with(b".stab"),
-            is_named: KEPT.iter().any(|begin| name.starts_with(begin))
-                || [&b".init"[..], b".fini", b".jcr"].contains(&name),
-            is_jcr: name == b".jcr",
-        });
+        out.sections.push(object_section::<H>(section, e, name));
     }
     let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
     for (index, symbol) in symbols.enumerate().skip(first) {
@@ -213,12 +208,12 @@ fn parse<H: FileHeader<Endian = Endianness>>(
         let is_strong = symbol.st_bind() != elf::STB_WEAK;
         let is_restricted = symbol.st_visibility() != elf::STV_DEFAULT;
         if wanted.versions() && !symbol.is_undefined(e) {
-            let name = symbols.symbol_name(e, symbol).unwrap_or_default();
+            let name = symbol_name(symbol).unwrap_or_default();
             out.versions.extend(version(name).map(Box::<[u8]>::from));
         }
         let is_special = is_restricted || symbol.st_type() == elf::STT_TLS;
         let name = if wanted.symbol(symbol.is_undefined(e), is_strong, is_special) {
-            let name = plain(symbols.symbol_name(e, symbol).ok()?);
+            let name = plain(symbol_name(symbol)?);
             if wanted.name(name) { out.keep(name)? } else { NAMELESS }
         } else {
             NAMELESS
@@ -235,7 +230,7 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     }
     groups::<H>(&sections, &symbols, (e, data), out)?;
     if let RelocationFilter::Loaded(_) = wanted {
-        out.odd_groups = odd_groups::<H>(&symbols, (e, first), out);
+        out.odd_groups = odd_groups::<H>(&symbols, first, &symbol_name, out);
     } else {
         link_once(&once, out)?;
     }
@@ -244,9 +239,41 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     relocations::<H>(&sections, &symbols, (e, data, first), (machine, wanted), out)?;
     for at in unnamed(out, wanted) {
         let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok()?;
-        out.globals[at].name = out.keep(plain(symbols.symbol_name(e, symbol).ok()?))?;
+        out.globals[at].name = out.keep(plain(symbol_name(symbol)?))?;
     }
     Some(())
+}
+
+fn object_section<H: FileHeader<Endian = Endianness>>(
+    section: &H::SectionHeader,
+    e: Endianness,
+    name: &[u8],
+) -> ObjectSection {
+    ObjectSection {
+        name: is_identifier(name).then(|| name.into()),
+        flags: section.sh_flags(e).0,
+        kind: section.sh_type(e).0,
+        group: None,
+        unit: None,
+        ordered_by: (section.sh_flags(e).0 & elf::SHF_LINK_ORDER.0 != 0)
+            .then_some(section.sh_link(e) as usize),
+        is_unwind_table: name == b".eh_frame",
+        is_debug: name.starts_with(b".debug") || name.starts_with(b".stab"),
+        is_named: KEPT.iter().any(|begin| name.starts_with(begin))
+            || [&b".init"[..], b".fini", b".jcr"].contains(&name),
+        is_jcr: name == b".jcr",
+    }
+}
+
+/// The bytes of the string table with this index, in which strings are found without a search for
+/// the part of the object. Empty if not all bytes were read.
+fn text<'d, H: FileHeader<Endian = Endianness>>(
+    sections: &SectionTable<'d, H, &'d Ranges>,
+    (e, data): (Endianness, &'d Ranges),
+    index: usize,
+) -> &'d [u8] {
+    let section = sections.section(object::SectionIndex(index)).ok();
+    section.and_then(|section| section.data(e, data).ok()).unwrap_or_default()
 }
 
 /// The nameless symbols whose names matter because of a relocation: its symbol, the data of a
@@ -332,7 +359,8 @@ fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
 /// have one function, which is the signature.
 fn odd_groups<'d, H: FileHeader<Endian = Endianness>>(
     symbols: &SymbolTable<'d, H, &'d Ranges>,
-    (e, first): (Endianness, usize),
+    first: usize,
+    name_of: &dyn Fn(&H::Sym) -> Option<&'d [u8]>,
     facts: &LinkFacts,
 ) -> FastSet<usize> {
     let mut plain_definitions = vec![0_usize; facts.groups.len()];
@@ -340,7 +368,7 @@ fn odd_groups<'d, H: FileHeader<Endian = Endianness>>(
     for (at, global) in facts.globals.iter().enumerate() {
         let Some(group) = facts.group_index(global.section) else { continue };
         let symbol = symbols.symbol(object::SymbolIndex(first + at)).ok();
-        let name = symbol.and_then(|symbol| symbols.symbol_name(e, symbol).ok()).map(plain);
+        let name = symbol.and_then(name_of).map(plain);
         let signature = facts.groups.get(group).map(|signature| facts.kept(*signature));
         if let Some(count) = plain_definitions.get_mut(group) {
             *count += 1;
