@@ -174,7 +174,7 @@ impl Growing {
 
     /// False only if no name added so far has this hash. A name that another thread is adding may
     /// be missed.
-    fn may_hold(&self, hash: u64) -> bool {
+    pub fn may_hold(&self, hash: u64) -> bool {
         let (word, bit) = place(hash);
         self.filter[word].load(Ordering::Relaxed) & bit != 0
     }

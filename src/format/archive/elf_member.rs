@@ -17,6 +17,8 @@ const GAP: u64 = 4096;
 
 /// Initial capacity of a buffer, in bytes. Unused pages are never touched.
 const ROOM: usize = 8 << 20;
+/// Kept tables are released beyond this number of bytes, about half a processor's own cache.
+const MOST_KEPT: usize = 512 << 10;
 
 /// The position of an object: the data of a member, or a file that a thin archive names.
 #[derive(Clone, Copy)]
@@ -26,16 +28,17 @@ pub(super) struct SymbolTableRange<'f> {
     pub(super) size: u64,
 }
 
-/// Reused memory, and the length of its current content.
+/// Reused memory, and its current content: `len` bytes from `start` on. The bytes before are kept.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
+    start: usize,
     len: usize,
 }
 
 impl Buffer {
     fn get(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        self.bytes.get(self.start..self.start + self.len).unwrap_or_default()
     }
 }
 
@@ -53,6 +56,8 @@ pub(super) struct Raw<'b> {
     pub(super) strings: &'b [u8],
     /// File offset of the names.
     pub(super) strings_at: u64,
+    /// Offset of the names in [`Buffers::kept`], if the tables can be kept.
+    pub(super) kept_at: Option<usize>,
 }
 
 /// A symbol as the table has it.
@@ -114,18 +119,35 @@ impl SymbolTableRange<'_> {
     fn fill(&self, buffer: &mut Buffer, offset: u64, size: u64) -> Result<(), ReadError> {
         let at = self.base.saturating_add(offset);
         let present = size.min(self.file.stat().len.saturating_sub(at));
-        let size = in_memory(present)?;
-        if buffer.bytes.len() < size {
+        let end = buffer.start + in_memory(present)?;
+        if buffer.bytes.len() < end {
             // A buffer that grows in small steps would move to fresh pages at each step.
-            buffer.bytes.reserve(ROOM.max(size) - buffer.bytes.len());
-            buffer.bytes.resize(size, 0);
+            buffer.bytes.reserve(ROOM.max(end) - buffer.bytes.len());
+            buffer.bytes.resize(end, 0);
         }
-        buffer.len = self.file.read_at(&mut buffer.bytes[..size], at)?;
+        buffer.len = self.file.read_at(&mut buffer.bytes[buffer.start..end], at)?;
         Ok(())
     }
 }
 
 impl Buffers {
+    /// Keeps the tables that [`Self::load`] returned last. True if many are kept now, so that they
+    /// should be used and released.
+    pub(super) fn keep(&mut self) -> bool {
+        self.tables.start += std::mem::take(&mut self.tables.len);
+        self.tables.start >= MOST_KEPT
+    }
+
+    /// The kept tables.
+    pub(super) fn kept(&self) -> &[u8] {
+        self.tables.bytes.get(..self.tables.start).unwrap_or_default()
+    }
+
+    /// Lets the next object overwrite the kept tables.
+    pub(super) fn release(&mut self) {
+        (self.tables.start, self.tables.len) = (0, 0);
+    }
+
     /// The tables of the object at `place`; `None` if it has no symbol table. `head` begins with
     /// its ELF header. The read of the section headers may also get the `beyond` bytes after the
     /// object, which then go into `next`.
@@ -171,14 +193,15 @@ impl Buffers {
             };
             let what = "could not be read whole";
             let cut = || place.defect(Table::MemberSymbols, start, what);
+            let kept_at = Some(self.tables.start + at);
             return Ok(read
-                .map(|(symbols, strings)| Some(Raw { symbols, strings, strings_at }))
+                .map(|(symbols, strings)| Some(Raw { symbols, strings, strings_at, kept_at }))
                 .ok_or_else(cut));
         }
         place.fill(&mut self.tables, start, size)?;
         place.fill(&mut self.names, strings.offset, strings.size)?;
         let (symbols, strings) = (self.tables.get(), self.names.get());
-        Ok(Ok(Some(Raw { symbols, strings, strings_at })))
+        Ok(Ok(Some(Raw { symbols, strings, strings_at, kept_at: None })))
     }
 
     /// The extent of the section headers; `None` if there are none.

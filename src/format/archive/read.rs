@@ -8,7 +8,7 @@ use super::gcc_lto;
 use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, SpecialMember};
 use super::index::ArchiveSymbolIndex;
 use super::members::{Member, MemberDefect, MemberKind, Members, Span};
-use super::symbols::SymbolsBuilder;
+use super::symbols::{DefinedNames, SymbolsBuilder};
 use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, in_memory, read_range};
 use crate::id::FastMap;
@@ -103,6 +103,7 @@ impl<'r> ArchiveReader<'r> {
         thin: bool,
     ) -> Self {
         let Scratch { buffers, builder } = scratch;
+        buffers.release();
         builder.begin(file.stat().len);
         Self {
             file,
@@ -336,17 +337,25 @@ impl<'r> ArchiveReader<'r> {
         let big = target.is_some_and(|target| target.big);
         let e = if big { Endianness::Big } else { Endianness::Little };
         let before = self.builder.lengths();
-        let mut strings = None;
+        let (mut strings, mut is_kept) = (None, false);
         let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
             Ok(Some(raw)) => {
                 // Names outside of the archive are never read again, so they are stored now.
                 strings = NonZeroU64::new(raw.strings_at).filter(|_| beyond > 0);
-                let add = strings.is_none();
-                self.builder.add::<H>(&raw, e, (place.base, add), self.options.names)
+                let defined = match raw.kept_at {
+                    _ if strings.is_none() => DefinedNames::Stored,
+                    Some(at) if !self.options.names.is_whole() => DefinedNames::Kept(at),
+                    _ => DefinedNames::Searched,
+                };
+                is_kept = matches!(defined, DefinedNames::Kept(_));
+                self.builder.add::<H>(&raw, e, (place.base, defined), self.options.names)
             }
             Ok(None) => (MemberKind::Object, None),
             Err(defect) => (MemberKind::Damaged, Some(defect)),
         };
+        if is_kept && self.buffers.keep() {
+            self.find_kept();
+        }
         if let Some(defect) = defect {
             self.damage(Some(at), defect);
         }
@@ -392,9 +401,16 @@ impl<'r> ArchiveReader<'r> {
         });
     }
 
+    /// Looks up the definitions whose string tables are kept in memory.
+    fn find_kept(&mut self) {
+        self.builder.find_kept(self.buffers.kept(), self.options.names);
+        self.buffers.release();
+    }
+
     /// Reads the index if it is needed. Members with unknown references get their definitions from
     /// it.
     fn finish(mut self) -> Result<Members, ReadError> {
+        self.find_kept();
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
         let opaque = self.out.list.iter().any(Member::is_unknown);
         if let Some((entry, kind)) = self.index.filter(|_| opaque || self.options.index) {

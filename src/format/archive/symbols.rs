@@ -1,7 +1,7 @@
 //! Collects the symbols of all members of an archive, for `read`.
 
 use super::bitcode::LtoSymbol;
-use super::elf_member::{Raw, RawSymbol, each_symbol};
+use super::elf_member::{Raw, RawSymbol, each_symbol, stem};
 use super::index::ArchiveSymbolIndex;
 use super::members::{Member, MemberDefect, MemberKind, MemberSymbol, NAMELESS, Span, SymbolKind};
 use crate::format::{Defect, Table};
@@ -46,6 +46,8 @@ pub(super) struct SymbolsBuilder {
     /// Symbols whose names did not fit into the run's table.
     lost: Vec<usize>,
     sections: DefiningSections,
+    /// Members whose definitions are looked up by [`Self::find_kept`].
+    kept: Vec<KeptMember>,
 }
 
 /// The sections of one member's definitions.
@@ -90,6 +92,26 @@ impl DefiningSections {
     }
 }
 
+/// A member whose string table is still in memory.
+struct KeptMember {
+    symbols: Span,
+    hashes: Span,
+    /// Offset of its string table in the kept tables.
+    strings: usize,
+}
+
+/// What becomes of the names of a member's definitions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum DefinedNames {
+    /// They are stored.
+    Stored,
+    /// They are looked up at once.
+    Searched,
+    /// The string table is kept at this offset: [`SymbolsBuilder::find_kept`] looks them up later,
+    /// when the references of more members are known.
+    Kept(usize),
+}
+
 /// The lengths of a builder's lists.
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
@@ -112,6 +134,7 @@ impl SymbolsBuilder {
         self.versioned = false;
         self.batch.clear();
         self.lost.clear();
+        self.kept.clear();
     }
 
     /// The number of symbols, and of hashes of definitions.
@@ -128,15 +151,16 @@ impl SymbolsBuilder {
     }
 
     /// Adds the symbols of a member that begins at `base`. The names of its references go into
-    /// `names`, and with `add` those of its definitions too.
+    /// `names`.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,
         e: Endianness,
-        (base, add): (u64, bool),
+        (base, defined): (u64, DefinedNames),
         names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
-        let Self { symbols, hashes, starts, versioned, batch, lost, sections } = self;
+        let before = self.lengths();
+        let Self { symbols, hashes, starts, versioned, batch, lost, sections, .. } = self;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = None;
@@ -147,9 +171,14 @@ impl SymbolsBuilder {
             }
             // Some linkers replace a common symbol by a definition, so it also refers to its own
             // name.
-            let add = add || !is.is_definition() || is == SymbolKind::Common;
+            let add =
+                defined == DefinedNames::Stored || !is.is_definition() || is == SymbolKind::Common;
+            let is_later = !add && matches!(defined, DefinedNames::Kept(_));
             let at = place(symbols).filter(|_| full.is_none());
-            let Some(hash) = at.and_then(|at| batch.push(names, name, add, at)) else {
+            let hash = |at| {
+                if is_later { Some(names.hash(name)) } else { batch.push(names, name, add, at) }
+            };
+            let Some(hash) = at.and_then(hash) else {
                 full.get_or_insert(MOST_SYMBOLS);
                 return;
             };
@@ -176,12 +205,42 @@ impl SymbolsBuilder {
             }
         });
         sections.mark(symbols);
+        if let DefinedNames::Kept(strings) = defined {
+            let (symbols, hashes) = self.since(before);
+            self.kept.push(KeptMember { symbols, hashes, strings });
+        }
         let what = match (whole, full) {
             (false, _) => "has a name that is not in the string table",
             (true, Some(what)) => what,
             (true, None) => return (kind, None),
         };
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
+    }
+
+    /// Looks up the definitions of kept members, and forgets these members. `tables` has their
+    /// string tables. Only names that are probably referred to are read.
+    pub(super) fn find_kept(&mut self, tables: &[u8], names: &Growing) {
+        let Self { symbols, hashes, starts, batch, lost, kept, .. } = self;
+        // The names of references must be stored first.
+        name_all(symbols, batch, lost, names);
+        for KeptMember { symbols: place, hashes: of, strings } in kept.drain(..) {
+            let mut at = place.range().start;
+            let starts = starts.get(of.range()).unwrap_or_default();
+            for (hash, start) in hashes.get(of.range()).unwrap_or_default().iter().zip(starts) {
+                while symbols.get(at).is_some_and(|symbol| !symbol.kind.is_definition()) {
+                    at += 1;
+                }
+                let number = u32::try_from(at).ok().filter(|_| names.may_hold(*hash));
+                at += 1;
+                let name = number.and_then(|_| stem(tables.get(strings + *start as usize..)?));
+                if let (Some(number), Some(name)) = (number, name) {
+                    batch.push(names, name, false, number);
+                }
+                if batch.len() >= BATCH {
+                    name_all(symbols, batch, lost, names);
+                }
+            }
+        }
     }
 
     /// Gives the remaining symbols the ids of their names. If a name did not fit into the run's
