@@ -52,6 +52,11 @@ impl Libraries<'_> {
         self.objects.iter().map(|(_, object)| *object)
     }
 
+    /// True if `file` is one of the libraries.
+    pub fn contain(&self, file: FileId) -> bool {
+        self.objects.iter().any(|(one, _)| *one == file)
+    }
+
     /// The first definition of `name` in one of the libraries, for a linker.
     pub fn definition(&self, name: &[u8]) -> Option<Symbol<'_>> {
         self.objects.iter().find_map(|(_, object)| object.link_definition(name))

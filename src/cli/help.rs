@@ -214,6 +214,9 @@ fn near(error: &Error, program: &Command, words: &[OsString]) -> Option<String> 
         _ => None,
     };
     if let Some(name) = typed(ContextKind::InvalidSubcommand) {
+        if name.starts_with('-') {
+            return None;
+        }
         // `help COMMAND` names the same commands as `COMMAND`.
         let words: Vec<_> = words.iter().filter(|word| *word != "help").cloned().collect();
         let known = Typed::find(program, &words).command.get_subcommands();

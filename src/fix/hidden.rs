@@ -65,9 +65,7 @@ pub(super) fn is_linker_defined(target: Target, name: &[u8]) -> bool {
 }
 
 /// The names to which linked files have strong undefined references.
-pub(super) fn strong_references<'o>(
-    objects: impl Iterator<Item = &'o Object>,
-) -> FastSet<Box<[u8]>> {
+fn strong_references<'o>(objects: impl Iterator<Item = &'o Object>) -> FastSet<Box<[u8]>> {
     let all = objects.flat_map(|object| link_references(object, false));
     all.filter(|(_, kind)| *kind == SymbolKind::Undefined).map(|(name, _)| name).collect()
 }

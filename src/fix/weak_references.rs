@@ -1,11 +1,13 @@
-//! Weak references that no file of the link satisfies, to names that a library needs. With `-z defs`,
-//! GNU ld merges both references and reports the name as undefined in the member; lld and mold do not.
+//! Weak references that no file satisfies, to names that a needed library lacks. With `-z defs`, GNU
+//! ld merges both references and reports the name as undefined in the member; lld and mold do not.
 
-use super::hidden::{is_linker_defined, strong_references};
+use super::hidden::is_linker_defined;
 use crate::audit::{Audit, Libraries};
+use crate::bind::RelocationMessage;
+use crate::facts::View;
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::format::elf::Object;
-use crate::id::{FastMap, MemberId};
+use crate::id::{FastMap, FastSet, MemberId};
 use crate::text::show;
 
 /// The members with such a reference, each with the reason. `is_defined` is true for names that an
@@ -32,14 +34,32 @@ pub(super) fn members(
         return Vec::new();
     }
     open.sort_unstable();
-    let needed = strong_references(libraries.objects());
+    let lacking = undefined(audit, libraries);
     let reason = |name: &[u8]| {
         let name = show(name);
         format!(
-            "has a weak reference to {name}, which a library needs and no file of the link defines: \
+            "has a weak reference to {name}, which a needed library lacks too: \
              GNU ld rejects it with -z defs"
         )
     };
-    let found = open.into_iter().filter(|(_, name)| needed.contains(*name));
+    let found = open.into_iter().filter(|(_, name)| lacking.contains(*name));
     found.map(|(member, name)| (member, reason(name))).collect()
+}
+
+/// The names that one of the libraries leaves undefined in a process.
+fn undefined<'a>(audit: &'a Audit, libraries: &Libraries<'_>) -> FastSet<&'a [u8]> {
+    let mut out = FastSet::default();
+    for (closure, binding) in audit.closures.roots.iter().zip(&audit.bindings) {
+        for (module, reports) in &binding.reports {
+            let file = closure.module(*module).file.filter(|file| libraries.contain(*file));
+            let Some(object) = file.and_then(|file| View::new(&audit.corpus).object(file)) else {
+                continue;
+            };
+            out.extend(reports.iter().filter_map(|report| match report {
+                RelocationMessage::Undefined { symbol, .. } => Some(object.symbol_name(*symbol)),
+                _ => None,
+            }));
+        }
+    }
+    out
 }

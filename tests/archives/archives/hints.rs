@@ -151,7 +151,7 @@ fn cmake(lab: &Lab, found: &BTreeMap<String, Value>, differing: &mut Vec<String>
     for (at, ((package, root), all)) in packages.iter().enumerate() {
         let mut text = format!(
             "cmake_minimum_required(VERSION 3.13)\nproject(x C CXX)\nset(CMAKE_PREFIX_PATH {root}/..)\n\
-             find_package({package} REQUIRED CONFIG)\n"
+             set(Boost_USE_STATIC_LIBS ON)\nfind_package({package} REQUIRED CONFIG)\n"
         );
         for (path, target) in all {
             targets += 1;

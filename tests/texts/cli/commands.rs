@@ -170,7 +170,7 @@ fn suggestions_use_the_same_words() {
     for (args, help) in [
         (&["fine", "-f", "json"][..], f),
         (&["check", "fine", "-l", "x"], "help: did you mean one of `--ld-library-path`, "),
-        (&["archive", "--self", "fine", "-i"], "help: list the options: linkaudit archive --help"),
+        (&["archive", "--self", "fine", "-J"], "help: list the options: linkaudit archive --help"),
         (&["fine", "--color", "alway"], "help: did you mean `always`?\n"),
         (&["completions", "bsh"], "help: did you mean `bash`?\n"),
     ] {
