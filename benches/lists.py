@@ -2,7 +2,7 @@
 """Writes the lists that the measurements read:
 - all regular files of a tree
 - its ELF programs and shared objects (ET_EXEC and ET_DYN), even those that ldd rejects
-- the programs and shared objects that a loader of ldd's list accepts, each after that loader
+- the programs and shared objects that a loader of ldd's list accepts: alone, and each after that loader
 
 usage: lists.py TREE DIRECTORY [EVERY]     EVERY=N: only each N-th ELF file, for a trial
 """
@@ -65,6 +65,8 @@ def main():
         pairs = [(loader, path) for loader, path in zip(found, elf) if loader]
     with open(f"{out}/elf", "wb") as lines:
         lines.writelines(path + b"\n" for path in elf)
+    with open(f"{out}/accepted", "wb") as lines:
+        lines.writelines(path + b"\n" for _, path in pairs)
     with open(f"{out}/traced", "wb") as lines:
         lines.writelines(loader + b"\0" + path + b"\0" for loader, path in pairs)
     print(f"{len(files)} regular files, {len(elf)} ELF programs and shared objects, "
