@@ -6,7 +6,7 @@
 use super::binding::ResolvedClosures;
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need, PathState};
-use crate::id::{FastMap, FileId};
+use crate::id::{FastMap, FileId, IdSet};
 use crate::plan::Plan;
 use crate::resolve::LOADER;
 use crate::resolve::loader::Family;
@@ -70,6 +70,11 @@ struct Pair<'a> {
 
 /// Each libc.so.6 with each loader that loads it.
 fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'a>> {
+    let is_libc = |file: &FileId| {
+        corpus.files[*file].object().and_then(|object| object.soname()) == Some(LIBC)
+    };
+    let mut libcs = IdSet::default();
+    libcs.extend(corpus.files.ids().filter(is_libc));
     let mut out = BTreeSet::new();
     for closure in &resolved.closures.roots {
         let rules = resolved.resolver.loaders.get(closure.root.loader);
@@ -78,11 +83,9 @@ fn pairs<'a>(corpus: &Corpus, resolved: ResolvedClosures<'a>) -> BTreeSet<Pair<'
         }
         let name = last_part(resolved.resolver.strings.text(rules.path));
         let Some(loader) = closure.module(LOADER).file else { continue };
-        let is_libc = |file: &FileId| {
-            corpus.files[*file].object().and_then(|object| object.soname()) == Some(LIBC)
-        };
         let files = closure.in_scope().map(|(_, file)| file);
-        out.extend(files.filter(is_libc).map(|libc| Pair { libc, loader, name }));
+        let found = files.filter(|file| libcs.contains(*file));
+        out.extend(found.map(|libc| Pair { libc, loader, name }));
     }
     out
 }
