@@ -64,7 +64,7 @@ pub(super) fn lost<'a>(
         if !seen.insert(&old.path) {
             continue;
         }
-        let names = all_names(old).filter(|path| !is_by_build_id(path));
+        let names = all_names(old).filter(|path| !is_by_build_id(old, path));
         let lost = names.filter_map(|path| {
             let found = now.file_at(below(old, path));
             let last = last_part(path.as_os_str().as_bytes());

@@ -156,7 +156,7 @@ impl<'a> Side<'a> {
         let report = self.report;
         let states = report.files.iter().any(|file| file.prefix.is_some());
         let own = report.files.iter().filter(move |file| !states || file.prefix.is_some());
-        own.filter(|file| file.kind.is_none() && !is_by_build_id(&file.path))
+        own.filter(|file| file.kind.is_none() && !is_by_build_id(file, &file.path))
     }
 
     /// All sonames and file names.
@@ -239,9 +239,10 @@ pub(super) fn all_names(file: &File) -> impl Iterator<Item = &Path> {
 
 /// True for a path that debuggers look up by build id: `usr/lib/debug/.build-id/9c/ecdd51.debug`, or
 /// a link such as `usr/lib/.build-id/9c/ecdd51`. Each build has another one. The path also tells
-/// debug files of static programs, which have no PT_DYNAMIC.
-pub(super) fn is_by_build_id(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == ".build-id")
+/// debug files of static programs, which have no PT_DYNAMIC. Directories above the prefix do not
+/// count.
+pub(super) fn is_by_build_id(file: &File, path: &Path) -> bool {
+    in_prefix(file, path).components().any(|part| part.as_os_str() == ".build-id")
 }
 
 /// The file name in each path of a file.
@@ -256,9 +257,13 @@ pub(super) fn below(file: &File) -> Vec<u8> {
 
 /// `path` below the prefix of `file`, without store hashes.
 pub(super) fn below_prefix(file: &File, path: &Path) -> Vec<u8> {
+    without_hashes(in_prefix(file, path).as_os_str().as_bytes()).into_owned()
+}
+
+/// `path` below the prefix of `file`; all of it if the file has none.
+fn in_prefix<'p>(file: &File, path: &'p Path) -> &'p Path {
     let prefix = file.prefix.as_deref();
-    let path = prefix.and_then(|prefix| path.strip_prefix(prefix).ok()).unwrap_or(path);
-    without_hashes(path.as_os_str().as_bytes()).into_owned()
+    prefix.and_then(|prefix| path.strip_prefix(prefix).ok()).unwrap_or(path)
 }
 
 /// The location of a file at `path`, one of its paths.

@@ -230,3 +230,20 @@ fn a_comparison_ends_with_the_next_command() {
     assert_eq!(next.len(), 1, "{text}");
     assert_eq!(text.lines().last(), next.first().copied(), "{text}");
 }
+
+/// Only directories below a prefix are those of debuggers.
+#[test]
+fn a_prefix_may_be_in_a_directory_of_build_ids() {
+    let lab = Lab::new();
+    lab.so(".build-id/old/libfoo.so.1", "int foo;", &["-Wl,-soname,libfoo.so.1"]);
+    lab.so(".build-id/new/libbar.so.1", "int bar;", &["-Wl,-soname,libbar.so.1"]);
+    let prefixes = [".build-id/old", ".build-id/new"];
+    let json = ["--isolated", "--format", "json"];
+    let output = lab.linkaudit(&[&["diff"][..], &prefixes, &json].concat());
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = value["findings"].as_array().expect("findings").iter();
+    let gone = findings.filter(|finding| finding["rule"] == "removed-library");
+    let gone: Vec<_> = gone.filter_map(|finding| finding["path"].as_str()).collect();
+    assert_eq!(gone, ["libfoo.so.1"]);
+    assert_eq!(value["added"], serde_json::json!(["libbar.so.1"]));
+}
