@@ -171,9 +171,8 @@ fn audit(shared: &SharedOptions, path: &Path, staged: bool) -> Result<SideSource
     let run = AuditRun::new(plan.clone(), &**tree, walked, baselines, parts);
     drop(progress);
     run.require_elf(&own)?;
-    let totals = &run.report.totals;
     // A file that could not be read may be an ELF file: the comparison is then incomplete.
-    if run.report.complete && totals.elf + totals.archives + totals.partial == 0 {
+    if run.report.complete && run.has_nothing_to_audit() {
         bail!(
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );

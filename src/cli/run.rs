@@ -10,6 +10,7 @@ use crate::fix::propose::{Proposal, propose};
 use crate::merged::solve::Solved;
 use crate::plan::Plan;
 use crate::report::model::{AuditFacts, Parts, Report, StreamedFacts};
+use crate::report::{self, count};
 use crate::rules::{self, RuleInput};
 use crate::tree::Tree;
 use crate::triage::{Rewrite, RunScope, Sonames, TriageInput, sort_findings};
@@ -120,11 +121,16 @@ impl AuditRun {
 
     /// With `--require-elf`, a run without anything to audit is an error.
     pub(super) fn require_elf(&self, shared: &SharedOptions) -> Result<()> {
-        let totals = &self.report.totals;
-        if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
-            bail!("nothing to audit: 0 ELF files and archives in {} entries", totals.entries);
+        if shared.require_elf && self.has_nothing_to_audit() {
+            let entries = count(self.report.totals.entries, "entry", "entries");
+            bail!("nothing to audit: 0 ELF files and archives in {entries}");
         }
         Ok(())
+    }
+
+    /// True if no ELF file and no archive was found. A file that was read only partly may be one.
+    pub(super) fn has_nothing_to_audit(&self) -> bool {
+        report::is_empty(&self.report) && self.report.totals.partial == 0
     }
 
     /// Ends the run: records the time of the report, and prints all times with `--timings`.

@@ -5,6 +5,7 @@ use super::Rendering;
 use super::alerts::{self, Alert};
 use super::layout::count;
 use super::model::{Cause, Report};
+use super::summary;
 use crate::id::FastMap;
 use crate::text::show_path;
 use std::io::{self, Write};
@@ -38,12 +39,7 @@ pub(crate) fn page(
     if !more.is_empty() {
         writeln!(out, "{more}\n")?;
     }
-    writeln!(
-        out,
-        "{} and {} audited.",
-        count(report.totals.audited, "ELF file", "ELF files"),
-        count(report.totals.roots, "entry point", "entry points")
-    )?;
+    writeln!(out, "{} audited.", summary::audited(report))?;
     if report.counts.waived > 0 {
         writeln!(out, "{} waived.", count(report.counts.waived, "finding is", "findings are"))?;
     }

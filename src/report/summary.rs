@@ -155,7 +155,7 @@ fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// The number of files and entry points that were audited.
-fn audited(report: &Report) -> String {
+pub(super) fn audited(report: &Report) -> String {
     let totals = &report.totals;
     let mut read = vec![count(totals.audited, "ELF file", "ELF files")];
     if totals.audited_archives > 0 {

@@ -113,7 +113,9 @@ fn require_elf() {
     let lab = Lab::new();
     lab.write("texts/a", "nothing to audit here\n");
     status(&lab, &["texts"], 0);
-    run(&lab, &["texts", "--require-elf"]).refused(&["0 ELF files", "1 entries"]).in_style();
+    run(&lab, &["texts", "--require-elf"])
+        .refused(&["0 ELF files and archives in 1 entry\n"])
+        .in_style();
     lab.so("lib/libbroken.so", BROKEN, &[]);
     status(&lab, &["texts", "lib", "--require-elf"], 1);
     // An archive, and a damaged file, are something to audit.
@@ -121,6 +123,25 @@ fn require_elf() {
     status(&lab, &["./archive", "--require-elf"], 0);
     lab.write("damaged/a.so", b"\x7fELF");
     status(&lab, &["damaged", "--require-elf"], 3);
+}
+
+/// `check`, `--require-elf`, `diff` and Markdown count files that only links lead to.
+#[test]
+fn links_to_files_are_something_to_audit() {
+    let lab = Lab::new();
+    lab.so("far/libfoo.so.1", "int foo;", &["-Wl,-soname,libfoo.so.1"]);
+    lab.write("far/a.a", "!<arch>\n");
+    for (dir, file, audited) in [
+        ("library", "libfoo.so.1", "1 ELF file, 1 entry point"),
+        ("archive", "a.a", "0 ELF files, 1 archive, 0 entry points"),
+    ] {
+        lab.link(&format!("../far/{file}"), &format!("{dir}/{file}"));
+        let shown = run(&lab, &[dir, "--require-elf", "--isolated"]);
+        assert!(shown.out.contains(&format!("nothing wrong: {audited}\n")), "{}", shown.out);
+        status(&lab, &["diff", dir, dir, "--isolated"], 0);
+        let page = run(&lab, &[dir, "--isolated", "--format", "markdown"]).out;
+        assert!(page.contains(&format!("\n{audited} audited.\n")), "{page}");
+    }
 }
 
 #[test]
