@@ -173,7 +173,7 @@ impl<'a> Comparison<'a, '_> {
         if self.old.same_exports(old, self.new, new) {
             return Changes::default();
         }
-        let mut changes = symbols::compare(&self.old.exports(old), &self.new.exports(new));
+        let mut changes = symbols::compare((old, &self.old.exports(old)), &self.new.exports(new));
         if !changes.gone.is_empty() {
             let beside: Vec<_> =
                 self.new.loaded_by(new).into_iter().map(|file| self.new.exports(file)).collect();

@@ -44,6 +44,11 @@ pub(super) struct FilePairs<'a> {
 pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> FilePairs<'a> {
     let mut left: Vec<&File> = old.own().collect();
     let mut right: Vec<&File> = new.own().collect();
+    if !old.has_kinds() {
+        let of_kinds = new.report.files.iter().filter(|file| file.kind.is_some());
+        let not_compared: FastSet<Vec<u8>> = of_kinds.map(below).collect();
+        left.retain(|file| !not_compared.contains(&below(file)));
+    }
     let mut both = Vec::new();
     let exact: [&PairingKey<'_>; 5] = [
         &|file| Some([&below(file), &b"\0"[..], soname(file)].concat()),

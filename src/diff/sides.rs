@@ -117,6 +117,12 @@ impl<'a> Side<'a> {
         self.knows(|file| file.imports.is_some())
     }
 
+    /// True if the kinds of the files are known. Reports of earlier releases have neither kinds nor
+    /// first versions.
+    pub(super) fn has_kinds(&self) -> bool {
+        self.knows(|file| file.kind.is_some() || file.first_version.is_some())
+    }
+
     fn knows(&self, is_there: impl Fn(&File) -> bool) -> bool {
         let files = &self.report.files;
         matches!(self.symbols, SideSymbols::Audit(_))

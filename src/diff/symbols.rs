@@ -4,7 +4,7 @@
 use crate::demangle::demangle;
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
-use crate::report::model::{Export, ExportKind};
+use crate::report::model::{Export, ExportKind, File};
 use crate::text::show;
 use std::collections::BTreeMap;
 
@@ -87,7 +87,10 @@ pub(super) struct Changes {
     pub(super) changed: Vec<Change>,
 }
 
-pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
+/// Compares the exports of an old file with those of its new version.
+pub(super) fn compare((file, old): (&File, &[Export<'_>]), new: &[Export<'_>]) -> Changes {
+    // Reports of earlier releases have neither the first version nor `Export::first`.
+    let knows_first = file.first_version.is_some();
     let mut now: FastMap<&[u8], Vec<&Export<'_>>> = FastMap::default();
     for export in new {
         now.entry(&export.name).or_default().push(export);
@@ -108,7 +111,9 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
                 let reason = match same {
                     Some(other) => data(export, other)
                         .map(|reason| (ChangeKind::Data, reason))
-                        .or_else(|| Some((hidden(export, all)?, NOT_DEFAULT.to_owned())))
+                        .or_else(|| {
+                            Some((hidden(export, all, knows_first)?, NOT_DEFAULT.to_owned()))
+                        })
                         .or_else(|| binding(export, other)),
                     None if all.iter().any(|other| other.version.is_none()) => {
                         let version = export.version.as_deref();
@@ -116,7 +121,7 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
                         Some((ChangeKind::Unversioned { defined }, versions(export, all)))
                     }
                     None if export.version.is_none()
-                        && hidden(export, all) == Some(ChangeKind::Hidden) =>
+                        && hidden(export, all, knows_first) == Some(ChangeKind::Hidden) =>
                     {
                         Some((ChangeKind::Hidden, versions(export, all)))
                     }
@@ -167,7 +172,7 @@ impl Changes {
                 return true;
             }
             let fits = |other: &&&Export<'_>| match version {
-                None => !other.hidden || other.first,
+                None => !other.hidden,
                 // A definition without a version satisfies every reference (`check_match`,
                 // `elf/dl-lookup.c`).
                 Some(_) => other.version.is_none() || other.version.as_deref() == version,
@@ -208,11 +213,17 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
 
 const NOT_DEFAULT: &str = "default version before, not now";
 
-/// The change if the old version was the default and no new version is.
-fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<ChangeKind> {
-    let is_lost = !old.hidden && new.iter().all(|export| export.hidden);
-    let is_first = new.iter().any(|export| export.first);
-    is_lost.then_some(if is_first { ChangeKind::HiddenFirst } else { ChangeKind::Hidden })
+/// The change if the old version was the default and no new version is. If `knows_first` is false,
+/// the old export may have a hidden first version without saying so.
+fn hidden(old: &Export<'_>, new: &[&Export<'_>], knows_first: bool) -> Option<ChangeKind> {
+    let was_default = !old.hidden && !old.first && (knows_first || old.version.is_none());
+    if !old.hidden && new.iter().all(|export| export.hidden) {
+        Some(ChangeKind::Hidden)
+    } else if was_default && new.iter().all(|export| export.hidden || export.first) {
+        Some(ChangeKind::HiddenFirst)
+    } else {
+        None
+    }
 }
 
 /// The change of binding or visibility, with its words; `None` if there is none.

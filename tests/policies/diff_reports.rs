@@ -103,3 +103,47 @@ fn findings_that_the_old_report_waives_are_not_new() {
         }
     }
 }
+
+/// A hidden first version is a change only if the old report knows that it was the default. Reports
+/// of earlier releases do not know this, and have no kinds of files.
+#[test]
+fn a_report_of_an_earlier_release_shows_no_change_of_an_equal_prefix() {
+    let lab = Lab::new();
+    lab.write("v.map", "V1 { global: f; local: *; }; V2 { global: g; } V1;");
+    let default = "int f(void) { return 1; } int g(void) { return 2; }";
+    let hidden = default.replace("int f(void)", "__asm__(\".symver f1, f@V1\"); int f1(void)");
+    for (prefix, source) in [("default", default), ("hidden", &*hidden)] {
+        let options = ["-Wl,-soname,libx.so.1", "-Wl,--version-script,v.map"];
+        lab.so(&format!("{prefix}/libx.so.1"), source, &options);
+        let made = lab.sh(&format!(
+            "set -e; cd {prefix}; echo 'int a;' | gcc -x c - -c -o crt1.o
+             objcopy --only-keep-debug libx.so.1 libx.so.1.debug"
+        ));
+        assert!(made.status.success(), "{made:?}");
+        report(&lab, &format!("{prefix}.json"), prefix, OFF);
+    }
+    let text = std::fs::read(lab.path("hidden.json")).expect("a report");
+    let mut earlier: Value = serde_json::from_slice(&text).expect("JSON");
+    let list = |value: &mut Value| value.as_array_mut().map(std::mem::take).unwrap_or_default();
+    let mut files = list(&mut earlier["files"]);
+    let mut removed = 0;
+    for file in files.iter_mut().filter_map(Value::as_object_mut) {
+        let keys = [file.remove("kind"), file.remove("first_version")];
+        let exports = file.get_mut("exports").and_then(Value::as_array_mut).into_iter().flatten();
+        let exports = exports.filter_map(Value::as_object_mut);
+        let of_exports = exports.filter_map(|export| export.remove("first")).count();
+        removed += keys.into_iter().flatten().count() + of_exports;
+    }
+    assert!(removed >= 4, "two kinds, a first version and a hidden export");
+    earlier["files"] = Value::Array(files);
+    lab.write("earlier.json", earlier.to_string());
+    for (old, new, expected) in [
+        ("earlier.json", "hidden", &[][..]),
+        ("hidden.json", "hidden", &[]),
+        ("default.json", "default", &[]),
+        ("default.json", "hidden", &["changed-symbol"]),
+    ] {
+        let (value, _) = diff(&lab, old, new, OFF);
+        assert_eq!(words(&value, "findings"), strings(expected), "{old} {new}: {value}");
+    }
+}

@@ -48,7 +48,7 @@ pub use segments::Segment;
 pub use symbol_index::SymbolIndex;
 pub use tables::Tables;
 pub use target::Target;
-pub use versions::{EVERY_VERSION, NeedFile, VersionDef, VersionNeed, Versions};
+pub use versions::{EVERY_VERSION, FIRST_VERSION, NeedFile, VersionDef, VersionNeed, Versions};
 
 use super::Defect;
 

@@ -80,6 +80,9 @@ pub struct VersionEntry {
 const EMPTY: VersionEntry =
     VersionEntry { hash: 0, name: Str { start: 0, len: 0 }, hidden: false, file: None };
 
+/// The index of the first version that a library defines. Index 1 is the library itself.
+pub const FIRST_VERSION: u16 = 2;
+
 /// A limit for version indices that excludes none.
 pub const EVERY_VERSION: u16 = u16::MAX;
 

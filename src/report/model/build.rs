@@ -14,7 +14,7 @@ use crate::catalogue::Level;
 use crate::diagnosis::{Assumed, FirstLoad, FirstLoader, InferredHost};
 use crate::facts::FileFacts;
 use crate::finding::CauseHint;
-use crate::format::elf::{Object, Role, Str, machine};
+use crate::format::elf::{FIRST_VERSION, Object, Role, Str, machine};
 use crate::gpu::Unit;
 use crate::id::{FastMap, FileId};
 use crate::order;
@@ -353,12 +353,18 @@ fn file(
         interpreter: string(object.interp),
         machine: machine::name(object.header.target()),
         kind: kind(object.role).map(Cow::Borrowed),
+        first_version: first_version(object),
         prefix: prefix_of(audit, facts),
         origin: facts.origin.map(|origin| origin.name().into()),
         targets: targets(audit, file),
         exports: None,
         imports: None,
     }
+}
+
+fn first_version(object: &Object) -> Option<Vec<u8>> {
+    let first = object.versions.defs.iter().find(|def| def.index == FIRST_VERSION)?;
+    Some(object.str(first.name).to_vec())
 }
 
 /// The kind of a file that is neither a program nor a library.

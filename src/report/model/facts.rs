@@ -7,7 +7,7 @@ use super::file::{
 };
 use crate::audit::Audit;
 use crate::bind::relocation_pass::allocator_version;
-use crate::format::elf::{Object, RefKind, Tables};
+use crate::format::elf::{FIRST_VERSION, Object, RefKind, Tables};
 use crate::id::{Id as _, RootId};
 use crate::resolve::ROOT;
 use object::elf;
@@ -37,7 +37,7 @@ impl<'a> AuditFacts<'a> {
             let kind = ExportKind::of(symbol.kind);
             let index = symbol.versym & 0x7fff;
             let version = object.versions.entry(index);
-            let hidden = symbol.versym & 0x8000 != 0 && index > 1;
+            let hidden = symbol.versym & 0x8000 != 0;
             Export {
                 name: Cow::Borrowed(symbol.name),
                 version: version.map(|entry| Cow::Borrowed(object.str(entry.name))),
@@ -45,10 +45,10 @@ impl<'a> AuditFacts<'a> {
                 size: matches!(kind, ExportKind::Data | ExportKind::Tls).then_some(symbol.size),
                 binding: ExportBinding::of(symbol.bind),
                 protected: elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED,
-                hidden,
                 // A relocation without a version binds to versions 1 and 2 even if they are hidden,
                 // dlsym only to version 1 (`check_match`, `elf/dl-lookup.c`).
-                first: hidden && index == 2,
+                hidden: hidden && index > FIRST_VERSION,
+                first: hidden && index == FIRST_VERSION,
             }
         })
     }

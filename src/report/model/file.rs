@@ -38,6 +38,10 @@ pub struct File {
     /// Its kind, if it is neither a program nor a library: `relocatable`, `core` or `debug`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Cow<'static, str>>,
+    /// The first version that it defines. Reports of releases without it have no `kind` and no
+    /// [`Export::first`] either, so a comparison does not expect these.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
+    pub first_version: Option<Vec<u8>>,
     /// The prefix in which it was audited. `None` for a file outside of all prefixes, and for a
     /// dependency that was not audited.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
@@ -90,11 +94,12 @@ pub struct Export<'a> {
     /// True if the library itself always uses its own definition (STV_PROTECTED).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
-    /// True if its version is hidden: linkers and dlsym do not find the symbol without the version.
+    /// True if references without a version do not find the symbol. Its version is hidden and is
+    /// not the first version of the library.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// True if the hidden version is the first of the library. The loader then binds references
-    /// without a version to the symbol.
+    /// True if its version is hidden and is the first version of the library. The loader binds
+    /// references without a version to the symbol, but linkers and dlsym do not find it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first: bool,
 }
