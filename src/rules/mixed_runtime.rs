@@ -198,7 +198,11 @@ fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
     let (message, detail) = match kind {
         MixtureKind::Twice(at) => {
             let name = show(SINGLE[*at]);
-            (format!("{name} is loaded twice, here and from {others}"), "copies")
+            let times = match fact.copies.len() {
+                2 => "twice".to_owned(),
+                n => format!("{n} times"),
+            };
+            (format!("{name} is loaded {times}, here and from {others}"), "copies")
         }
         MixtureKind::Loader(_) => {
             (format!("runs under {others}, not under its own loader"), "ld.so")
@@ -206,7 +210,11 @@ fn finding(query: &Query<'_>, kind: &MixtureKind, fact: &Fact) -> Box<Finding> {
         MixtureKind::Kinds(at) => {
             let names: Vec<String> =
                 fact.copies.iter().map(|copy| query.library_text(copy.file)).collect();
-            (format!("two {}: {}", KINDS[*at].0, names.join(" and ")), "kinds")
+            let number = match names.len() {
+                2 => "two".to_owned(),
+                n => n.to_string(),
+            };
+            (format!("{number} {}: {}", KINDS[*at].0, names.join(" and ")), "kinds")
         }
     };
     let mut finding = query.about(RULE.id, first.file, message);

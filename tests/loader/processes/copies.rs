@@ -235,3 +235,20 @@ fn a_runtime_of_a_wheel_beside_that_of_the_system() {
         assert_eq!(found, [(plain.as_str(), level)], "{}", report.outline());
     }
 }
+
+/// Two wheels and the system each bring a libstdc++: the message counts all three.
+#[test]
+fn three_files_of_one_runtime() {
+    let lab = Lab::new();
+    let libraries = ["libstdc++.so.6", "libstdc++-a1b2c3d4.so.6", "libstdc++-d4c3b2a1.so.6"];
+    for name in libraries {
+        let soname = format!("-Wl,-soname,{name}");
+        lab.so(name, "int part(void) { return 1; }", &["-nostdlib", &soname]);
+    }
+    let flags = [&["-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"], &libraries[..]].concat();
+    let program = lab.exe("app", "int main(void) { return 0; }", &flags);
+    let report = Report::of(support::linkaudit().arg(program));
+    let finding = report.of_rule("mixed-runtime").next().expect("a finding");
+    let message = text(&finding["message"]);
+    assert!(message.starts_with("libstdc++.so.6 is loaded 3 times, here and from "), "{message}");
+}
