@@ -262,8 +262,8 @@ fn note<'q>(
                 |definition: &Definition, file| LoadedCopy { file, at: (root, definition.module) };
             pair.copies = vec![loaded(winner, won), loaded(loser, lost)];
         }
-        let is_function = matches!(elf::SymbolType(old.kind), elf::STT_FUNC | elf::STT_GNU_IFUNC);
-        let sizes = (!is_function && old.size != new.size).then_some((old.size, new.size));
+        let is_data = has_size(&old) && has_size(&new);
+        let sizes = (is_data && old.size != new.size).then_some((old.size, new.size));
         let list = if sizes.is_some() { &mut pair.resized } else { &mut pair.other };
         list.referrers.insert(by);
         list.symbols.entry(name.name.clone()).or_insert_with(|| Interposed {
@@ -336,6 +336,12 @@ fn is_version(rest: &[u8]) -> bool {
 fn symbol<'q>(query: &Query<'q>, closure: &Closure, definition: &Definition) -> Option<Symbol<'q>> {
     let object = query.facts(closure.module(definition.module).file?).object()?;
     object.tables.as_ref()?.symbol(definition.symbol)
+}
+
+/// True for data of a known size. Assembler code may leave out the type or the size.
+fn has_size(symbol: &Symbol<'_>) -> bool {
+    let kind = elf::SymbolType(symbol.kind);
+    symbol.size > 0 && matches!(kind, elf::STT_OBJECT | elf::STT_COMMON | elf::STT_TLS)
 }
 
 /// The kind of a definition, as a word.

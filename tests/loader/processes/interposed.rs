@@ -119,6 +119,28 @@ fn unique_data_of_other_sizes() {
     }
 }
 
+/// Data that a function, or data without a size, stands in for: no sizes are compared.
+#[test]
+fn data_of_unknown_size() {
+    let function = ".type v, @function; v: ret; .size v, . - v";
+    let bare = ".data; .type v, @object; v: .quad 1; .text";
+    for winner in [function, bare] {
+        let lab = Lab::new();
+        let a = format!("__asm__(\".globl v; {winner}\"); int a(void) {{ return 1; }}");
+        lab.so("liba.so", &a, &["-Wl,-soname,liba.so"]);
+        let b = "int v[10] = {7}; int b(void) { return v[0]; }";
+        lab.so("libb.so", b, &["-Wl,-soname,libb.so"]);
+        let main = "int a(void), b(void); int main(void) { return a() + b(); }";
+        let app = lab.exe("app", main, &["liba.so", "libb.so", "-Wl,-rpath,$ORIGIN"]);
+        let bindings = resolved(&traced(&app));
+        let [a, b] = ["liba.so", "libb.so"].map(|name| real(&lab.path(name).to_string_lossy()));
+        assert!(bindings.contains(&(b, "v".to_owned(), a)), "{bindings:?}");
+        let report = Report::of(support::linkaudit().arg(&app));
+        let expected = BTreeSet::from([("data", "liba.so")]);
+        assert_eq!(found(&report), expected, "{winner}: {}", report.outline());
+    }
+}
+
 /// Builds `lib<library>.so` from C++.
 fn build_cxx(lab: &Lab, library: &str, source: &str, flags: &[&str]) {
     let file = lab.write(&format!("{library}.cpp"), source);
