@@ -3,7 +3,7 @@
 //! closes the alerts of earlier runs.
 
 use super::alerts::{self, Alert};
-use super::model::{Report, WaivedBy};
+use super::model::{Report, ReportFinding, WaivedBy};
 use super::{Paths, Rendering};
 use crate::catalogue::Level;
 use crate::order::Arrange as _;
@@ -85,8 +85,8 @@ fn rule(report: &Report, id: &str) -> Value {
     json!({
         "id": id,
         "name": pascal(id),
-        "shortDescription": { "text": ended(summary) },
-        "fullDescription": { "text": ended(summary) },
+        "shortDescription": { "text": ended(summary, &[]) },
+        "fullDescription": { "text": ended(summary, &[]) },
         "help": { "text": docs, "markdown": docs },
         "defaultConfiguration": { "level": level_name(level.unwrap_or(Level::Warning)) },
         "properties": { "tags": [group, "linkage"] },
@@ -99,7 +99,7 @@ fn result(alert: &Alert<'_>, ids: &[&str], paths: &Paths, compared: bool) -> Val
     if paths.base.is_some() && !uri.starts_with("file:") {
         location["uriBaseId"] = json!(BASE);
     }
-    let mut text = ended(&alert.headline());
+    let mut text = ended(&alert.headline(), &alert.findings);
     if alert.findings.len() > 1 {
         text = format!("{text}\n{}", alert.lines().join("\n"));
     }
@@ -158,15 +158,23 @@ fn level_name(level: Level) -> &'static str {
 }
 
 /// `text` as a sentence, with a capital letter at the start and a full stop at the end.
-fn ended(text: &str) -> String {
+/// `findings` have the symbols that it may name.
+fn ended(text: &str, findings: &[&ReportFinding]) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     // A name of a file or symbol at the start keeps its case.
+    let word = text.split(' ').next().unwrap_or_default().trim_end_matches([':', ',']);
     let begins_with_name =
-        text.split(' ').next().is_some_and(|word| word.contains(['.', '_', '/']));
+        word.contains(['.', '_', '/']) || findings.iter().any(|finding| names(finding, word));
     let text =
         if begins_with_name { text.to_owned() } else { format!("{first}{}", chars.as_str()) };
     if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
+}
+
+/// True if `word` is a symbol of the finding. Findings about several symbols have them as evidence.
+fn names(finding: &ReportFinding, word: &str) -> bool {
+    let listed = finding.evidence.iter().filter_map(|evidence| evidence.symbol.as_deref());
+    finding.symbol.as_deref().into_iter().chain(listed).any(|symbol| symbol == word.as_bytes())
 }
 
 /// `missing-library` as `MissingLibrary`. SARIF requires that a rule's name differs from its id, so

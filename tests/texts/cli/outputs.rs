@@ -73,6 +73,22 @@ fn a_file_has_no_colours() {
     assert!(!read(&lab, "report").contains('\x1b'));
 }
 
+/// A message of SARIF begins with a capital letter, but a symbol keeps its case.
+#[test]
+fn symbols_keep_their_case_in_sarif() {
+    let lab = Lab::new();
+    for (name, elements) in [("a", 4), ("b", 64)] {
+        let source = format!("int big[{elements}] = {{1}}; int {name}(void) {{ return big[0]; }}");
+        let (file, soname) = (format!("lib{name}.so"), format!("-Wl,-soname,lib{name}.so"));
+        lab.so(&file, &source, &[&soname]);
+    }
+    let main = "int a(void), b(void); int main(void) { return a() + b(); }";
+    lab.exe("app", main, &["liba.so", "libb.so", "-Wl,-rpath,$ORIGIN"]);
+    let text = run(&lab, &["app", "--isolated", "--format", "sarif"]).out;
+    assert!(text.contains("\"big has 256 bytes here and 16 in liba.so"), "{text}");
+    assert!(text.contains("\"References of a library are bound to "), "{text}");
+}
+
 #[test]
 fn an_output_without_file() {
     let lab = three_trees();
