@@ -26,7 +26,8 @@ pub(super) fn list(
     for WaivedFinding { finding, waiver } in waived {
         let tag = format!("waived[{}]", finding.rule);
         let symbol = finding.symbol.as_deref().and_then(demangle);
-        let symbol = symbol.map(|name| format!(" [{name}]")).unwrap_or_default();
+        let symbol = symbol.map(|text| name(&format!("[{text}]"))).map(|text| format!(" {text}"));
+        let symbol = symbol.unwrap_or_default();
         let text = format!("{}{symbol}", finding.message);
         LabelledLines::new(style, out).heading(("2", &tag), &entries.file(finding), &text)?;
         let reason =

@@ -72,6 +72,18 @@ fn what_is_known_is_waived() {
     assert_eq!(ldd(&[]), ldd(&["--baseline", "known"]));
 }
 
+/// Line breaks do not split the demangled name of a waived finding.
+#[test]
+fn waived_names_stay_whole() {
+    let lab = Lab::new();
+    let source = "void f(void) __asm__(\"_ZN5shape4areaEiiidddPKcS1_\"); void a(void) { f(); }";
+    lab.so("p/liba.so", source, &[]);
+    write(&lab);
+    let text = run(&lab, &["p", "--baseline", "known", "-v"]).out;
+    let name = "shape::area(int, int, int, double, double, double, char const*, char const*)";
+    assert!(text.contains(&format!(" [{name}]\n")), "{text}");
+}
+
 #[test]
 fn a_new_finding_fails() {
     let lab = lab();
