@@ -1,6 +1,6 @@
 //! Pages in Markdown, wrapped to the terminal.
 
-use crate::report::layout::wrap;
+use crate::report::layout::{name, wrap};
 use std::fmt::Write as _;
 
 /// Wraps the paragraphs and list items of a page to `width` columns, which is known on a terminal.
@@ -63,11 +63,28 @@ impl WrappedPage {
     /// Adds the open paragraph or list item.
     fn flush(&mut self) {
         let Some((first, rest, text)) = self.open.take() else { return };
+        // The backticks and the punctuation around a span take up to four columns.
+        let text = with_whole_spans(&text, self.width.saturating_sub(rest + 4));
         for (at, line) in wrap(&text, self.width, first, rest).iter().enumerate() {
             let indent = if at == 0 { first } else { rest };
             let _ = writeln!(self.text, "{:indent$}{line}", "");
         }
     }
+}
+
+/// `text` with code spans that line breaks do not split, so that commands can be copied. A span may
+/// be split if it is longer than `room`, or has double backticks, as text with a backtick has.
+fn with_whole_spans(text: &str, room: usize) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    // Backticks in pairs leave an odd number of parts.
+    if parts.len().is_multiple_of(2) || text.contains("``") {
+        return text.to_owned();
+    }
+    let whole = |(at, part): (usize, &&str)| {
+        let is_span = at % 2 == 1 && part.chars().count() <= room;
+        if is_span { name(part) } else { (*part).to_owned() }
+    };
+    parts.iter().enumerate().map(whole).collect::<Vec<_>>().join("`")
 }
 
 #[cfg(test)]
@@ -84,6 +101,17 @@ mod tests {
                         stay\n```\n| a | b | c | d |\n";
         assert_eq!(wrapped(page, Some(10)), expected);
         assert_eq!(wrapped(page, None), page);
+    }
+
+    #[test]
+    fn code_spans_stay_whole() {
+        let of = |page: &str| wrapped(page, Some(16));
+        assert_eq!(of("Build it: `nix build`.\n"), "Build it:\n`nix build`.\n");
+        // The span also has a line end of its own.
+        assert_eq!(of("- run `ls\n  bin` now\n"), "- run `ls bin`\n  now\n");
+        assert_eq!(of("Span `longer than one line`\n"), "Span `longer\nthan one line`\n");
+        assert_eq!(of("One ` two three four\n"), "One ` two three\nfour\n");
+        assert_eq!(of("Or `` a ` b c d e f ``\n"), "Or `` a ` b c d\ne f ``\n");
     }
 
     #[test]
