@@ -116,7 +116,6 @@ pub(super) const FILE_BELOW: TextKind = TextKind {
 /// A pattern over symbols.
 pub(super) const SYMBOLS: TextKind =
     TextKind { values: Values::Checked(value_errors::symbols), ..NAME };
-/// A pattern over needed names of libraries.
 pub(super) const LIBRARY_BELOW: TextKind = TextKind {
     what: "a path",
     example: "lib/server/libjvm.so",
