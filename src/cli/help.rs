@@ -100,7 +100,11 @@ fn in_style(text: &str, error: &Error, program: &Command, words: &[OsString]) ->
     let of_option = || option(error).and_then(|typed| command.help(typed, program));
     let of_name = || near(error, program, words).map(|name| format!("did you mean `{name}`?"));
     let help = of_option().or_else(of_name);
-    let help = help.unwrap_or_else(|| format!("list the options: {} --help", command.name()));
+    let listed = match error.kind() {
+        ErrorKind::InvalidSubcommand => "commands",
+        _ => "options",
+    };
+    let help = help.unwrap_or_else(|| format!("list the {listed}: {} --help", command.name()));
     let mut usage = paragraphs.filter(|part| part.starts_with("Usage: "));
     let usage = usage.next().filter(|_| error.kind() == ErrorKind::MissingRequiredArgument);
     let usage = usage.map(|usage| ["\n\n", usage].concat());
@@ -217,9 +221,7 @@ fn near(error: &Error, program: &Command, words: &[OsString]) -> Option<String> 
         if name.starts_with('-') {
             return None;
         }
-        // `help COMMAND` names the same commands as `COMMAND`.
-        let words: Vec<_> = words.iter().filter(|word| *word != "help").cloned().collect();
-        let known = Typed::find(program, &words).command.get_subcommands();
+        let known = Typed::find(program, words).command.get_subcommands();
         return nearest(name, known.map(Command::get_name)).map(str::to_owned);
     }
     match error.get(ContextKind::ValidValue) {

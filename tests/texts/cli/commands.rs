@@ -154,8 +154,9 @@ fn help_suggests_a_command() {
         (&["help", "--help"], "linkaudit --help"),
         (&["help", "policy", "nosuch"], "linkaudit policy --help"),
         (&["policy", "help", "nosuch"], "linkaudit policy --help"),
+        (&["policy", "nosuch"], "linkaudit policy --help"),
     ] {
-        run(&lab, args).refused(&[&format!("help: list the options: {help}\n")]);
+        run(&lab, args).refused(&[&format!("help: list the commands: {help}\n")]);
         let words: Vec<&str> = help.split(' ').skip(1).collect();
         assert_eq!(run(&lab, &words).status, 0, "{help}");
     }
