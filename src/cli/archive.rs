@@ -126,7 +126,9 @@ fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
             "{option}: its effect on --gc-sections is not followed\nhelp: leave out one of the two"
         );
     }
-    Ok(ignored.iter().chain(hiding).chain(keeping).map(String::as_str).collect())
+    let exported = (options.export_dynamic && !options.gc_sections).then_some("--export-dynamic");
+    let left_out = ignored.iter().chain(hiding).chain(keeping).map(String::as_str);
+    Ok(left_out.chain(exported).collect())
 }
 
 /// True if something is at the path, as typed or below a stage or the sysroot.

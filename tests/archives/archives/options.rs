@@ -79,6 +79,21 @@ fn exported_names_keep_sections() {
     );
 }
 
+/// `--export-dynamic` counts only with `--gc-sections`.
+#[test]
+fn exporting_without_dropping_sections() {
+    let lab = lab();
+    let note = |options: &[&str]| {
+        let output = lab.linkaudit(&[&["archive", "--linker", "lld", "s.o"], options].concat());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let expected = "options without effect here: --export-dynamic\n";
+    let alone = note(&["-E"]);
+    assert!(alone.contains(expected), "{alone}");
+    let both = note(&["-E", "--gc-sections"]);
+    assert!(!both.contains("without effect"), "{both}");
+}
+
 #[test]
 fn options_without_effect() {
     let lab = lab();
