@@ -22,13 +22,17 @@ pub fn last_part(path: &[u8]) -> &[u8] {
 }
 
 /// True for a name as demanglers write it: it contains `::`, or `(` directly after a name. Go has raw
-/// names such as `main.(*T).M`.
+/// names such as `main.(*T).M`, and Zig has `list.List(u8,null).append`.
 pub(crate) fn is_demangled(name: &str) -> bool {
+    if name.contains("::") {
+        return true;
+    }
+    let is_member = name.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with('.'));
     let follows_name = |pair: &[u8]| match pair {
         [before, b'('] => before.is_ascii_alphanumeric() || b"_>~)".contains(before),
         _ => false,
     };
-    name.contains("::") || name.as_bytes().windows(2).any(follows_name)
+    !is_member && name.as_bytes().windows(2).any(follows_name)
 }
 
 /// Characters that change the order or visibility of displayed text (Unicode TR 9 and TR 36).
@@ -292,7 +296,8 @@ mod tests {
         for name in ["Shape::area(double) const", "foo(int)", "llvm::*", "operator()(int)"] {
             assert!(is_demangled(name), "{name}");
         }
-        for name in ["_ZNK5Shape4areaEd", "main.(*T).M", "Py*", "gfx90a:xnack+", "{a,b}_*"] {
+        let zig = "array_list.ArrayListAligned(u8,null).append";
+        for name in ["_ZNK5Shape4areaEd", "main.(*T).M", zig, "Py*", "gfx90a:xnack+", "{a,b}_*"] {
             assert!(!is_demangled(name), "{name}");
         }
     }

@@ -143,10 +143,14 @@ pub(super) fn name(text: &str) -> Result<(), ValueError> {
 /// The correction for a name that is not a raw symbol.
 const RAW: &str = "write the raw name: `linkaudit why NAME PATH` shows it";
 
-/// Rejects a demangled name, because policies compare raw names.
-fn raw_name(text: &str) -> Result<(), ValueError> {
+/// The correction for a pattern that looks demangled. Some compilers write raw names so.
+const RAW_PATTERN: &str = "write the raw name: `linkaudit why NAME PATH` shows it; if the raw name \
+                           looks so, write `?` for `(` and `:`";
+
+/// Rejects a demangled name, because policies compare raw names; `right` is the correction.
+fn raw_name(text: &str, right: &str) -> Result<(), ValueError> {
     if is_demangled(text) {
-        return fault("cannot match: it is a demangled name", RAW);
+        return fault("looks like a demangled name, and names in files are raw", right);
     }
     match text.trim() {
         // Such as `operator new`.
@@ -159,7 +163,7 @@ fn raw_name(text: &str) -> Result<(), ValueError> {
 
 /// Checks a pattern for symbols.
 pub(super) fn symbols(text: &str) -> Result<(), ValueError> {
-    raw_name(text)?;
+    raw_name(text, RAW_PATTERN)?;
     name(text)
 }
 
@@ -178,7 +182,7 @@ fn plain(text: &str, what: &str) -> Result<(), ValueError> {
 }
 
 pub(super) fn symbol(text: &str) -> Result<(), ValueError> {
-    raw_name(text)?;
+    raw_name(text, RAW)?;
     match text.split_once('@') {
         Some((name, _)) => {
             let name = show(name.as_bytes());
@@ -199,7 +203,7 @@ pub(super) fn soname(text: &str) -> Result<(), ValueError> {
 
 /// Checks a template for symbols.
 pub(super) fn symbol_template(text: &str) -> Result<(), ValueError> {
-    raw_name(text)?;
+    raw_name(text, RAW)?;
     template(text)
 }
 
