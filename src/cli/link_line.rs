@@ -3,11 +3,12 @@
 //! members and undefined names are left out, so that a line of `gcc -###` can be used.
 //! `linker_words` has the options of linkers.
 
-use super::linker_words::{Effect, LinkerWord, SYMBOLS};
-use super::{Cli, named};
+use super::linker_words::{Effect, LinkerWord, REPORTED, SYMBOLS};
+use super::{Cli, LinkerOption, named};
+use crate::id::{FastMap, FastSet};
 use crate::tree::{DiskTree, EntryType, Tree as _};
 use crate::views::archive::PositionalOption;
-use clap::{Arg, ArgMatches, Command, CommandFactory as _};
+use clap::{Arg, ArgMatches, Command, CommandFactory as _, ValueEnum as _};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -35,9 +36,9 @@ const POSITIONS: &[(&str, Typed)] = &[
     ("pop_state", Typed::PopState),
 ];
 
-/// Options of which the last counts, also if they are repeated.
+/// Options of which the last counts. Linkers accept a repeated option, and clap does not.
 const SWITCHES: &[&str] =
-    &["--allow-shlib-undefined", "--export-dynamic", "--gc-sections", "--pie", "--shared"];
+    &["allow-shlib-undefined", "export-dynamic", "gc-sections", "pie", "shared"];
 
 /// A file or an option, as typed.
 #[derive(Clone, Debug)]
@@ -95,7 +96,8 @@ pub(super) struct ExpandedLine {
 pub struct LeftOut {
     /// Those that change neither members nor undefined names.
     pub(super) ignored: Vec<String>,
-    /// Those that hide symbols, which matters for `--gc-sections`.
+    /// Those that hide symbols, which matters for `--gc-sections` and for references of shared
+    /// objects.
     pub(super) hiding: Vec<String>,
     /// Those that change which sections `--gc-sections` keeps.
     pub(super) keeping: Vec<String>,
@@ -147,10 +149,27 @@ fn options_with_values() -> Vec<String> {
 /// A word, and true if it comes from a response file.
 type Word = (OsString, bool);
 
+/// The linker of `--linker`, or lld.
+fn linker_of(words: &[Word]) -> LinkerOption {
+    let mut words = words.iter().map(|(word, _)| word.to_string_lossy());
+    let mut name = None;
+    while let Some(word) = words.next().filter(|word| *word != "--") {
+        match word.strip_prefix("--linker") {
+            Some("") => name = words.next().map(std::borrow::Cow::into_owned),
+            Some(value) => name = value.strip_prefix('=').map(str::to_owned).or(name),
+            None => {}
+        }
+    }
+    let found = name.and_then(|name| LinkerOption::from_str(&name, false).ok());
+    found.unwrap_or(LinkerOption::Lld)
+}
+
 /// Spells the options of linkers as clap knows them, up to `--`, and separates the options that are
 /// left out. The words after the options `with_values` stay as they are.
 fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut) {
     let (mut out, mut left_out) = (Vec::new(), LeftOut::default());
+    let (mut switches, mut warns) = (Switches::default(), None);
+    let linker = linker_of(&words);
     let mut words = words.into_iter().peekable();
     while let Some((word, in_file)) = words.next() {
         if word == "--" {
@@ -161,7 +180,7 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
         let next = words.peek().map(|(next, _)| next.to_string_lossy().into_owned());
         let text = word.to_str().unwrap_or_default().to_owned();
         let of_output = || in_file.then(|| of_output(&text, next.as_deref())).flatten();
-        let Some(found) = LinkerWord::find(&text).or_else(of_output) else {
+        let Some(found) = LinkerWord::find(&text, linker).or_else(of_output) else {
             out.push(word);
             if with_values.contains(&text) {
                 out.extend(words.next().map(|(value, _)| value));
@@ -169,24 +188,64 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
             continue;
         };
         let LinkerWord { attached, takes_next, effect } = found;
+        if takes_next && next.is_none() && !matches!(effect, Effect::Means(_)) {
+            // Without its value, the option is an error.
+            out.push(word);
+            continue;
+        }
         let after = words.next_if(|_| takes_next).map(|(value, _)| value);
         let value = attached.or(next.as_deref().filter(|_| takes_next)).unwrap_or_default();
         let option = if takes_next { format!("{text} {value}") } else { text.clone() };
         match effect.with(value) {
+            Effect::Means(own) if SWITCHES.contains(&own) => {
+                switches.add(own, out.len());
+                out.push(format!("--{own}").into());
+            }
             Effect::Means(own) => {
                 let own = format!("--{own}");
                 let has_value = with_values.contains(&own);
-                // Linkers accept a repeated option, and clap does not.
-                out.retain(|known| *known != *own || !SWITCHES.contains(&&*own));
                 let attached = attached.filter(|_| has_value);
                 out.push(attached.map_or(own.clone(), |value| format!("{own}={value}")).into());
                 out.extend(after.filter(|_| has_value));
             }
-            Effect::Ends(own) => out.retain(|known| *known != *format!("--{own}")),
+            Effect::Ends(own) => switches.end(own),
+            Effect::Warns => warns = Some(option),
+            Effect::Errors => warns = None,
             effect => left_out.add(effect, option, value),
         }
     }
-    (out, left_out)
+    if let Some(option) = warns {
+        left_out.add(Effect::Refused(REPORTED), option, "");
+    }
+    (switches.keep_last(out), left_out)
+}
+
+/// The places of [`SWITCHES`] in a line.
+#[derive(Default)]
+struct Switches {
+    all: FastSet<usize>,
+    /// The last place of each switch that no opposite option ends.
+    last: FastMap<&'static str, usize>,
+}
+
+impl Switches {
+    fn add(&mut self, switch: &'static str, place: usize) {
+        self.all.insert(place);
+        self.last.insert(switch, place);
+    }
+
+    fn end(&mut self, switch: &str) {
+        self.last.remove(switch);
+    }
+
+    /// The words without the other places.
+    fn keep_last(mut self, words: Vec<OsString>) -> Vec<OsString> {
+        for place in self.last.values() {
+            self.all.remove(place);
+        }
+        let words = words.into_iter().enumerate();
+        words.filter(|(place, _)| !self.all.contains(place)).map(|(_, word)| word).collect()
+    }
 }
 
 /// In a response file, `-o FILE` names the output of the link, and `-h NAME` its soname. `None` for
@@ -295,11 +354,44 @@ mod tests {
             ("-export-dynamic -rdynamic-x", "--export-dynamic -rdynamic-x"),
             ("-entry main -undefined=x -e y", "--entry main --undefined=x -e y"),
             ("-pie a.o -pie --gc-sections -no-pie", "a.o --gc-sections"),
+            ("-u -pie a.o -pie b.o -pie", "-u -pie a.o b.o --pie"),
+            ("-shared -- -pie", "--shared -- -pie"),
+            ("--allow-shlib-undefined --unresolved-symbols=report-all a.o", "a.o"),
+            ("-lto-x --lto-O2 -lto=1 --lto=thin a.o", "-lto-x -lto=1 a.o"),
+            ("--no-call-graph-profile-sort --call-graph-profile-sort a.o", "a.o"),
+            ("--compress-debug-sections none a.o -m", "a.o -m"),
+            ("--threads 4 --unique a.o", "a.o"),
+            ("--linker gnu --package-metadata --threads a.o", "--linker gnu a.o"),
+            ("a.o --unique x --icf all --threads b.o --linker=mold", "a.o b.o --linker=mold"),
             ("--unresolved-symbols=ignore-in-shared-libs a.o", "--allow-shlib-undefined a.o"),
             ("-version-script=v -omagic a.o", "-omagic a.o"),
         ] {
             let (found, _) = spelled(line, false);
             assert!(found.iter().eq(expected.split(' ')), "{found:?}");
         }
+        for (line, refuses) in [
+            ("--warn-unresolved-symbols", true),
+            ("--warn-unresolved-symbols --error-unresolved-symbols", false),
+            ("--noinhibit-exec --error-unresolved-symbols", true),
+            ("-Y P,.", true),
+            ("--task-link f", true),
+            ("--rsp-quoting=windows", true),
+            ("--rsp-quoting=posix", false),
+            ("--sysroot", false),
+        ] {
+            let (_, left_out) = spelled(line, false);
+            assert_eq!(left_out.refused.is_some(), refuses, "{line}");
+        }
+    }
+
+    /// Repeated switches do not make a long line slow.
+    #[test]
+    fn repeated_switches() {
+        let words = (0..100_000).flat_map(|_| ["-pie", "a.o"]).map(|word| (word.into(), false));
+        let (found, _) = super::spelled(words.collect(), &options_with_values());
+        assert_eq!(found.len(), 100_001);
+        let words = (0..100_000).flat_map(|_| ["-pie", "-no-pie"]).map(|word| (word.into(), false));
+        let (found, _) = super::spelled(words.collect(), &options_with_values());
+        assert!(found.is_empty(), "{found:?}");
     }
 }

@@ -1,5 +1,8 @@
 //! The options of linkers that `archive` accepts besides its own, and their effect on its answer: all
-//! of lld 19, GNU ld 2.40 and mold 1.10 for ELF. `link_line` replaces them.
+//! of lld 19, GNU ld 2.40 and mold 1.10 for ELF, except for `--format`, which linkaudit has itself.
+//! `link_line` replaces them.
+
+use super::LinkerOption;
 
 /// The effect of an option on the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,7 +13,8 @@ pub(super) enum Effect {
     Means(&'static str),
     /// Ends the effect of this option of `archive`.
     Ends(&'static str),
-    /// Hides symbols of the output, so that `--gc-sections` may keep less.
+    /// Hides symbols of the output: `--gc-sections` may keep less, and linkers report references of
+    /// shared objects to them.
     Hides,
     /// Changes the sections that `--gc-sections` keeps.
     Keeps,
@@ -22,6 +26,12 @@ pub(super) enum Effect {
     Sysroot,
     /// `--unresolved-symbols`: depends on the value.
     Unresolved,
+    /// `--rsp-quoting`: none for `posix`.
+    Quoting,
+    /// Undefined symbols are warnings.
+    Warns,
+    /// Undefined symbols are errors.
+    Errors,
     /// An effect that `archive` does not follow: the reason and the next step.
     Refused(&'static str),
 }
@@ -30,50 +40,57 @@ pub(super) enum Effect {
 const FLAGS: &str = "EB EL M Qy S V X accept-unknown-input-arch allow-multiple-definition \
     android-memtag-heap android-memtag-stack apply-dynamic-relocs be8 Bgroup Bno-symbolic \
     Bsymbolic Bsymbolic-functions Bsymbolic-non-weak Bsymbolic-non-weak-functions build-id \
-    check-sections cmse-implib color-diagnostics compress-debug-sections cref ctf-share-types \
+    call-graph-profile-sort check-sections cmse-implib color-diagnostics cref ctf-share-types \
     ctf-variables d dc debug-names default-imported-symver default-symver demangle \
     dependent-libraries disable-multiple-abs-defs disable-new-dtags discard-all discard-locals \
     discard-none dp eh-frame-hdr embedded-relocs emit-relocs enable-new-dtags \
-    enable-non-contiguous-regions enable-non-contiguous-regions-warnings error-unresolved-symbols \
-    execute-only fat-lto-objects fatal-warnings fix-cortex-a53-843419 fix-cortex-a8 flto \
-    flto-partition force-exe-suffix force-group-allocation fork fortran-common fuse-ld g \
-    gdb-index gnu-unique icf ignore-data-address-equality ignore-function-address-equality \
-    ld-generated-unwind-info map-whole-files merge-exidx-entries mmap-output-file \
-    no-accept-unknown-input-arch no-add-needed no-allow-multiple-definition \
-    no-apply-dynamic-relocs no-build-id no-check-sections no-color-diagnostics \
-    no-copy-dt-needed-entries no-ctf-variables no-debug-names no-demangle no-dependent-libraries \
-    no-dynamic-linker no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings \
-    no-fork no-gdb-index no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info \
-    no-map-whole-files no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic \
-    no-optimize-bb-jumps no-pcrel-optimize no-power10-stubs no-print-gc-sections \
-    no-print-icf-sections no-print-map-discarded no-quick-exit no-relax no-relax-gp no-rosegment \
-    no-strip-discarded no-threads no-toc-optimize no-undefined no-undefined-version \
-    no-use-android-relr-tags no-warn-backrefs no-warn-common no-warn-execstack \
-    no-warn-ifunc-textrel no-warn-mismatch no-warn-rwx-segments no-warn-search-mismatch \
-    no-warn-symbol-ordering no-warnings noinhibit-exec nostdlib optimize-bb-jumps \
-    package-metadata pcrel-optimize perf pic-veneer power10-stubs print-gc-sections \
+    enable-non-contiguous-regions enable-non-contiguous-regions-warnings execute-only \
+    fat-lto-objects fatal-warnings fix-cortex-a53-843419 fix-cortex-a8 flto flto-partition \
+    force-exe-suffix force-group-allocation fork fortran-common fuse-ld g gdb-index gnu-unique \
+    ignore-data-address-equality ignore-function-address-equality ld-generated-unwind-info \
+    map-whole-files merge-exidx-entries mmap-output-file no-accept-unknown-input-arch \
+    no-add-needed no-allow-multiple-definition no-apply-dynamic-relocs no-build-id \
+    no-call-graph-profile-sort no-check-sections no-color-diagnostics no-copy-dt-needed-entries \
+    no-ctf-variables no-debug-names no-demangle no-dependent-libraries no-dynamic-linker \
+    no-eh-frame-hdr no-execute-only no-fat-lto-objects no-fatal-warnings no-fork no-gdb-index \
+    no-gnu-unique no-icf no-keep-memory no-ld-generated-unwind-info no-map-whole-files \
+    no-merge-exidx-entries no-mmap-output-file no-nmagic no-omagic no-optimize-bb-jumps \
+    no-pcrel-optimize no-power10-stubs no-print-gc-sections no-print-icf-sections \
+    no-print-map-discarded no-quick-exit no-relax no-relax-gp no-rosegment no-strip-discarded \
+    no-threads no-toc-optimize no-undefined no-undefined-version no-use-android-relr-tags \
+    no-warn-backrefs no-warn-common no-warn-execstack no-warn-ifunc-textrel no-warn-mismatch \
+    no-warn-rwx-segments no-warn-search-mismatch no-warn-symbol-ordering no-warnings nostdlib \
+    optimize-bb-jumps pcrel-optimize perf pic-veneer power10-stubs print-gc-sections \
     print-icf-sections print-map print-map-discarded print-memory-usage qmagic quick-exit \
     reduce-memory-overheads relax relax-gp repro reverse-sections rosegment s save-temps \
-    shuffle-sections sort-common split-by-file split-by-reloc stats strip-all strip-debug \
-    strip-discarded t target1-abs target1-rel threads time-trace toc-optimize trace \
-    traditional-format undefined-version unique use-android-relr-tags vs-diagnostics w \
-    warn-alternate-em warn-backrefs warn-common warn-constructors warn-execstack \
-    warn-ifunc-textrel warn-multiple-gp warn-once warn-rwx-segments warn-section-align \
-    warn-shared-textrel warn-symbol-ordering warn-textrel warn-unresolved-symbols x";
+    sort-common split-by-file split-by-reloc stats strip-all strip-debug strip-discarded t \
+    target1-abs target1-rel time-trace toc-optimize trace traditional-format undefined-version \
+    use-android-relr-tags vs-diagnostics w warn-alternate-em warn-backrefs warn-common \
+    warn-constructors warn-execstack warn-ifunc-textrel warn-multiple-gp warn-once \
+    warn-rwx-segments warn-section-align warn-shared-textrel warn-symbol-ordering warn-textrel x";
 
 /// Options without effect whose value is after `=` or the next word.
 const VALUES: &str = "android-memtag-mode architecture assert audit auxiliary \
-    call-graph-ordering-file call-graph-profile-sort compress-sections depaudit dependency-file \
-    dynamic-linker error-handling-script error-limit filter gpsize hash-size hash-style \
-    image-base in-implib keep-unique load-pass-plugin Map max-cache-size mllvm oformat \
-    opt-remarks-filename opt-remarks-format opt-remarks-hotness-threshold opt-remarks-passes \
-    orphan-handling out-implib pack-dyn-relocs plugin plugin-opt print-archive-stats \
-    print-symbol-order reproduce rpath rpath-link section-start soname sort-section \
-    spare-dynamic-tags split-stack-adjust-size symbol-ordering-file target2 Tbss Tdata \
-    Tldata-segment Trodata-segment Ttext Ttext-segment thread-count time-trace-granularity \
-    trace-symbol version-exports-section warn-backrefs-exclude";
+    call-graph-ordering-file compress-debug-sections compress-sections depaudit dependency-file \
+    dynamic-linker error-handling-script error-limit filter gpsize hash-size hash-style image-base \
+    in-implib keep-unique load-pass-plugin Map max-cache-size mllvm oformat opt-remarks-filename \
+    opt-remarks-format opt-remarks-hotness-threshold opt-remarks-passes orphan-handling out-implib \
+    pack-dyn-relocs plugin plugin-opt print-archive-stats print-symbol-order reproduce rpath \
+    rpath-link section-start soname sort-section spare-dynamic-tags split-stack-adjust-size \
+    symbol-ordering-file target2 Tbss Tdata Tldata-segment Trodata-segment Ttext Ttext-segment \
+    thread-count time-trace-granularity trace-symbol version-exports-section warn-backrefs-exclude";
 
-/// Beginnings of options of LTO, which have no effect.
+/// Options without effect whose value is after `=`. One linker takes the next word too.
+const VALUES_OF: &[(&str, LinkerOption)] = &[
+    ("icf", LinkerOption::Mold),
+    ("package-metadata", LinkerOption::Mold),
+    ("shuffle-sections", LinkerOption::Lld),
+    ("threads", LinkerOption::Lld),
+    ("unique", LinkerOption::Mold),
+];
+
+/// Beginnings of options of LTO, which have no effect. The first two have two dashes: `-lto-x` is
+/// `-l to-x`.
 const LTO: &[&str] = &["lto-", "lto=", "no-lto-", "opt-remarks-with-hotness", "thinlto-"];
 
 /// Options of `archive` that a linker knows without a value.
@@ -120,6 +137,9 @@ const OTHERS: &[(&str, bool, Effect)] = &[
     ("init", true, Effect::Keeps),
     ("sysroot", true, Effect::Sysroot),
     ("unresolved-symbols", true, Effect::Unresolved),
+    ("rsp-quoting", true, Effect::Quoting),
+    ("warn-unresolved-symbols", false, Effect::Warns),
+    ("error-unresolved-symbols", false, Effect::Errors),
     ("add-needed", false, Effect::Refused(NEEDED)),
     ("chroot", true, Effect::Refused(ELSEWHERE)),
     ("copy-dt-needed-entries", false, Effect::Refused(NEEDED)),
@@ -132,11 +152,13 @@ const OTHERS: &[(&str, bool, Effect)] = &[
     ("mri-script", true, Effect::Refused(SCRIPT)),
     ("no-define-common", false, Effect::Refused(COMMON)),
     ("no-fortran-common", false, Effect::Refused(COMMON)),
+    ("noinhibit-exec", false, Effect::Refused(REPORTED)),
     ("r", false, Effect::Refused(RELOCATABLE)),
     ("relocatable", false, Effect::Refused(RELOCATABLE)),
     ("remap-inputs", true, Effect::Refused(REMAPPED)),
     ("remap-inputs-file", true, Effect::Refused(REMAPPED)),
     ("script", true, Effect::Refused(SCRIPT)),
+    ("task-link", true, Effect::Refused(RELOCATABLE)),
     ("undefined-glob", true, Effect::Refused(GLOB)),
     ("Ur", false, Effect::Refused(RELOCATABLE)),
 ];
@@ -148,7 +170,6 @@ const LETTERS: &[(char, Effect)] = &[
     ('I', Effect::None),
     ('O', Effect::None),
     ('P', Effect::None),
-    ('Y', Effect::None),
     ('f', Effect::None),
     ('m', Effect::None),
     ('y', Effect::None),
@@ -156,13 +177,16 @@ const LETTERS: &[(char, Effect)] = &[
     ('z', Effect::Keyword),
     ('C', Effect::Refused(ELSEWHERE)),
     ('T', Effect::Refused(SCRIPT)),
-    ('b', Effect::Refused("the format of the next inputs is not followed\nhelp: name ELF files")),
+    ('Y', Effect::Refused(DIRECTORIES)),
+    ('b', Effect::Refused(FORMAT)),
     ('c', Effect::Refused(SCRIPT)),
 ];
 
 const COMMON: &str = "this treatment of common symbols is not followed\nhelp: leave it out";
+const DIRECTORIES: &str = "these directories are not searched\nhelp: name them with -L DIR";
 const ELSEWHERE: &str =
     "the linker reads its files below another directory\nhelp: start linkaudit there";
+const FORMAT: &str = "the format of the next inputs is not followed\nhelp: name ELF files";
 const GLOB: &str =
     "patterns of undefined symbols are not followed\nhelp: name each symbol with -u NAME";
 const NEEDED: &str = "libraries that inputs need define no names here\n\
@@ -170,7 +194,9 @@ const NEEDED: &str = "libraries that inputs need define no names here\n\
 const RELOCATABLE: &str =
     "the output is an object, whose symbols may stay undefined\nhelp: leave it out";
 const REMAPPED: &str = "other inputs replace these\nhelp: name the files that the linker reads";
-const REPORTED: &str = "undefined symbols are always reported\nhelp: leave it out";
+const QUOTING: &str =
+    "other rules of quoting are not followed\nhelp: quote the words as in a shell";
+pub(super) const REPORTED: &str = "undefined symbols are always reported\nhelp: leave it out";
 const SCRIPT: &str = "this linker script is not read\n\
     help: leave it out, and define its symbols with --defsym NAME=0";
 pub(super) const SYMBOLS: &str = "the symbols of this file are not read\n\
@@ -191,13 +217,14 @@ impl<'t> LinkerWord<'t> {
     /// Finds the option in a word. Linkers accept one dash for two, except before a name with `o`:
     /// `-omagic` is `-o magic`. A name of the tables prevails over an option of one letter, as in
     /// `-export-dynamic` and `-e NAME` (`getopt_long_only`).
-    pub(super) fn find(text: &'t str) -> Option<Self> {
+    pub(super) fn find(text: &'t str, linker: LinkerOption) -> Option<Self> {
         let (body, has_two) = match text.strip_prefix("--") {
             Some(body) => (body, true),
             None => (text.strip_prefix('-')?, false),
         };
         let (name, value) = body.split_once('=').map_or((body, None), |(n, v)| (n, Some(v)));
-        let long = if has_two || !name.starts_with('o') { named(name, body) } else { None };
+        let may_be_long = has_two || !name.starts_with('o');
+        let long = may_be_long.then(|| named(name, (body, has_two), linker)).flatten();
         if let Some((has_value, effect)) = long {
             let takes_next = has_value && value.is_none();
             return Some(Self { attached: value, takes_next, effect });
@@ -209,9 +236,13 @@ impl<'t> LinkerWord<'t> {
     }
 }
 
-/// Looks up an option by its name: true if it has a value, and its effect. `body` is the word
-/// without dashes.
-fn named(name: &str, body: &str) -> Option<(bool, Effect)> {
+/// Looks up an option by its name: true if the next word may be its value, and its effect. `body` is
+/// the word without dashes, with true if there were two.
+fn named(
+    name: &str,
+    (body, has_two): (&str, bool),
+    linker: LinkerOption,
+) -> Option<(bool, Effect)> {
     let of = |list: &'static str| list.split_ascii_whitespace().find(|known| *known == name);
     if let Some((_, has_value, effect)) = OTHERS.iter().find(|(known, ..)| *known == name) {
         return Some((*has_value, *effect));
@@ -222,7 +253,11 @@ fn named(name: &str, body: &str) -> Option<(bool, Effect)> {
     if let Some(own) = of(OWN_VALUES) {
         return Some((true, Effect::Means(own)));
     }
-    if of(FLAGS).is_some() || LTO.iter().any(|start| body.starts_with(start)) {
+    if let Some((_, of)) = VALUES_OF.iter().find(|(known, _)| *known == name) {
+        return Some((*of == linker, Effect::None));
+    }
+    let of_lto = |start: &&str| body.starts_with(*start) && (has_two || !start.starts_with('l'));
+    if of(FLAGS).is_some() || LTO.iter().any(of_lto) {
         return Some((false, Effect::None));
     }
     of(VALUES).map(|_| (true, Effect::None))
@@ -234,9 +269,11 @@ impl Effect {
         match (self, value) {
             (Self::Keyword, "undefs" | "nodefs") => Self::Refused(REPORTED),
             (Self::Keyword, "start-stop-gc" | "nostart-stop-gc") => Self::Keeps,
-            (Self::Sysroot, "" | "/") | (Self::Unresolved, "report-all") => Self::None,
+            (Self::Sysroot, "" | "/") | (Self::Quoting, "posix") => Self::None,
+            (Self::Quoting, _) => Self::Refused(QUOTING),
             (Self::Sysroot, _) => Self::Refused(SYSROOT),
             (Self::Unresolved, "ignore-in-shared-libs") => Self::Means("allow-shlib-undefined"),
+            (Self::Unresolved, "report-all") => Self::Ends("allow-shlib-undefined"),
             (Self::Unresolved, _) => Self::Refused(REPORTED),
             (Self::Keyword, _) => Self::None,
             (effect, _) => effect,
@@ -246,7 +283,7 @@ impl Effect {
 
 #[cfg(test)]
 mod tests {
-    use super::{FLAGS, LETTERS, OTHERS, VALUES};
+    use super::{FLAGS, LETTERS, OTHERS, VALUES, VALUES_OF};
     use crate::cli::Cli;
     use clap::CommandFactory as _;
 
@@ -258,7 +295,9 @@ mod tests {
         for option in archive.get_opts().chain(command.get_opts()) {
             let is_known = |name: &str| {
                 let lists = FLAGS.split_whitespace().chain(VALUES.split_whitespace());
-                lists.chain(OTHERS.iter().map(|(known, ..)| *known)).any(|known| known == name)
+                let others = OTHERS.iter().map(|(known, ..)| *known);
+                let others = others.chain(VALUES_OF.iter().map(|(known, _)| *known));
+                lists.chain(others).any(|known| known == name)
             };
             assert!(option.get_long().is_none_or(|name| !is_known(name)), "{option}");
             let letter = option.get_short();

@@ -136,6 +136,17 @@ fn undefined_names_of_shared_objects_count_in_programs() {
             ("gnu", "--pie case.o libuser.so", &["foo"]),
             ("all", "--shared case.o libuser.so", &[]),
             ("all", "--allow-shlib-undefined case.o libuser.so", &[]),
+            (
+                "lld",
+                "--allow-shlib-undefined --unresolved-symbols=report-all case.o libuser.so",
+                &["foo"],
+            ),
+            (
+                "gnu",
+                "--unresolved-symbols=ignore-in-shared-libs --unresolved-symbols=report-all \
+                 case.o libuser.so",
+                &["foo"],
+            ),
             ("all", "case.o libweak.so", &[]),
             ("all", "main.o libuser.so", &[]),
             ("all", "case.o libuser.so foo.a", &[]),

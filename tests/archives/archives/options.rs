@@ -103,12 +103,13 @@ fn options_without_effect() {
         -rpath-link /x|-Map=map|-Map map|-X|-x|-S|-s|-soname x|--version-script versions|\
         -version-script=versions|-Ttext=0x400000|--stats|-znow|-z now|--hash-style gnu|\
         --hash-style=both|--build-id=none|--emit-relocs|--sysroot=/|--no-demangle|--eh-frame-hdr|\
-        --compress-debug-sections=none|--undefined-version|--export-dynamic-symbol zz";
+        --compress-debug-sections=none|--compress-debug-sections none|--undefined-version|--export-dynamic-symbol zz";
     let of_gnu = "-d|-t|-y used|-I /lib/ld.so|-flto|--sort-section name|-Ttext 0x400000|-R .|\
-        --dynamic-list-cpp-new|-plugin-opt=x|-G 8";
-    let of_lld =
-        "-w|--icf=all|--threads=2|-t|--color-diagnostics=never|--error-limit=0|--lto-O2|-R v";
-    let of_mold = "--icf=all|--threads=2|--color-diagnostics=never|--no-fork|--thread-count 1";
+        --dynamic-list-cpp-new|-plugin-opt=x|-G 8|--unique";
+    let of_lld = "-w|--icf=all|--threads=2|-t|--color-diagnostics=never|--error-limit=0|--lto-O2|-R v|\
+        --threads 2|--shuffle-sections .text=1|--call-graph-profile-sort|--unique|\
+        --no-call-graph-profile-sort|--rsp-quoting=posix";
+    let of_mold = "--icf all|--unique x|--package-metadata {}|--threads|--icf=all|--threads=2|--color-diagnostics=never|--no-fork|--thread-count 1";
     for (only, list) in [("all", of_all), ("gnu", of_gnu), ("lld", of_lld), ("mold", of_mold)] {
         for (program, linker) in LINKERS.iter().filter(|(_, name)| ["all", name].contains(&only)) {
             for option in list.split('|') {
@@ -137,6 +138,11 @@ fn options_that_are_not_followed() {
         ("s.o --script=versions", "--script=versions"),
         ("s.o -z nodefs", "-z nodefs"),
         ("s.o --unresolved-symbols=ignore-all", "--unresolved-symbols=ignore-all"),
+        ("s.o --warn-unresolved-symbols", "--warn-unresolved-symbols"),
+        ("s.o --noinhibit-exec", "--noinhibit-exec"),
+        ("s.o -Y P,.", "-Y P,."),
+        ("s.o -b elf64-x86-64", "-b elf64-x86-64"),
+        ("s.o --task-link zz", "--task-link zz"),
         ("s.o --undefined-glob z* libzz.a", "--undefined-glob z*"),
         ("s.o -R used.o", "-R used.o"),
         ("s.o --sysroot /x", "--sysroot /x"),
@@ -149,6 +155,18 @@ fn options_that_are_not_followed() {
         assert!(error.starts_with(&format!("error: {option}: ")), "{line}: {error}");
         assert!(error.contains("\nhelp: "), "{line}: {error}");
         assert_eq!(output.status.code(), Some(2), "{line}: {error}");
+    }
+}
+
+/// An option at the end of the line has no value.
+#[test]
+fn options_without_their_value() {
+    let lab = lab();
+    for option in ["-m", "--soname", "-entry", "--version-script"] {
+        let output = lab.linkaudit(&["archive", "--linker", "gnu", "s.o", option]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{option}: {error}");
+        assert!(error.starts_with("error: "), "{option}: {error}");
     }
 }
 
