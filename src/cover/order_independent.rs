@@ -214,11 +214,11 @@ impl<'q> Run<'q> {
         // library that was linked from these archives, and candidates.
         let first = self.best.first().map(|found| library.archive_of(found.member).index());
         let is_linked = first.is_some_and(|archive| self.tiers[archive] == Tier::Linked);
-        let is_met = || {
+        let is_elsewhere = || {
             question.is_linker_defined(text)
                 || !hidden && question.is_exported(text, &FastSet::default())
         };
-        if !is_linked && is_met() {
+        if !is_linked && is_elsewhere() {
             return;
         }
         match *self.best.as_slice() {
