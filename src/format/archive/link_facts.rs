@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// The prefix of sections of which GNU ld keeps the first with the same name. Compilers wrote them
 /// before COMDAT groups.
-pub const LINK_ONCE: &[u8] = b".gnu.linkonce.";
+pub const LINK_ONCE: &[u8] = b".gnu.linkonce";
 
 /// The relocations that are read.
 #[derive(Clone, Copy)]

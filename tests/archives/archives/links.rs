@@ -493,17 +493,20 @@ fn strong_names_of_discarded_copies() {
     }
 }
 
-/// GNU ld keeps the first section with a name that begins with `.gnu.linkonce.`.
+/// GNU ld keeps the first section with a name that begins with `.gnu.linkonce`.
 #[test]
 fn sections_that_are_linked_once() {
     let lab = Lab::new();
     lab.write("versions", "V0 { };\n");
-    let copy = |name: &str, code: &str| {
-        let section = ".section .gnu.linkonce.t.f,\"ax\",@progbits\n.weak f\n";
+    let of_section = |section: &str, name: &str, code: &str| {
+        let section = format!(".section {section},\"ax\",@progbits\n.weak f\n");
         object(&lab, &format!("{name}.o"), &format!("{section}f: {code}\n.globl {name}_x\n"));
         ar(&lab, "rc", &format!("{name}.a"), &[&format!("{name}.o")]);
     };
     object(&lab, "m.o", ".globl _start\n_start: call f@PLT\n");
+    let copy = |name: &str, code: &str| of_section(".gnu.linkonce.t.f", name, code);
+    of_section(".gnu.linkonce_f", "n1", "ret\n.text\nn1_x: ret");
+    of_section(".gnu.linkonce_f", "n2", "call nosuch@PLT\n.text\nn2_x: ret");
     copy("o1", "ret\n.text\no1_x: ret");
     copy("o2", "call nosuch@PLT\n.text\no2_x: ret");
     for text in [
@@ -511,6 +514,8 @@ fn sections_that_are_linked_once() {
         "m.o o2.o o1.o",
         "m.o -u o1_x -u o2_x o1.a o2.a",
         "m.o -u o1_x -u o2_x o2.a o1.a",
+        "m.o n1.o n2.o",
+        "m.o n2.o n1.o",
     ] {
         let words = std::iter::once("exe").chain(text.split(' '));
         let line: Vec<String> = words.map(str::to_owned).collect();
