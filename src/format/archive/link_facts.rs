@@ -9,6 +9,10 @@ use std::collections::BTreeSet;
 /// before COMDAT groups.
 pub const LINK_ONCE: &[u8] = b".gnu.linkonce";
 
+/// Upper bound for the total length of an object's names, as a multiple of the size of its string
+/// tables. Another 64 KiB, and 64 bytes for each section, are allowed.
+const SHARED: usize = 16;
+
 /// The relocations that are read.
 #[derive(Clone, Copy)]
 pub enum RelocationFilter<'w> {
@@ -158,6 +162,8 @@ pub struct LinkFacts {
     pub tls_calls: FastMap<usize, Option<usize>>,
     /// The names of global symbols and the signatures, one after the other.
     names: Vec<u8>,
+    /// The number of bytes that may still be stored of names.
+    room: usize,
 }
 
 /// Names by which other objects with the same COMDAT groups are found.
@@ -207,8 +213,24 @@ impl LinkFacts {
         self.names.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Stores a name and returns its start and end; `None` if they do not fit in 32 bits.
+    /// Sets the upper bound for the total length of the names of an object with `strings` bytes of
+    /// names and this number of sections. Symbols and sections may share bytes of a string table,
+    /// and a hostile object may make all of them share a long name.
+    pub(super) fn bound_names(&mut self, strings: usize, sections: usize) {
+        let of_sections = sections.saturating_mul(64).saturating_add(64 << 10);
+        self.room = strings.saturating_mul(SHARED).saturating_add(of_sections);
+    }
+
+    /// Takes the length of a name from the bound; `None` if the bound is exceeded.
+    pub(super) fn reserve(&mut self, name: &[u8]) -> Option<()> {
+        self.room = self.room.checked_sub(name.len())?;
+        Some(())
+    }
+
+    /// Stores a name and returns its start and end; `None` if they do not fit in 32 bits or the
+    /// bound.
     pub(super) fn keep(&mut self, name: &[u8]) -> Option<(u32, u32)> {
+        self.reserve(name)?;
         let start = u32::try_from(self.names.len()).ok()?;
         self.names.extend_from_slice(name);
         Some((start, u32::try_from(self.names.len()).ok()?))
@@ -384,6 +406,7 @@ impl LinkFacts {
                 .map(|(at, to)| (*at, to.and_then(new_global)))
                 .collect(),
             names: self.names.clone(),
+            room: 0,
         }
     }
 }
@@ -416,5 +439,20 @@ impl Renumbering {
     /// The new index of an item that stays.
     fn new_index(&self, at: usize) -> Option<usize> {
         self.0.get(at).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LinkFacts, SHARED};
+
+    /// A hostile object may refer to one long name thousands of times.
+    #[test]
+    fn names_of_an_object_are_bounded() {
+        let mut facts = LinkFacts::default();
+        let name = vec![b'a'; 1 << 20];
+        facts.bound_names(name.len(), 1000);
+        assert_eq!((0..1000).filter(|_| facts.keep(&name).is_some()).count(), SHARED);
+        assert!(facts.reserve(b"name").is_some());
     }
 }

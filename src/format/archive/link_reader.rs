@@ -193,6 +193,7 @@ fn parse<H: FileHeader<Endian = Endianness>>(
     };
     let names = header.shstrndx(e, data).map_or(0, |index| index as usize);
     let names = text(&sections, (e, data), names);
+    out.bound_names(symbol_names.len().saturating_add(names.len()), sections.len());
     let mut once = Vec::new();
     for section in sections.iter() {
         let name = c_string(names, section.sh_name(e) as usize);
@@ -200,7 +201,9 @@ fn parse<H: FileHeader<Endian = Endianness>>(
         if name.starts_with(LINK_ONCE) {
             once.push((out.sections.len(), name));
         }
-        out.sections.push(object_section::<H>(section, e, name));
+        let section = object_section::<H>(section, e, name);
+        out.reserve(section.name.as_deref().unwrap_or_default())?;
+        out.sections.push(section);
     }
     let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
     for (index, symbol) in symbols.enumerate().skip(first) {
@@ -345,10 +348,9 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
 /// Makes groups of these sections, each with its index and name.
 fn link_once(sections: &[(usize, &[u8])], out: &mut LinkFacts) -> Option<()> {
     for (section, name) in sections {
-        let signature = out.keep(name)?;
-        let section = out.sections.get_mut(*section)?;
-        if section.group.is_none() {
-            section.group = Some(out.groups.len());
+        if out.sections.get(*section)?.group.is_none() {
+            let signature = out.keep(name)?;
+            out.sections.get_mut(*section)?.group = Some(out.groups.len());
             out.groups.push(signature);
         }
     }
