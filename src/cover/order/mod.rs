@@ -105,7 +105,11 @@ fn unexported(
     let of_members = members.filter(|(_, symbol)| symbol.is_unexported());
     let names = of_roots.chain(of_members.map(|(name, _)| library.text(name)));
     let reported = names.filter_map(|name| referrers.remove_entry(name));
-    reported.map(|(name, by)| UndefinedName { symbol: name.into(), by, unread: 0 }).collect()
+    let undefined = |(name, mut by): (&[u8], Vec<ReferredBy>)| {
+        by.dedup();
+        UndefinedName { symbol: name.into(), by, unread: 0 }
+    };
+    reported.map(undefined).collect()
 }
 
 /// True for a reference that needs a definition.

@@ -1,7 +1,7 @@
 //! References of shared objects to names of the output: those that it does not export, and those that
 //! `--wrap` redirects.
 
-use super::kit::{ar, object};
+use super::kit::{ar, archive, object};
 use super::libraries::{check, code, shared};
 use crate::support::Lab;
 
@@ -52,6 +52,20 @@ fn shared_objects_need_exported_names() {
         text.contains("defined in hidden.a(hidden.o) and hidden from shared objects"),
         "{text}"
     );
+}
+
+/// A shared object that refers to NAME and `__real_NAME` is listed once.
+#[test]
+fn each_shared_object_is_listed_once() {
+    let lab = Lab::new();
+    code(&lab, "case.o", "_start", "");
+    code(&lab, "user.o", "user", "f __real_f");
+    object(&lab, "hidden.o", ".globl f\n.hidden f\nf: nop\n");
+    shared(&lab, "libuser.so", &["user.o"]);
+    let line = ["--linker", "lld", "--wrap=f", "case.o", "hidden.o", "libuser.so"];
+    let (answer, _) = archive(&lab.root(), &line);
+    let by = answer["undefined"][0]["by"].as_array().expect("referrers");
+    assert_eq!(by.len(), 1, "{answer}");
 }
 
 /// With `--wrap`, lld lets `__real_NAME` of a shared object refer to NAME if some file has it.
