@@ -98,6 +98,11 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let source = (&run.audit, &run.plan, &*prepared.tree);
     let view = ArchiveAnswer::new(source, &asked, shown).map_err(anyhow::Error::msg)?;
     drop(progress);
+    if let Some(option) = options.left_out.hiding.first().filter(|_| view.coverage.needs_exports) {
+        bail!(
+            "{option}: may hide symbols that shared objects need, which is not followed\nhelp: leave it out"
+        );
+    }
     write_files(&sinks, &run, &view, prepared.style)?;
     let library = &run.audit.library;
     if let Some(file) = &options.why_extract {

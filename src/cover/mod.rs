@@ -278,6 +278,9 @@ pub struct Coverage {
     pub refused: Vec<MemberId>,
     /// Shared objects of `--as-needed` that are not part of the link, as indices of roots.
     pub forgotten: FastSet<usize>,
+    /// True if a shared object refers to a name that an object of the output defines: the linker
+    /// may report the name if an option hides it.
+    pub needs_exports: bool,
 }
 
 impl Coverage {

@@ -55,9 +55,9 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     let open = undefined(question, &link, &resolved);
     let Resolved { mut coverage, found, strong, forgotten, .. } = resolved;
     coverage.forgotten = forgotten;
+    let unexported = unexported(question, (&link, &found), &mut coverage);
     let members = coverage.needed.iter().map(|needed| needed.member);
     let references = References { link: Some(&link), strong };
-    let unexported = unexported(question, (&link, &found), &coverage);
     coverage.undefined = referrers(question, &references, members, &open);
     coverage.undefined.extend(unexported);
     coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
@@ -85,18 +85,16 @@ fn redirect_shared(link: &mut Link) {
 fn unexported(
     question: &CoverageQuestion<'_>,
     (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),
-    coverage: &Coverage,
+    coverage: &mut Coverage,
 ) -> Vec<UndefinedName> {
-    if link.linker == Linker::Gnu && question.gc_sections {
-        return Vec::new();
-    }
     let mut referrers: FastMap<&[u8], Vec<ReferredBy>> = FastMap::default();
     for (name, root) in &link.shared_references {
         if found.get(&**name) == Some(&ChosenDefinition::Object) {
             referrers.entry(name).or_default().push(ReferredBy::Root(*root));
         }
     }
-    if referrers.is_empty() {
+    coverage.needs_exports = !referrers.is_empty();
+    if referrers.is_empty() || link.linker == Linker::Gnu && question.gc_sections {
         return Vec::new();
     }
     let library = question.library;

@@ -10,7 +10,7 @@ pub(super) const LINKERS: [(&str, &str); 3] =
     [("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
 
 /// Beginnings of the names in messages of linkers.
-const STARTS: [&str; 8] = [
+const STARTS: [&str; 9] = [
     "undefined reference to symbol ",
     "undefined reference to ",
     "undefined reference: ",
@@ -19,6 +19,7 @@ const STARTS: [&str; 8] = [
     "non-exported symbol ",
     "hidden symbol ",
     "internal symbol ",
+    "local symbol ",
 ];
 
 /// A linker, the words of its line, and the names that stay undefined.

@@ -2,8 +2,9 @@
 //! `--wrap` redirects.
 
 use super::kit::{ar, archive, object};
-use super::libraries::{check, code, shared};
-use crate::support::Lab;
+use super::libraries::{LINKERS, check, code, shared, theirs};
+use crate::support::{Lab, has};
+use std::collections::BTreeSet;
 
 /// lld and GNU ld report a name with restricted visibility to which a shared object refers.
 #[test]
@@ -52,6 +53,44 @@ fn shared_objects_need_exported_names() {
         text.contains("defined in hidden.a(hidden.o) and hidden from shared objects"),
         "{text}"
     );
+}
+
+/// Options may hide a name to which a shared object refers.
+#[test]
+fn options_may_hide_exported_names() {
+    let lab = Lab::new();
+    code(&lab, "case.o", "_start", "");
+    code(&lab, "uses.o", "_start", "f");
+    code(&lab, "user.o", "user", "f");
+    code(&lab, "f.o", "f", "");
+    lab.write("v", "{ local: *; };\n");
+    shared(&lab, "libuser.so", &["user.o"]);
+    shared(&lab, "libf.so", &["f.o"]);
+    ar(&lab, "rc", "f.a", &["f.o"]);
+    for (option, objects) in
+        [("--version-script v", "case.o f.o"), ("--exclude-libs ALL", "uses.o f.a")]
+    {
+        let line = |more: &str| format!("{option} {objects} libuser.so{more}");
+        for (program, linker) in LINKERS {
+            let is_mold = linker == "mold";
+            for (more, is_accepted) in [("", is_mold), (" libf.so", true)] {
+                let line = line(more);
+                let words: Vec<&str> = line.split(' ').collect();
+                let output =
+                    lab.linkaudit(&[&["archive", "--linker", linker], &words[..]].concat());
+                let error = String::from_utf8_lossy(&output.stderr);
+                let status = if is_accepted { 0 } else { 2 };
+                assert_eq!(output.status.code(), Some(status), "{linker} {line}: {error}");
+                let refusal = format!("error: {option}: may hide symbols");
+                assert_eq!(error.contains(&refusal), !is_accepted, "{linker} {line}: {error}");
+                if has(program) {
+                    let expected: BTreeSet<String> =
+                        (!is_accepted).then(|| "f".to_owned()).into_iter().collect();
+                    assert_eq!(theirs(&lab, program, &words), expected, "{program} {line}");
+                }
+            }
+        }
+    }
 }
 
 /// A shared object that refers to NAME and `__real_NAME` is listed once.
