@@ -98,6 +98,8 @@ pub struct Link {
     /// Strong references of shared objects that the linker reports if no input defines them, each
     /// with the index of its root.
     pub shared_references: Vec<(Box<[u8]>, usize)>,
+    /// `--allow-shlib-undefined`: GNU ld then reports only those that an object defines and hides.
+    pub allow_shlib_undefined: bool,
     /// True if the indexes of archives were read: GNU ld finds members by them alone.
     pub indexed: bool,
     /// `--export-dynamic`: `--gc-sections` keeps the exported names of a program too.

@@ -392,7 +392,9 @@ pub(super) fn referrers(
         let counted = root.symbols.iter().filter(|(name, kind)| references.count(*kind, name));
         counted.map(move |(name, _)| (references.meant(name), ReferredBy::Root(at)))
     });
-    let of_shared = references.link.into_iter().flat_map(|link| &link.shared_references);
+    let checks = |link: &&Link| !link.allow_shlib_undefined;
+    let of_shared = references.link.into_iter().filter(checks);
+    let of_shared = of_shared.flat_map(|link| &link.shared_references);
     let of_shared = of_shared.map(|(name, at)| (&**name, ReferredBy::Root(*at)));
     for (name, who) in asked.chain(of_roots).chain(of_shared) {
         if let Some(at) = places.get(name) {

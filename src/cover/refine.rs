@@ -168,7 +168,9 @@ impl Refining<'_> {
             references.get(by).is_none_or(|names| names.get(name).is_none_or(|counts| *counts))
         };
         coverage.undefined.retain_mut(|undefined| {
-            if live.is_linker_defined(&undefined.symbol, &places) {
+            let kept = live.kept.as_ref();
+            let is_dropped = kept.is_some_and(|kept| kept.drops_definition(&undefined.symbol));
+            if is_dropped || live.is_linker_defined(&undefined.symbol, &places) {
                 return false;
             }
             let (name, by) = (&undefined.symbol, &mut undefined.by);

@@ -81,7 +81,7 @@ fn redirect_shared(link: &mut Link) {
 /// Names to which shared objects refer and that the output does not export. An object defines them,
 /// and their visibility is hidden or internal in some object. Linkers report these names
 /// (`Writer<ELFT>::finalizeSections` of lld, `elf_link_output_extsym` of GNU ld). With
-/// `--gc-sections`, GNU ld reports only those in kept sections, and all are skipped.
+/// `--gc-sections`, GNU ld reports only those in kept sections: `refine` removes the others.
 fn unexported(
     question: &CoverageQuestion<'_>,
     (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),
@@ -94,7 +94,7 @@ fn unexported(
         }
     }
     coverage.needs_exports = !referrers.is_empty();
-    if referrers.is_empty() || link.linker == Linker::Gnu && question.gc_sections {
+    if referrers.is_empty() {
         return Vec::new();
     }
     let library = question.library;
@@ -180,6 +180,7 @@ fn undefined<'q>(
     let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
     // A weak reference of an object may make the name weak.
     let of_shared = link.shared_references.iter().map(|(name, _)| &**name);
+    let of_shared = of_shared.filter(|_| !link.allow_shlib_undefined);
     let of_shared = of_shared.filter(|name| strong.contains(*name) && !has_version(found, name));
     let names = names.chain(of_shared);
     let is_open = |name: &&[u8]| {

@@ -172,8 +172,9 @@ impl ArchiveAnswer {
         };
         let (linked, added) = (ids(&archives), ids(&candidates));
         if let (Some(link), Some(typed)) = (&mut link, &asked.link)
-            && !typed.allow_shlib_undefined
+            && (!typed.allow_shlib_undefined || link.linker == Linker::Gnu)
         {
+            link.allow_shlib_undefined = typed.allow_shlib_undefined;
             let inputs = (&*files, &*roots, &*objects);
             link.shared_references =
                 shared_references::find(audit, inputs, asked.output.kind, link);

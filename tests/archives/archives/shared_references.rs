@@ -18,6 +18,7 @@ fn shared_objects_need_exported_names() {
         let source = format!(".globl f\n.{visibility} f\nf: nop\n");
         object(&lab, &format!("{visibility}.o"), &source);
     }
+    object(&lab, "both.o", ".globl _start, f\n.hidden f\n_start: nop\nf: nop\n");
     object(&lab, "refers.o", ".globl _start\n_start: nop\n.hidden f\n.data\n.quad f\n");
     shared(&lab, "libuser.so", &["user.o"]);
     shared(&lab, "libf.so", &["f.o"]);
@@ -41,10 +42,17 @@ fn shared_objects_need_exported_names() {
             ("gnu", "refers.o libuser.so f.a", &["f"]),
             ("all", "case.o hidden.o libuser.so libf.so", &[]),
             ("all", "--shared hidden.o libuser.so", &[]),
+            // GNU ld ignores only names without a definition.
+            ("lld", "--allow-shlib-undefined case.o hidden.o libuser.so", &[]),
+            ("gnu", "--allow-shlib-undefined case.o hidden.o libuser.so", &["f"]),
+            ("all", "--allow-shlib-undefined case.o libuser.so", &[]),
             ("all", "uses.o hidden.a", &[]),
             // The output of lld has no definition, and GNU ld does not report a dropped section.
             ("lld", "--gc-sections case.o hidden.o libuser.so", &["f"]),
             ("gnu", "--gc-sections case.o hidden.o libuser.so", &[]),
+            ("lld", "--gc-sections both.o libuser.so", &["f"]),
+            ("gnu", "--gc-sections both.o libuser.so", &["f"]),
+            ("gnu", "--gc-sections uses.o hidden.a libuser.so", &[]),
         ],
     );
     let output = lab.linkaudit(&["archive", "--linker", "lld", "uses.o", "hidden.a", "libuser.so"]);
