@@ -170,13 +170,13 @@ pub(super) fn place(
     };
     let (groups, doubt) = match said {
         Some(said) => (vec![said], None),
-        None => choice.groups(&outputs, dir, &neighbours),
+        None => choice.groups(&outputs, (dir, name), &neighbours),
     };
     out.doubt = doubt;
     let mut lines: Vec<Option<u32>> = Vec::new();
     for group in groups {
         let links = choice.links(&outputs, group);
-        for set in parts_of(audit, list, group, fat, &neighbours) {
+        for set in parts_of(audit, list, (group, name), fat, &neighbours) {
             out.sets.push(set);
             lines.push(choice.listed_on(&links, set, name));
         }
@@ -244,12 +244,12 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// The variables or targets that an archive of `dir` joins, one for each file that needs it, and
-    /// the reason why they are uncertain.
+    /// The variables or targets that an archive of `dir` with this name joins, one for each file that
+    /// needs it, and the reason why they are uncertain.
     fn groups(
         &self,
         outputs: &[Output<'a>],
-        dir: &Path,
+        archive: (&Path, &[u8]),
         neighbours: &Neighbours<'_>,
     ) -> (Vec<&'a [u8]>, Option<String>) {
         let sets = self.list.sets().iter();
@@ -259,7 +259,8 @@ impl<'a> Choice<'a> {
         for Output { path, own } in outputs {
             let among: BTreeSet<&[u8]> = order::set(all.intersection(own).copied());
             let is_named = !among.is_empty();
-            let (group, why) = self.group(dir, if is_named { &among } else { &all }, neighbours);
+            let (group, why) =
+                self.group(archive, if is_named { &among } else { &all }, neighbours);
             doubt = doubt.or(why);
             let Some(group) = group else { continue };
             if !is_named && self.fat.is_none() && (!own.is_empty() || self.is_guess(group)) {
@@ -370,18 +371,34 @@ impl<'a> Choice<'a> {
         self.entry.list.as_ref().unwrap_or(self.list)
     }
 
+    /// The variables and targets of `among` with a set that can write the name.
+    fn that_write(&self, name: &[u8], among: &BTreeSet<&'a [u8]>) -> BTreeSet<&'a [u8]> {
+        let sets = self.list.sets().iter().enumerate();
+        let sets = sets.filter(|(_, set)| set.known() > 0 && among.contains(&*set.name));
+        let sets = sets.filter(|(at, _)| self.list.spelled(*at, name).is_some());
+        order::set(sets.map(|(_, set)| &*set.name))
+    }
+
     /// The variable or target of `among` that an archive of `dir` joins, and the reason why it is
-    /// uncertain.
+    /// uncertain. Those that can write its name are preferred.
     fn group(
         &self,
-        dir: &Path,
+        (dir, name): (&Path, &[u8]),
         among: &BTreeSet<&'a [u8]>,
         neighbours: &Neighbours<'_>,
     ) -> (Option<&'a [u8]>, Option<String>) {
-        let fitting = match self.fat {
+        let in_order = |among: &BTreeSet<&'a [u8]>| match self.fat {
             Some(_) => among.clone(),
             None => in_link_order((self.whole(), self.list), among, self.needs, neighbours),
         };
+        let can_write = self.that_write(name, among);
+        let mut fitting = in_order(among);
+        if !can_write.is_empty() {
+            fitting.retain(|group| can_write.contains(group));
+        }
+        if fitting.is_empty() {
+            fitting = in_order(&can_write);
+        }
         let group = fullest(self.audit, self.list, dir, &fitting);
         let doubt = (group.is_none() && fitting.len() > 1).then(|| {
             format!(
@@ -430,9 +447,9 @@ fn fullest<'l>(
     best.map(|(name, _)| name)
 }
 
-/// The sets of a variable or target that a new archive joins:
+/// The sets of the variable or target `name` that the archive `word` joins:
 /// - the unconditional set with the most candidates, if later sets do not replace its values; a
-///   link finds the archive there
+///   link finds the archive there. Sets that can write the name are preferred
 /// - else the branch with the largest share of archives whose members the merged archive contains,
 ///   and all branches that the archives do not distinguish from it
 ///
@@ -440,7 +457,7 @@ fn fullest<'l>(
 fn parts_of(
     audit: &Audit,
     list: &DepsList,
-    name: &[u8],
+    (name, word): (&[u8], &[u8]),
     fat: Option<ArchiveId>,
     neighbours: &Neighbours<'_>,
 ) -> Vec<usize> {
@@ -462,8 +479,10 @@ fn parts_of(
     let most = with(&neighbours.needed).into_iter().min().map_or(i64::MAX, |most| least.max(most));
     let fitting = lasting().filter(|(_, set)| (least..=most).contains(&set.rank));
     // Names in the values of a loop are mentioned, but a loop may add its values several times.
-    let rank = |set: &Set| (candidates(set).len(), set.known());
-    if let Some((at, _)) = fitting.max_by_key(|(at, set)| (rank(set), Reverse(*at))) {
+    let rank = |at: usize, set: &Set| {
+        (list.spelled(at, word).is_some(), candidates(set).len(), set.known(), Reverse(at))
+    };
+    if let Some((at, _)) = fitting.max_by_key(|(at, set)| rank(*at, set)) {
         return vec![*at];
     }
     if branches.iter().any(|(_, set)| !set.is_conditional()) {

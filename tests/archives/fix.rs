@@ -12,6 +12,7 @@ mod kit;
 mod libraries;
 mod linkable;
 mod links;
+mod llvm;
 mod merged;
 mod mri;
 mod owners;

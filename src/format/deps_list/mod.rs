@@ -111,6 +111,8 @@ pub struct Set {
     pub rank: i64,
     /// True if `list(REVERSE …)` reverses its values.
     pub is_reversed: bool,
+    /// True if its values are components of LLVM: `Core` for the archive `LLVMCore`.
+    is_components: bool,
     /// The number of the block of `foreach()`, if that is the command.
     loop_block: Option<usize>,
     /// All values, in the file's order.

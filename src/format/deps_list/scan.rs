@@ -296,7 +296,9 @@ impl Scan<'_> {
         match (&*self.name(), arguments) {
             (b"set", [name, values @ ..]) => self.set(name, values, SetCommand::Set),
             (b"llvm_map_components_to_libnames", [name, values @ ..]) => {
-                self.set(name, values, SetCommand::Set)
+                let mut sets = self.set(name, values, SetCommand::Set);
+                sets.iter_mut().for_each(Set::name_components);
+                sets
             }
             (b"list", [action, name, values @ ..])
                 if matches!(self.word(action), b"APPEND" | b"PREPEND") =>
@@ -424,6 +426,7 @@ impl Scan<'_> {
             references: Vec::new(),
             rank: 0,
             is_reversed: false,
+            is_components: false,
             loop_block: None,
             trouble: None,
             line: self.command.line,

@@ -78,6 +78,17 @@ impl Spelling {
     }
 }
 
+/// The text that components of LLVM omit before the names of their archives.
+const LLVM: &[u8] = b"LLVM";
+
+impl Set {
+    /// Reads the values as components of LLVM.
+    pub(super) fn name_components(&mut self) {
+        self.is_components = true;
+        self.entries.iter_mut().for_each(|entry| entry.begin(LLVM));
+    }
+}
+
 impl ListedArchive {
     /// Puts `start`, which the word omits, before the name.
     pub(super) fn begin(&mut self, start: &[u8]) {
@@ -85,6 +96,26 @@ impl ListedArchive {
             self.name = [start, &self.name].concat();
             self.spelling.cut = start.to_vec();
         }
+    }
+
+    /// True if the word omits the start of the name.
+    pub(super) fn omits_start(&self) -> bool {
+        !self.spelling.cut.is_empty()
+    }
+
+    /// Marks a component of LLVM that names an archive, also in lower case. `folded` has the
+    /// archives by their names in lower case.
+    fn identify_component(&mut self, folded: &BTreeMap<Vec<u8>, &[u8]>) {
+        let found = folded.get(&self.name.to_ascii_lowercase()).copied();
+        let Some(name) = found.filter(|name| name.starts_with(LLVM)) else { return };
+        let is_lower = name != &*self.name;
+        let word = &self.name[LLVM.len()..];
+        if self.spelling.cut != LLVM || (is_lower && word.iter().any(u8::is_ascii_uppercase)) {
+            return;
+        }
+        self.spelling.is_lower = is_lower;
+        self.name = name.to_vec();
+        self.is_known = true;
     }
 }
 
@@ -97,7 +128,13 @@ fn is_plain(name: &[u8]) -> bool {
 /// Marks the entries that name one of `archives`, and gives them the name of that archive.
 pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
     let mut folded: Option<BTreeMap<Vec<u8>, &[u8]>> = None;
+    let fold = || order::map(archives.iter().map(|name| (name.to_ascii_lowercase(), *name)));
     for set in sets {
+        if set.is_components {
+            let folded = folded.get_or_insert_with(fold);
+            set.entries.iter_mut().for_each(|entry| entry.identify_component(folded));
+            continue;
+        }
         for entry in set.entries.iter_mut().chain(&mut set.mentions) {
             entry.is_known = archives.contains(&*entry.name);
             if !entry.is_known
@@ -110,10 +147,7 @@ pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
         }
         let is_new = |set: &Set| set.entries.len() > 1 && set.known() == 0;
         if is_new(set) {
-            let folded = folded.get_or_insert_with(|| {
-                order::map(archives.iter().map(|name| (name.to_ascii_lowercase(), *name)))
-            });
-            components(set, archives, folded);
+            components(set, archives, folded.get_or_insert_with(fold));
         }
     }
 }

@@ -75,12 +75,17 @@ struct SetSpellings<'s> {
     /// as archives, or all if it recognised none. Without entries, the names in `$<TARGET_FILE:…>`.
     models: Vec<&'s ListedArchive>,
     counts: BTreeMap<&'s Spelling, usize>,
+    /// True if a set without models takes names as they are.
+    takes_any: bool,
 }
 
 impl<'s> SetSpellings<'s> {
     fn new(set: &'s Set) -> Self {
         let any_known = set.entries.iter().any(|entry| entry.is_known);
+        // Other spellings have no meaning among components.
+        let fits = |entry: &ListedArchive| !set.is_components || entry.omits_start();
         let models = set.entries.iter().filter(|entry| entry.is_known || !any_known);
+        let models = models.filter(|entry| fits(entry));
         let mut models: Vec<&ListedArchive> = models.collect();
         if models.is_empty() {
             models.extend(set.mentions.iter().filter(|entry| entry.spelling.is_target_file()));
@@ -89,14 +94,14 @@ impl<'s> SetSpellings<'s> {
         for entry in &models {
             *counts.entry(&entry.spelling).or_default() += 1;
         }
-        Self { models, counts }
+        Self { models, counts, takes_any: !set.is_components }
     }
 
     /// The text for `name`, in the spelling of the entry with the longest common prefix. `None` if
     /// no spelling can write the name.
     fn word(&self, name: &[u8]) -> Option<Vec<u8>> {
         match self.counts.first_key_value() {
-            None => return Some(name.to_vec()),
+            None => return self.takes_any.then(|| name.to_vec()),
             Some((only, _)) if self.counts.len() == 1 => return only.write(name),
             Some(_) => {}
         }

@@ -7,9 +7,9 @@ use crate::deps_list_shapes::value;
 use std::ffi::OsStr;
 
 /// A function, and those that it calls.
-type Function = (&'static str, &'static [&'static str]);
+pub(super) type Function = (&'static str, &'static [&'static str]);
 /// An archive and its functions, each in a member of its own.
-type Archive = (&'static str, &'static [Function]);
+pub(super) type Archive = (&'static str, &'static [Function]);
 
 /// C of a function that calls others.
 fn source(own: &str, calls: &[&str]) -> String {
@@ -20,7 +20,7 @@ fn source(own: &str, calls: &[&str]) -> String {
 
 /// Archives in `a/`, each with its functions and those that they call, and `libm.so`, which is
 /// linked from `top.o` and the archives in `linked`.
-fn build(archives: &[Archive], top: &[&str], linked: &[&str]) -> Lab {
+pub(super) fn build(archives: &[Archive], top: &[&str], linked: &[&str]) -> Lab {
     let lab = Lab::new();
     for (name, functions) in archives {
         let members: Vec<String> = functions.iter().map(|(own, _)| format!("{own}.o")).collect();
@@ -40,7 +40,7 @@ fn flags<S: AsRef<str>>(names: &[S]) -> String {
 }
 
 /// The exit status of `fix`, the new list, and the summary.
-fn fixed(lab: &Lab, list: &str) -> (Option<i32>, String, String) {
+pub(super) fn fixed(lab: &Lab, list: &str) -> (Option<i32>, String, String) {
     lab.write("list.cmake", list);
     let args = ["fix", "libm.so", "--lib-path", "a", "--deps-list", "list.cmake"];
     let run = lab.linkaudit(&[&args[..], &["-o", "cmake-deps=new.cmake"]].concat());
