@@ -1,7 +1,7 @@
 //! Finds sets without an effect: another command replaces the value of the variable before any
 //! command uses it. Also finds the loops whose items are values of a set.
 
-use super::{Block, Set};
+use super::{Block, Set, SetCommand};
 use crate::id::{FastMap, FastSet};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,9 +24,26 @@ impl Life {
         self.live.entry(name.to_vec()).or_default().push(set);
     }
 
-    /// True if the set with this index has no effect.
-    pub(super) fn is_over(&self, set: usize) -> bool {
-        self.over.contains(&set)
+    /// For each set, true if it has an effect that is known. `loops` are the blocks of used loops.
+    pub(super) fn effective(&self, sets: &[Set], loops: &FastSet<usize>) -> Vec<bool> {
+        let all = || sets.iter().enumerate();
+        let live = || all().filter(|(at, _)| !self.over.contains(at)).map(|(_, set)| set);
+        // Uses of a variable that a block sets several times are not told apart.
+        let mut counts: FastMap<(&[u8], Option<Block>), usize> = FastMap::default();
+        for set in live().filter(|set| set.origin == SetCommand::Set && !set.items.is_empty()) {
+            *counts.entry((&*set.name, set.blocks.last().copied())).or_default() += 1;
+        }
+        let is_again = |set: &&Set| {
+            let count = counts.get(&(&*set.name, set.blocks.last().copied()));
+            set.is_components && count.is_some_and(|count| *count > 1)
+        };
+        let again: FastSet<&[u8]> = live().filter(is_again).map(|set| &*set.name).collect();
+        let is_effective = |(at, set): (usize, &Set)| {
+            let is_used = set.loop_block.is_none_or(|block| loops.contains(&block));
+            let is_clear = !set.is_components || !again.contains(&*set.name);
+            is_used && is_clear && !self.over.contains(&at)
+        };
+        all().map(is_effective).collect()
     }
 
     /// Ends the sets of the variable `name` at a command in `blocks` that replaces its value. True

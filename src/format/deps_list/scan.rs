@@ -129,7 +129,11 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
             if set.origin == SetCommand::Set && adds {
                 set.origin = SetCommand::Append;
             } else if set.origin == SetCommand::Set {
-                let first = lines.insert((set.name.clone(), here), set.line);
+                let first = if set.is_components {
+                    None
+                } else {
+                    lines.insert((set.name.clone(), here), set.line)
+                };
                 // With `CACHE` or `PARENT_SCOPE`, the command does not change the variable here.
                 let is_here = set.body.end == command.end;
                 let is_only = is_here && life.end(&out.sets, &set.name, &set.blocks);
@@ -154,11 +158,8 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
     }
     blocks.end()?;
     let loops = used_loops(&mut out.sets);
-    let mut numbers = 0..;
-    out.sets.retain(|set| {
-        let is_over = numbers.next().is_some_and(|number| life.is_over(number));
-        set.loop_block.is_none_or(|block| loops.contains(&block)) && !is_over
-    });
+    let mut effective = life.effective(&out.sets, &loops).into_iter();
+    out.sets.retain(|_| effective.next().unwrap_or(true));
     for (number, set) in out.sets.iter_mut().enumerate() {
         set.number = number;
     }

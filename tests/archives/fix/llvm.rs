@@ -33,3 +33,16 @@ fn components_are_not_archives() {
     let (status, new, said) = fixed(&lab, list);
     assert!(status == Some(2) && !new.contains("clangBasic"), "{status:?} {new}{said}");
 }
+
+/// A variable may get components a second time. Its components are then left out, but other
+/// variables take names.
+#[test]
+fn components_may_be_set_again() {
+    let lab = build(COMPILER, &["tool", "reader", "support"], &LINKED);
+    let again = "llvm_map_components_to_libnames(LLVM_LIBS Core)\n\
+                 target_link_libraries(other PRIVATE ${LLVM_LIBS})\n\
+                 llvm_map_components_to_libnames(LLVM_LIBS IRReader Core Support)\n";
+    let list = |names| format!("set(CLANG_LIBS {names})\n{again}{LINK}");
+    let (status, new, said) = fixed(&lab, &list("clangTool"));
+    assert_eq!((status, new), (Some(0), list("clangTool clangBasic")), "{said}");
+}
