@@ -13,6 +13,7 @@ mod libraries;
 mod linkable;
 mod links;
 mod llvm;
+mod loops;
 mod merged;
 mod mri;
 mod owners;

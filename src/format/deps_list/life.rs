@@ -38,8 +38,14 @@ impl Life {
             set.is_components && count.is_some_and(|count| *count > 1)
         };
         let again: FastSet<&[u8]> = live().filter(is_again).map(|set| &*set.name).collect();
+        let visited = live().filter(|set| !set.visits_lists()).map(|set| &*set.name);
+        let visited: FastSet<&[u8]> = visited.collect();
         let is_effective = |(at, set): (usize, &Set)| {
-            let is_used = set.loop_block.is_none_or(|block| loops.contains(&block));
+            // Other commands give values to the lists, so no new item joins them: the sets in the
+            // loop take it.
+            let is_list = |(_, name): &(usize, Vec<u8>)| visited.contains(&**name);
+            let is_used = set.loop_block.is_none_or(|block| loops.contains(&block))
+                && (!set.visits_lists() || set.references.iter().all(is_list));
             let is_clear = !set.is_components || !again.contains(&*set.name);
             is_used && is_clear && !self.over.contains(&at)
         };

@@ -236,6 +236,11 @@ impl Set {
         self.entries.iter().chain(&self.mentions).filter(|entry| entry.is_known).count()
     }
 
+    /// True for the items of `foreach(NAME IN LISTS …)`: the command has names of variables.
+    fn visits_lists(&self) -> bool {
+        self.loop_block.is_some() && self.items.is_empty() && !self.references.is_empty()
+    }
+
     /// True if it has the items of a `foreach()` around `other`.
     pub fn is_loop_of(&self, other: &Self) -> bool {
         let numbers = |number| other.blocks.iter().any(|block| block.number == number);

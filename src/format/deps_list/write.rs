@@ -94,7 +94,7 @@ impl<'s> SetSpellings<'s> {
         for entry in &models {
             *counts.entry(&entry.spelling).or_default() += 1;
         }
-        Self { models, counts, takes_any: !set.is_components }
+        Self { models, counts, takes_any: !set.is_components && !set.visits_lists() }
     }
 
     /// The text for `name`, in the spelling of the entry with the longest common prefix. `None` if

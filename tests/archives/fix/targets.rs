@@ -149,7 +149,7 @@ fn links(lab: &Lab, list: &str) {
 }
 
 /// Archives whose functions call each other in the order of their names.
-const IN_ORDER: &[Archive] = &[
+pub(super) const IN_ORDER: &[Archive] = &[
     ("FooA", &[("a", &[])]),
     ("FooB", &[("b", &[])]),
     ("FooX", &[("x", &["y"])]),
