@@ -167,7 +167,12 @@ fn variant(
     let prefix = &*spelling.prefix;
     if prefix.is_empty() && spelling.suffix.is_empty() {
         let rest = name.strip_prefix(b"lib").filter(|rest| archives.contains(rest))?;
-        return Some((rest.to_vec(), Vec::new(), b"lib".to_vec()));
+        if spelling.cut.is_empty() {
+            return Some((rest.to_vec(), Vec::new(), b"lib".to_vec()));
+        }
+        // The word omits `lib` already, as the items of a loop that links `lib${item}`.
+        let cut = spelling.cut.strip_prefix(b"lib")?;
+        return Some((rest.to_vec(), cut.to_vec(), Vec::new()));
     }
     let space = prefix.strip_suffix(b"::")?;
     let space = space.rsplit(|b| *b == b':').next()?;

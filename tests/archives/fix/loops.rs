@@ -22,3 +22,21 @@ fn names_of_variables_take_no_archives() {
         assert_eq!((status, new), (Some(0), list(after)), "{said}");
     }
 }
+
+/// The items of a loop that links `lib${item}` have no `lib`.
+#[test]
+fn items_omit_the_start_of_libname() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);
+    for (start, before, after) in
+        [("lib", "FooA FooB FooZ", "FooA FooB FooX FooY FooZ"), ("libFoo", "A B Z", "A B X Y Z")]
+    {
+        let list = |items| {
+            format!(
+                "foreach(x {items})\n  list(APPEND L {start}${{x}})\nendforeach()\n\
+                 target_link_libraries(m PRIVATE ${{L}})\n"
+            )
+        };
+        let (status, new, said) = fixed(&lab, &list(before));
+        assert_eq!((status, new), (Some(0), list(after)), "{said}");
+    }
+}
