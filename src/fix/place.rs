@@ -200,6 +200,7 @@ pub(super) fn place(
         out.sets.clear();
         out.refusal = REMOVED;
     }
+    out.doubt = out.doubt.or_else(|| choice.prefix_doubt(&out.sets));
     let open = out.sets.iter().zip(&lines).filter(|(_, line)| line.is_none());
     out.open = open.map(|(set, _)| *set).collect();
     if out.sets.is_empty() {
@@ -339,6 +340,13 @@ impl<'a> Choice<'a> {
         };
         let mut all = whole.removals().filter(|removal| removal.follows(set));
         all.find(|removal| removes(removal) && is_of(removal)).map(|removal| removal.line)
+    }
+
+    /// The doubt about a name if the file writes different text before the names of one of `sets`.
+    fn prefix_doubt(&self, sets: &[usize]) -> Option<String> {
+        let mut sets = sets.iter().filter_map(|set| self.list.sets().get(*set));
+        let set = sets.find(|set| set.is_ambiguous)?;
+        Some(format!("the list uses the names of {} with different prefixes", show(&set.name)))
     }
 
     /// True if the links of `outputs` get the name already: a variable or target of theirs lists it
@@ -525,7 +533,7 @@ fn parts_of(
 /// True if all candidate archives of the set are items of a loop around it. A new name joins these
 /// items: the set would add it once for each of them.
 fn is_loop_body(list: &DepsList, set: &Set) -> bool {
-    let is_loop = |other: &Set| other.is_loop_of(set) && other.known() > 0;
+    let is_loop = |other: &Set| other.is_known_loop_of(set);
     let has_candidate = set.entries.iter().any(|entry| entry.is_known);
     !has_candidate && !set.blocks.is_empty() && list.sets().iter().any(is_loop)
 }

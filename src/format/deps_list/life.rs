@@ -1,9 +1,8 @@
 //! Finds sets without an effect: another command replaces the value of the variable before any
-//! command uses it. Also finds the loops whose items are values of a set.
+//! command uses it.
 
 use super::{Block, Set, SetCommand};
 use crate::id::{FastMap, FastSet};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Finds sets whose values no command uses before the variable gets another value.
 #[derive(Default)]
@@ -122,46 +121,4 @@ const HARMLESS: [&[u8]; 11] = [
 /// True for the actions of `list()` that add values.
 pub(super) fn is_addition(action: &[u8]) -> bool {
     matches!(action, b"APPEND" | b"PREPEND" | b"INSERT")
-}
-
-/// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
-/// end of a value: `LLVM${c}`. The items of such a loop get the text before the variable.
-pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
-    let mut out = FastSet::default();
-    let mut loops: FastMap<usize, (usize, Vec<u8>)> = FastMap::default();
-    let mut starts: BTreeMap<usize, BTreeSet<Vec<u8>>> = BTreeMap::new();
-    for (at, set) in sets.iter_mut().enumerate() {
-        if let Some(block) = set.loop_block {
-            loops.insert(block, (at, set.name.clone()));
-            continue;
-        }
-        for block in &set.blocks {
-            let Some((items, name)) = loops.get(&block.number) else { continue };
-            if set.references.iter().any(|(_, other)| other == name) {
-                out.insert(block.number);
-                starts.entry(*items).or_default().insert(Vec::new());
-            }
-            let reference = [b"${", &**name, b"}"].concat();
-            let unread = set.unknown.iter().map(|value| value.reason.as_bytes());
-            let found = unread.filter_map(|text| text.strip_suffix(&*reference));
-            let found: Vec<Vec<u8>> =
-                found.filter(|start| is_start(start)).map(<[u8]>::to_vec).collect();
-            if !found.is_empty() {
-                out.insert(block.number);
-                set.references.push((set.entries.len(), name.clone()));
-                starts.entry(*items).or_default().extend(found);
-            }
-        }
-    }
-    for (at, starts) in starts {
-        if let (Some(start), 1) = (starts.first(), starts.len()) {
-            sets[at].entries.iter_mut().for_each(|entry| entry.begin(start));
-        }
-    }
-    out
-}
-
-/// True for text that may begin the name of an archive.
-fn is_start(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }

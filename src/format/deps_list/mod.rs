@@ -8,6 +8,7 @@
 
 mod assign;
 mod life;
+mod loops;
 mod position;
 mod rank;
 mod removed;
@@ -111,8 +112,12 @@ pub struct Set {
     pub rank: i64,
     /// True if `list(REVERSE …)` reverses its values.
     pub is_reversed: bool,
+    /// True if commands write different text before its names, so that a new name may be wrong.
+    pub is_ambiguous: bool,
     /// True if its values are components of LLVM: `Core` for the archive `LLVMCore`.
     is_components: bool,
+    /// True for a `foreach()` if [`DepsList::identify`] marked names of its items, also in variables.
+    has_known_items: bool,
     /// The number of the block of `foreach()`, if that is the command.
     loop_block: Option<usize>,
     /// All values, in the file's order.
@@ -216,6 +221,7 @@ impl DepsList {
     /// names to the archive's bare name.
     pub fn identify(&mut self, archives: &BTreeSet<&[u8]>) {
         spelling::identify(&mut self.sets, archives);
+        loops::note_known_items(&mut self.sets);
         self.unknown = values::first_unknown(&self.sets).cloned();
     }
 }
@@ -241,10 +247,11 @@ impl Set {
         self.loop_block.is_some() && self.items.is_empty() && !self.references.is_empty()
     }
 
-    /// True if it has the items of a `foreach()` around `other`.
-    pub fn is_loop_of(&self, other: &Self) -> bool {
+    /// True if it has the items of a `foreach()` around `other`, and some of them are known archives.
+    pub fn is_known_loop_of(&self, other: &Self) -> bool {
         let numbers = |number| other.blocks.iter().any(|block| block.number == number);
-        self.loop_block.is_some_and(numbers) && other.loop_block != self.loop_block
+        let is_around = self.loop_block.is_some_and(numbers);
+        self.has_known_items && is_around && other.loop_block != self.loop_block
     }
 
     /// True if `name` is in it.

@@ -1,6 +1,7 @@
 //! Finds the commands that list archives, their values, and the blocks around them.
 
-use super::life::{Life, used_loops};
+use super::life::Life;
+use super::loops::used_loops;
 use super::rank::Ranks;
 use super::removed::{Removal, mark_removed};
 use super::spelling::Spelling;
@@ -428,6 +429,8 @@ impl Scan<'_> {
             rank: 0,
             is_reversed: false,
             is_components: false,
+            is_ambiguous: false,
+            has_known_items: false,
             loop_block: None,
             trouble: None,
             line: self.command.line,

@@ -85,17 +85,34 @@ impl Set {
     /// Reads the values as components of LLVM.
     pub(super) fn name_components(&mut self) {
         self.is_components = true;
-        self.entries.iter_mut().for_each(|entry| entry.begin(LLVM));
+        self.begin(Some(LLVM));
+    }
+
+    /// Puts `start`, which the words omit, before the names. The set is ambiguous if `start` is not
+    /// known, or does not fit the words.
+    pub(super) fn begin(&mut self, start: Option<&[u8]>) {
+        match start {
+            None => self.is_ambiguous = true,
+            Some(b"") => {}
+            Some(start) => {
+                self.is_ambiguous |= self.entries.is_empty();
+                for entry in &mut self.entries {
+                    self.is_ambiguous |= !entry.begin(start);
+                }
+            }
+        }
     }
 }
 
 impl ListedArchive {
-    /// Puts `start`, which the word omits, before the name.
-    pub(super) fn begin(&mut self, start: &[u8]) {
-        if self.spelling == Spelling::default() {
+    /// Puts `start`, which the word omits, before the name. False if the word is not a bare name.
+    fn begin(&mut self, start: &[u8]) -> bool {
+        let is_bare = self.spelling == Spelling::default();
+        if is_bare {
             self.name = [start, &self.name].concat();
             self.spelling.cut = start.to_vec();
         }
+        is_bare
     }
 
     /// True if the word omits the start of the name.

@@ -40,3 +40,39 @@ fn items_omit_the_start_of_libname() {
         assert_eq!((status, new), (Some(0), list(after)), "{said}");
     }
 }
+
+/// The values of a variable get the text that a loop over it writes before them.
+#[test]
+fn visited_values_omit_the_start_of_names() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);
+    for head in ["x IN LISTS COMP", "x ${COMP}", "x IN LISTS ALL"] {
+        let list = |items| {
+            format!(
+                "set(COMP {items})\nset(ALL ${{COMP}})\nforeach({head})\n  \
+                 target_link_libraries(m PRIVATE Foo${{x}})\nendforeach()\n"
+            )
+        };
+        let (status, new, said) = fixed(&lab, &list("A B Z"));
+        assert_eq!((status, new), (Some(0), list("A B X Y Z")), "{said}");
+        // `FooFooA` is not an archive.
+        let (status, new, said) = fixed(&lab, &list("FooA FooB FooZ"));
+        assert!(status != Some(0) && !new.contains("FooX"), "{status:?} {new}{said}");
+    }
+}
+
+/// A variable that is linked with and without a prefix takes no verified name.
+#[test]
+fn different_prefixes_are_a_doubt() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);
+    let lists = [
+        "set(L FooA FooB FooZ)\nforeach(x IN LISTS L)\n  list(APPEND OTHER Foo${x})\nendforeach()\n\
+         target_link_libraries(m PRIVATE ${L})\n",
+        "foreach(L FooA FooB FooZ)\n  target_link_libraries(m PRIVATE ${L})\n  \
+         target_link_libraries(other PRIVATE Foo${L})\nendforeach()\n",
+    ];
+    for list in lists {
+        let (status, _, said) = fixed(&lab, list);
+        let why = "not verified: the list uses the names of L with different prefixes";
+        assert!(status == Some(1) && said.replace("\n    ", " ").contains(why), "{said}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Finds the loops whose items are values of a set, and the text that a file writes before the names
+//! of a list: the items `a b` of a loop that links `LLVM${item}` stand for `LLVMa` and `LLVMb`.
+
+use super::{Set, SetCommand};
+use crate::id::{FastMap, FastSet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The text before the names of a variable, wherever the file uses them. `None` if it differs.
+type Start = Option<Vec<u8>>;
+
+/// The numbers of the `foreach()` blocks in which a set has the loop variable as a value, or as the
+/// end of a value: `LLVM${c}`. The items of such a loop get the text before the variable, and so do
+/// the values of the variables that the loop visits.
+pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
+    let mut out = FastSet::default();
+    let mut loops: FastMap<usize, (usize, Vec<u8>)> = FastMap::default();
+    let mut starts: BTreeMap<usize, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    for (at, set) in sets.iter_mut().enumerate() {
+        if let Some(block) = set.loop_block {
+            loops.insert(block, (at, set.name.clone()));
+            continue;
+        }
+        for block in &set.blocks {
+            let Some((items, name)) = loops.get(&block.number) else { continue };
+            if set.references.iter().any(|(_, other)| other == name) {
+                out.insert(block.number);
+                starts.entry(*items).or_default().insert(Vec::new());
+            }
+            let reference = [b"${", &**name, b"}"].concat();
+            let unread = set.unknown.iter().map(|value| value.reason.as_bytes());
+            let found = unread.filter_map(|text| text.strip_suffix(&*reference));
+            let found: Vec<Vec<u8>> =
+                found.filter(|start| is_start(start)).map(<[u8]>::to_vec).collect();
+            if !found.is_empty() {
+                out.insert(block.number);
+                set.references.push((set.entries.len(), name.clone()));
+                starts.entry(*items).or_default().extend(found);
+            }
+        }
+    }
+    let mut visited: FastMap<Vec<u8>, Start> = FastMap::default();
+    for (at, starts) in starts {
+        let start = starts.first().filter(|_| starts.len() == 1).cloned();
+        for (_, name) in &sets[at].references {
+            note(&mut visited, name, &start);
+        }
+        sets[at].begin(start.as_deref());
+    }
+    let is_plain = |start: &Start| start.as_ref().is_some_and(Vec::is_empty);
+    if !visited.values().all(is_plain) {
+        begin_variables(sets, visited);
+    }
+    out
+}
+
+/// Puts the text before the names of variables. `visited` has the variables that loops visit.
+/// Targets get the names of other variables as they are.
+fn begin_variables(sets: &mut [Set], mut visited: FastMap<Vec<u8>, Start>) {
+    let mut own: FastMap<&[u8], Vec<&Set>> = FastMap::default();
+    for set in sets.iter().filter(|set| set.loop_block.is_none()) {
+        if set.origin == SetCommand::Link {
+            for (_, name) in &set.references {
+                note(&mut visited, name, &Some(Vec::new()));
+            }
+        } else {
+            own.entry(&set.name).or_default().push(set);
+        }
+    }
+    let mut todo: Vec<Vec<u8>> = visited.keys().cloned().collect();
+    while let Some(name) = todo.pop() {
+        let start = visited.get(&name).cloned().flatten();
+        for set in own.get(&*name).into_iter().flatten() {
+            for (_, part) in set.references.iter().filter(|(_, part)| *part != name) {
+                if note(&mut visited, part, &start) {
+                    todo.push(part.clone());
+                }
+            }
+        }
+    }
+    drop(own);
+    let is_variable = |set: &&mut Set| set.loop_block.is_none() && set.origin != SetCommand::Link;
+    for set in sets.iter_mut().filter(is_variable) {
+        if let Some(start) = visited.get(&set.name) {
+            set.begin(start.as_deref());
+        }
+    }
+}
+
+/// Notes the text before the names of a variable. True if this changes what is known of it.
+fn note(starts: &mut FastMap<Vec<u8>, Start>, name: &[u8], start: &Start) -> bool {
+    match starts.get_mut(name) {
+        None => {
+            starts.insert(name.to_vec(), start.clone());
+            true
+        }
+        Some(old) if old.is_none() || old == start => false,
+        Some(old) => {
+            *old = None;
+            true
+        }
+    }
+}
+
+/// Marks the loops with items that name known archives.
+pub(super) fn note_known_items(sets: &mut [Set]) {
+    let mut users: FastMap<&[u8], Vec<&[u8]>> = FastMap::default();
+    for set in sets.iter().filter(|set| set.origin != SetCommand::Link) {
+        for (_, part) in &set.references {
+            users.entry(part).or_default().push(&set.name);
+        }
+    }
+    let is_variable = |set: &Set| matches!(set.origin, SetCommand::Set | SetCommand::Append);
+    let is_source = |set: &&Set| set.known() > 0 && is_variable(set);
+    let mut todo: Vec<&[u8]> = sets.iter().filter(is_source).map(|set| &*set.name).collect();
+    let mut known: FastSet<Vec<u8>> = todo.iter().map(|name| name.to_vec()).collect();
+    while let Some(name) = todo.pop() {
+        for user in users.get(name).into_iter().flatten() {
+            if known.insert(user.to_vec()) {
+                todo.push(user);
+            }
+        }
+    }
+    drop(users);
+    for set in sets.iter_mut().filter(|set| set.loop_block.is_some()) {
+        let is_known = |(_, part): &(usize, Vec<u8>)| known.contains(part);
+        set.has_known_items = set.known() > 0 || set.references.iter().any(is_known);
+    }
+}
+
+/// Maximum length of the text before a name. File names have at most 255 bytes.
+const MOST_BYTES: usize = 255;
+
+/// True for text that may begin the name of an archive.
+fn is_start(text: &[u8]) -> bool {
+    (1..=MOST_BYTES).contains(&text.len())
+        && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
