@@ -105,8 +105,8 @@ fn list_without_archive<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>,
         return Ok(Listed { entry, list });
     }
     Err(format!(
-        "{}: no command that is read names a candidate archive\n{READ}; --lib-path DIR has the \
-         candidates",
+        "{}: no command that is read names a candidate archive\n{READ}; \
+         --lib-path DIR names the directory of the candidate archives",
         show_path(&entry.path)
     ))
 }

@@ -28,7 +28,6 @@ impl Scan<'_> {
                 let words =
                     names.iter().flat_map(|name| self.bytes(&name.inside).split(|b| *b == b';'));
                 for word in words {
-                    out.removed.push((list.to_vec(), word.to_vec()));
                     let (list, names) = (list.to_vec(), RemovedNames::Equal(word.to_vec()));
                     out.removals.push(Removal {
                         list,
@@ -89,7 +88,7 @@ impl Scan<'_> {
     }
 
     /// True if the command adds its values before those that the variable has: `list(PREPEND X a)`,
-    /// `list(INSERT X 0 a)` or `set(X a ${X})`.
+    /// `list(INSERT X 0 a)`, `set(X a ${X})` or `set(X ${A} ${X})`.
     pub(super) fn adds_in_front(&self, set: &Set) -> bool {
         match (&*self.name(), self.arguments()) {
             (b"list", [action, _, index, ..]) => match self.word(action) {
@@ -99,7 +98,9 @@ impl Scan<'_> {
             },
             (b"set", _) if set.origin == SetCommand::Append => {
                 let is_last = |(before, name): &(usize, Vec<u8>)| {
-                    *name == set.name && *before > 0 && *before == set.entries.len()
+                    *name == set.name
+                        && *before == set.entries.len()
+                        && (*before > 0 || set.references.len() > 1)
                 };
                 set.references.last().is_some_and(is_last)
             }

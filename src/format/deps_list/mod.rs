@@ -52,7 +52,7 @@ pub struct DepsList {
     outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     interfaces: BTreeSet<Vec<u8>>,
-    /// For each command that is not read, the variables that it refers to.
+    /// For each command that is not read and refers to several variables, these variables.
     uses: Vec<Vec<Vec<u8>>>,
     /// The commands that remove names from variables.
     removals: Vec<Removal>,
@@ -64,7 +64,8 @@ pub enum SetCommand {
     /// `set(NAME …)`, or `llvm_map_components_to_libnames(NAME …)`, whose values are components.
     Set,
     /// `list(APPEND NAME …)`, `PREPEND` or `INSERT`, or `set(NAME ${NAME} …)`: the variable may have
-    /// other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`.
+    /// other values too. Also `foreach(NAME …)` if a set in the loop has the value `${NAME}`, or a
+    /// value that ends with it.
     Append,
     /// `string(APPEND NAME …)`: the values may continue the text of others.
     Text,

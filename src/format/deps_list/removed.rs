@@ -40,14 +40,16 @@ impl Removal {
 }
 
 /// Marks the entries that `list(REMOVE_ITEM …)` removes from their variable, or from a variable
-/// that has the values of theirs. `removed` has pairs of a variable and a word.
-pub(super) fn mark_removed(sets: &mut [Set], removed: &[(Vec<u8>, Vec<u8>)]) {
-    if removed.is_empty() {
-        return;
-    }
+/// that has the values of theirs.
+pub(super) fn mark_removed(sets: &mut [Set], removals: &[Removal]) {
     let mut words_of: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
-    for (list, word) in removed {
-        words_of.entry(list).or_default().push(word);
+    for removal in removals {
+        if let RemovedNames::Equal(word) = &removal.names {
+            words_of.entry(&removal.list).or_default().push(word);
+        }
+    }
+    if words_of.is_empty() {
+        return;
     }
     let mut by_name: FastMap<&[u8], Vec<&Set>> = FastMap::default();
     for set in &*sets {

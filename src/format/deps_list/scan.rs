@@ -83,8 +83,6 @@ impl WholeArchive {
 pub(super) struct Scanned {
     /// All sets, in order.
     pub(super) sets: Vec<Set>,
-    /// Variables with the words that `list(REMOVE_ITEM …)` removes from them.
-    pub(super) removed: Vec<(Vec<u8>, Vec<u8>)>,
     /// The commands that remove names.
     pub(super) removals: Vec<Removal>,
     /// Targets with their `OUTPUT_NAME`.
@@ -165,7 +163,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         set.number = number;
     }
     variables.resolve(&mut out.sets);
-    mark_removed(&mut out.sets, &out.removed);
+    mark_removed(&mut out.sets, &out.removals);
     Ok(out)
 }
 

@@ -246,6 +246,13 @@ fn the_order_is_that_of_the_value() {
     ] {
         becomes(&lab, &format!("{before}{link}"), &format!("{after}{link}"));
     }
+    let list = |names| {
+        format!(
+            "set(L FooW)\nset(F {names})\nset(L ${{F}} ${{L}})\n\
+             target_link_libraries(m PRIVATE ${{L}})\n"
+        )
+    };
+    becomes(&lab, &list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"));
 }
 
 /// The names in the items of a loop are parts: a new part joins them.
