@@ -1,11 +1,10 @@
 //! Finds the merged archive that a run repairs, and the position at which an archive is added to
 //! the list that the merged archive is made from. `propose` calls this module.
 
-use super::targets::{LinkNeeds, Neighbours, in_link_order, of_file, sequence};
+use super::targets::{LinkNeeds, Neighbours, in_link_order, of_file};
 use crate::audit::Audit;
-use crate::cmake;
 use crate::format::deps_list::{
-    DepsList, ListedArchive, Removal, RemovedNames, Set, SetCommand, can_list,
+    DepsList, LinkParts, ListedArchive, Loss, Set, SetCommand, can_list,
 };
 use crate::id::ArchiveId;
 use crate::merged::list::{Sources, listed_name, merged};
@@ -174,12 +173,25 @@ pub(super) fn place(
     };
     out.doubt = doubt;
     let mut lines: Vec<Option<u32>> = Vec::new();
+    let (mut removed, mut may_remove) = (None, None);
     for group in groups {
         let links = choice.links(&outputs, group);
-        for set in parts_of(audit, list, (group, name), fat, &neighbours) {
+        let loss = |set: usize| choice.loss(&links, set, name);
+        let is_kept = |set: usize| loss(set).is_none_or(|loss| !loss.is_certain);
+        for set in parts_of(audit, list, (group, name, &is_kept), fat, &neighbours) {
+            let line = choice.listed_on(&links, set, name);
+            match loss(set).filter(|_| line.is_none()) {
+                Some(loss) if loss.is_certain => removed = removed.or(Some(loss.line)),
+                loss => may_remove = may_remove.or(loss.map(|loss| loss.line)),
+            }
             out.sets.push(set);
-            lines.push(choice.listed_on(&links, set, name));
+            lines.push(line);
         }
+    }
+    if let Some(line) = may_remove {
+        let path = show_path(&entry.path);
+        let why = || format!("a later command may remove {} ({path}:{line})", show(name));
+        out.doubt = out.doubt.or_else(|| Some(why()));
     }
     let is_link = |set: &usize| {
         fat.is_none() || list.sets().get(*set).is_some_and(|s| s.origin == SetCommand::Link)
@@ -194,8 +206,6 @@ pub(super) fn place(
         out.sets.clear();
         out.refusal = UNSPELLED;
     }
-    let mut new = out.sets.iter().zip(&lines).filter(|(_, line)| line.is_none());
-    let removed = new.find_map(|(set, _)| choice.removed_on(*set, name));
     if removed.is_some() {
         out.sets.clear();
         out.refusal = REMOVED;
@@ -294,29 +304,30 @@ impl<'a> Choice<'a> {
         files.collect()
     }
 
-    /// The variables and targets of each link that gets the archives of `group`. Empty if the list
-    /// does not tell.
-    fn links(&self, outputs: &[Output<'a>], group: &[u8]) -> Vec<BTreeSet<&'a [u8]>> {
+    /// The parts of each link that gets the archives of `group`. Empty if the list does not tell.
+    fn links(&self, outputs: &[Output<'a>], group: &[u8]) -> Vec<LinkParts<'a>> {
         let own = outputs.iter().map(|output| &output.own).filter(|own| own.contains(group));
         let mut links: Vec<BTreeSet<&[u8]>> = own.cloned().collect();
         if links.is_empty() && self.fat.is_none() {
             links = self.needs.links(self.whole(), group);
         }
-        for link in &mut links {
-            link.extend(EVERYWHERE);
-        }
-        links
+        let parts = |link: BTreeSet<&'a [u8]>| {
+            self.whole().parts(link.into_iter().chain(EVERYWHERE), self.fat.is_none())
+        };
+        links.into_iter().map(parts).collect()
     }
 
     /// The line on which the links of the set already have the name: each of `links` lists it in a
     /// set that applies wherever `set` applies. Without `links`, every variable counts.
-    fn listed_on(&self, links: &[BTreeSet<&[u8]>], set: usize, name: &[u8]) -> Option<u32> {
-        let line = |link: Option<&BTreeSet<&[u8]>>| {
-            let is_linked = |set: &Set| link.is_none_or(|link| link.contains(&*set.name));
-            let sets = self.list.sets().iter().enumerate();
-            let sets = sets.filter(|(at, from)| is_linked(from) && reaches(self.list, *at, set));
-            let is_kept = |at: usize| self.removed_on(at, name).is_none();
-            let sets = sets.filter(|(at, set)| set.holds(name) && is_kept(*at));
+    fn listed_on(&self, links: &[LinkParts<'_>], set: usize, name: &[u8]) -> Option<u32> {
+        let sets = self.list.sets().iter().enumerate();
+        let sets = sets.filter(|(at, from)| from.holds(name) && reaches(self.list, *at, set));
+        let holding: Vec<(usize, &Set)> = sets.collect();
+        let line = |link: Option<&LinkParts<'_>>| {
+            let is_linked = |set: &Set| link.is_none_or(|link| link.has(set));
+            let is_kept =
+                |at: usize| self.loss_in(link, at, name).is_none_or(|loss| !loss.is_certain);
+            let sets = holding.iter().filter(|(at, set)| is_linked(set) && is_kept(*at));
             let mut entries = sets.flat_map(|(_, set)| &set.entries);
             entries.find(|entry| entry.name == name).map(|entry| entry.line)
         };
@@ -324,22 +335,21 @@ impl<'a> Choice<'a> {
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
     }
 
-    /// The line of a command that removes the name from the set again, or from a variable that has
-    /// its values.
-    fn removed_on(&self, set: usize, name: &[u8]) -> Option<u32> {
-        let (whole, word) = (self.whole(), self.list.spelled(set, name)?);
-        let set = self.list.sets().get(set)?;
-        let is_match = |expression: &[u8]| cmake::matches(expression, &word);
-        let removes = |removal: &&Removal| match &removal.names {
-            RemovedNames::Equal(other) => *other == word,
-            RemovedNames::Matching(expression) => is_match(expression) == Some(true),
-            RemovedNames::Others(expression) => is_match(expression) == Some(false),
+    /// The command that removes a new name of the set before a link gets it. It is certain if no link
+    /// gets the name.
+    fn loss(&self, links: &[LinkParts<'_>], set: usize, name: &[u8]) -> Option<Loss> {
+        let Some((first, rest)) = links.split_first() else {
+            return self.loss_in(None, set, name);
         };
-        let is_of = |removal: &&Removal| {
-            removal.list == set.name || sequence(whole, &removal.list).contains(&&*set.name)
-        };
-        let mut all = whole.removals().filter(|removal| removal.follows(set));
-        all.find(|removal| removes(removal) && is_of(removal)).map(|removal| removal.line)
+        let mut all: Vec<Option<Loss>> = vec![self.loss_in(Some(first), set, name)];
+        all.extend(rest.iter().map(|link| self.loss_in(Some(link), set, name)));
+        let is_certain = all.iter().all(|loss| loss.is_some_and(|loss| loss.is_certain));
+        all.into_iter().flatten().next().map(|loss| Loss { is_certain, ..loss })
+    }
+
+    fn loss_in(&self, link: Option<&LinkParts<'_>>, set: usize, name: &[u8]) -> Option<Loss> {
+        let word = self.list.spelled(set, name)?;
+        self.needs.loss(self.whole(), (self.list.sets().get(set)?, &word), link)
     }
 
     /// The doubt about a name if the file writes different text before the names of one of `sets`.
@@ -357,13 +367,15 @@ impl<'a> Choice<'a> {
             EVERYWHERE.contains(&group) || outputs.iter().any(is)
         };
         let lists = |set: &&Set| set.holds(name) && is_linked(&set.name);
-        self.list.sets().iter().filter(lists).any(|set| {
-            let is_same = |other: &&Set| other.name == set.name;
-            let branches = self.whole().sets().iter().filter(is_same).count();
-            let holding = self.list.sets().iter().filter(is_same);
-            let holding = holding.filter(|other| other.holds(name)).count();
-            !set.is_conditional() || (holding > 1 && holding == branches)
-        })
+        let mut holding: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for set in self.list.sets().iter().filter(lists) {
+            if !set.is_conditional() {
+                return true;
+            }
+            *holding.entry(&set.name).or_default() += 1;
+        }
+        let is_whole = |group: &[u8], holding| self.whole().sets_of(group).count() == holding;
+        holding.into_iter().any(|(group, holding)| holding > 1 && is_whole(group, holding))
     }
 
     /// True if `group` is one of several targets with candidates.
@@ -461,11 +473,12 @@ fn fullest<'l>(
 /// - else the branch with the largest share of archives whose members the merged archive contains,
 ///   and all branches that the archives do not distinguish from it
 ///
-/// Without a merged archive, the share of candidates decides.
+/// Without a merged archive, the share of candidates decides. A set from which a later command
+/// removes the archive (`is_kept` is false) counts only if there is no other.
 fn parts_of(
     audit: &Audit,
     list: &DepsList,
-    (name, word): (&[u8], &[u8]),
+    (name, word, is_kept): (&[u8], &[u8], &dyn Fn(usize) -> bool),
     fat: Option<ArchiveId>,
     neighbours: &Neighbours<'_>,
 ) -> Vec<usize> {
@@ -474,6 +487,9 @@ fn parts_of(
     let all = || own().filter(|(_, set)| !is_text(set));
     let is_branch = |(_, set): &(usize, &Set)| set.known() > 0 && !is_loop_body(list, set);
     let mut branches: Vec<(usize, &Set)> = all().filter(is_branch).collect();
+    if branches.iter().any(|(at, _)| is_kept(*at)) {
+        branches.retain(|(at, _)| is_kept(*at));
+    }
     let is_replaced = |at: usize, set: &Set| {
         branches.iter().any(|(later, other)| *later > at && other.replaces(set))
     };

@@ -4,12 +4,14 @@
 
 use super::link_order::{self, References};
 use crate::audit::Audit;
-use crate::format::deps_list::{DepsList, Set, SetCommand};
-use crate::id::{ArchiveId, FileId};
+use crate::cmake;
+use crate::format::deps_list::{DepsList, LinkParts, Loss, Removal, RemovedNames, Set, SetCommand};
+use crate::id::{ArchiveId, FastMap, FastSet, FileId};
 use crate::merged::list::listed_name;
 use crate::merged::solve::Solution;
 use crate::order;
 use crate::order::Arrange as _;
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -18,8 +20,13 @@ use std::sync::{Arc, OnceLock};
 
 /// Maximum number of variables that are visited below one target.
 const MOST_VISITS: usize = 1000;
+/// Maximum number of variables that are visited below all targets of a file.
+const MOST_IN_FILE: usize = 200_000;
 /// Maximum number of links that are compared.
 const MOST_LINKS: usize = 100;
+/// Maximum number of commands, and of their variables, that are searched for links.
+const MOST_USES: usize = 1000;
+const MOST_USED: usize = 100_000;
 
 /// The needs of a link: which files need an archive, and which archives refer to it.
 pub(super) struct LinkNeeds {
@@ -29,7 +36,15 @@ pub(super) struct LinkNeeds {
     listed: BTreeMap<Vec<u8>, ArchiveId>,
     /// The result of [`Self::lines`].
     lines: OnceLock<Vec<Vec<Vec<u8>>>>,
+    /// The result of [`Self::used`].
+    used: OnceLock<Vec<BTreeSet<Vec<u8>>>>,
+    /// For each removal by a regular expression, the words that were compared with it. `None` if a
+    /// comparison failed.
+    matched: RefCell<FastMap<usize, Option<Matches>>>,
 }
+
+/// Words, and whether an expression matches them.
+type Matches = FastMap<Vec<u8>, bool>;
 
 impl LinkNeeds {
     /// The needs of the archives that the solutions add to `list`.
@@ -51,7 +66,8 @@ impl LinkNeeds {
         let is_needed = list.is_some() && !files.is_empty();
         let all = listed.values().chain(files.keys()).copied().filter(|_| is_needed);
         let references = link_order::between(library, &order::set(all));
-        Self { files, references, listed, lines: OnceLock::new() }
+        let (lines, used, matched) = (OnceLock::new(), OnceLock::new(), RefCell::default());
+        Self { files, references, listed, lines, used, matched }
     }
 
     /// The files that need `archive`.
@@ -100,15 +116,31 @@ impl LinkNeeds {
     fn lines(&self, whole: &DepsList) -> &[Vec<Vec<u8>>] {
         self.lines.get_or_init(|| {
             let has_part = |set: &&Set| {
-                let mut names = set.entries.iter().map(|entry| &entry.name);
-                !set.references.is_empty() || names.any(|name| whole.is_interface(name))
+                let mut interfaces = set.entries.iter().map(|entry| whole.interface(entry));
+                !set.references.is_empty() || interfaces.any(|found| found.is_some())
             };
             let users = whole.sets().iter().filter(has_part);
             let tops: BTreeSet<&[u8]> = order::set(users.map(|set| &*set.name));
+            let mut left = MOST_IN_FILE;
             let line = |top| -> Vec<Vec<u8>> {
-                sequence(whole, top).into_iter().map(<[u8]>::to_vec).collect()
+                sequence(whole, top, &mut left).into_iter().map(<[u8]>::to_vec).collect()
             };
             tops.into_iter().map(line).collect()
+        })
+    }
+
+    /// For each command that is not read, the variables of which its arguments consist: it may link
+    /// all of them.
+    fn used(&self, whole: &DepsList) -> &[BTreeSet<Vec<u8>>] {
+        self.used.get_or_init(|| {
+            let (mut out, mut left) = (Vec::new(), MOST_USED);
+            for used in order::set(whole.uses()).into_iter().take(MOST_USES) {
+                let parts = whole.parts(used.iter().map(Vec::as_slice), false).all;
+                let Some(rest) = left.checked_sub(parts.len()) else { break };
+                left = rest;
+                out.push(order::set(parts.into_iter().map(<[u8]>::to_vec)));
+            }
+            out
         })
     }
 
@@ -119,15 +151,16 @@ impl LinkNeeds {
         whole: &'l DepsList,
         group: &[u8],
     ) -> Vec<BTreeSet<&'l [u8]>> {
-        let lines = self.lines(whole).iter().filter(|line| line.iter().any(|name| name == group));
+        let lines = || self.lines(whole).iter().filter(|line| line.iter().any(|n| n == group));
+        // A variable that has the values of others is a link only if no target links these.
+        let is_target = |line: &&Vec<Vec<u8>>| line.first().is_some_and(|top| whole.is_target(top));
+        let has_target = lines().any(|line| is_target(&line));
+        let lines = lines().filter(|line| !has_target || is_target(line));
         let lines = lines.map(|line| order::set(line.iter().map(Vec::as_slice)));
-        // A command that is not read may link all variables that it refers to.
-        let uses = whole.uses().take(MOST_LINKS).map(|used| {
-            let parts = used.iter().flat_map(|name| sequence(whole, name));
-            order::set(parts)
-        });
-        let uses = uses.filter(|link| link.contains(group));
-        let mut links: Vec<BTreeSet<&[u8]>> = lines.take(MOST_LINKS).chain(uses).collect();
+        let uses = self.used(whole).iter().filter(|used| used.contains(group));
+        let uses = uses.map(|used| order::set(used.iter().map(Vec::as_slice)));
+        let mut links: Vec<BTreeSet<&[u8]>> =
+            lines.take(MOST_LINKS).chain(uses.take(MOST_LINKS)).collect();
         links.arrange_by_key(|link| Reverse(link.len()));
         let mut out: Vec<BTreeSet<&[u8]>> = Vec::new();
         for link in links {
@@ -137,6 +170,39 @@ impl LinkNeeds {
             }
         }
         out
+    }
+
+    /// The command of `whole` that removes `word`, a name of `set`, before `link` gets it.
+    pub(super) fn loss(
+        &self,
+        whole: &DepsList,
+        (set, word): (&Set, &[u8]),
+        link: Option<&LinkParts<'_>>,
+    ) -> Option<Loss> {
+        whole.loss(set, link, &|number, removal| self.removes(number, removal, word))
+    }
+
+    /// True if the removal with the index `number` removes `word`. `None` if that is unknown.
+    fn removes(&self, number: usize, removal: &Removal, word: &[u8]) -> Option<bool> {
+        let (expression, removed) = match &removal.names {
+            RemovedNames::Equal(other) => return Some(other == word),
+            RemovedNames::Unknown => return None,
+            RemovedNames::Matching(expression) => (expression, true),
+            RemovedNames::Others(expression) => (expression, false),
+        };
+        let mut matched = self.matched.borrow_mut();
+        let matches = matched.entry(number).or_insert_with(|| Some(Matches::default()));
+        let known = matches.as_mut()?;
+        if let Some(is_match) = known.get(word) {
+            return Some(*is_match == removed);
+        }
+        // After a search that takes too long, others of the expression are not tried.
+        let Some(is_match) = cmake::matches(expression, word) else {
+            *matches = None;
+            return None;
+        };
+        known.insert(word.to_vec(), is_match);
+        Some(is_match == removed)
     }
 
     /// True if an archive of `from` refers to one of `to`.
@@ -171,7 +237,7 @@ pub(super) fn of_file<'l>(
     };
     let sets = list.sets().iter().filter(|set| !is_target || set.origin == SetCommand::Link);
     let names: BTreeSet<&[u8]> = order::set(sets.map(|set| &*set.name).filter(fits));
-    order::set(names.into_iter().flat_map(|name| sequence(list, name)))
+    list.parts(names.into_iter(), false).all
 }
 
 /// The names of a target that may make a file: `m` for `libm.so.1`.
@@ -188,27 +254,26 @@ fn stems(file: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The variables and interface libraries of which a variable or target consists, in the order of its
 /// values. A name comes again for values after another variable.
-pub(super) fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> {
+fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<&'l [u8]> {
     fn visit<'l>(
         list: &'l DepsList,
         name: &'l [u8],
-        (path, out): (&mut Vec<&'l [u8]>, &mut Vec<&'l [u8]>),
+        (path, out): (&mut FastSet<&'l [u8]>, &mut Vec<&'l [u8]>),
         left: &mut usize,
     ) {
-        if path.contains(&name) || *left == 0 {
+        if *left == 0 || !path.insert(name) {
             return;
         }
         *left -= 1;
-        path.push(name);
-        let mut sets: Vec<&Set> = list.sets().iter().filter(|set| set.name == name).collect();
+        let mut sets: Vec<&Set> = list.sets_of(name).collect();
         sets.arrange_by_key(|set| set.rank);
         for set in sets {
             out.push(name);
             let mut parts: Vec<(usize, &[u8])> =
                 set.references.iter().map(|(before, part)| (*before, &**part)).collect();
             let entries = set.entries.iter().enumerate();
-            let interfaces = entries.filter(|(_, entry)| list.is_interface(&entry.name));
-            parts.extend(interfaces.map(|(at, entry)| (at + 1, &*entry.name)));
+            let interfaces = entries.filter_map(|(at, e)| Some((at + 1, list.interface(e)?)));
+            parts.extend(interfaces);
             parts.arrange_by_key(|(before, _)| *before);
             let is_last = parts.last().is_none_or(|(before, _)| *before == set.entries.len());
             if set.is_reversed {
@@ -221,10 +286,12 @@ pub(super) fn sequence<'l>(list: &'l DepsList, name: &'l [u8]) -> Vec<&'l [u8]> 
                 out.push(name);
             }
         }
-        path.pop();
+        path.remove(name);
     }
-    let (mut out, mut left) = (Vec::new(), MOST_VISITS);
-    visit(list, name, (&mut Vec::new(), &mut out), &mut left);
+    let most = MOST_VISITS.min(*in_file);
+    let (mut out, mut left) = (Vec::new(), most);
+    visit(list, name, (&mut FastSet::default(), &mut out), &mut left);
+    *in_file -= most - left;
     out
 }
 

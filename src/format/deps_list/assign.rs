@@ -28,23 +28,24 @@ impl Scan<'_> {
                 let words =
                     names.iter().flat_map(|name| self.bytes(&name.inside).split(|b| *b == b';'));
                 for word in words {
-                    let (list, names) = (list.to_vec(), RemovedNames::Equal(word.to_vec()));
-                    out.removals.push(Removal {
-                        list,
-                        line: action.line,
-                        names,
-                        blocks: Vec::new(),
-                    });
+                    let Some(words) = complete(variables, word) else {
+                        out.removals.push(removal(list, action, RemovedNames::Unknown));
+                        continue;
+                    };
+                    for word in words {
+                        out.removals.push(removal(list, action, RemovedNames::Equal(word)));
+                    }
                 }
             }
             (b"list", [action, list, mode, _, pattern]) if is(action, b"FILTER") => {
-                let pattern = unescaped(self.bytes(&pattern.inside));
-                let names = match self.word(mode) {
-                    b"EXCLUDE" => RemovedNames::Matching(pattern),
-                    _ => RemovedNames::Others(pattern),
+                // Several values of a variable are alternatives.
+                let patterns = complete(variables, self.bytes(&pattern.inside));
+                let names = match (patterns.as_deref(), self.word(mode)) {
+                    (Some([pattern]), b"EXCLUDE") => RemovedNames::Matching(unescaped(pattern)),
+                    (Some([pattern]), _) => RemovedNames::Others(unescaped(pattern)),
+                    _ => RemovedNames::Unknown,
                 };
-                let list = self.bytes(&list.inside).to_vec();
-                out.removals.push(Removal { list, line: action.line, names, blocks: Vec::new() });
+                out.removals.push(removal(self.bytes(&list.inside), action, names));
             }
             (b"foreach", [name, values @ ..]) => match values {
                 [first, ..] if is(first, b"RANGE") => {}
@@ -59,6 +60,13 @@ impl Scan<'_> {
                 let skipped = usize::from(values.first().is_some_and(|first| is(first, b"NAMES")));
                 let names = values[skipped..].iter().take_while(|value| !is_option(value));
                 names.for_each(|value| self.define(name, std::slice::from_ref(value), variables));
+            }
+            (b"add_library", [alias, kind, target]) if is(kind, b"ALIAS") => {
+                let target = self.bytes(&target.inside).to_vec();
+                out.aliases.insert(self.bytes(&alias.inside).to_vec(), target);
+            }
+            (b"add_library", [target, kind, ..]) if is(kind, b"STATIC") || is(kind, b"OBJECT") => {
+                out.statics.insert(self.bytes(&target.inside).to_vec());
             }
             (b"add_library", [target, kind, ..]) if is(kind, b"INTERFACE") => {
                 out.interfaces.insert(self.bytes(&target.inside).to_vec());
@@ -129,6 +137,21 @@ impl Scan<'_> {
             }
         }
     }
+}
+
+fn removal(list: &[u8], action: &Argument, names: RemovedNames) -> Removal {
+    let at = action.span.start;
+    Removal { list: list.to_vec(), line: action.line, names, at, blocks: Vec::new() }
+}
+
+/// The texts that `text` stands for. `None` if a variable of it has values that the file does not
+/// tell.
+fn complete(variables: &mut Variables, text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let is_open = |text: &Vec<u8>| {
+        memchr::memmem::find(text, b"$ENV{").is_some()
+            || memchr::memchr_iter(b'@', text).count() > 1
+    };
+    variables.expanded(text).filter(|texts| !texts.iter().any(is_open))
 }
 
 /// The text of a regular expression, in which CMake reads `\\` as a backslash.

@@ -7,6 +7,7 @@
 //! as a name, but no archive has that name.
 
 mod assign;
+mod flow;
 mod life;
 mod loops;
 mod position;
@@ -17,14 +18,16 @@ mod spelling;
 mod values;
 mod write;
 
+pub use flow::{LinkParts, Loss};
 pub use position::LinkOrder;
 pub use removed::{Removal, RemovedNames};
 pub use spelling::Spelling;
 pub use write::SetChange;
 
 use crate::format::cmake::SyntaxError;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// The reason why a file, or one set in it, cannot be read as a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +59,12 @@ pub struct DepsList {
     uses: Vec<Vec<Vec<u8>>>,
     /// The commands that remove names from variables.
     removals: Vec<Removal>,
+    /// Targets whose private archives reach those that link them: static and object libraries.
+    statics: BTreeSet<Vec<u8>>,
+    /// The targets of `add_library(NAME ALIAS TARGET)`.
+    aliases: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The indices of sets and removals, made on first use.
+    flow: OnceLock<flow::Flow>,
 }
 
 /// The command that makes a set.
@@ -83,6 +92,10 @@ pub struct Block {
     pub arm: usize,
     /// True if it is an `if()`.
     pub is_condition: bool,
+    /// True if it is a `function()`.
+    pub is_function: bool,
+    /// True if it is a `macro()`.
+    pub is_macro: bool,
 }
 
 /// A set of archives: the values of one command.
@@ -119,6 +132,8 @@ pub struct Set {
     is_components: bool,
     /// True for a `foreach()` if [`DepsList::identify`] marked names of its items, also in variables.
     has_known_items: bool,
+    /// True for values after `PRIVATE`.
+    pub is_private: bool,
     /// The number of the block of `foreach()`, if that is the command.
     loop_block: Option<usize>,
     /// All values, in the file's order.
@@ -162,8 +177,21 @@ struct SetValue {
 impl DepsList {
     /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
-        let scan::Scanned { sets, outputs, interfaces, uses, removals, .. } = scan::sets(&text)?;
-        Ok(Self { text, sets, unknown: None, outputs, interfaces, uses, removals })
+        let scan::Scanned { sets, outputs, interfaces, uses, removals, statics, aliases, .. } =
+            scan::sets(&text)?;
+        let (unknown, flow) = (None, OnceLock::new());
+        Ok(Self {
+            text,
+            sets,
+            unknown,
+            outputs,
+            interfaces,
+            uses,
+            removals,
+            statics,
+            aliases,
+            flow,
+        })
     }
 
     /// The sets, in the file's order.
@@ -193,16 +221,6 @@ impl DepsList {
         of.map(|(_, output)| &**output)
     }
 
-    /// True for an interface library: those that link it get the archives of its own list.
-    pub fn is_interface(&self, target: &[u8]) -> bool {
-        self.interfaces.contains(target)
-    }
-
-    /// The commands that remove names from variables, in the file's order.
-    pub fn removals(&self) -> impl Iterator<Item = &Removal> {
-        self.removals.iter()
-    }
-
     /// For each command that is not read and refers to several variables, these variables.
     pub fn uses(&self) -> impl Iterator<Item = &[Vec<u8>]> {
         self.uses.iter().map(Vec::as_slice)
@@ -216,6 +234,7 @@ impl DepsList {
     /// Keeps only the sets for which `keep` is true. The text of the file does not change.
     pub fn retain(&mut self, keep: impl Fn(&Set) -> bool) {
         self.sets.retain(keep);
+        self.flow = OnceLock::new();
     }
 
     /// Marks the entries that name one of `archives` (bare names) in any spelling, and sets their

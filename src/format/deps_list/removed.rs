@@ -16,6 +16,8 @@ pub struct Removal {
     pub line: u32,
     /// The names that it removes.
     pub names: RemovedNames,
+    /// Its offset.
+    pub(super) at: usize,
     /// The blocks around it, the outermost first.
     pub(super) blocks: Vec<Block>,
 }
@@ -29,13 +31,22 @@ pub enum RemovedNames {
     Matching(Vec<u8>),
     /// Those that do not match it.
     Others(Vec<u8>),
+    /// The file does not tell: the command has a variable that the file does not set.
+    Unknown,
 }
 
 impl Removal {
-    /// True if the command runs after that of `set`, wherever CMake runs that of `set`.
-    pub fn follows(&self, set: &Set) -> bool {
-        let mut conditions = self.blocks.iter().filter(|block| block.is_condition);
-        self.line > set.line && conditions.all(|block| set.blocks.contains(block))
+    /// True if the command may run after that of `set`, wherever CMake runs that of `set`. A function
+    /// has variables of its own.
+    pub(super) fn follows(&self, set: &Set) -> bool {
+        let mut own = self.blocks.iter().filter(|block| block.is_condition || block.is_function);
+        self.at > set.body.start && own.all(|block| set.blocks.contains(block))
+    }
+
+    /// True if the command runs wherever that of `set` runs, and not only where a macro is called.
+    pub(super) fn is_called_for(&self, set: &Set) -> bool {
+        let mut macros = self.blocks.iter().filter(|block| block.is_macro);
+        macros.all(|block| set.blocks.contains(block))
     }
 }
 

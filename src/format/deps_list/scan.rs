@@ -9,7 +9,8 @@ use super::values::{Variables, may_name, referred};
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
 use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
 use crate::id::FastMap;
-use std::collections::BTreeSet;
+use crate::order::Arrange as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// True for keywords such as `CACHE` and `PRIVATE`, which are not values.
@@ -89,6 +90,10 @@ pub(super) struct Scanned {
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     pub(super) interfaces: BTreeSet<Vec<u8>>,
+    /// The targets of `add_library(NAME STATIC)` and `add_library(NAME OBJECT)`.
+    pub(super) statics: BTreeSet<Vec<u8>>,
+    /// The targets of `add_library(NAME ALIAS TARGET)`.
+    pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// For each command that makes no set and refers to several variables, these variables.
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
@@ -150,7 +155,9 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         }
         let action = command.arguments.first().map_or(b"".as_slice(), |word| scan.word(word));
         let all = text.get(command.name.end..command.end).unwrap_or_default();
-        let used = life.note((&scan.name(), action), all, command.end);
+        let mut used = life.note((&scan.name(), action), all, command.end);
+        used.arrange();
+        used.dedup();
         if !is_read && used.len() > 1 {
             out.uses.push(used);
         }
@@ -190,8 +197,13 @@ impl Blocks {
         let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
         let error = |reason| Err(ListError { line, reason });
         if let Some(command) = BLOCKS.into_iter().find(|block| is(block)) {
-            let is_condition = command == "if";
-            let block = Block { number: self.count, arm: 0, is_condition };
+            let block = Block {
+                number: self.count,
+                arm: 0,
+                is_condition: command == "if",
+                is_function: command == "function",
+                is_macro: command == "macro",
+            };
             self.count += 1;
             self.open.push(OpenBlock { command, line, block });
         } else if is("elseif") || is("else") {
@@ -377,6 +389,7 @@ impl Scan<'_> {
     /// for the values after each keyword. Empty sets are omitted.
     fn scopes(&self, target: &Argument, values: &[Argument], start: usize) -> Vec<Set> {
         let (mut sets, mut start, mut rest) = (Vec::new(), start, values);
+        let mut is_private = false;
         loop {
             let end = rest.iter().position(|argument| is_scope(self.word(argument)));
             let here = &rest[..end.unwrap_or(rest.len())];
@@ -384,9 +397,11 @@ impl Scan<'_> {
                 let mut set =
                     self.values(self.bytes(&target.inside), here, start, SetCommand::Link);
                 set.body.end = end.map_or(set.body.end, |at| rest[at].span.start);
+                set.is_private = is_private;
                 sets.push(set);
             }
             let Some(keyword) = end.and_then(|at| rest.get(at)) else { return sets };
+            is_private = matches!(self.word(keyword), b"PRIVATE" | b"LINK_PRIVATE");
             start = keyword.span.end;
             rest = &rest[end.unwrap_or_default() + 1..];
         }
@@ -429,6 +444,7 @@ impl Scan<'_> {
             is_components: false,
             is_ambiguous: false,
             has_known_items: false,
+            is_private: false,
             loop_block: None,
             trouble: None,
             line: self.command.line,

@@ -44,7 +44,7 @@ impl Variables {
 
     /// The texts that `text` may stand for. `None` if it refers to a variable that the file does
     /// not set, or if there are too many.
-    fn expanded(&mut self, text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    pub(super) fn expanded(&mut self, text: &[u8]) -> Option<Vec<Vec<u8>>> {
         let (mut todo, mut out) = (vec![text.to_vec()], Vec::new());
         let mut left = MOST_FOR_VALUE.min(self.left);
         while let Some(text) = todo.pop() {

@@ -217,6 +217,104 @@ fn a_name_that_is_removed_again_is_refused() {
     }
 }
 
+/// A removal matters only on the way of the name to the link.
+#[test]
+fn a_removal_that_the_link_does_not_see_hides_no_name() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let link = "target_link_libraries(m PRIVATE ${LIBS})\n";
+    let rest = [
+        format!(
+            "{link}list(REMOVE_ITEM LIBS FooX)\ntarget_link_libraries(tool PRIVATE ${{LIBS}})\n"
+        ),
+        format!("set(OTHERS ${{LIBS}})\nlist(REMOVE_ITEM OTHERS FooX)\n{link}"),
+        format!("function(prune)\n  list(REMOVE_ITEM LIBS FooX)\nendfunction()\n{link}"),
+        format!("set(START Foo)\nlist(FILTER LIBS INCLUDE REGEX \"^${{START}}\")\n{link}"),
+    ];
+    for rest in rest {
+        let list = |names| format!("set(LIBS {names})\n{rest}");
+        becomes(&lab, &list("FooA FooB FooZ"), &list("FooA FooB FooX FooY FooZ"));
+    }
+    let list = |names| {
+        let removal = "list(REMOVE_ITEM LIBS FooX FooY)";
+        format!("set(LIBS FooA FooB)\n{removal}\nlist(APPEND LIBS {names})\n{link}")
+    };
+    becomes(&lab, &list("FooZ"), &list("FooX FooY FooZ"));
+}
+
+/// The names that a command removes may come from a variable.
+#[test]
+fn a_removal_by_a_variable_is_read_or_doubted() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let cases = [
+        (
+            "set(BAD FooX)\nlist(REMOVE_ITEM LIBS ${BAD})\n",
+            "FooX cannot be placed: a later command of the list removes it (list.cmake:3)",
+        ),
+        (
+            "list(REMOVE_ITEM LIBS ${BAD})\n",
+            "not verified: a later command may remove FooX (list.cmake:2)",
+        ),
+        (
+            "list(FILTER LIBS INCLUDE REGEX \"^${START}\")\n",
+            "not verified: a later command may remove FooX (list.cmake:2)",
+        ),
+    ];
+    for (removal, why) in cases {
+        let link = "target_link_libraries(m PRIVATE ${LIBS})\n";
+        let list = format!("set(LIBS FooA FooB FooZ)\n{removal}{link}");
+        let (status, _, said) = fixed(&lab, &list);
+        assert!(status == Some(1) && said.replace("\n    ", " ").contains(why), "{said}");
+    }
+}
+
+/// A link gets the archives of the targets that it links, but not the private ones of a shared
+/// library.
+#[test]
+fn names_of_linked_targets_are_listed() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let listed = [
+        "add_library(core STATIC core.c)\ntarget_link_libraries(core PRIVATE FooX FooY)\n\
+         target_link_libraries(m PRIVATE FooA FooB FooZ core)\n",
+        "add_library(core SHARED core.c)\nadd_library(ns::engine ALIAS core)\n\
+         target_link_libraries(core PUBLIC FooX FooY)\n\
+         target_link_libraries(m PRIVATE FooA FooB FooZ ns::engine)\n",
+        // A copy of the variable is not a link.
+        "set(A FooA FooB FooZ)\nset(EXPORTED ${A} PARENT_SCOPE)\n\
+         target_link_libraries(core PRIVATE ${A} FooX FooY)\n",
+    ];
+    for list in listed {
+        let (_, new, said) = fixed(&lab, list);
+        assert!(said.replace("\n    ", " ").contains("already lists FooX"), "{said}");
+        assert_eq!(new.matches("FooX").count(), list.matches("FooX").count(), "{new}");
+    }
+    let list = |names| {
+        format!(
+            "add_library(core SHARED core.c)\ntarget_link_libraries(core PRIVATE FooX FooY)\n\
+             target_link_libraries(m PRIVATE {names} core)\n"
+        )
+    };
+    let (status, new, said) = fixed(&lab, &list("FooA FooB FooZ"));
+    assert_eq!((status, new), (Some(0), list("FooA FooB FooX FooY FooZ")), "{said}");
+}
+
+/// Long chains of variables, and commands with many of them, take little time.
+#[test]
+fn chains_of_variables_are_followed_once() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    let mut rest = String::from("set(W0 y)\n");
+    for at in 1..1000 {
+        rest += &format!("set(W{at} y ${{W{}}})\n", at - 1);
+    }
+    let many = "${W999} ".repeat(100);
+    rest += &format!("foo({many} ${{LIBS}})\n").repeat(100);
+    rest += "target_link_libraries(m PRIVATE ${LIBS})\n";
+    let started = std::time::Instant::now();
+    let (status, new, said) = fixed(&lab, &format!("set(LIBS FooA FooB FooZ)\n{rest}"));
+    assert_eq!(status, Some(0), "{said}");
+    assert!(new.starts_with("set(LIBS FooA FooB FooX FooY FooZ)\n"), "{new}");
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+}
+
 /// `general FooA` lists `FooA`: it is not added a second time.
 #[test]
 fn names_after_general_are_listed() {
