@@ -87,10 +87,7 @@ pub(super) fn of_set(
         }
     }
     let archives: BTreeSet<ArchiveId> = order::set(places.keys().chain(new.values()).copied());
-    let mut references = between(library, &archives);
-    if set.is_reversed {
-        references = inverted(&references);
-    }
+    let references = between(library, &archives);
     let refers = |from: ArchiveId, to: ArchiveId| {
         references.get(&from).is_some_and(|references| references.contains(&to))
     };
@@ -116,17 +113,6 @@ pub(super) fn of_set(
         }
     }
     order
-}
-
-/// The referrers of each archive: the order of values that CMake reverses.
-fn inverted(references: &References) -> References {
-    let mut out = References::new();
-    for (from, all) in references {
-        for to in all {
-            out.entry(*to).or_default().insert(*from);
-        }
-    }
-    out
 }
 
 /// Archives in link order. Archives that refer to each other in a cycle are in one group.

@@ -136,6 +136,8 @@ const UNSPELLED: &str = "cannot be written like the other names of its variable 
 const CONTINUED: &str =
     "cannot be placed: string(APPEND) may continue the last name of its variable";
 const REMOVED: &str = "cannot be placed: a later command of the list removes it";
+/// The reason for a doubt: the link may get the names of a set in the opposite order.
+const REVERSED: &str = "a command may reverse the order of the names";
 
 /// The sets that an archive joins, and the archive's name in them.
 pub(super) fn place(
@@ -177,6 +179,9 @@ pub(super) fn place(
     for group in groups {
         let links = choice.links(&outputs, group);
         let loss = |set: usize| choice.loss(&links, set, name);
+        if fat.is_none() && choice.may_reverse(&links) {
+            out.doubt = out.doubt.or_else(|| Some(REVERSED.to_owned()));
+        }
         let is_kept = |set: usize| loss(set).is_none_or(|loss| !loss.is_certain);
         for set in parts_of(audit, list, (group, name, &is_kept), fat, &neighbours) {
             let line = choice.listed_on(&links, set, name);
@@ -333,6 +338,15 @@ impl<'a> Choice<'a> {
         };
         let Some((first, rest)) = links.split_first() else { return line(None) };
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
+    }
+
+    /// True if a command may reverse the values of a link. Without `links`, every variable counts.
+    fn may_reverse(&self, links: &[LinkParts<'_>]) -> bool {
+        let is_linked = |name: &[u8]| {
+            let is_part = |link: &LinkParts<'_>| link.all.contains(name);
+            links.is_empty() || links.iter().any(is_part)
+        };
+        self.whole().reversed().any(is_linked)
     }
 
     /// The command that removes a new name of the set before a link gets it. It is certain if no link

@@ -276,9 +276,6 @@ fn sequence<'l>(list: &'l DepsList, name: &'l [u8], in_file: &mut usize) -> Vec<
             parts.extend(interfaces);
             parts.arrange_by_key(|(before, _)| *before);
             let is_last = parts.last().is_none_or(|(before, _)| *before == set.entries.len());
-            if set.is_reversed {
-                parts.reverse();
-            }
             for (_, part) in parts {
                 visit(list, part, (&mut *path, &mut *out), left);
             }

@@ -63,6 +63,8 @@ pub struct DepsList {
     statics: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The variables whose values a command may reverse.
+    reversed: BTreeSet<Vec<u8>>,
     /// The indices of sets and removals, made on first use.
     flow: OnceLock<flow::Flow>,
 }
@@ -124,8 +126,6 @@ pub struct Set {
     /// Its place among the sets of its variable, in the order of the value: sets that the file adds
     /// in front have lower ranks.
     pub rank: i64,
-    /// True if `list(REVERSE …)` reverses its values.
-    pub is_reversed: bool,
     /// True if commands write different text before its names, so that a new name may be wrong.
     pub is_ambiguous: bool,
     /// True if its values are components of LLVM: `Core` for the archive `LLVMCore`.
@@ -177,20 +177,19 @@ struct SetValue {
 impl DepsList {
     /// Parses a file. An error if it is not valid CMake, or if a block is not closed.
     pub fn parse(text: Vec<u8>) -> Result<Self, ListError> {
-        let scan::Scanned { sets, outputs, interfaces, uses, removals, statics, aliases, .. } =
-            scan::sets(&text)?;
-        let (unknown, flow) = (None, OnceLock::new());
+        let found = scan::sets(&text)?;
         Ok(Self {
             text,
-            sets,
-            unknown,
-            outputs,
-            interfaces,
-            uses,
-            removals,
-            statics,
-            aliases,
-            flow,
+            sets: found.sets,
+            unknown: None,
+            outputs: found.outputs,
+            interfaces: found.interfaces,
+            uses: found.uses,
+            removals: found.removals,
+            statics: found.statics,
+            aliases: found.aliases,
+            reversed: found.reversed,
+            flow: OnceLock::new(),
         })
     }
 
@@ -219,6 +218,11 @@ impl DepsList {
     pub fn outputs(&self, target: &[u8]) -> impl Iterator<Item = &[u8]> {
         let of = self.outputs.iter().filter(move |(name, _)| name == target);
         of.map(|(_, output)| &**output)
+    }
+
+    /// The variables whose values a command may reverse.
+    pub fn reversed(&self) -> impl Iterator<Item = &[u8]> {
+        self.reversed.iter().map(Vec::as_slice)
     }
 
     /// For each command that is not read and refers to several variables, these variables.

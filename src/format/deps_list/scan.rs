@@ -94,6 +94,8 @@ pub(super) struct Scanned {
     pub(super) statics: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The variables whose values `list(REVERSE …)`, or a loop that adds them in front, may reverse.
+    pub(super) reversed: BTreeSet<Vec<u8>>,
     /// For each command that makes no set and refers to several variables, these variables.
     pub(super) uses: Vec<Vec<Vec<u8>>>,
 }
@@ -116,11 +118,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
         if let Some(name) = scan.unset() {
             life.end(&out.sets, name, &blocks.here());
         }
-        // Conditions are not evaluated: a reversal in an `if()` is ignored.
-        let is_certain = !blocks.here().iter().any(|block| block.is_condition);
-        if let Some(name) = scan.reversed().filter(|_| is_certain) {
-            ranks.reverse(&mut out.sets, name);
-        }
+        out.reversed.extend(scan.reversed().map(<[u8]>::to_vec));
         let sets = scan.sets();
         let is_read = !sets.is_empty();
         for mut set in sets {
@@ -148,6 +146,9 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
             }
             let is_front = scan.adds_in_front(&set);
             ranks.place(&mut set, is_front);
+            if is_front && blocks.in_loop() {
+                out.reversed.insert(set.name.clone());
+            }
             if set.origin != SetCommand::Link {
                 life.begin(&set.name, out.sets.len());
             }
@@ -219,6 +220,11 @@ impl Blocks {
             return error(format!("an end{end}() has no {end}()"));
         }
         Ok(())
+    }
+
+    /// True inside of a loop.
+    fn in_loop(&self) -> bool {
+        self.open.iter().any(|open| matches!(open.command, "foreach" | "while"))
     }
 
     /// The open blocks.
@@ -440,7 +446,6 @@ impl Scan<'_> {
             mentions: Vec::new(),
             references: Vec::new(),
             rank: 0,
-            is_reversed: false,
             is_components: false,
             is_ambiguous: false,
             has_known_items: false,
