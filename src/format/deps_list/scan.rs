@@ -5,7 +5,7 @@ use super::loops::used_loops;
 use super::rank::Ranks;
 use super::removed::{Removal, mark_removed};
 use super::spelling::Spelling;
-use super::values::{Variables, may_name, referred};
+use super::values::{Variables, may_name, open_expressions, referred};
 use super::{Block, ListError, ListedArchive, Set, SetCommand, SetValue};
 use crate::format::cmake::{Argument, ArgumentKind, CommandInvocation, commands};
 use crate::id::FastMap;
@@ -571,22 +571,6 @@ impl Scan<'_> {
             set.items.push(SetValue { span, is_inner, is_closed: false });
         }
     }
-}
-
-/// The nesting depth of generator expressions (`$<…>`) at the end of `text`. `depth` is the depth
-/// at the start of `text`.
-fn open_expressions(mut depth: usize, text: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(b) = text.get(at) {
-        if text[at..].starts_with(b"$<") {
-            depth += 1;
-            at += 1;
-        } else if *b == b'>' {
-            depth = depth.saturating_sub(1);
-        }
-        at += 1;
-    }
-    depth
 }
 
 /// A part of an argument without line continuations at its ends.

@@ -222,3 +222,19 @@ fn at_colons(word: &[u8]) -> Vec<&[u8]> {
     out.push(&word[begin..]);
     out
 }
+
+/// The nesting depth of generator expressions (`$<…>`) at the end of `text`. `depth` is the depth
+/// at the start of `text`.
+pub(super) fn open_expressions(mut depth: usize, text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(b) = text.get(at) {
+        if text[at..].starts_with(b"$<") {
+            depth += 1;
+            at += 1;
+        } else if *b == b'>' {
+            depth = depth.saturating_sub(1);
+        }
+        at += 1;
+    }
+    depth
+}
