@@ -28,7 +28,6 @@ fn options_with_one_dash() {
     check(
         &lab(),
         &[
-            ("all", "m.o -export-dynamic libst.a libused.a", &["missing"]),
             ("lld", "m.o -entry main libused.a", &[]),
             ("gnu", "m.o -entry main libused.a", &[]),
             ("all", "m.o -entry=main libused.a", &[]),
@@ -90,6 +89,17 @@ fn exporting_without_dropping_sections() {
     let expected = "options without effect here: --export-dynamic\n";
     let alone = note(&["-E"]);
     assert!(alone.contains(expected), "{alone}");
+    let one_dash = note(&["-export-dynamic"]);
+    assert!(one_dash.contains(expected), "{one_dash}");
+    let words = ["m.o", "-export-dynamic", "libst.a", "libused.a"];
+    for (program, linker) in LINKERS {
+        let (answer, _) = archive(&lab.root(), &[&["-q", "--linker", linker], &words[..]].concat());
+        let missing = BTreeSet::from(["missing".to_owned()]);
+        assert_eq!(undefined(&answer), missing, "{linker}");
+        if has(program) {
+            assert_eq!(theirs(&lab, program, &words), missing, "{program}");
+        }
+    }
     let both = note(&["-E", "--gc-sections"]);
     assert!(!both.contains("without effect"), "{both}");
 }
@@ -107,8 +117,8 @@ fn options_without_effect() {
     let of_gnu = "-d|-t|-y used|-I /lib/ld.so|-flto|--sort-section name|-Ttext 0x400000|-R .|\
         --dynamic-list-cpp-new|-plugin-opt=x|-G 8|--unique";
     let of_lld = "-w|--icf=all|--threads=2|-t|--color-diagnostics=never|--error-limit=0|--lto-O2|-R v|\
-        --threads 2|--shuffle-sections .text=1|--call-graph-profile-sort|--unique|\
-        --no-call-graph-profile-sort|--rsp-quoting=posix";
+        --threads 2|--shuffle-sections .text=1|--call-graph-profile-sort=none|\
+        --unique|--no-call-graph-profile-sort|--rsp-quoting=posix";
     let of_mold = "--icf all|--unique x|--package-metadata {}|--threads|--icf=all|--threads=2|--color-diagnostics=never|--no-fork|--thread-count 1";
     for (only, list) in [("all", of_all), ("gnu", of_gnu), ("lld", of_lld), ("mold", of_mold)] {
         for (program, linker) in LINKERS.iter().filter(|(_, name)| ["all", name].contains(&only)) {

@@ -133,7 +133,7 @@ fn links_to_files_are_something_to_audit() {
     lab.write("far/a.a", "!<arch>\n");
     for (dir, file, audited) in [
         ("library", "libfoo.so.1", "1 ELF file, 1 entry point"),
-        ("archive", "a.a", "0 ELF files, 1 archive, 0 entry points"),
+        ("archives", "a.a", "0 ELF files, 1 archive, 0 entry points"),
     ] {
         lab.link(&format!("../far/{file}"), &format!("{dir}/{file}"));
         let shown = run(&lab, &[dir, "--require-elf", "--isolated"]);

@@ -98,11 +98,11 @@ fn the_page_for_people() {
     let shown = run(&lab, &["tree", "p"]);
     assert_eq!((shown.status, shown.err.as_str()), (1, ""));
     // The name of the laboratory decides where a line wraps.
-    let text = shown
-        .out
-        .replace(&at(&lab, ""), "")
-        .replace("\n    under", " under")
-        .replace("under\n    ", "under ");
+    let unwrapped = |out: &str| {
+        let text = out.replace(&at(&lab, ""), "").replace("\n    under", " under");
+        text.replace("under\n    ", "under ")
+    };
+    let text = unwrapped(&shown.out);
     let lines: Vec<&str> = text.lines().filter(|line| !line.contains("libc.so.6")).collect();
     let expected = [
         "p/bin/app  interpreter /lib64/ld-linux-x86-64.so.2",
@@ -124,7 +124,7 @@ fn the_page_for_people() {
         verbose.contains("tried p/bin/../lib/libfoo.so (rpath): no such file or directory"),
         "{verbose}"
     );
-    let quiet = run(&lab, &["tree", "p", "-q"]).out;
+    let quiet = unwrapped(&run(&lab, &["tree", "p", "-q"]).out);
     assert!(quiet.starts_with("missing libfoo.so") && quiet.lines().count() == 3, "{quiet}");
     assert!(!shown.out.contains('\x1b'));
     let coloured = run(&lab, &["tree", "p", "--color", "always"]).out;
