@@ -23,8 +23,6 @@ pub(super) struct KeptSections<'a> {
     live: FastSet<SectionNode>,
     /// Objects with a kept, loaded section other than notes and unwind tables.
     used: FastSet<ReferredBy>,
-    /// The section that defines each name.
-    defined: FastMap<&'a [u8], DefiningSection>,
     is_gnu: bool,
 }
 
@@ -69,7 +67,7 @@ impl<'a> KeptSections<'a> {
         marker.begin();
         marker.spread();
         let is_gnu = question.output.linker == Some(Linker::Gnu);
-        let Marker { mut live, unwound, defined, .. } = marker;
+        let Marker { mut live, unwound, .. } = marker;
         // GNU ld drops an unwind table without entries for kept functions.
         for (node, functions) in unwound.iter().filter(|_| is_gnu) {
             let is_kept = |section: &usize| live.contains(&(node.0, *section));
@@ -86,14 +84,7 @@ impl<'a> KeptSections<'a> {
             })
         };
         let used = live.iter().filter(|node| is_loaded(node)).map(|(by, _)| *by).collect();
-        Self { facts, live, used, defined, is_gnu }
-    }
-
-    /// True if GNU ld drops the definition of a name. It then reports no reference of a shared
-    /// object to the name, even if that is hidden.
-    pub(super) fn drops_definition(&self, name: &[u8]) -> bool {
-        let found = self.defined.get(name).filter(|_| self.is_gnu);
-        found.is_some_and(|found| !self.has(found.node.0, found.node.1))
+        Self { facts, live, used, is_gnu }
     }
 
     /// True if a section of an object is in the output, or if the object could not be read. lld and

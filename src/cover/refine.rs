@@ -168,9 +168,7 @@ impl Refining<'_> {
             references.get(by).is_none_or(|names| names.get(name).is_none_or(|counts| *counts))
         };
         coverage.undefined.retain_mut(|undefined| {
-            let kept = live.kept.as_ref();
-            let is_dropped = kept.is_some_and(|kept| kept.drops_definition(&undefined.symbol));
-            if is_dropped || live.is_linker_defined(&undefined.symbol, &places) {
+            if live.is_linker_defined(&undefined.symbol, &places) {
                 return false;
             }
             let (name, by) = (&undefined.symbol, &mut undefined.by);

@@ -179,15 +179,15 @@ pub(super) fn place(
     for group in groups {
         let links = choice.links(&outputs, group);
         let loss = |set: usize| choice.loss(&links, set, name);
-        if fat.is_none() && choice.may_reverse(&links) {
-            out.doubt = out.doubt.or_else(|| Some(REVERSED.to_owned()));
-        }
         let is_kept = |set: usize| loss(set).is_none_or(|loss| !loss.is_certain);
         for set in parts_of(audit, list, (group, name, &is_kept), fat, &neighbours) {
             let line = choice.listed_on(&links, set, name);
             match loss(set).filter(|_| line.is_none()) {
                 Some(loss) if loss.is_certain => removed = removed.or(Some(loss.line)),
                 loss => may_remove = may_remove.or(loss.map(|loss| loss.line)),
+            }
+            if fat.is_none() && choice.may_reverse(&links, set, &neighbours) {
+                out.doubt = out.doubt.or_else(|| Some(REVERSED.to_owned()));
             }
             out.sets.push(set);
             lines.push(line);
@@ -340,13 +340,26 @@ impl<'a> Choice<'a> {
         line(Some(first)).filter(|_| rest.iter().all(|link| line(Some(link)).is_some()))
     }
 
-    /// True if a command may reverse the values of a link. Without `links`, every variable counts.
-    fn may_reverse(&self, links: &[LinkParts<'_>]) -> bool {
+    /// True if a command may reverse values of a link, and these have the set or names whose order
+    /// matters for a new name. Without `links`, every variable counts.
+    fn may_reverse(
+        &self,
+        links: &[LinkParts<'_>],
+        set: usize,
+        neighbours: &Neighbours<'_>,
+    ) -> bool {
         let is_linked = |name: &[u8]| {
             let is_part = |link: &LinkParts<'_>| link.all.contains(name);
             links.is_empty() || links.iter().any(is_part)
         };
-        self.whole().reversed().any(is_linked)
+        let matters =
+            |name: &[u8]| neighbours.referrers.contains(name) || neighbours.needed.contains(name);
+        let has = |name: &[u8]| {
+            let parts = self.whole().parts(std::iter::once(name), false);
+            let mut sets = self.list.sets().iter().enumerate().filter(|(_, one)| parts.has(one));
+            sets.any(|(at, one)| at == set || one.names().any(matters))
+        };
+        self.whole().reversed().any(|name| is_linked(name) && has(name))
     }
 
     /// The command that removes a new name of the set before a link gets it. It is certain if no link

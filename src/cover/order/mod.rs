@@ -81,7 +81,7 @@ fn redirect_shared(link: &mut Link) {
 /// Names to which shared objects refer and that the output does not export. An object defines them,
 /// and their visibility is hidden or internal in some object. Linkers report these names
 /// (`Writer<ELFT>::finalizeSections` of lld, `elf_link_output_extsym` of GNU ld). With
-/// `--gc-sections`, GNU ld reports only those in kept sections: `refine` removes the others.
+/// `--gc-sections`, GNU ld reports only those in kept sections, and all are skipped.
 fn unexported(
     question: &CoverageQuestion<'_>,
     (link, found): (&Link, &FastMap<&[u8], ChosenDefinition>),
@@ -94,7 +94,7 @@ fn unexported(
         }
     }
     coverage.needs_exports = !referrers.is_empty();
-    if referrers.is_empty() {
+    if referrers.is_empty() || link.linker == Linker::Gnu && question.gc_sections {
         return Vec::new();
     }
     let library = question.library;

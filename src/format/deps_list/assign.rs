@@ -6,7 +6,7 @@ use super::removed::{Removal, RemovedNames};
 use super::scan::{Scan, Scanned};
 use super::values::Variables;
 use super::{Set, SetCommand};
-use crate::format::cmake::Argument;
+use crate::format::cmake::{Argument, ArgumentKind};
 
 impl Scan<'_> {
     /// Reads what the command says about variables, removed names and names of files.
@@ -25,15 +25,11 @@ impl Scan<'_> {
             }
             (b"list", [action, list, names @ ..]) if is(action, b"REMOVE_ITEM") => {
                 let list = self.bytes(&list.inside);
-                let words =
-                    names.iter().flat_map(|name| self.bytes(&name.inside).split(|b| *b == b';'));
-                for word in words {
-                    let Some(words) = complete(variables, word) else {
-                        out.removals.push(removal(list, action, RemovedNames::Unknown));
-                        continue;
-                    };
-                    for word in words {
-                        out.removals.push(removal(list, action, RemovedNames::Equal(word)));
+                for name in names {
+                    // In quotes, a semicolon is a part of the word.
+                    let is_list = |b: &u8| *b == b';' && name.kind == ArgumentKind::Unquoted;
+                    for word in self.bytes(&name.inside).split(is_list) {
+                        out.removals.extend(removals(list, action, word, variables));
                     }
                 }
             }
@@ -65,8 +61,8 @@ impl Scan<'_> {
                 let target = self.bytes(&target.inside).to_vec();
                 out.aliases.insert(self.bytes(&alias.inside).to_vec(), target);
             }
-            (b"add_library", [target, kind, ..]) if is(kind, b"STATIC") || is(kind, b"OBJECT") => {
-                out.statics.insert(self.bytes(&target.inside).to_vec());
+            (b"add_library", [target, kind, ..]) if is(kind, b"SHARED") || is(kind, b"MODULE") => {
+                out.shared.insert(self.bytes(&target.inside).to_vec());
             }
             (b"add_library", [target, kind, ..]) if is(kind, b"INTERFACE") => {
                 out.interfaces.insert(self.bytes(&target.inside).to_vec());
@@ -139,9 +135,32 @@ impl Scan<'_> {
     }
 }
 
+/// The removals of a word of `list(REMOVE_ITEM …)`. A variable may have its values only under
+/// conditions, so their removal is not certain.
+fn removals(
+    list: &[u8],
+    action: &Argument,
+    word: &[u8],
+    variables: &mut Variables,
+) -> Vec<Removal> {
+    let is_conditional = memchr::memmem::find(word, b"${").is_some();
+    let one = |names| Removal { is_conditional, ..removal(list, action, names) };
+    match complete(variables, word) {
+        Some(words) => words.into_iter().map(|word| one(RemovedNames::Equal(word))).collect(),
+        None => vec![one(RemovedNames::Unknown)],
+    }
+}
+
 fn removal(list: &[u8], action: &Argument, names: RemovedNames) -> Removal {
     let at = action.span.start;
-    Removal { list: list.to_vec(), line: action.line, names, at, blocks: Vec::new() }
+    Removal {
+        list: list.to_vec(),
+        line: action.line,
+        names,
+        at,
+        is_conditional: false,
+        blocks: Vec::new(),
+    }
 }
 
 /// The texts that `text` stands for. `None` if a variable of it has values that the file does not

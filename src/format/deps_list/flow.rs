@@ -104,7 +104,7 @@ impl DepsList {
                 let targets = set.entries.iter().map(|entry| self.target(entry));
                 for target in targets.filter(|target| is_transitive && self.is_target(target)) {
                     // A static library hands on its private archives too.
-                    let is_whole = self.statics.contains(target);
+                    let is_whole = !self.shared.contains(target);
                     let found = if is_whole { &mut out.all } else { &mut out.public };
                     if found.insert(target) {
                         todo.push((target, is_whole));

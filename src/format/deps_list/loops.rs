@@ -13,15 +13,21 @@ type Start = Option<Vec<u8>>;
 /// the values of the variables that the loop visits.
 pub(super) fn used_loops(sets: &mut [Set]) -> FastSet<usize> {
     let mut out = FastSet::default();
-    let mut loops: FastMap<usize, (usize, Vec<u8>)> = FastMap::default();
+    let mut loops: FastMap<usize, (usize, Vec<u8>, bool)> = FastMap::default();
     let mut starts: BTreeMap<usize, BTreeSet<Vec<u8>>> = BTreeMap::new();
     for (at, set) in sets.iter_mut().enumerate() {
         if let Some(block) = set.loop_block {
-            loops.insert(block, (at, set.name.clone()));
+            let visits = set.entries.is_empty();
+            loops.insert(block, (at, set.name.clone(), visits));
             continue;
         }
         for block in &set.blocks {
-            let Some((items, name)) = loops.get(&block.number) else { continue };
+            let Some((items, name, visits)) = loops.get(&block.number) else { continue };
+            // A condition may leave out names of the variables that the loop visits.
+            let inner = set.blocks.iter().skip_while(|one| one.number != block.number);
+            if *visits && inner.skip(1).any(|one| one.is_condition) {
+                continue;
+            }
             if set.references.iter().any(|(_, other)| other == name) {
                 out.insert(block.number);
                 starts.entry(*items).or_default().insert(Vec::new());

@@ -60,7 +60,7 @@ pub struct DepsList {
     /// The commands that remove names from variables.
     removals: Vec<Removal>,
     /// Targets whose private archives reach those that link them: static and object libraries.
-    statics: BTreeSet<Vec<u8>>,
+    shared: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The variables whose values a command may reverse.
@@ -186,7 +186,7 @@ impl DepsList {
             interfaces: found.interfaces,
             uses: found.uses,
             removals: found.removals,
-            statics: found.statics,
+            shared: found.shared,
             aliases: found.aliases,
             reversed: found.reversed,
             flow: OnceLock::new(),

@@ -16,6 +16,8 @@ pub struct Removal {
     pub line: u32,
     /// The names that it removes.
     pub names: RemovedNames,
+    /// True if conditions may decide what it removes.
+    pub(super) is_conditional: bool,
     /// Its offset.
     pub(super) at: usize,
     /// The blocks around it, the outermost first.
@@ -43,8 +45,12 @@ impl Removal {
         self.at > set.body.start && own.all(|block| set.blocks.contains(block))
     }
 
-    /// True if the command runs wherever that of `set` runs, and not only where a macro is called.
+    /// True if the command runs wherever that of `set` runs: not only where a macro is called, and
+    /// without a condition.
     pub(super) fn is_called_for(&self, set: &Set) -> bool {
+        if self.is_conditional {
+            return false;
+        }
         let mut macros = self.blocks.iter().filter(|block| block.is_macro);
         macros.all(|block| set.blocks.contains(block))
     }

@@ -90,8 +90,8 @@ pub(super) struct Scanned {
     pub(super) outputs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The targets of `add_library(NAME INTERFACE)`.
     pub(super) interfaces: BTreeSet<Vec<u8>>,
-    /// The targets of `add_library(NAME STATIC)` and `add_library(NAME OBJECT)`.
-    pub(super) statics: BTreeSet<Vec<u8>>,
+    /// The targets of `add_library(NAME SHARED)` and `add_library(NAME MODULE)`.
+    pub(super) shared: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     pub(super) aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The variables whose values `list(REVERSE …)`, or a loop that adds them in front, may reverse.
@@ -146,7 +146,10 @@ pub(super) fn sets(text: &[u8]) -> Result<Scanned, ListError> {
             }
             let is_front = scan.adds_in_front(&set);
             ranks.place(&mut set, is_front);
-            if is_front && blocks.in_loop() {
+            if is_front
+                && blocks.in_loop()
+                && !(set.entries.is_empty() && set.references.is_empty())
+            {
                 out.reversed.insert(set.name.clone());
             }
             if set.origin != SetCommand::Link {

@@ -51,7 +51,6 @@ fn shared_objects_need_exported_names() {
             ("lld", "--gc-sections case.o hidden.o libuser.so", &["f"]),
             ("gnu", "--gc-sections case.o hidden.o libuser.so", &[]),
             ("lld", "--gc-sections both.o libuser.so", &["f"]),
-            ("gnu", "--gc-sections both.o libuser.so", &["f"]),
             ("gnu", "--gc-sections uses.o hidden.a libuser.so", &[]),
         ],
     );

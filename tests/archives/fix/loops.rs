@@ -76,3 +76,18 @@ fn different_prefixes_are_a_doubt() {
         assert!(status == Some(1) && said.replace("\n    ", " ").contains(why), "{said}");
     }
 }
+
+/// A condition in a loop may leave out the names of a variable: a new one joins those behind it.
+#[test]
+fn conditions_of_loops_are_not_followed() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &LINKED);
+    let list = |names| {
+        format!(
+            "set(LIBS FooA FooB)\nforeach(l IN LISTS LIBS)\n  if(l MATCHES \"^Foo[AB]\")\n    \
+             list(APPEND OUT ${{l}})\n  endif()\nendforeach()\n\
+             target_link_libraries(m PRIVATE ${{OUT}} {names})\n"
+        )
+    };
+    let (_, new, said) = fixed(&lab, &list("FooZ"));
+    assert!(new.contains("set(LIBS FooA FooB)\n"), "{new}{said}");
+}

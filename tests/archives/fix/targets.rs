@@ -246,9 +246,10 @@ fn a_removal_that_the_link_does_not_see_hides_no_name() {
 fn a_removal_by_a_variable_is_read_or_doubted() {
     let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
     let cases = [
+        // The variable may have the name only under a condition.
         (
             "set(BAD FooX)\nlist(REMOVE_ITEM LIBS ${BAD})\n",
-            "FooX cannot be placed: a later command of the list removes it (list.cmake:3)",
+            "not verified: a later command may remove FooX (list.cmake:3)",
         ),
         ("list(REMOVE_ITEM LIBS ${BAD})\n", "not verified: a later command may remove Foo"),
         (
@@ -264,12 +265,32 @@ fn a_removal_by_a_variable_is_read_or_doubted() {
     }
 }
 
+/// Commands that remove or reverse other values leave a fix verified.
+#[test]
+fn commands_on_other_values_change_no_fix() {
+    let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
+    for (other, link) in [
+        ("list(REMOVE_ITEM LIBS \"FooX;FooY\")\n", "${LIBS}"),
+        ("set(OPTS -x -y)\nlist(REVERSE OPTS)\n", "${OPTS} ${LIBS}"),
+        ("foreach(d u v)\n  list(PREPEND FLAGS -L${d})\nendforeach()\n", "${FLAGS} ${LIBS}"),
+        ("foreach(d u v)\n  list(INSERT LIBS 0 -L/x${d})\nendforeach()\n", "${LIBS}"),
+        ("set(REST x y)\nlist(REVERSE REST)\n", "${LIBS} ${REST}"),
+    ] {
+        let list =
+            |names| format!("set(LIBS {names})\n{other}target_link_libraries(m PRIVATE {link})\n");
+        let (status, new, said) = fixed(&lab, &list("FooA FooB FooZ"));
+        assert_eq!((status, new), (Some(0), list("FooA FooB FooX FooY FooZ")), "{said}");
+    }
+}
+
 /// A link gets the archives of the targets that it links, but not the private ones of a shared
 /// library.
 #[test]
 fn names_of_linked_targets_are_listed() {
     let lab = build(IN_ORDER, &["a", "b", "z", "x"], &["FooA", "FooB", "FooZ"]);
     let listed = [
+        "add_library(core core.c)\ntarget_link_libraries(core PRIVATE FooX FooY)\n\
+         target_link_libraries(m PRIVATE FooA FooB FooZ core)\n",
         "add_library(core STATIC core.c)\ntarget_link_libraries(core PRIVATE FooX FooY)\n\
          target_link_libraries(m PRIVATE FooA FooB FooZ core)\n",
         "add_library(core SHARED core.c)\nadd_library(ns::engine ALIAS core)\n\
