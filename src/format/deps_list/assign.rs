@@ -1,5 +1,5 @@
 //! Reads the values that commands give to variables, the names that they remove from lists, and the
-//! names that they give to the files of targets. Finds interface libraries.
+//! names that they give to the files of targets. Finds the kinds and aliases of targets.
 
 use super::life::is_addition;
 use super::removed::{Removal, RemovedNames};

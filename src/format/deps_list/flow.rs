@@ -137,7 +137,7 @@ impl DepsList {
                 let removal = self.removals.get(*at).filter(|removal| removal.follows(here))?;
                 let is_certain = match removes(*at, removal) {
                     Some(false) => return None,
-                    Some(true) => removal.is_called_for(here),
+                    Some(true) => removal.is_certain_for(here),
                     None => false,
                 };
                 Some((removal.at, Loss { line: removal.line, is_certain }))

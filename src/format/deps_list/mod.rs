@@ -59,7 +59,7 @@ pub struct DepsList {
     uses: Vec<Vec<Vec<u8>>>,
     /// The commands that remove names from variables.
     removals: Vec<Removal>,
-    /// Targets whose private archives reach those that link them: static and object libraries.
+    /// Shared libraries and modules: targets that keep their private archives to themselves.
     shared: BTreeSet<Vec<u8>>,
     /// The targets of `add_library(NAME ALIAS TARGET)`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,

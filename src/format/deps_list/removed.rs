@@ -33,7 +33,8 @@ pub enum RemovedNames {
     Matching(Vec<u8>),
     /// Those that do not match it.
     Others(Vec<u8>),
-    /// The file does not tell: the command has a variable that the file does not set.
+    /// The file does not tell: the command has a variable that the file does not set, or several
+    /// patterns.
     Unknown,
 }
 
@@ -45,9 +46,9 @@ impl Removal {
         self.at > set.body.start && own.all(|block| set.blocks.contains(block))
     }
 
-    /// True if the command runs wherever that of `set` runs: not only where a macro is called, and
-    /// without a condition.
-    pub(super) fn is_called_for(&self, set: &Set) -> bool {
+    /// True if the command removes the same names wherever that of `set` runs: it is not in a macro
+    /// that may not be called, and no condition decides.
+    pub(super) fn is_certain_for(&self, set: &Set) -> bool {
         if self.is_conditional {
             return false;
         }

@@ -446,14 +446,9 @@ fn wrapped_names_of_sections_that_do_not_count() {
     object(&lab, "first.o", &format!("{begin}{group}"));
     for case in CASES {
         object(&lab, "case.o", case);
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
-            let words = ["pie", "--wrap=u", "first.o", "case.o"];
-            let line: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            // GNU ld 2.40 crashes if only debug sections refer to the name.
-            let Some((_, theirs)) = theirs(&lab, program, &line, "map") else { continue };
-            let (_, ours) = ours(&lab, linker, &line);
-            assert_eq!(ours, theirs, "{linker}: {case}");
-        }
+        // GNU ld 2.40 crashes if only debug sections refer to the name.
+        let compared = agree(&lab, "pie --wrap=u first.o case.o", case);
+        assert!(compared > 0, "no linker is left for {case}");
     }
 }
 
@@ -483,13 +478,8 @@ fn strong_names_of_discarded_copies() {
         "m.o oa.a ow.a",
         "m.o oa.a od.a ob.a",
     ] {
-        let words = std::iter::once("exe").chain(text.split(' '));
-        let line: Vec<String> = words.map(str::to_owned).collect();
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
-            let Some((_, theirs)) = theirs(&lab, program, &line, "map") else { continue };
-            let (_, ours) = ours(&lab, linker, &line);
-            assert_eq!(ours, theirs, "{linker}: {text}");
-        }
+        let compared = agree(&lab, &format!("exe {text}"), text);
+        assert!(compared > 0, "no linker is left for {text}");
     }
 }
 
@@ -517,12 +507,21 @@ fn sections_that_are_linked_once() {
         "m.o n1.o n2.o",
         "m.o n2.o n1.o",
     ] {
-        let words = std::iter::once("exe").chain(text.split(' '));
-        let line: Vec<String> = words.map(str::to_owned).collect();
-        for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
-            let Some((_, theirs)) = theirs(&lab, program, &line, "map") else { continue };
-            let (_, ours) = ours(&lab, linker, &line);
-            assert_eq!(ours, theirs, "{linker}: {text}");
-        }
+        let compared = agree(&lab, &format!("exe {text}"), text);
+        assert!(compared > 0, "no linker is left for {text}");
     }
+}
+
+/// Compares the undefined names of a link with those of all linkers that are there. Returns the
+/// number of linkers that did not crash.
+fn agree(lab: &Lab, line: &str, what: &str) -> usize {
+    let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let mut compared = 0;
+    for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        let Some((_, theirs)) = theirs(lab, program, &line, "map") else { continue };
+        let (_, ours) = ours(lab, linker, &line);
+        assert_eq!(ours, theirs, "{linker}: {what}");
+        compared += 1;
+    }
+    compared
 }

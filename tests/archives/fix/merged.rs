@@ -61,44 +61,38 @@ fn names_that_several_objects_use() {
 /// GNU ld counts the references of libraries too, and lld does not.
 #[test]
 fn a_library_refers_to_a_hidden_name() {
-    if !has("ld") || !has("ld.lld-19") {
-        return skip("a_library_refers_to_a_hidden_name", "needs GNU ld and lld");
-    }
-    let lab = Lab::new();
-    for (needed, member_has, takes) in [
+    let hidden = ".hidden n\n.weak n\n.quad n\n";
+    let cases = [
         (".quad n\n", "", true),
-        (".quad n\n", ".hidden n\n.weak n\n.quad n\n", false),
-        (".weak n\n.quad n\n", ".hidden n\n.weak n\n.quad n\n", true),
-    ] {
-        tool(&lab, "rm -rf parts");
-        member(&lab, "needed", &format!(".data\n.globl m\nm: .quad 0\n{needed}"));
-        tool(&lab, "ld -shared -o needed.so needed.o");
-        member(&lab, "user", ".data\n.globl own\nown: .quad g\n.quad m\n");
-        tool(&lab, "ld -shared -rpath '$ORIGIN' -o libuser.so user.o needed.so");
-        member(&lab, "g", &format!(".data\n.globl g\ng: .quad 0\n{member_has}"));
-        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
-        let (is_verified, doubts) = verified(&lab, "libuser.so");
-        let links = |linker: &str| {
-            let link = format!("{linker} -shared -o new.so user.o parts/libg.a needed.so");
-            lab.sh(&link).status.success()
-        };
-        assert_eq!((is_verified, links("ld")), (takes, takes), "{needed}{member_has}: {doubts}");
-        assert!(links("ld.lld-19"), "{needed}{member_has}");
-    }
+        (".quad n\n", hidden, false),
+        (".weak n\n.quad n\n", hidden, true),
+    ];
+    with_needed_library("a_library_refers_to_a_hidden_name", "", &cases);
 }
 
 /// With `-z defs`, GNU ld reports a weak reference that only a library needs strongly.
 #[test]
 fn a_library_refers_to_a_weak_name() {
-    if !has("ld") || !has("ld.lld-19") {
-        return skip("a_library_refers_to_a_weak_name", "needs GNU ld and lld");
-    }
-    let lab = Lab::new();
     let weak = ".weak n\n.quad n\n";
     let defined = ".weak n\n.quad n\nn: .quad 0\n";
-    let cases = [(".quad n\n", "", true), (".quad n\n", weak, false), (".quad n\n", defined, true)];
-    let other = [(weak, weak, true), ("", weak, true)];
-    for (needed, member_has, takes) in cases.into_iter().chain(other) {
+    let cases = [
+        (".quad n\n", "", true),
+        (".quad n\n", weak, false),
+        (".quad n\n", defined, true),
+        (weak, weak, true),
+        ("", weak, true),
+    ];
+    with_needed_library("a_library_refers_to_a_weak_name", "-z defs", &cases);
+}
+
+/// Each case has code of a needed library and of a member. It also tells if GNU ld links the member
+/// with `options`, and so if the fix is verified; lld always links it.
+fn with_needed_library(test: &str, options: &str, cases: &[(&str, &str, bool)]) {
+    if !has("ld") || !has("ld.lld-19") {
+        return skip(test, "needs GNU ld and lld");
+    }
+    let lab = Lab::new();
+    for (needed, member_has, takes) in cases {
         tool(&lab, "rm -rf parts");
         member(&lab, "needed", &format!(".data\n.globl m\nm: .quad 0\n{needed}"));
         tool(&lab, "ld -shared -o needed.so needed.o");
@@ -108,10 +102,10 @@ fn a_library_refers_to_a_weak_name() {
         archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
         let (is_verified, doubts) = verified(&lab, "libuser.so");
         let links = |linker: &str| {
-            let link = format!("{linker} -shared -z defs -o new.so user.o parts/libg.a needed.so");
-            lab.sh(&link).status.success()
+            let inputs = "user.o parts/libg.a needed.so";
+            lab.sh(&format!("{linker} -shared {options} -o new.so {inputs}")).status.success()
         };
-        assert_eq!((is_verified, links("ld")), (takes, takes), "{needed}{member_has}: {doubts}");
+        assert_eq!((is_verified, links("ld")), (*takes, *takes), "{needed}{member_has}: {doubts}");
         assert!(links("ld.lld-19"), "{needed}{member_has}");
     }
 }
