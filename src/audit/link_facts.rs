@@ -3,8 +3,8 @@
 
 use super::Audit;
 use crate::cover::{
-    self, CheckedReferences, Coverage, CoverageQuestion, ObjectFacts, Refining, ShownReferrers,
-    WeaklyDefined, decides_by_sections, referring, referring_names, rivals,
+    self, CheckedReferences, Coverage, CoverageQuestion, GroupDefined, ObjectFacts, Refining,
+    ShownReferrers, decides_by_sections, referring, referring_names, rivals,
 };
 use crate::facts::Content;
 use crate::facts::members::LinkFile;
@@ -70,8 +70,8 @@ impl Audit {
         (question, files): (&CoverageQuestion<'_>, &[FileId]),
         coverage: &mut Coverage,
     ) {
-        let weak = WeaklyDefined::find(question, coverage);
-        if weak.is_empty() {
+        let in_groups = GroupDefined::find(question, coverage);
+        if in_groups.is_empty() {
             return;
         }
         // The groups count, and no relocation.
@@ -79,11 +79,11 @@ impl Audit {
         let wanted = RelocationFilter::Loaded(&no_relocation);
         let mut facts = ObjectFacts {
             roots: self.root_facts(tree, (question, files), wanted),
-            members: self.link_facts(tree, &weak.members(), wanted),
+            members: self.link_facts(tree, &in_groups.members(), wanted),
         };
-        let rivals = weak.rivals(question, coverage, &facts);
+        let rivals = in_groups.rivals(question, coverage, &facts);
         facts.members.extend(self.link_facts(tree, &rivals, wanted));
-        weak.add_lost(question, &facts, coverage);
+        in_groups.add_lost(question, &facts, coverage);
     }
 
     /// The sections and relocations of the question's roots. `None` for a linked root, and for

@@ -18,9 +18,9 @@ type DefiningGroups<'f> = Vec<(ReferredBy, &'f [u8])>;
 
 /// Names to which another object refers strongly, and whose definitions may all be in groups. Each
 /// has the objects that define it.
-pub struct WeaklyDefined<'q>(Vec<(&'q [u8], Vec<ReferredBy>)>);
+pub struct GroupDefined<'q>(Vec<(&'q [u8], Vec<ReferredBy>)>);
 
-impl<'q> WeaklyDefined<'q> {
+impl<'q> GroupDefined<'q> {
     /// Finds these names among the objects of a link.
     pub fn find(question: &CoverageQuestion<'q>, coverage: &Coverage) -> Self {
         let Some(link) = question.link else { return Self(Vec::new()) };

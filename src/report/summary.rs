@@ -5,6 +5,7 @@ use super::entry::Entries;
 use super::layout::{LabelledLines, count, name, wrap};
 use super::model::{AssumedBy, Assumption, CauseKind, Report, ReportFinding};
 use super::{Style, layers, platforms, waived};
+use crate::order::Arrange as _;
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 
@@ -179,9 +180,9 @@ fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "{} explained by missing libraries", undefined(report.totals.explained))?;
     }
     let hosts = by(AssumedBy::HostProgram);
-    assumed_of("in host programs that were not given", &hosts, style, out)?;
+    assumed_of("in host programs that were not given", hosts, style, out)?;
     let provided = by(AssumedBy::ProvidedLibrary);
-    assumed_of("in libraries that the target system provides", &provided, style, out)?;
+    assumed_of("in libraries that the target system provides", provided, style, out)?;
     inferred(&by(AssumedBy::InferredHost), style, out)
 }
 
@@ -206,10 +207,10 @@ pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> 
 }
 
 /// Writes the number of assumed references: programs or libraries that were not read may define
-/// them. With `-v`, each provider has a line.
+/// them. The provider with the most references is first. With `-v`, each provider has a line.
 fn assumed_of(
     place: &str,
-    hosts: &[&Assumption],
+    mut hosts: Vec<&Assumption>,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -217,6 +218,7 @@ fn assumed_of(
     if all == 0 {
         return Ok(());
     }
+    hosts.arrange_by_key(|host| std::cmp::Reverse(host.references));
     let text = count(all, "reference", "references");
     let text = format!("{text} assumed to be {place}:");
     if !style.verbose {
