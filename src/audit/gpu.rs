@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 
 /// HIP's runtime, by the start of its soname.
 const RUNTIME: &[u8] = b"libamdhip64.so";
-/// Maximum number of bytes that are read of an index. rocBLAS's largest has 3 MiB.
+/// Maximum number of bytes that are read from an index. rocBLAS's largest has 3 MiB.
 const MOST_INDEX: u64 = 64 << 20;
-/// Maximum number of names that are read of a data directory.
+/// Maximum number of names that are read from a data directory.
 const MOST_NAMES: usize = 200_000;
 
 /// Reads the device code that the plan asks for.

@@ -13,7 +13,7 @@ pub(super) fn names_files(policy: &Policy) -> bool {
     !policy.required_files.is_empty() || symbols.any(|at| at.path.is_some())
 }
 
-/// Last parts of the paths that a policy requires.
+/// Last components of the paths that a policy requires.
 pub(super) struct KeptNames {
     /// `None` stands for a pattern whose last part is unknown: it matches any name.
     names: Vec<Option<Pattern>>,

@@ -19,8 +19,8 @@ pub struct ArchiveOptions {
     /// More archives and objects; links all files in the order given, by the rules of --linker
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub order: Option<Vec<PathBuf>>,
-    /// Link all files in the order given, by the rules of this linker. Options of a linker, such as
-    /// --order or --start-lib, imply lld; without any, the order does not count
+    /// Link all files in the order given, by the rules of this linker. --order, and options
+    /// of a linker such as --start-lib, imply lld; without any, the order does not count
     #[arg(long, value_enum, value_name = "LINKER")]
     pub linker: Option<LinkerOption>,
     /// Treat the objects after this option as archive members, up to --end-lib

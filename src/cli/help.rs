@@ -64,8 +64,17 @@ impl Answer {
 /// Parses a command line that requests help or has an error. Both are returned as the error.
 pub(super) fn answer(words: &[OsString]) -> Result<ArgMatches, Answer> {
     let mut program = sections::apply(Cli::command());
+    // clap takes only the name of a command after `help`.
+    let [first, help, option] = words else { return parsed(&mut program, words) };
+    if help == "help" && ["-h", "--help"].iter().any(|known| option == known) {
+        return parsed(&mut program, &[first.clone(), help.clone(), "help".into()]);
+    }
+    parsed(&mut program, words)
+}
+
+fn parsed(program: &mut Command, words: &[OsString]) -> Result<ArgMatches, Answer> {
     let answer = program.try_get_matches_from_mut(words);
-    answer.map_err(|error| Answer::new(&error, &program, words))
+    answer.map_err(|error| Answer::new(&error, program, words))
 }
 
 /// The answer for an error of values that clap parsed.
@@ -133,7 +142,7 @@ impl<'a> Typed<'a> {
         let words = words.iter().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
         for word in words {
             let Some(inner) = command.find_subcommand(word) else { break };
-            // `help` takes names of commands and no options, so `help --help` is an error.
+            // `help` takes names of commands and no options, so any option there is an error.
             if inner.get_name() == "help" {
                 continue;
             }

@@ -268,7 +268,8 @@ pub enum PolicyCommand {
         #[arg(value_name = "FILE|NAME")]
         policies: Vec<OsString>,
     },
-    /// Write a first policy: a template with all keys as comments, or (--from) waivers for today's findings
+    /// Write a first policy: a template with all other keys than `schema` as comments, or (--from)
+    /// waivers for today's findings
     Init {
         /// Audit PATH, or read a JSON report of it, and waive its findings with as few entries as possible
         #[arg(long, value_name = "PATH")]
@@ -454,7 +455,7 @@ pub struct SharedOptions {
     /// The number of threads
     #[arg(short = 'j', long = "jobs", global = true, value_name = "N", value_parser = jobs, help_heading = sections::RUN)]
     pub jobs: Option<NonZeroUsize>,
-    /// Show one line for each cause that is an error, and the totals
+    /// Show less: in `check`, only one line for each cause that is an error, and the totals
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything

@@ -9,7 +9,7 @@ use crate::tree::{EntryType, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Number of bytes that are read of a file: enough for the mark of a tar archive.
+/// Number of bytes that are read from a file: enough for the mark of a tar archive.
 const HEAD: usize = 512;
 /// The offset of the mark `ustar` in a tar archive, in bytes.
 const USTAR: usize = 257;

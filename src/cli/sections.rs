@@ -61,7 +61,7 @@ pub(super) fn apply(mut program: Command) -> Command {
 fn of_diff(option: Arg) -> Arg {
     let help = match option.get_id().as_str() {
         "baseline" => {
-            "Waive the findings that FILE lists, in directories; a JSON report keeps its own waivers"
+            "Waive the findings that FILE lists, if OLD or NEW is a directory; a JSON report keeps its own waivers"
         }
         "fail_on_gone" => {
             "Exit with 1 if a file, an exported symbol, one of its versions or a GPU target is gone, even if \

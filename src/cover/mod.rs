@@ -86,7 +86,7 @@ pub struct ReferringFile {
     pub opaque: Option<MemberKind>,
     /// The target that the file is built for, if known.
     pub target: Option<Target>,
-    /// The global symbols of the file, but not the exports of a linked root.
+    /// The global symbols of the file. For a linked file, without its exports.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
     /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
     /// object satisfies them.

@@ -1,8 +1,8 @@
-//! The references of an unwind table (`.eh_frame`) with `--gc-sections`. An entry of the table
-//! belongs to a function. Compilers write the description of a personality routine first, then the
-//! entries that use it; an entry with a table of exceptions (LSDA) uses the last one. The address of
-//! a function is aligned in its entry. The address of a personality routine is not aligned in the
-//! descriptions that compilers write (`zPLR`, `zPR`).
+//! The references of an unwind table (`.eh_frame`) with `--gc-sections`. An FDE belongs to
+//! a function. Compilers write the CIE with a personality routine first, then the FDEs that use it.
+//! An FDE with an LSDA uses the personality routine of the last CIE. The address of a function is
+//! aligned in its FDE. The address of a personality routine is not aligned in the CIEs that
+//! compilers write (`zPLR`, `zPR`).
 
 use super::Linker;
 use crate::format::archive::LinkFacts;

@@ -8,7 +8,7 @@ use crate::id::{FastMap, MemberId};
 use crate::text::show;
 use object::elf;
 
-/// A strong definition in a COMDAT group of which another copy defines the name weakly.
+/// A strong definition in a COMDAT group. Another copy of the group defines the name weakly.
 pub(super) struct StrongCopy {
     pub(super) member: MemberId,
     name: Box<[u8]>,

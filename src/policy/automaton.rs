@@ -88,7 +88,8 @@ impl Automaton {
         now.contains(&0)
     }
 
-    /// Adds a state, and the states reachable from it without a byte, unless they were added at
+    /// Adds a state, and the states reachable from it without consuming a byte,
+    /// unless they were added at
     /// this position.
     fn enter(&self, state: usize, at: usize, seen: &mut [usize], out: &mut Vec<usize>) {
         let mut open = vec![state];

@@ -308,7 +308,7 @@ pub struct ForbiddenLibrary {
 pub struct VersionLimit {
     /// The text before the underscore and the number.
     pub family: String,
-    /// The newest number, part by part.
+    /// The newest allowed version number: `2.17` is `[2, 17]`.
     pub newest: Vec<u32>,
     /// The numbers of all versions that objects may need, if a platform lists them.
     pub listed: Option<BTreeSet<String>>,

@@ -16,8 +16,8 @@ fn fault<T>(wrong: impl Into<String>, right: impl Into<String>) -> Result<T, Val
     Err(ValueError { wrong: wrong.into(), right: right.into() })
 }
 
-/// A correction for an unknown text: `did you mean …?`, else the known texts. If there are more
-/// than 12, they are rules: then the command that lists them.
+/// A correction for an unknown text: `did you mean …?`, else the known texts. Only rules and
+/// groups are more than 12: for them, the command that lists them.
 pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),

@@ -243,7 +243,7 @@ fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Res
         return Ok(());
     }
     let files = count(plugins, "file", "files");
-    let text = format!("{files} assumed to be plugins of these programs:");
+    let text = format!("{files} assumed to be loaded by these programs:");
     if !style.verbose {
         let one = |host: &&Assumption| name(&format!("{} {}", of(host), host.plugins.len()));
         let names: Vec<String> = hosts.iter().map(one).collect();

@@ -21,8 +21,8 @@ unique), whether it is protected and, for data, its size.
 
 ## Why it matters
 
-A program that needs the old version does not start. Linkers and dlsym do not find a symbol that has no default
-version any more. A program with a copy relocation for data of another size reads or overwrites the bytes behind the
+A program that needs the old version does not start. Linkers and dlsym do not find a symbol that no longer has a
+default version. A program with a copy relocation for data of another size reads or overwrites the bytes behind the
 copy. A symbol that is no longer unique has a copy in each library that defines it, and a protected one cannot be
 replaced by another library.
 

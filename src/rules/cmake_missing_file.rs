@@ -50,7 +50,7 @@ are assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other sto
 `/tmp`, are not checked. The program of an imported target is checked only if the package checks it itself:
 configuration and links succeed without it. Headers of targets named `*Private`, as Qt has them, may be in another
 package. CMake finds `foo-config.cmake` for each spelling of `foo`. linkaudit tries several, and reports only the
-findings of the best one, with which the package is found and has the fewest defects.
+findings of the spelling with which it finds the package and the fewest defects.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

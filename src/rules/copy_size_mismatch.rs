@@ -30,8 +30,8 @@ The linker stores the size of the data in the program. If a later release of the
 copies only the first part: ``Symbol `table' has different size in shared object, consider re-linking``. The library
 uses the copy too, and reads and writes beyond its end.
 
-If the library has less data, the rest of the copy is zero. The loader starts the program without a message, and only
-`ldd -r` prints it.
+If the library has less data, the rest of the copy is zero. The loader starts the program without a message; only
+`ldd -r` reports the difference.
 
 ## Example
 

@@ -58,7 +58,8 @@ Build the file again, or copy it again if it was cut. In assembly, quote names i
 
 `check` does not inflate compressed bundles: it reads their headers and their tables of entries. `linkaudit gpu
 --deep` inflates them, and compares checksums, ELF headers and notes. GPUs that LLVM 23 does not know are not
-compared. Members of static archives are read by `linkaudit gpu`, and with a policy that lists targets. Databases are
+compared. `linkaudit gpu` reads members of static archives; `check` reads them if the policy lists targets.
+Databases are
 not read beyond their headers. An empty file is a valid database, and a missing one is not reported: MIOpen and
 rocFFT compile kernels that they do not find.
 ";

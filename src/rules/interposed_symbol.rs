@@ -63,7 +63,7 @@ Some definitions replace others on purpose or without harm. These are not report
 - parts of one glibc; the dispatch libraries of libglvnd, and those of Wayland, count as one library
 - references of a filter (DT_FILTER, DT_AUXILIARY) that are bound to its filtee
 - weak functions that a strong function of another library replaces, if their own library exports the same code under
-  a longer name with the same end: profiling tools replace `MPI_Send` and call `PMPI_Send`
+  a longer name that ends with theirs: profiling tools replace `MPI_Send` and call `PMPI_Send`
 - symbols that cannot be bound to each other: hidden, protected, with other versions, or in a library linked with
   `-Bsymbolic`
 
@@ -100,8 +100,8 @@ change it at run time. Calls within an object that the compiler bound without a 
 library may use both definitions.
 
 A weak C++ function counts as inline. A strong function of that name may be the same code: link-time optimisation
-makes inline functions strong, and some libraries also work as headers alone. So the rule reports a weak default that
-hides a strong definition only in C.
+makes inline functions strong, and some libraries also work as headers alone. So only in C does the rule
+report a weak default that hides a strong definition.
 ";
 
 /// Upper bound for the symbols named as evidence, and for the files that refer to them.

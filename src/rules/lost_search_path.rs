@@ -15,7 +15,7 @@ const DOCS: &str = "\
 ## What it does
 
 `linkaudit diff` compares the RPATH and RUNPATH of each file with those of its counterpart in the new version. It also
-reports two entries in another order, if a needed library is therefore found in another directory.
+reports entries whose order changed, if a needed library is therefore found in another directory.
 
 ## Why it matters
 

@@ -44,8 +44,9 @@ Build or copy the file again. If the file is good, please report a bug in linkau
 
 ## Limits
 
-Only the tables that linkaudit reads are checked. Symbol tables of relocatable objects are read only if the audited
-ones have at most 64 MiB in total. A file whose header states too large a size looks truncated. Files of other systems
+Only the tables that linkaudit reads are checked. Symbol tables of relocatable objects are read only if all audited
+relocatable objects together have at most 64 MiB.
+A file whose header states too large a size looks truncated. Files of other systems
 are counted and not checked.
 ";
 

@@ -24,13 +24,14 @@ Reads the notes in which an object names the libraries that it opens with dlopen
 `FDO`). Reports an entry of priority `required` if the loader finds none of its libraries. It searches as for a
 needed library of that object: its DT_RUNPATH, or the DT_RPATH of the objects that load it, the cache and the
 default directories. Under musl, it searches as for a needed library of the program. A library that the process has
-loaded before counts as found. In a path, such as `$ORIGIN/plugins/libbar.so.1`, tokens have the values of that
-object.
+loaded before counts as found. In a path, such as `$ORIGIN/plugins/libbar.so.1`, tokens have the values of the object
+with the note.
 
 ## Why it matters
 
 Such a library is not in DT_NEEDED. The loader does not search for it when the program starts, and tools that
-generate package dependencies from DT_NEEDED miss it. The program fails when it calls the function.
+generate package dependencies from DT_NEEDED miss it.
+The program fails, or lacks a feature, when it tries to open the library.
 
 ## Example
 

@@ -71,8 +71,8 @@ rest of that list. Repair that path: a new entry at the end of the list has no e
 
 A `candidate` is a file of that name in the object's prefix or below `--lib-path`, with the reason why the
 loader did not take it. If the prefix contains a file of that name, the `detail` of the finding is
-`candidate-in-prefix`. Findings with and without a candidate have different fingerprints: a baseline line
-for one does not waive the other.
+`candidate-in-prefix`. Findings with and without this `detail` have different fingerprints: a baseline
+line for one does not waive the other.
 
 An `installed` file has the needed name and belongs to an installed Debian package, but lies outside of the
 directories that the loader searches. A `removed` file belongs to an installed package and does not exist: install

@@ -24,7 +24,7 @@ library defines (`.gnu.version_d`). The library is the file that the loader take
 
 ## Why it matters
 
-The program does not start: `version 'GLIBC_2.38' not found (required by …)`. The usual cause is a program
+The program does not start: ``version `GLIBC_2.38' not found (required by …)``. The usual cause is a program
 that was built on a newer system, or an older copy of a library that the loader finds first.
 
 ## Example
@@ -39,7 +39,7 @@ Build against the older library, or change the search path so that the loader fi
 
 ## Limits
 
-For weak needs, and for libraries without versions, the loader only prints a warning. They are not reported.
+Weak needs, and needs of libraries without versions, are not reported: the loader prints a warning at most.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -24,10 +24,10 @@ const DOCS: &str = "\
 ## What it does
 
 Reports a program that copies protected data of a library (STV_PROTECTED, copy relocation), or fixes the address of a
-protected function. The library uses its own definition, and the program another one.
+protected function. The library uses its own definition; the program uses another one.
 
-A function is a warning, because only comparisons of its address fail. It is an error if the library was built with
-`-mno-direct-extern-access`.
+For a function, the finding is a warning, because only comparisons of its address fail. It is an error if the library
+was built with `-mno-direct-extern-access`.
 
 ## Why it matters
 
@@ -48,7 +48,7 @@ protected data. Or export the symbol from the library with the default visibilit
 
 ## Limits
 
-Older releases of glibc and musl's loader print no such message, and programs under them are not checked.
+musl's loader and glibc before 2.36 print no such message. Programs under these loaders are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -32,7 +32,8 @@ file at the path.
 
 ## Why it matters
 
-If a library loses a function of its interface, all its users fail at the first start after the update.
+If a library loses a function of its interface, the programs that use it fail after the update, at start or at the
+first call.
 
 ## Example
 

@@ -14,7 +14,7 @@ use std::path::Path;
 pub(super) static RULE: Rule = Rule::new(
     "soname-mismatch",
     LINK_HYGIENE,
-    "no file has the soname of a library as its name",
+    "no file beside a library has the library's soname as its name",
     DOCS,
     check,
 )

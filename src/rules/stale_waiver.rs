@@ -41,8 +41,8 @@ Remove the entry, or correct its selectors.
 ## Limits
 
 Entries for rules that did not run, and entries of built-in policies, are not reported.
-`-v` counts the entries that the run could not match. Entries for this rule and for `expired-waiver` are
-checked too, and cannot be waived themselves.
+`-v` counts the entries that the run could not match. A waiver of this rule or of `expired-waiver` is
+checked too; findings about such a waiver cannot be waived.
 ";
 
 fn check(waiver: &Waiver, state: WaiverState) -> Option<Box<Finding>> {

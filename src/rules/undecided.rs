@@ -64,8 +64,8 @@ incomplete[undecided] bin/app: unknown loader: /lib/ld-uClibc.so.0
 
 Audit the file on a system that has its loader, or with `--root`. Remove relative and empty entries from
 search paths, or set `--cwd` and `--cpu` as for the real run. The GLOB of `--host FILE=GLOB` matches paths
-below the prefix: `lib/**/*.so`. If a policy requires files, audit the whole prefix that it is about, or set the
-rule of the requirement to `allow`.
+below the prefix: `lib/**/*.so`. If a policy requires files, audit the whole prefix that the policy is about, or set
+the rule of the requirement to `allow`.
 
 ## Limits
 

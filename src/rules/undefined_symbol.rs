@@ -47,10 +47,11 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 - A `near miss` is a similar definition in a searched file: the same name with another version, `[abi:…]`
   tag or parameter list, or another member of the class or namespace. The object was built for another
   release of that library: rebuild one of the two.
-- A program copies variables of libraries (R_*_COPY). If a new release of the library lacks the variable, the program
-  finds no definition: install the release that has it, or rebuild the program.
+- A program may have a copy of a variable of a library (R_*_COPY). If a new release of the library lacks the variable,
+  the program finds no definition: install the release that has it, or rebuild the program.
 - An `installed` file is a system library that defines the symbol. It lies in a default directory of the loader, or
-  its cache lists it. The report also names its Debian package. The process does not load it: link the object with it.
+  `ld.so.cache` lists it.
+  The report also names its Debian package. The process does not load it: link the object with it.
 - If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
   policy.
 - If the referring code is not needed (for example, code for other processors), build without it. `used by` names the
@@ -64,8 +65,8 @@ recognise plugins by path or by an exported symbol, and references to the symbol
 The same holds for libraries of the prefix that only plugins load. A reference with a version is never assumed,
 because the version belongs to a known library. For other plugins, linkaudit infers the audited program or library
 that defines all their undefined symbols; `--no-inferred-hosts` reports these symbols instead. The summary names all
-such programs. These plugins may use symbols of other plugins of the same program. A plugin that needs a plugin of
-another program is reported.
+such programs. An inferred plugin may use symbols of other plugins of the same program. An undefined symbol that only a
+plugin of another program defines is reported.
 
 Missing libraries: a missing library explains a reference if one of its candidates, or a library that the candidate
 needs, defines the symbol. Without a candidate, it explains all other undefined references of the objects that load

@@ -35,7 +35,7 @@ Run with permission to read the tree, or omit the path. `--allow unreadable` acc
 
 ## Limits
 
-Dangling links are not reported; they are counted as links.
+This rule does not report dangling links (see `dangling-link`); they are counted as links.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

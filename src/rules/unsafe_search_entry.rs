@@ -27,7 +27,7 @@ Reports entries of DT_RPATH and DT_RUNPATH that
   such an entry leads into the build
 - name a directory that every user may write to, or that every user can create or replace
 
-Parts of the form `..` are resolved, and each link on the path is followed and checked too. An entry that begins with
+`..` components are resolved, and each link on the path is followed and checked too. An entry that begins with
 `$ORIGIN` is checked if it leads out of the prefix.
 
 ## Why it matters

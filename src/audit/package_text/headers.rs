@@ -127,7 +127,7 @@ fn wanting(tree: &dyn Tree, path: &Path, index: &HeaderIndex<'_>) -> Result<Vec<
     Ok(out)
 }
 
-/// A name in which `.` and `..` are resolved; a leading `..` is dropped.
+/// `name` with `.` and `..` resolved. A leading `..` is dropped.
 fn plain(name: &[u8]) -> Cow<'_, [u8]> {
     let is_plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
     if name.split(|b| *b == b'/').all(is_plain) {

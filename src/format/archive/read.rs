@@ -21,7 +21,7 @@ use std::num::NonZeroU64;
 
 /// Number of bytes that reveal the kind of a member: the size of an ELF header.
 const HEAD: u64 = 64;
-/// Maximum number of bytes that are read of an object in intermediate language.
+/// Maximum number of bytes that are read from an object in intermediate language.
 const MOST_LTO: u64 = 1 << 28;
 
 /// The result of opening a member's file for a thin archive.

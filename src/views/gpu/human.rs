@@ -293,6 +293,8 @@ fn answers(audit: &Audit, view: &Gpu, style: Style, out: &mut dyn Write) -> io::
             count(told.len(), "library or data directory", "libraries and data directories");
         let lack = if told.len() == 1 { "lacks" } else { "lack" };
         writeln!(out, "{} {units} {lack} code for {target}", style.alarm("not served:"))?;
+    } else {
+        return Ok(());
     }
     writeln!(out)
 }

@@ -151,7 +151,7 @@ fn help_suggests_a_command() {
     assert!(!unknown.refused(&["unrecognized"]).in_style().err.contains("did you mean"));
     for (args, help) in [
         (&["help", "nosuch"][..], "linkaudit --help"),
-        (&["help", "--help"], "linkaudit --help"),
+        (&["help", "--nosuch"], "linkaudit --help"),
         (&["help", "policy", "nosuch"], "linkaudit policy --help"),
         (&["policy", "help", "nosuch"], "linkaudit policy --help"),
         (&["policy", "nosuch"], "linkaudit policy --help"),
@@ -159,6 +159,16 @@ fn help_suggests_a_command() {
         run(&lab, args).refused(&[&format!("help: list the commands: {help}\n")]);
         let words: Vec<&str> = help.split(' ').skip(1).collect();
         assert_eq!(run(&lab, &words).status, 0, "{help}");
+    }
+}
+
+#[test]
+fn help_has_a_help() {
+    let lab = Lab::new();
+    let own = run(&lab, &["help", "help"]);
+    for option in ["-h", "--help"] {
+        let run = run(&lab, &["help", option]);
+        assert_eq!((run.status, &run.out), (0, &own.out), "{option}");
     }
 }
 
