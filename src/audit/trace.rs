@@ -80,9 +80,11 @@ fn copies<'a>(audit: &Audit, file: FileId, object: &'a Object) -> FastSet<&'a [u
 }
 
 /// Traces all undefined symbols. A symbol is omitted if no archive refers to it that the object was
-/// linked from, as far as this is known. All members count of an archive that a policy names or
-/// that is merged from others. Of other archives, only members that are known to be in the object
-/// count: a directory of archives has many that no link took.
+/// linked from, as far as this is known. All members count of an archive that a policy names. So do
+/// those of an archive that is merged from others, if it was given by its own path, or if one of its
+/// members is known to be in the object: archives of one package may share members. Of other
+/// archives, only members that are known to be in the object count: a directory of archives has
+/// many that no link took.
 pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     let mut out = Traces::default();
     let library = &audit.library;
@@ -111,7 +113,12 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
             let audited = audit.corpus.files[entry.file].audited;
             let merged = referrers.is_merged(referring);
             let rank = (named, is_linked, beside, audited, merged, referring.names);
-            (Reverse(rank), *archive, named || merged)
+            let is_given =
+                || plan.lib_paths.iter().chain(&plan.paths).any(|at| **at == *entry.path);
+            let mut is_in_object =
+                || is_linked || library.members_of(*archive).any(|member| linked.has(member));
+            let is_whole = named || merged && (is_given() || is_in_object());
+            (Reverse(rank), *archive, is_whole)
         };
         let mut ranked: Vec<_> = archives.iter().map(rank).collect();
         ranked.arrange();

@@ -8,8 +8,8 @@ use super::progress::Progress;
 use super::run::{AuditRun, walk};
 use super::scripts::ExpandedScripts;
 use super::{
-    ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, message, out, output_conflicts,
-    scripts,
+    ArchiveOptions, FailOn, LinkerOption, SharedOptions, baseline, compilers, message, out,
+    output_conflicts, scripts,
 };
 use crate::cover::{self, DefsymOption, LinkOutput, OutputKind, Wrap};
 use crate::format::script::ScriptCommand;
@@ -152,7 +152,8 @@ fn installed(shared: &SharedOptions, options: &ArchiveOptions, start: Instant) -
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &[])?;
     apart_from_lines(shared, &[], options)?;
-    let (dirs, more) = (prepared.plan.paths.clone(), prepared.plan.lib_paths.clone());
+    let (dirs, mut more) = (prepared.plan.paths.clone(), prepared.plan.lib_paths.clone());
+    more.extend(compilers::archives(&*prepared.tree));
     let plan = Plan {
         paths: Vec::new(),
         lib_paths: [&*dirs, &*more].concat(),

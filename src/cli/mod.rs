@@ -7,6 +7,7 @@ mod baseline;
 mod check;
 mod closure;
 pub mod commands;
+mod compilers;
 mod completions;
 mod demo;
 mod diff;

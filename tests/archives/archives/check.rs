@@ -48,6 +48,32 @@ fn an_undefined_symbol_is_traced() {
     assert!(text.contains("used by    libfat.a(driver.o) from libdriver.a"), "{text}");
 }
 
+/// Two archives of one package share members. The library is linked from neither.
+#[test]
+fn archives_that_share_members_are_no_evidence() {
+    let lab = Lab::new();
+    object(&lab, "message.o", ".globl message\nmessage: .quad inflate\n");
+    object(&lab, "core.o", ".globl core\ncore: .quad 0\n");
+    object(&lab, "secure.o", ".globl secure\nsecure: .quad 0\n");
+    object(&lab, "inflate.o", ".globl inflate\ninflate: .quad 0\n");
+    lab.mkdir("lib");
+    lab.mkdir("parts");
+    ar(&lab, "rc", "parts/librpc.a", &["message.o", "core.o", "secure.o"]);
+    ar(&lab, "rc", "parts/librpc_insecure.a", &["message.o", "core.o"]);
+    ar(&lab, "rc", "parts/libzip.a", &["inflate.o"]);
+    let source = "int inflate(void); int f(void) { return inflate(); }";
+    let used = |source: &str, more: &[&str]| {
+        lab.so("lib/libuser.so", source, &[&["-Wl,-z,undefs"], more].concat());
+        let said = lab.linkaudit(&["lib", "--lib-path", "parts"]).stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.contains("inflate"), "{said}");
+        said.contains("used by    librpc")
+    };
+    assert!(!used(source, &[]));
+    let linked = "extern int message; int *f(void) { return &message; }";
+    assert!(used(linked, &["-Lparts", "-lrpc"]));
+}
+
 /// A program has a copy of `table`, which a library defines, and its own `main`. Neither shows that
 /// the member with the same names is in it.
 #[test]

@@ -167,6 +167,28 @@ fn a_library_with_an_interpreter_defines_names() {
     assert_eq!(answer["self"]["libraries"], 1);
 }
 
+/// GCC adds libgcc.a to every link, and it defines helpers that no header declares.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_archives_of_the_compiler_define_names() {
+    let lab = Lab::new();
+    lab.mkdir("p");
+    lab.mkdir("r/p");
+    lab.write("wide.c", "__int128 halve(__int128 a, __int128 b) { return a / b; }\n");
+    run(clean("gcc").current_dir(lab.root()).args(["-fPIC", "-c", "wide.c"]));
+    for dir in ["p", "r/p"] {
+        ar(&lab, "rc", &format!("{dir}/libwide.a"), &["wide.o"]);
+    }
+    let link = ["-shared", "-Wl,-z,defs", "-Wl,--whole-archive", "p/libwide.a"];
+    let link = [&link[..], &["-Wl,--no-whole-archive", "-o", "libwide.so"]].concat();
+    run(clean("gcc").current_dir(lab.root()).args(link));
+    let (answer, status) = archive(&lab.root(), &["--self", "p"]);
+    assert_eq!((status, undefined(&answer)), (Some(0), Names::new()), "{answer}");
+    // The sysroot has no compiler.
+    let (answer, status) = archive(&lab.root(), &["--root", "r", "--self", "/p"]);
+    assert_eq!((status, undefined(&answer)), (Some(1), names(&["__divti3"])), "{answer}");
+}
+
 #[test]
 fn more_places_sysroots_and_what_cannot_be_read() {
     let lab = lab();

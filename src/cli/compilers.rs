@@ -1,0 +1,33 @@
+//! Archives that a compiler adds to every link. `archive --self` reads them beside the named
+//! directories: a reference to one of their names does not make an archive unlinkable.
+
+use crate::order::Arrange as _;
+use crate::tree::{DirEntryKind, EntryType, Tree};
+use std::path::{Path, PathBuf};
+
+/// The directory of GCC's own files, with a directory for each target and, below, each release.
+const GCC: &str = "/usr/lib/gcc";
+
+/// The archives in `LIBGCC_SPEC` of GCC.
+const ARCHIVES: &[&str] = &["libgcc.a", "libgcc_eh.a"];
+
+/// The archives of all releases of GCC that are installed in `tree`.
+pub(super) fn archives(tree: &dyn Tree) -> Vec<PathBuf> {
+    let releases = below(tree, Path::new(GCC)).into_iter().flat_map(|target| below(tree, &target));
+    let files = releases.flat_map(|release| ARCHIVES.iter().map(move |name| release.join(name)));
+    files.filter(|file| tree.look(file).is_ok()).collect()
+}
+
+/// The directories in a directory, sorted. Links are left out, because Debian links each release
+/// to its full number.
+fn below(tree: &dyn Tree, dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    // Without the directory, there is no GCC.
+    let _ = tree.list(dir, &mut |name, kind| {
+        if kind == DirEntryKind::Kind(EntryType::Directory) {
+            found.push(dir.join(name));
+        }
+    });
+    found.arrange();
+    found
+}
