@@ -50,6 +50,16 @@ pub enum LinkInput {
     Request(usize),
 }
 
+impl LinkInput {
+    /// The archive; `None` for any other input.
+    pub(super) fn archive(&self) -> Option<ArchiveId> {
+        match self {
+            Self::Archive(archive) | Self::Whole(archive) => Some(*archive),
+            _ => None,
+        }
+    }
+}
+
 /// `--defsym NAME=EXPRESSION`, or an assignment of a linker script.
 #[derive(Clone, Debug)]
 pub struct DefsymOption {

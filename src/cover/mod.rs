@@ -50,9 +50,12 @@ use object::elf;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A definition in a shared object.
+/// A definition in a shared object, under one of its names.
 struct Export<'a> {
+    /// NAME, or `NAME@VERSION`.
     name: &'a [u8],
+    /// True if references without a version bind to the definition.
+    is_default: bool,
     bind: u8,
     kind: u8,
 }
@@ -64,6 +67,11 @@ impl Export<'_> {
 
     fn is_function(&self) -> bool {
         [elf::STT_FUNC, elf::STT_GNU_IFUNC].contains(&elf::SymbolType(self.kind))
+    }
+
+    /// NAME in `NAME@VERSION`; `None` if `name` has no version.
+    fn unversioned(&self) -> Option<&[u8]> {
+        memchr::memchr(b'@', self.name).map(|at| &self.name[..at])
     }
 }
 
@@ -126,15 +134,32 @@ pub struct CoverageQuestion<'a> {
 }
 
 impl<'a> CoverageQuestion<'a> {
-    /// The exports of a linked root with a default version; `root` is an index in `roots`.
-    fn exports(&self, root: usize) -> impl Iterator<Item = Export<'a>> {
+    /// The exports of a linked root with a default version, and those that have a name among
+    /// `versioned`; `root` is an index in `roots`. A definition with the default version of its name
+    /// may be listed under both names.
+    fn exports<'n>(
+        &self,
+        root: usize,
+        versioned: &'n [&'a [u8]],
+    ) -> impl Iterator<Item = Export<'a>> + use<'a, 'n> {
         let object = self.objects.get(root).copied().flatten();
+        let with_version = object.into_iter().flat_map(move |object| {
+            versioned.iter().filter_map(|name| {
+                let symbol = object.link_definition(name)?;
+                let (is_default, bind, kind) =
+                    (symbol.is_default_version(), symbol.bind, symbol.kind);
+                Some(Export { name, is_default, bind, kind })
+            })
+        });
         let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
         let is_default =
             |symbol: &Symbol<'_>| symbol.is_link_definition() && symbol.is_default_version();
         let exports = symbols.into_iter().flatten().filter(is_default);
-        let exports = exports.map(|s| Export { name: s.name, bind: s.bind, kind: s.kind });
-        exports.filter(|export| !export.name.is_empty())
+        let exports = exports.map(|symbol| {
+            let Symbol { name, bind, kind, .. } = symbol;
+            Export { name, is_default: true, bind, kind }
+        });
+        exports.filter(|export| !export.name.is_empty()).chain(with_version)
     }
 
     /// True if an export of a linked root satisfies a reference to `name` in a link. The roots in

@@ -13,10 +13,15 @@ use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 
-pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Resolved<'q> {
+pub(super) fn link<'q>(
+    question: &'q CoverageQuestion<'q>,
+    link: &'q Link,
+    versioned: &'q [&'q [u8]],
+) -> Resolved<'q> {
     let mut run = Run {
         question,
         link,
+        versioned,
         target: question.target(),
         table: FastMap::default(),
         hidden: FastSet::default(),
@@ -90,6 +95,8 @@ enum State {
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
+    /// Names with a version to which the link refers.
+    versioned: &'q [&'q [u8]],
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
     /// Names whose visibility some object restricts.
@@ -158,7 +165,7 @@ impl<'q> Run<'q> {
             Some(State::Common) => !export.is_weak() && !export.is_function(),
             _ => false,
         };
-        let mut exports = self.question.exports(at);
+        let mut exports = self.question.exports(at, self.versioned);
         exports.any(|export| is_open(&export) && !self.hidden.contains(export.name))
     }
 
@@ -182,7 +189,7 @@ impl<'q> Run<'q> {
                 kind => self.define(name, *kind),
             }
         }
-        for export in question.exports(at) {
+        for export in question.exports(at, self.versioned) {
             self.export(export.name, export.is_weak(), export.is_function());
         }
     }

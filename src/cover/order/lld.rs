@@ -10,9 +10,14 @@ use crate::format::archive::{MemberKind, SymbolKind};
 use crate::format::elf::Target;
 use crate::id::{FastMap, FastSet, Id as _, MemberId};
 
-pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Resolved<'q> {
+pub(super) fn link<'q>(
+    question: &'q CoverageQuestion<'q>,
+    link: &'q Link,
+    versioned: &'q [&'q [u8]],
+) -> Resolved<'q> {
     let mut run = Run {
         question,
+        versioned,
         target: question.target(),
         table: FastMap::default(),
         hidden: FastSet::default(),
@@ -85,6 +90,8 @@ fn is_passed_over(kind: MemberKind) -> bool {
 
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
+    /// Names with a version to which the link refers.
+    versioned: &'q [&'q [u8]],
     target: Option<Target>,
     table: FastMap<&'q [u8], State>,
     /// Names whose visibility some object restricts: no shared object satisfies them.
@@ -138,7 +145,7 @@ impl<'q> Run<'q> {
             let weak = *kind == SymbolKind::WeakUndefined;
             self.follow(name, weak, false, ReferredBy::Root(at));
         }
-        for export in self.question.exports(at) {
+        for export in self.question.exports(at, self.versioned) {
             let name = export.name;
             let hidden = self.hidden.contains(name);
             let state = self.table.entry(name).or_insert(State::Shared);

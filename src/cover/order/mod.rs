@@ -7,7 +7,7 @@ mod lld;
 mod mold;
 
 use super::order_independent::{References, referrers};
-use super::{Coverage, CoverageQuestion, Link, Linker, ReferredBy, UndefinedName};
+use super::{Coverage, CoverageQuestion, Link, LinkInput, Linker, ReferredBy, UndefinedName};
 use crate::format::archive::SymbolKind;
 use crate::id::{FastMap, FastSet, Id as _};
 
@@ -42,10 +42,11 @@ struct Resolved<'q> {
 /// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the
 /// order in which lld reports members: a member comes after the members that it pulls in.
 pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Coverage {
+    let versioned = versioned_names(question, link);
     let resolved = match link.linker {
-        Linker::Lld => lld::link(question, link),
-        Linker::Gnu => gnu::link(question, link),
-        Linker::Mold => mold::link(question, link),
+        Linker::Lld => lld::link(question, link, &versioned),
+        Linker::Gnu => gnu::link(question, link, &versioned),
+        Linker::Mold => mold::link(question, link, &versioned),
     };
     let mut link = link.clone();
     link.wraps.retain(|wrap| !resolved.unwrapped.contains(&*wrap.name));
@@ -63,6 +64,26 @@ pub fn in_order<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Cover
     coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     coverage.opaque.sort_unstable();
     coverage
+}
+
+/// The names with a version (`NAME@VERSION`) to which files and options of the link refer, sorted.
+/// Only these are looked up in shared objects, because few references have a version.
+fn versioned_names<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Vec<&'q [u8]> {
+    let library = question.library;
+    let symbols = question.roots.iter().flat_map(|root| &root.symbols);
+    let of_roots = symbols.filter(|(_, kind)| !kind.is_definition()).map(|(name, _)| &**name);
+    let archives = link.inputs.iter().filter_map(LinkInput::archive);
+    let archives = archives.filter(|archive| library.entry(*archive).members.versioned);
+    let members = archives.flat_map(|archive| library.members_of(archive));
+    let symbols = members.flat_map(|member| library.symbols(member));
+    let references = symbols.filter(|(_, symbol)| !symbol.kind.is_definition());
+    let of_members = references.map(|(name, _)| library.text(name));
+    let asked = question.symbols.iter().chain(&link.undefined).chain(&link.requested);
+    let all = of_roots.chain(of_members).chain(asked.map(|name| &**name));
+    let mut out: Vec<&[u8]> = all.filter(|name| name.contains(&b'@')).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
 }
 
 /// Redirects references of shared objects to `__real_NAME` of `--wrap`: after the link of lld, the

@@ -10,10 +10,15 @@ use crate::format::elf::Target;
 use crate::id::{FastMap, FastSet, Id as _, MemberId};
 use std::collections::VecDeque;
 
-pub(super) fn link<'q>(question: &'q CoverageQuestion<'q>, link: &'q Link) -> Resolved<'q> {
+pub(super) fn link<'q>(
+    question: &'q CoverageQuestion<'q>,
+    link: &'q Link,
+    versioned: &'q [&'q [u8]],
+) -> Resolved<'q> {
     let mut run = Run {
         question,
         link,
+        versioned,
         target: question.target(),
         best: FastMap::default(),
         places: Vec::new(),
@@ -54,6 +59,8 @@ struct Best {
 struct Run<'q> {
     question: &'q CoverageQuestion<'q>,
     link: &'q Link,
+    /// Names with a version to which the link refers.
+    versioned: &'q [&'q [u8]],
     target: Option<Target>,
     best: FastMap<&'q [u8], Best>,
     /// Roots and members, each with its position in the link.
@@ -96,9 +103,18 @@ impl<'q> Run<'q> {
         for (name, kind) in question.roots[at].symbols.iter().filter(|(_, k)| k.is_definition()) {
             self.enter(name, (rank(*kind, false), place), is_common(*kind), Holder::Object);
         }
-        for export in question.exports(at) {
-            let kind = if export.is_weak() { SymbolKind::Weak } else { SymbolKind::Strong };
-            self.enter(export.name, (rank(kind, true), place), false, Holder::Shared);
+        self.enter_exports(at, place);
+    }
+
+    /// Enters the definitions of a shared object. One with the default version of its name gets the
+    /// plain name alone (`SharedFile<E>::parse`).
+    fn enter_exports(&mut self, at: usize, place: usize) {
+        let question = self.question;
+        for export in question.exports(at, self.versioned) {
+            if !(export.is_default && export.unversioned().is_some()) {
+                let kind = if export.is_weak() { SymbolKind::Weak } else { SymbolKind::Strong };
+                self.enter(export.name, (rank(kind, true), place), false, Holder::Shared);
+            }
         }
     }
 
@@ -175,11 +191,7 @@ impl<'q> Run<'q> {
         for (place, holds) in places {
             let symbols: Vec<(&'q [u8], SymbolKind)> = match holds {
                 Holds::Root(at) if question.roots[at].linked => {
-                    for export in question.exports(at) {
-                        let kind =
-                            if export.is_weak() { SymbolKind::Weak } else { SymbolKind::Strong };
-                        self.enter(export.name, (rank(kind, true), place), false, Holder::Shared);
-                    }
+                    self.enter_exports(at, place);
                     continue;
                 }
                 Holds::Root(at) => {

@@ -123,6 +123,12 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f@V0 | b: f", "m [a] [b]"),
     ("m: !f@V0 | a: f@V0", "m [a]"),
     ("m: !f@V0 | a: f", "m [a]"),
+    // A version of a shared object satisfies a reference before an archive.
+    ("m: !f@V0 | d: f@V0 | a: f@V0", "m (d) [a]"),
+    ("m: !f@V0 | d: f@V0 | a: f@V0", "m [a] (d)"),
+    ("m: !f@V0 | d: f@V0 | a: f@V0", "(d) [a] m"),
+    ("m: !f@V1 | d: f@@V1 | a: f@V1", "m (d) [a]"),
+    ("m: x | d: !f@V0 | e: f@V0 | a: f@V0", "m (d) (e) [a]"),
     // Common symbols.
     ("m: f% | a: f=", "m [a]"),
     ("m: f% | a: f", "m [a]"),
