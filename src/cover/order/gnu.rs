@@ -161,12 +161,22 @@ impl<'q> Run<'q> {
     /// The references of options do not count (`ref_regular_nonweak` in `bfd/elflink.c`).
     fn is_needed(&self, at: usize) -> bool {
         let is_open = |export: &Export<'_>| match self.table.get(export.name) {
-            Some(State::Undefined { .. }) => self.referred.contains(export.name),
+            Some(State::Undefined { .. }) => {
+                !self.is_replaced(export) && self.referred.contains(export.name)
+            }
             Some(State::Common) => !export.is_weak() && !export.is_function(),
             _ => false,
         };
         let mut exports = self.question.exports(at, self.versioned);
         exports.any(|export| is_open(&export) && !self.hidden.contains(export.name))
+    }
+
+    /// True if an earlier definition of NAME replaces the default version of NAME, so that
+    /// references to `NAME@VERSION` lead to it (`_bfd_elf_add_default_symbol`).
+    fn is_replaced(&self, export: &Export<'_>) -> bool {
+        let plain = export.unversioned().filter(|_| export.is_default);
+        let state = plain.and_then(|name| self.table.get(name));
+        matches!(state, Some(State::Shared { .. } | State::Defined { .. }))
     }
 
     fn root(&mut self, at: usize) {

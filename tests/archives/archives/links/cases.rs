@@ -129,6 +129,13 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f@V0 | d: f@V0 | a: f@V0", "(d) [a] m"),
     ("m: !f@V1 | d: f@@V1 | a: f@V1", "m (d) [a]"),
     ("m: x | d: !f@V0 | e: f@V0 | a: f@V0", "m (d) (e) [a]"),
+    ("m: !f | d: f@@V1", "m --as-needed (d)"),
+    ("m: !f | d: f@V0", "m --as-needed (d)"),
+    ("m: !f@V0 | d: f@V0", "m --as-needed (d)"),
+    ("m: !f@V1 | d: f@@V1", "m --as-needed (d)"),
+    ("m: f | n: !f@V1 | d: f@@V1", "m n --as-needed (d)"),
+    ("m: f | n: !f@V1 | d: f@@V1", "m n (d)"),
+    ("m: !f@V1 | n: f | d: f@@V1", "m (d) n"),
     // Common symbols.
     ("m: f% | a: f=", "m [a]"),
     ("m: f% | a: f", "m [a]"),
