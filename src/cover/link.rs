@@ -93,7 +93,7 @@ pub struct Link {
     /// The inputs, in order.
     pub inputs: Vec<LinkInput>,
     /// The roots that are read with `--as-needed`. GNU ld forgets those shared objects that define
-    /// no undefined name at their position.
+    /// no undefined name at their position, and mold those that no file of the link refers to.
     pub as_needed: FastSet<usize>,
     /// `--entry`: the name that replaces [`ENTRY`].
     pub entry: Option<Box<[u8]>>,

@@ -142,6 +142,13 @@ fn has_version(found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
     at.is_some_and(|at| found.contains_key(&*[&name[..at], b"@", &name[at..]].concat()))
 }
 
+/// True unless mold looks only at another definition of NAME for a reference to `NAME@VERSION`: it
+/// takes the definition of NAME, and compares the version (`claim_unresolved_symbols`).
+fn is_claimed(linker: Linker, found: &FastMap<&[u8], ChosenDefinition>, name: &[u8]) -> bool {
+    let plain = memchr::memchr(b'@', name).filter(|_| linker == Linker::Mold);
+    plain.is_none_or(|at| found.get(&name[..at]) != Some(&ChosenDefinition::Object))
+}
+
 /// Names in expressions that only shared objects define: lld and GNU ld know no value for them. If
 /// an object refers to such a name, the program may get a copy of the data or an entry of the
 /// procedure linkage table. The name then has a value.
@@ -209,7 +216,10 @@ fn undefined<'q>(
         if may_stay.contains(*name) && !hidden {
             return false;
         }
-        let shared = || (question.provided)(name) || question.is_exported(name, forgotten);
+        let shared = || {
+            is_claimed(link.linker, found, name)
+                && ((question.provided)(name) || question.is_exported(name, forgotten))
+        };
         match found.get(name) {
             Some(ChosenDefinition::Object) => false,
             Some(ChosenDefinition::Shared) if !hidden => unresolvable.contains(*name),

@@ -1,7 +1,7 @@
 //! mold ranks all definitions of a name. Definitions of objects come before those of members and
 //! shared objects, and common symbols come last. The position of the file decides between equal
 //! ranks (`get_rank` in `elf/input-files.cc` of mold 1.10). Then mold marks the files that the
-//! objects lead to, and drops the others.
+//! objects lead to, and drops the others: members, and shared objects of `--as-needed`.
 
 use super::{ChosenDefinition, Resolved};
 use crate::cover::{Coverage, CoverageQuestion, Link, LinkInput, NeededMember, ReferredBy};
@@ -23,13 +23,21 @@ pub(super) fn link<'q>(
         best: FastMap::default(),
         places: Vec::new(),
         taken: vec![false; question.library.members()],
+        forgotten: shared_as_needed(question, link),
         queue: VecDeque::new(),
         out: Coverage::default(),
     };
     run.rank();
     run.mark();
     let Resolved { found, may_stay, strong, .. } = run.settle();
-    Resolved { coverage: run.out, found, may_stay, strong, ..Resolved::default() }
+    let (coverage, forgotten) = (run.out, run.forgotten);
+    Resolved { coverage, found, may_stay, strong, forgotten, ..Resolved::default() }
+}
+
+/// The shared objects of `--as-needed`, as indices of roots.
+fn shared_as_needed(question: &CoverageQuestion<'_>, link: &Link) -> FastSet<usize> {
+    let roots = link.as_needed.iter().copied();
+    roots.filter(|at| question.roots[*at].linked).collect()
 }
 
 /// The kind of file that has the best definition of a name.
@@ -37,7 +45,8 @@ pub(super) fn link<'q>(
 enum Holder {
     /// An object that is linked in any case, or an option.
     Object,
-    Shared,
+    /// A shared object, by its index among the roots.
+    Shared(usize),
     Member(MemberId),
 }
 
@@ -66,7 +75,10 @@ struct Run<'q> {
     /// Roots and members, each with its position in the link.
     places: Vec<(usize, Holds)>,
     taken: Vec<bool>,
-    queue: VecDeque<MemberId>,
+    /// Shared objects of `--as-needed` that no marked file leads to.
+    forgotten: FastSet<usize>,
+    /// Marked files whose references were not followed yet.
+    queue: VecDeque<Holds>,
     out: Coverage,
 }
 
@@ -113,7 +125,7 @@ impl<'q> Run<'q> {
         for export in question.exports(at, self.versioned) {
             if !(export.is_default && export.unversioned().is_some()) {
                 let kind = if export.is_weak() { SymbolKind::Weak } else { SymbolKind::Strong };
-                self.enter(export.name, (rank(kind, true), place), false, Holder::Shared);
+                self.enter(export.name, (rank(kind, true), place), false, Holder::Shared(at));
             }
         }
     }
@@ -150,7 +162,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// Marks the members that the options and the roots lead to.
+    /// Marks the files that the options and the roots lead to.
     fn mark(&mut self) {
         let (question, link) = (self.question, self.link);
         let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
@@ -158,22 +170,37 @@ impl<'q> Run<'q> {
             self.follow(name, ReferredBy::Asked);
         }
         self.follow(link.entry(), ReferredBy::EntryPoint);
-        for (at, root) in question.roots.iter().enumerate() {
-            for (name, kind) in &root.symbols {
-                if root.linked {
-                    // The weak references of a shared object count too, their versions do not, and
-                    // `--wrap` affects objects only.
+        let is_as_needed = |at: &usize| link.as_needed.contains(at) && question.roots[*at].linked;
+        for at in (0..question.roots.len()).filter(|at| !is_as_needed(at)) {
+            self.references(Holds::Root(at));
+        }
+        while let Some(file) = self.queue.pop_front() {
+            self.references(file);
+        }
+    }
+
+    /// Follows the references of a marked file.
+    fn references(&mut self, file: Holds) {
+        let question = self.question;
+        match file {
+            // The weak references of a shared object count too, their versions do not, and `--wrap`
+            // affects objects only.
+            Holds::Root(at) if question.roots[at].linked => {
+                for (name, _) in &question.roots[at].symbols {
                     let end = memchr::memchr(b'@', name).unwrap_or(name.len());
                     self.follow(&name[..end], ReferredBy::Root(at));
-                } else {
+                }
+            }
+            Holds::Root(at) => {
+                for (name, kind) in &question.roots[at].symbols {
                     self.symbol(name, *kind, ReferredBy::Root(at));
                 }
             }
-        }
-        while let Some(member) = self.queue.pop_front() {
-            let library = question.library;
-            for (name, symbol) in library.symbols(member) {
-                self.symbol(library.text(name), symbol.kind, ReferredBy::Member(member));
+            Holds::Member(member) => {
+                let library = question.library;
+                for (name, symbol) in library.symbols(member) {
+                    self.symbol(library.text(name), symbol.kind, ReferredBy::Member(member));
+                }
             }
         }
     }
@@ -190,6 +217,7 @@ impl<'q> Run<'q> {
         let mut restricted: FastSet<&'q [u8]> = FastSet::default();
         for (place, holds) in places {
             let symbols: Vec<(&'q [u8], SymbolKind)> = match holds {
+                Holds::Root(at) if self.forgotten.contains(&at) => continue,
                 Holds::Root(at) if question.roots[at].linked => {
                     self.enter_exports(at, place);
                     continue;
@@ -224,7 +252,7 @@ impl<'q> Run<'q> {
             self.enter(&defined.name, (0, 0), false, Holder::Object);
         }
         let found = self.best.iter().map(|(name, best)| match best.holder {
-            Holder::Shared => (*name, ChosenDefinition::Shared),
+            Holder::Shared(_) => (*name, ChosenDefinition::Shared),
             Holder::Object | Holder::Member(_) => (*name, ChosenDefinition::Object),
         });
         let found: FastMap<&'q [u8], ChosenDefinition> = found.collect();
@@ -248,17 +276,21 @@ impl<'q> Run<'q> {
     }
 
     fn follow(&mut self, name: &'q [u8], by: ReferredBy) {
-        if let Some(Best { holder: Holder::Member(member), .. }) = self.best.get(name)
-            && !self.taken[member.index()]
-        {
-            self.take(*member, by, name);
+        match self.best.get(name).map(|best| best.holder) {
+            Some(Holder::Member(member)) if !self.taken[member.index()] => {
+                self.take(member, by, name);
+            }
+            Some(Holder::Shared(at)) if self.forgotten.remove(&at) => {
+                self.queue.push_back(Holds::Root(at));
+            }
+            _ => {}
         }
     }
 
     fn take(&mut self, member: MemberId, by: ReferredBy, symbol: &'q [u8]) {
         let library = self.question.library;
         self.taken[member.index()] = true;
-        self.queue.push_back(member);
+        self.queue.push_back(Holds::Member(member));
         self.out.order.push(member);
         self.out.needed.push(NeededMember { member, symbol: symbol.into(), by, holder: member });
         if library.member(member).is_unknown() {

@@ -24,7 +24,7 @@ pub enum PositionalOption {
     StartGroup,
     /// `--end-group`
     EndGroup,
-    /// `--as-needed`, or AS_NEEDED of a script: GNU ld may drop libraries that nothing needs.
+    /// `--as-needed`, or AS_NEEDED of a script: GNU ld and mold drop libraries that nothing needs.
     AsNeeded,
     /// `--no-as-needed`, or the end of AS_NEEDED.
     NoAsNeeded,

@@ -110,6 +110,14 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f !g | d: g | b: g", "m [a] [b] (d)"),
     ("m: x | d: !f | e: f | a: f", "m (d) (e) [a]"),
     ("m: x | d: !f | e: f | a: f", "m (d) [a] (e)"),
+    // mold follows the references of a library only if it is needed.
+    ("m: x | d: !g | a: g !nosuch", "m --as-needed (d) --no-as-needed [a]"),
+    ("m: !f | d: f !g | a: g", "m --as-needed (d) --no-as-needed [a]"),
+    ("m: ?f | d: f !g | a: g", "m --as-needed (d) --no-as-needed [a]"),
+    ("m: !f | d: f !g | e: g !h | a: h", "m --as-needed (d) (e) --no-as-needed [a]"),
+    ("m: !f | d: f !g | e: g !h | a: h", "[a] --as-needed (e) (d) m"),
+    ("m: f% | d: f= !g | a: g", "m --as-needed (d) --no-as-needed [a]"),
+    ("m: x | d: f !g | a: g", "m -u f --as-needed (d) --no-as-needed [a]"),
     ("m: ?f | d: !f | a: f", "m (d) [a]"),
     // Versions.
     ("m: !f | d: f@V0", "m (d)"),
