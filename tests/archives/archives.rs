@@ -3,6 +3,7 @@
 //! Unusual and damaged archives have tests of their own.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
+mod as_needed;
 mod candidates;
 mod check;
 mod gc;

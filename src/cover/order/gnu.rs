@@ -10,8 +10,10 @@ use crate::cover::{
     Coverage, CoverageQuestion, Export, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
 };
 use crate::format::archive::SymbolKind;
-use crate::format::elf::Target;
+use crate::format::elf::{NeedKind, Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
+use std::cell::LazyCell;
+use std::os::unix::ffi::OsStrExt as _;
 
 pub(super) fn link<'q>(
     question: &'q CoverageQuestion<'q>,
@@ -31,6 +33,8 @@ pub(super) fn link<'q>(
         provided: FastSet::default(),
         forgotten: FastSet::default(),
         referred: FastSet::default(),
+        referred_by_shared: FastSet::default(),
+        needs: Vec::new(),
         out: Coverage::default(),
     };
     // A shared object has an entry point only with `--entry`.
@@ -111,8 +115,12 @@ struct Run<'q> {
     provided: FastSet<&'q [u8]>,
     /// Shared objects of `--as-needed` that define no undefined name.
     forgotten: FastSet<usize>,
-    /// Names to which files refer strongly; empty without `--as-needed`.
+    /// Names to which objects refer strongly; empty without `--as-needed`.
     referred: FastSet<&'q [u8]>,
+    /// The same for shared objects.
+    referred_by_shared: FastSet<&'q [u8]>,
+    /// The names in DT_NEEDED of the shared objects that were read, each with the index of its root.
+    needs: Vec<(&'q [u8], usize)>,
     out: Coverage,
 }
 
@@ -158,17 +166,46 @@ impl<'q> Run<'q> {
     }
 
     /// True if a shared object defines a name that is undefined now, or data for a common symbol.
-    /// The references of options do not count (`ref_regular_nonweak` in `bfd/elflink.c`).
+    /// The references of options do not count (`ref_regular_nonweak` in `bfd/elflink.c`), nor do those
+    /// of shared objects if one of them has the library in DT_NEEDED.
     fn is_needed(&self, at: usize) -> bool {
+        let is_listed = LazyCell::new(|| self.is_on_needed_list(at));
+        let is_referred = |name: &[u8]| {
+            self.referred.contains(name) || self.referred_by_shared.contains(name) && !*is_listed
+        };
         let is_open = |export: &Export<'_>| match self.table.get(export.name) {
-            Some(State::Undefined { .. }) => {
-                !self.is_replaced(export) && self.referred.contains(export.name)
-            }
+            Some(State::Undefined { .. }) => !self.is_replaced(export) && is_referred(export.name),
             Some(State::Common) => !export.is_weak() && !export.is_function(),
             _ => false,
         };
         let mut exports = self.question.exports(at, self.versioned);
         exports.any(|export| is_open(&export) && !self.hidden.contains(export.name))
+    }
+
+    /// True if a shared object of the link needs this one (`on_needed_list`). The needs of a forgotten
+    /// library count if an earlier need of another library leads to it.
+    fn is_on_needed_list(&self, at: usize) -> bool {
+        let mut listed: FastSet<&[u8]> = FastSet::default();
+        for (name, by) in &self.needs {
+            if !self.forgotten.contains(by) || self.is_named(*by, &listed) {
+                listed.insert(name);
+            }
+        }
+        self.is_named(at, &listed)
+    }
+
+    /// True if `names` has the name that DT_NEEDED has for a shared object: its soname, else its name
+    /// as typed, which is the file name alone for `-l`.
+    fn is_named(&self, at: usize, names: &FastSet<&[u8]>) -> bool {
+        let object = self.question.objects.get(at).copied().flatten();
+        let path = &self.question.roots[at].path;
+        match object.and_then(Object::soname) {
+            Some(soname) => names.contains(soname),
+            None => [Some(path.as_os_str()), path.file_name()]
+                .into_iter()
+                .flatten()
+                .any(|name| names.contains(name.as_bytes())),
+        }
     }
 
     /// True if an earlier definition of NAME replaces the default version of NAME, so that
@@ -182,9 +219,12 @@ impl<'q> Run<'q> {
     fn root(&mut self, at: usize) {
         let question = self.question;
         let root = &question.roots[at];
+        if root.linked && !self.forgotten.contains(&at) {
+            self.add_needs(at);
+        }
         if root.linked && self.link.as_needed.contains(&at) {
+            self.forgotten.insert(at);
             if !self.is_needed(at) {
-                self.forgotten.insert(at);
                 return;
             }
             self.forgotten.remove(&at);
@@ -201,6 +241,13 @@ impl<'q> Run<'q> {
         }
         for export in question.exports(at, self.versioned) {
             self.export(export.name, export.is_weak(), export.is_function());
+        }
+    }
+
+    fn add_needs(&mut self, at: usize) {
+        if let Some(object) = self.question.objects.get(at).copied().flatten() {
+            let needs = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
+            self.needs.extend(needs.map(|need| (object.str(need.name), at)));
         }
     }
 
@@ -334,7 +381,11 @@ impl<'q> Run<'q> {
         let link = self.link;
         let meant = link.reference(name);
         if !weak && !link.as_needed.is_empty() {
-            self.referred.insert(meant);
+            let roots = &self.question.roots;
+            let is_shared = matches!(by, ReferredBy::Root(at) if roots[at].linked);
+            let referred =
+                if is_shared { &mut self.referred_by_shared } else { &mut self.referred };
+            referred.insert(meant);
         }
         self.refer_plain(meant, weak, by);
     }

@@ -118,6 +118,10 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | d: f !g | e: g !h | a: h", "[a] --as-needed (e) (d) m"),
     ("m: f% | d: f= !g | a: g", "m --as-needed (d) --no-as-needed [a]"),
     ("m: x | d: f !g | a: g", "m -u f --as-needed (d) --no-as-needed [a]"),
+    // No shared object has the library in DT_NEEDED.
+    ("m: !f | n: !g | d: f !g | e: g", "exe m (d) --as-needed (e) --no-as-needed n"),
+    ("m: !f | n: !g | d: f ?g | e: g", "exe m (d) --as-needed (e) --no-as-needed n"),
+    ("m: !f | n: !g | d: f !g@V0 | e: g@V0 h", "exe m (d) --as-needed (e) --no-as-needed n"),
     ("m: ?f | d: !f | a: f", "m (d) [a]"),
     // Versions.
     ("m: !f | d: f@V0", "m (d)"),
