@@ -105,6 +105,7 @@ impl Audit {
         let linked = object.filter(|object| object.is_dynamic());
         let (mut hidden, mut lto, mut opaque) = (Vec::<Box<[u8]>>::new(), false, None);
         let (mut unexported, mut beside_weak) = (Vec::new(), Vec::new());
+        let mut default_versions = Vec::new();
         let symbols = if let Some(object) = linked {
             if input { link_references(object, true) } else { self.linked_symbols(file, object) }
         } else {
@@ -127,6 +128,8 @@ impl Audit {
             hidden = select(MemberSymbol::is_restricted);
             unexported = select(MemberSymbol::is_unexported);
             beside_weak = select(|symbol| symbol.beside_weak);
+            let versions = members.default_versions(only);
+            default_versions = versions.map(|(name, symbol)| (name.into(), symbol.kind)).collect();
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
         let target = object.map(|object| object.header.target());
@@ -140,6 +143,7 @@ impl Audit {
             opaque,
             target,
             symbols,
+            default_versions,
             hidden,
             unexported,
             beside_weak,

@@ -217,6 +217,14 @@ impl ArchiveSet {
         symbols.filter(|symbol| symbol.name != NAMELESS).map(|symbol| (symbol.name, symbol))
     }
 
+    /// The definitions of a member with a default version, each with `NAME@VERSION`.
+    pub fn default_versions(
+        &self,
+        member: MemberId,
+    ) -> impl Iterator<Item = (&[u8], &MemberSymbol)> {
+        self.entry(self.owners[member]).members.default_versions(self.member(member))
+    }
+
     /// True if a member has a strong definition.
     pub fn is_strong(&self, member: MemberId) -> bool {
         let entry = self.entry(self.owners[member]);

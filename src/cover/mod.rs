@@ -96,6 +96,8 @@ pub struct ReferringFile {
     pub target: Option<Target>,
     /// The global symbols of the file. For a linked file, without its exports.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
+    /// `NAME@VERSION` for the definitions of an object with a default version.
+    pub default_versions: Vec<(Box<[u8]>, SymbolKind)>,
     /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
     /// object satisfies them.
     pub hidden: Vec<Box<[u8]>>,

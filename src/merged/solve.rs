@@ -248,6 +248,7 @@ fn root(
         opaque: None,
         target: Some(object.header.target()),
         symbols,
+        default_versions: Vec::new(),
         hidden: Vec::new(),
         unexported: Vec::new(),
         beside_weak: Vec::new(),

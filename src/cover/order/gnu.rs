@@ -9,7 +9,7 @@ use super::{ChosenDefinition, Resolved};
 use crate::cover::{
     Coverage, CoverageQuestion, Export, Link, LinkInput, NeededMember, OutputKind, ReferredBy,
 };
-use crate::format::archive::SymbolKind;
+use crate::format::archive::{MemberSymbol, SymbolKind};
 use crate::format::elf::{NeedKind, Object, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 use std::cell::LazyCell;
@@ -239,6 +239,9 @@ impl<'q> Run<'q> {
                 kind => self.define(name, *kind),
             }
         }
+        for (name, kind) in &root.default_versions {
+            self.define(name, *kind);
+        }
         for export in question.exports(at, self.versioned) {
             self.export(export.name, export.is_weak(), export.is_function());
         }
@@ -332,27 +335,32 @@ impl<'q> Run<'q> {
     }
 
     /// The first name that `member` defines and the link needs, with its referrer; `None` if the
-    /// link needs none, or if the archive's index lacks the name. A common symbol needs a definition
-    /// of data (`is_global_data_symbol_definition`).
+    /// link needs none, or if the archive's index lacks the name. The default version of a name
+    /// defines `NAME@VERSION` too (`_bfd_elf_archive_symbol_lookup`).
     fn wanted(&self, member: MemberId) -> Option<(&'q [u8], ReferredBy)> {
         let library = self.question.library;
-        let is_listed = |name: &[u8]| !self.link.indexed || library.is_listed(member, name);
         let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
-        for (name, symbol) in definitions {
-            let name = library.text(name);
-            let is_data =
-                matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
-            match self.table.get(name) {
-                Some(State::Undefined { weak: false, by }) if is_listed(name) => {
-                    return Some((name, *by));
-                }
-                Some(State::Common) if is_data && is_listed(name) => {
-                    return Some((name, ReferredBy::Asked));
-                }
-                _ => {}
-            }
+        let definitions = definitions.map(|(name, symbol)| (library.text(name), symbol));
+        let mut all = definitions.chain(library.default_versions(member));
+        // The index has a default version under NAME.
+        let is_listed = |name: &[u8]| !self.link.indexed || library.is_listed(member, name);
+        let is_default = |name: &[u8]| name.split(|b| *b == b'@').next().is_some_and(is_listed);
+        all.find_map(|(name, symbol)| {
+            let by = self.wants(name, symbol)?;
+            (is_listed(name) || is_default(name)).then_some((name, by))
+        })
+    }
+
+    /// The referrer of a name that needs this definition. A common symbol needs a definition of data
+    /// (`is_global_data_symbol_definition`).
+    fn wants(&self, name: &[u8], symbol: &MemberSymbol) -> Option<ReferredBy> {
+        let is_data =
+            matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
+        match self.table.get(name)? {
+            State::Undefined { weak: false, by } => Some(*by),
+            State::Common if is_data => Some(ReferredBy::Asked),
+            _ => None,
         }
-        None
     }
 
     fn take(&mut self, member: MemberId, by: ReferredBy, symbol: &'q [u8]) {
@@ -373,6 +381,9 @@ impl<'q> Run<'q> {
                 SymbolKind::WeakUndefined => self.refer(name, true, ReferredBy::Member(member)),
                 kind => self.define(name, kind),
             }
+        }
+        for (name, symbol) in library.default_versions(member) {
+            self.define(name, symbol.kind);
         }
     }
 

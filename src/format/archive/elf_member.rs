@@ -66,8 +66,8 @@ pub(super) struct RawSymbol<'b> {
     pub(super) name: &'b [u8],
     /// Offset of the name in the string table.
     pub(super) start: u32,
-    /// True if the symbol has a version.
-    pub(super) versioned: bool,
+    /// The version with `@` or `@@` before it; empty if the symbol has none.
+    pub(super) version: &'b [u8],
     pub(super) bind: elf::SymbolBind,
     pub(super) function: bool,
     pub(super) section: elf::SymbolSection,
@@ -340,13 +340,13 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
         }
         let start = symbol.st_name(e);
         let text = raw.strings.get(start as usize..);
-        let Some((name, versioned)) = text.and_then(stem_and_version) else {
+        let Some((name, version)) = text.and_then(stem_and_version) else {
             whole = false;
             continue;
         };
         let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
         let (section, other) = (symbol.st_shndx(e), symbol.st_other());
-        take(RawSymbol { name, start, versioned, bind, function, section, other: other.0 });
+        take(RawSymbol { name, start, version, bind, function, section, other: other.0 });
     }
     whole
 }
@@ -357,13 +357,13 @@ pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
     stem_and_version(text).map(|(name, _)| name)
 }
 
-/// Like [`stem`], with true if the name has a version.
-fn stem_and_version(text: &[u8]) -> Option<(&[u8], bool)> {
+/// Like [`stem`], with the version and the `@` or `@@` before it.
+fn stem_and_version(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr::memchr2(0, b'@', text)?;
     if text[end] == 0 {
-        return Some((&text[..end], false));
+        return Some((&text[..end], b""));
     }
     let nul = end + memchr::memchr(0, &text[end..])?;
-    let is_default = text.get(end + 1) == Some(&b'@');
-    Some((&text[..if is_default { end } else { nul }], true))
+    let version = &text[end..nul];
+    Some((&text[..if version.starts_with(b"@@") { end } else { nul }], version))
 }

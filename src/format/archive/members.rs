@@ -30,6 +30,9 @@ pub struct Members {
     /// member's string table.
     pub(super) hashes: Vec<u64>,
     pub(super) starts: Vec<u32>,
+    /// `NAME@VERSION` for the definitions among `symbols` with a default version (`NAME@@VERSION`),
+    /// each after its index.
+    pub(super) default_versions: Vec<(u32, Box<[u8]>)>,
     /// The members' names.
     pub(super) text: Vec<u8>,
 }
@@ -181,6 +184,18 @@ impl Members {
     /// The global symbols of a member, in the order of its table.
     pub fn symbols(&self, member: &Member) -> &[MemberSymbol] {
         self.symbols.get(member.symbols.range()).unwrap_or_default()
+    }
+
+    /// The definitions of a member with a default version, each with `NAME@VERSION`. The name of the
+    /// symbol is NAME.
+    pub fn default_versions(
+        &self,
+        member: &Member,
+    ) -> impl Iterator<Item = (&[u8], &MemberSymbol)> {
+        let Span { start, end } = member.symbols;
+        let first = self.default_versions.partition_point(|(at, _)| *at < start);
+        let found = self.default_versions[first..].iter().take_while(move |(at, _)| *at < end);
+        found.filter_map(|(at, name)| Some((&**name, self.symbols.get(*at as usize)?)))
     }
 
     /// Hashes of the names that a member defines, in the order of its table. A name has the same

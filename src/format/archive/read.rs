@@ -425,6 +425,7 @@ impl<'r> ArchiveReader<'r> {
             self.out.index = Some(index);
         }
         self.out.versioned = self.builder.versioned;
+        self.out.default_versions = std::mem::take(&mut self.builder.default_versions);
         (self.out.symbols, self.out.hashes, self.out.starts) = self.builder.take();
         self.out.text.shrink_to_fit();
         self.out.list.shrink_to_fit();

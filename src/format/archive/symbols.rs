@@ -41,6 +41,8 @@ pub(super) struct SymbolsBuilder {
     pub(super) starts: Vec<u32>,
     /// True if a name has a version.
     pub(super) versioned: bool,
+    /// Definitions with a default version; see [`super::Members::default_versions`].
+    pub(super) default_versions: Vec<(u32, Box<[u8]>)>,
     /// Names of the last symbols, which do not have ids yet.
     batch: Batch,
     /// Symbols whose names did not fit into the run's table.
@@ -132,6 +134,7 @@ impl SymbolsBuilder {
         self.hashes.reserve(expected);
         self.starts.reserve(expected);
         self.versioned = false;
+        self.default_versions.clear();
         self.batch.clear();
         self.lost.clear();
         self.kept.clear();
@@ -161,12 +164,14 @@ impl SymbolsBuilder {
     ) -> (MemberKind, Option<Defect>) {
         let before = self.lengths();
         let Self { symbols, hashes, starts, versioned, batch, lost, sections, .. } = self;
+        let default_versions = &mut self.default_versions;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = None;
         let whole = each_symbol::<H>(raw, e, |symbol| {
             let (name, is) = (symbol.name, kind_of(&symbol));
-            if full.is_none() && room < name.len() {
+            let len = name.len() + symbol.version.len();
+            if full.is_none() && room < len {
                 full = Some("has names that are longer than the string table can hold");
             }
             // Some linkers replace a common symbol by a definition, so it also refers to its own
@@ -186,8 +191,13 @@ impl SymbolsBuilder {
                 hashes.push(hash);
                 starts.push(symbol.start);
             }
-            room -= name.len();
-            *versioned |= symbol.versioned;
+            room -= len;
+            *versioned |= !symbol.version.is_empty();
+            if let (Some(at), Some(b'@')) =
+                (at.filter(|_| is.is_definition()), symbol.version.get(1))
+            {
+                default_versions.push((at, [name, &symbol.version[1..]].concat().into()));
+            }
             if name == SLIM {
                 kind = MemberKind::SlimLto;
             }

@@ -135,6 +135,13 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f@V0 | b: f", "m [a] [b]"),
     ("m: !f@V0 | a: f@V0", "m [a]"),
     ("m: !f@V0 | a: f", "m [a]"),
+    ("m: !f@V1 | a: f@@V1", "m [a]"),
+    ("m: !f@V1 | a: f@@V1", "exe m [a]"),
+    ("m: !f@V1 | n: f@@V1", "m n"),
+    ("m: !f@V1 | a: f@@V1", "m --whole-archive [a] --no-whole-archive"),
+    ("m: !f@V1 | n: f | a: f@@V1", "exe m n [a]"),
+    ("m: !f | n: !f@V1 | a: f@@V1", "m [a] n"),
+    ("m: !f@V0 | a: f@@V1 | b: f@V0", "m [a] [b]"),
     // A version of a shared object satisfies a reference before an archive.
     ("m: !f@V0 | d: f@V0 | a: f@V0", "m (d) [a]"),
     ("m: !f@V0 | d: f@V0 | a: f@V0", "m [a] (d)"),
