@@ -29,7 +29,10 @@ impl<'q> GroupDefined<'q> {
             SymbolKind::Unique => true,
             SymbolKind::Weak => link.linker != Linker::Lld,
             SymbolKind::Strong => *beside_weak,
-            SymbolKind::Common | SymbolKind::Undefined | SymbolKind::WeakUndefined => false,
+            SymbolKind::Common
+            | SymbolKind::MachineCommon
+            | SymbolKind::Undefined
+            | SymbolKind::WeakUndefined => false,
         };
         let (of_roots, mut referred) = symbols_of_roots(question, link);
         let (mut is_needed, mut seen) =

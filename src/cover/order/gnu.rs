@@ -414,7 +414,7 @@ impl<'q> Run<'q> {
     /// Adds a definition of an object: the rows of `link_action` in `bfd/linker.c`, and
     /// `_bfd_elf_merge_symbol` for a common symbol that a shared object also defines.
     fn define(&mut self, name: &'q [u8], kind: SymbolKind) {
-        let (weak, common) = (kind == SymbolKind::Weak, kind == SymbolKind::Common);
+        let (weak, common) = (kind == SymbolKind::Weak, kind.is_tentative());
         let old = self.table.get(name).copied();
         let keeps = match old {
             None | Some(State::Undefined { .. }) => false,

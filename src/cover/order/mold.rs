@@ -112,7 +112,7 @@ impl<'q> Run<'q> {
     fn rank_root(&mut self, at: usize, place: usize) {
         let question = self.question;
         self.places.push((place, Holds::Root(at)));
-        for (name, kind) in question.roots[at].symbols.iter().filter(|(_, k)| k.is_definition()) {
+        for (name, kind) in question.roots[at].symbols.iter().filter(|(_, k)| defines(*k)) {
             self.enter(name, (rank(*kind, false), place), is_common(*kind), Holder::Object);
         }
         self.enter_exports(at, place);
@@ -139,7 +139,7 @@ impl<'q> Run<'q> {
         if whole {
             self.take(member, ReferredBy::Asked, b"");
         }
-        for (name, symbol) in library.symbols(member).filter(|(_, s)| s.kind.is_definition()) {
+        for (name, symbol) in library.symbols(member).filter(|(_, s)| defines(s.kind)) {
             let rank = (rank(symbol.kind, !whole), place);
             let holder = if whole { Holder::Object } else { Holder::Member(member) };
             self.enter(library.text(name), rank, is_common(symbol.kind), holder);
@@ -243,7 +243,7 @@ impl<'q> Run<'q> {
                     SymbolKind::WeakUndefined if !strong.contains(meant) => {
                         weak.insert(meant);
                     }
-                    SymbolKind::Undefined | SymbolKind::WeakUndefined => {}
+                    kind if !defines(kind) => {}
                     kind => self.enter(name, (rank(kind, false), place), false, Holder::Object),
                 }
             }
@@ -297,6 +297,12 @@ impl<'q> Run<'q> {
             self.out.opaque.push(member);
         }
     }
+}
+
+/// True for a definition. mold looks for the section of the index that a machine has for its common
+/// symbols, and finds none (`ObjectFile<E>::resolve_symbols`).
+fn defines(kind: SymbolKind) -> bool {
+    kind.is_definition() && kind != SymbolKind::MachineCommon
 }
 
 fn is_common(kind: SymbolKind) -> bool {

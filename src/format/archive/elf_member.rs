@@ -20,6 +20,21 @@ const ROOM: usize = 8 << 20;
 /// Kept tables are released beyond this number of bytes, about half a processor's own cache.
 const MOST_KEPT: usize = 512 << 10;
 
+/// Section indices that mark tentative definitions of one machine (`elf_backend_add_symbol_hook` of
+/// GNU ld).
+const MACHINE_COMMON: [(elf::Machine, elf::SymbolSection); 4] = [
+    // SHN_X86_64_LCOMMON
+    (elf::EM_X86_64, elf::SymbolSection(0xff02)),
+    (elf::EM_MIPS, elf::SHN_MIPS_SCOMMON),
+    (elf::EM_PARISC, elf::SHN_PARISC_ANSI_COMMON),
+    (elf::EM_PARISC, elf::SHN_PARISC_HUGE_COMMON),
+];
+
+/// True for the section index of a tentative definition of this machine.
+pub(super) fn is_machine_common(machine: elf::Machine, section: elf::SymbolSection) -> bool {
+    MACHINE_COMMON.contains(&(machine, section))
+}
+
 /// The position of an object: the data of a member, or a file that a thin archive names.
 #[derive(Clone, Copy)]
 pub(super) struct SymbolTableRange<'f> {

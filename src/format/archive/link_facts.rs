@@ -112,7 +112,7 @@ pub struct Global {
     pub visibility: u8,
     /// SHN_ABS
     pub absolute: bool,
-    /// SHN_COMMON
+    /// SHN_COMMON, or an index with which one machine marks common symbols.
     pub common: bool,
 }
 

@@ -1,6 +1,7 @@
 //! Reads the [`LinkFacts`] of one relocatable object. Only few members are read in this way, and of
 //! these only the sections that hold such facts. `facts::members` is the caller.
 
+use super::elf_member::is_machine_common;
 use super::header::{self, MemberHeader};
 use super::link_facts::{
     Global, LINK_ONCE, LinkFacts, NAMELESS, ObjectRelocation, ObjectSection, RelocationFilter,
@@ -228,7 +229,8 @@ fn parse<H: FileHeader<Endian = Endianness>>(
             kind: symbol.st_type().0,
             visibility: symbol.st_visibility().0,
             absolute: symbol.st_shndx(e) == elf::SHN_ABS,
-            common: symbol.st_shndx(e) == elf::SHN_COMMON,
+            common: symbol.st_shndx(e) == elf::SHN_COMMON
+                || is_machine_common(header.e_machine(e), symbol.st_shndx(e)),
         });
     }
     groups::<H>(&sections, &symbols, (e, data), out)?;

@@ -133,12 +133,20 @@ pub enum SymbolKind {
     Unique,
     /// A tentative definition, SHN_COMMON.
     Common,
+    /// A tentative definition of one machine, such as SHN_X86_64_LCOMMON. It is common for GNU ld, a
+    /// strong definition for lld, and nothing for mold.
+    MachineCommon,
 }
 
 impl SymbolKind {
     /// True for definitions of any kind.
     pub fn is_definition(self) -> bool {
         !matches!(self, Self::Undefined | Self::WeakUndefined)
+    }
+
+    /// True for tentative definitions of any kind.
+    pub fn is_tentative(self) -> bool {
+        matches!(self, Self::Common | Self::MachineCommon)
     }
 }
 

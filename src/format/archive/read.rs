@@ -336,6 +336,7 @@ impl<'r> ArchiveReader<'r> {
         let target = Header::parse(head).map(|header| header.target());
         let big = target.is_some_and(|target| target.big);
         let e = if big { Endianness::Big } else { Endianness::Little };
+        let machine = elf::Machine(target.map_or(0, |target| target.machine));
         let before = self.builder.lengths();
         let (mut strings, mut is_kept) = (None, false);
         let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
@@ -348,7 +349,8 @@ impl<'r> ArchiveReader<'r> {
                     _ => DefinedNames::Searched,
                 };
                 is_kept = matches!(defined, DefinedNames::Kept(_));
-                self.builder.add::<H>(&raw, e, (place.base, defined), self.options.names)
+                let place = (place.base, defined);
+                self.builder.add::<H>(&raw, (e, machine), place, self.options.names)
             }
             Ok(None) => (MemberKind::Object, None),
             Err(defect) => (MemberKind::Damaged, Some(defect)),

@@ -1,7 +1,7 @@
 //! Collects the symbols of all members of an archive, for `read`.
 
 use super::bitcode::LtoSymbol;
-use super::elf_member::{Raw, RawSymbol, each_symbol, stem};
+use super::elf_member::{Raw, RawSymbol, each_symbol, is_machine_common, stem};
 use super::index::ArchiveSymbolIndex;
 use super::members::{Member, MemberDefect, MemberKind, MemberSymbol, NAMELESS, Span, SymbolKind};
 use crate::format::{Defect, Table};
@@ -76,7 +76,10 @@ impl DefiningSections {
                 self.bits[usize::from(section.0 / 64)] |= 1 << (section.0 % 64);
                 self.weak.push(section.0);
             }
-            SymbolKind::Common | SymbolKind::Undefined | SymbolKind::WeakUndefined => {}
+            SymbolKind::Common
+            | SymbolKind::MachineCommon
+            | SymbolKind::Undefined
+            | SymbolKind::WeakUndefined => {}
         }
     }
 
@@ -158,7 +161,7 @@ impl SymbolsBuilder {
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,
-        e: Endianness,
+        (e, machine): (Endianness, elf::Machine),
         (base, defined): (u64, DefinedNames),
         names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
@@ -169,15 +172,14 @@ impl SymbolsBuilder {
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = None;
         let whole = each_symbol::<H>(raw, e, |symbol| {
-            let (name, is) = (symbol.name, kind_of(&symbol));
+            let (name, is) = (symbol.name, kind_of(&symbol, machine));
             let len = name.len() + symbol.version.len();
             if full.is_none() && room < len {
                 full = Some("has names that are longer than the string table can hold");
             }
             // Some linkers replace a common symbol by a definition, so it also refers to its own
             // name.
-            let add =
-                defined == DefinedNames::Stored || !is.is_definition() || is == SymbolKind::Common;
+            let add = defined == DefinedNames::Stored || !is.is_definition() || is.is_tentative();
             let is_later = !add && matches!(defined, DefinedNames::Kept(_));
             let at = place(symbols).filter(|_| full.is_none());
             let hash = |at| {
@@ -349,12 +351,13 @@ fn name_all(
     });
 }
 
-fn kind_of(symbol: &RawSymbol<'_>) -> SymbolKind {
+fn kind_of(symbol: &RawSymbol<'_>, machine: elf::Machine) -> SymbolKind {
     let weak = symbol.bind == elf::STB_WEAK;
     match symbol.section {
         elf::SHN_UNDEF if weak => SymbolKind::WeakUndefined,
         elf::SHN_UNDEF => SymbolKind::Undefined,
         elf::SHN_COMMON => SymbolKind::Common,
+        section if is_machine_common(machine, section) => SymbolKind::MachineCommon,
         _ if weak => SymbolKind::Weak,
         _ if symbol.bind == elf::STB_GNU_UNIQUE => SymbolKind::Unique,
         _ => SymbolKind::Strong,

@@ -7,6 +7,7 @@
 //! | word | meaning |
 //! | --- | --- |
 //! | `f` `f=` `f~` | a function, data, a weak function |
+//! | `f%%` | common in the section of large data |
 //! | `f%` `f^` `f^^` `f*` | common, weak in a COMDAT group, strong in one, STB_GNU_UNIQUE |
 //! | `f$` | weak in a COMDAT group whose signature is no symbol, like that of a constructor |
 //! | `f&` | weak in a COMDAT group whose signature is no symbol, and the same for all names |
@@ -117,6 +118,7 @@ fn definition(word: &str) -> String {
         "=" => data,
         "~" => format!(".text\n.weak {name}\n.type {name},@function\n{name}: nop\n"),
         "%" => format!(".comm {name},8,8\n"),
+        "%%" => format!(".largecomm {name},8,8\n"),
         "^" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(name)),
         "$" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(&format!("_ZN1{name}C5Ev"))),
         "&" => format!("{}.weak {name}\n{name}: nop\n{calls}", group("shared")),
