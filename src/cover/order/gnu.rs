@@ -144,10 +144,7 @@ impl<'q> Run<'q> {
                 LinkInput::Root(root) => self.root(*root),
                 LinkInput::Whole(archive) => self.whole(*archive),
                 LinkInput::Define(defined) => self.define_by_option(*defined),
-                LinkInput::Request(at) => {
-                    let link = self.link;
-                    self.refer_plain(&link.requested[*at], false, ReferredBy::Asked);
-                }
+                LinkInput::Request(at) => self.request(&self.link.requested[*at]),
             }
         }
     }
@@ -273,9 +270,7 @@ impl<'q> Run<'q> {
         if defined.provided {
             self.provided.insert(&defined.name);
         }
-        for name in &defined.refers {
-            self.refer_plain(name, false, ReferredBy::Asked);
-        }
+        defined.refers.iter().for_each(|name| self.request(name));
         self.table.insert(&defined.name, State::Defined { weak: false });
     }
 
@@ -399,6 +394,14 @@ impl<'q> Run<'q> {
             referred.insert(meant);
         }
         self.refer_plain(meant, weak, by);
+    }
+
+    /// Adds a reference of an expression or EXTERN. A weak reference that precedes it stays weak
+    /// (`fold_name` in `ld/ldexp.c`, `insert_undefined` in `ld/ldlang.c`).
+    fn request(&mut self, name: &'q [u8]) {
+        if !self.table.contains_key(name) {
+            self.refer_plain(name, false, ReferredBy::Asked);
+        }
     }
 
     fn refer_plain(&mut self, name: &'q [u8], weak: bool, by: ReferredBy) {

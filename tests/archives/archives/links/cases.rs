@@ -347,6 +347,10 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f | a: f h !g | b: g !h", "--defsym=f=0 m [b] [a]"),
     ("m: x | a: f", "m [a] --defsym=y=SIZEOF_HEADERS"),
     ("m: x | a: f", "m [a] --defsym=y=nosuch"),
+    ("m: ?f | a: f", "m --defsym=y=f [a]"),
+    ("m: ?f | a: f", "m [a] --defsym=y=f"),
+    ("m: ?f | a: f", "--defsym=y=f m [a]"),
+    ("m: ?f | n: !f | a: f", "m --defsym=y=f n [a]"),
     // Wrap.
     ("m: !f | a: f | b: __wrap_f", "--wrap=f m [a] [b]"),
     ("m: !f | a: f | b: __wrap_f", "--wrap=f m [b] [a]"),
