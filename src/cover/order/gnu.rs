@@ -438,7 +438,7 @@ impl<'q> Run<'q> {
         let replaces = match self.table.get(name) {
             None => true,
             Some(State::Undefined { .. }) => !self.hidden.contains(name),
-            Some(State::Common) => !weak && !function,
+            Some(State::Common) => !weak && !function && !self.hidden.contains(name),
             Some(State::Shared { .. } | State::Defined { .. }) => false,
         };
         if replaces {

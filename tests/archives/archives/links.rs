@@ -12,7 +12,7 @@
 //! | `f$` | weak in a COMDAT group whose signature is no symbol, like that of a constructor |
 //! | `f&` | weak in a COMDAT group whose signature is no symbol, and the same for all names |
 //! | `f^>g` `f$>g` `f&>g` | the same as `f^`, `f$` and `f&`, and the function calls `g` |
-//! | `f.h` `f.p` | data with hidden or protected visibility |
+//! | `f.h` `f.p` `f%.h` | data with hidden or protected visibility, hidden and common |
 //! | `f@V0` `f@@V1` | a function with an old or a default version |
 //! | `!f` `?f` | a strong and a weak reference |
 //! | `!f.h` `?f.h` `!f@V0` | references with hidden visibility, and to a version |
@@ -118,6 +118,7 @@ fn definition(word: &str) -> String {
         "=" => data,
         "~" => format!(".text\n.weak {name}\n.type {name},@function\n{name}: nop\n"),
         "%" => format!(".comm {name},8,8\n"),
+        "%.h" => format!(".hidden {name}\n.comm {name},8,8\n"),
         "%%" => format!(".largecomm {name},8,8\n"),
         "^" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(name)),
         "$" => format!("{}.weak {name}\n{name}: nop\n{calls}", group(&format!("_ZN1{name}C5Ev"))),
