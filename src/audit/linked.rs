@@ -9,10 +9,9 @@ use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
 use crate::format::archive::{MemberSymbol, SymbolKind};
 use crate::format::elf::tables::Symbol;
-use crate::format::elf::{Object, RefKind};
+use crate::format::elf::{NeedKind, Object, RefKind};
 use crate::id::{FileId, RootId};
 use crate::order::Arrange as _;
-use crate::resolve::ROOT;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -34,8 +33,6 @@ const COMPANIONS: &[(&[u8], &[&[u8]])] = &[
 /// The libraries that are loaded together with some objects.
 pub struct Libraries<'a> {
     objects: Vec<(FileId, &'a Object)>,
-    /// True if no library is missing.
-    pub complete: bool,
 }
 
 impl Libraries<'_> {
@@ -186,6 +183,16 @@ impl Audit {
         Ok(out)
     }
 
+    /// The names in DT_NEEDED of `file`, each with the library that the loader finds, under the first
+    /// entry point that loads `file`. Empty if no entry point loads it.
+    pub fn needs_of(&self, loaders: &FirstLoader, file: FileId) -> Vec<(&[u8], Option<FileId>)> {
+        let Some(loaded) = loaders.loaded(file) else { return Vec::new() };
+        let closure = &self.closures.roots[loaded.root];
+        let needs = closure.needs(loaded.module).iter();
+        let needs = needs.filter(|edge| edge.kind == NeedKind::Needed);
+        needs.map(|edge| (self.text(edge.raw), closure.module(edge.to).file)).collect()
+    }
+
     /// The libraries from which the link of `file` takes definitions: those that it needs directly,
     /// and those that compilers link together with one of them. If a library that it needs was not
     /// found, the result is that of [`Self::libraries_of`].
@@ -212,14 +219,13 @@ impl Audit {
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();
         roots.arrange();
         roots.dedup();
-        let (mut objects, mut complete) = (Vec::new(), true);
+        let mut objects = Vec::new();
         for root in roots {
             let closure = &self.closures.roots[root];
-            complete &= closure.modules().all(|(at, module)| at == ROOT || module.file.is_some());
             let others = closure.found().filter(|(_, found)| !files.contains(found));
             let object = |found: FileId| Some((found, self.corpus.files[found].object()?));
             objects.extend(others.filter_map(|(_, found)| object(found)));
         }
-        Libraries { objects, complete }
+        Libraries { objects }
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
 /// The options of linkers that have no effect on this link. Fails if one has an effect that is not
 /// followed.
 fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
-    let LeftOut { ignored, hiding, keeping, refused } = &options.left_out;
+    let LeftOut { ignored, hiding, keeping, refused, .. } = &options.left_out;
     if let Some(error) = refused {
         bail!("{error}");
     }
@@ -281,9 +281,20 @@ fn ask(
         members: true,
         indexes: linker_of(options) == cover::Linker::Gnu,
         symbols: names,
+        ld_library_path: needed_path(options, &prepared.plan.ld_library_path),
         ..prepared.plan.clone()
     };
     Ok((asked, plan, scripts))
+}
+
+/// The directories in which GNU ld searches for libraries that shared objects need, before those of
+/// their DT_RUNPATH: of `-rpath-link`, `-rpath` and LD_LIBRARY_PATH.
+fn needed_path(options: &ArchiveOptions, library_path: &[u8]) -> Vec<u8> {
+    let mut dirs: Vec<_> = options.left_out.needed_dirs.iter().collect();
+    dirs.sort_by_key(|(search, _)| *search);
+    let dirs = dirs.into_iter().map(|(_, list)| list.as_bytes());
+    let all = dirs.chain(std::iter::once(library_path)).filter(|list| !list.is_empty());
+    all.collect::<Vec<_>>().join(&b':')
 }
 
 fn bytes(names: &[OsString]) -> Vec<Box<[u8]>> {

@@ -3,7 +3,7 @@
 //! members and undefined names are left out, so that a line of `gcc -###` can be used.
 //! `linker_words` has the options of linkers.
 
-use super::linker_words::{Effect, LinkerWord, REPORTED, SYMBOLS};
+use super::linker_words::{Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
 use super::{Cli, LinkerOption, named};
 use crate::id::{FastMap, FastSet};
 use crate::tree::{DiskTree, EntryType, Tree as _};
@@ -101,6 +101,8 @@ pub struct LeftOut {
     pub(super) hiding: Vec<String>,
     /// Those that change which sections `--gc-sections` keeps.
     pub(super) keeping: Vec<String>,
+    /// The lists of directories in which GNU ld searches for libraries that shared objects need.
+    pub(super) needed_dirs: Vec<(NeededSearch, OsString)>,
     /// The error of the first option whose effect is not followed.
     pub(super) refused: Option<String>,
 }
@@ -211,11 +213,11 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
             Effect::Ends(own) => switches.end(own),
             Effect::Warns => warns = Some(option),
             Effect::Errors => warns = None,
-            effect => left_out.add(effect, option, value),
+            effect => left_out.add(effect, option, (value, linker)),
         }
     }
     if let Some(option) = warns {
-        left_out.add(Effect::Refused(REPORTED), option, "");
+        left_out.add(Effect::Refused(REPORTED), option, ("", linker));
     }
     (switches.keep_last(out), left_out)
 }
@@ -260,7 +262,7 @@ fn of_output<'t>(text: &str, next: Option<&str>) -> Option<LinkerWord<'t>> {
 
 impl LeftOut {
     /// Adds an option with its value.
-    fn add(&mut self, effect: Effect, option: String, value: &str) {
+    fn add(&mut self, effect: Effect, option: String, (value, linker): (&str, LinkerOption)) {
         let path = Path::new(value);
         match effect {
             Effect::Refused(why) => {
@@ -268,6 +270,12 @@ impl LeftOut {
             }
             Effect::Directory if DiskTree::new().kind(path) == Ok(EntryType::File) => {
                 self.refused.get_or_insert(format!("{option}: {SYMBOLS}"));
+            }
+            Effect::Directory if linker == LinkerOption::Gnu => {
+                self.needed_dirs.push((NeededSearch::Run, value.into()));
+            }
+            Effect::Search(search) if linker == LinkerOption::Gnu => {
+                self.needed_dirs.push((search, value.into()));
             }
             Effect::Hides => self.hiding.push(option),
             Effect::Keeps => self.keeping.push(option),

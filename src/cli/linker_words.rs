@@ -4,6 +4,15 @@
 
 use super::LinkerOption;
 
+/// The options for libraries that shared objects need, in the order in which GNU ld searches them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum NeededSearch {
+    /// `-rpath-link`
+    Link,
+    /// `-rpath`
+    Run,
+}
+
 /// The effect of an option on the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
@@ -20,8 +29,10 @@ pub(super) enum Effect {
     Keeps,
     /// `-z`: depends on the value.
     Keyword,
-    /// `-R`: none for a directory.
+    /// `-R`: like `-rpath` for a directory.
     Directory,
+    /// `-rpath-link` and `-rpath`: GNU ld searches for libraries that shared objects need.
+    Search(NeededSearch),
     /// `--sysroot`: none for `/`.
     Sysroot,
     /// `--unresolved-symbols`: depends on the value.
@@ -75,8 +86,8 @@ const VALUES: &str = "android-memtag-mode architecture assert audit auxiliary \
     dynamic-linker error-handling-script error-limit filter gpsize hash-size hash-style image-base \
     in-implib keep-unique load-pass-plugin Map max-cache-size mllvm oformat opt-remarks-filename \
     opt-remarks-format opt-remarks-hotness-threshold opt-remarks-passes orphan-handling out-implib \
-    pack-dyn-relocs plugin plugin-opt print-archive-stats print-symbol-order reproduce rpath \
-    rpath-link section-start soname sort-section spare-dynamic-tags split-stack-adjust-size \
+    pack-dyn-relocs plugin plugin-opt print-archive-stats print-symbol-order reproduce \
+    section-start soname sort-section spare-dynamic-tags split-stack-adjust-size \
     symbol-ordering-file target2 Tbss Tdata Tldata-segment Trodata-segment Ttext Ttext-segment \
     thread-count time-trace-granularity trace-symbol version-exports-section warn-backrefs-exclude";
 
@@ -135,6 +146,8 @@ const OTHERS: &[(&str, bool, Effect)] = &[
     ("fini", true, Effect::Keeps),
     ("gc-keep-exported", false, Effect::Keeps),
     ("init", true, Effect::Keeps),
+    ("rpath", true, Effect::Search(NeededSearch::Run)),
+    ("rpath-link", true, Effect::Search(NeededSearch::Link)),
     ("sysroot", true, Effect::Sysroot),
     ("unresolved-symbols", true, Effect::Unresolved),
     ("rsp-quoting", true, Effect::Quoting),

@@ -239,7 +239,10 @@ pub(super) fn undefined(
     }
     more(view.coverage.undefined.len().saturating_sub(most), style, out)?;
     for unknown in view.unknown.iter().take(most) {
-        let reason = if view.unread.is_empty() && view.opaque_roots().next().is_none() {
+        let is_only_lto = view.unread.is_empty()
+            && view.opaque_roots().next().is_none()
+            && view.not_found.is_empty();
+        let reason = if is_only_lto {
             let missing = missing(view, library, unknown);
             format!("{missing}, and LTO may drop the references")
         } else {
@@ -261,6 +264,14 @@ pub(super) fn undefined(
     let may_define = unread.chain(roots).filter(|_| !view.unknown.is_empty());
     for (file, reason) in may_define.take(most_by) {
         writeln!(out, "    {file} may define it: {reason}")?;
+    }
+    let not_found = view.not_found.iter().filter(|_| !view.unknown.is_empty());
+    for (name, by) in not_found.clone().take(most_by) {
+        let (name, by) = (show(name), show_path(by));
+        writeln!(out, "    {name} may define it: not found, and {by} needs it")?;
+    }
+    if not_found.count() > 0 {
+        writeln!(out, "help: add the directory of the library: -rpath-link DIR")?;
     }
     Ok(())
 }

@@ -306,7 +306,7 @@ impl<'a> JsonPage<'a> {
         match by {
             ReferredBy::Asked | ReferredBy::EntryPoint => None,
             ReferredBy::Root(at) => {
-                let path = Text::path(&self.view.roots.get(at)?.path);
+                let path = Text::path(self.view.root(at)?);
                 Some(ByOut { path, member: None, offset: None, origin: None })
             }
             ReferredBy::Member(member) => Some(ByOut {

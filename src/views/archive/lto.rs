@@ -60,7 +60,7 @@ pub(super) fn take_droppable(
 fn only_lto_refers(question: &CoverageQuestion<'_>, undefined: &UndefinedName) -> bool {
     !undefined.by.is_empty()
         && undefined.by.iter().all(|by| match by {
-            ReferredBy::Root(at) => question.roots[*at].lto,
+            ReferredBy::Root(at) => question.roots.get(*at).is_some_and(|root| root.lto),
             ReferredBy::Member(member) => is_lto(question.library, *member),
             ReferredBy::Asked | ReferredBy::EntryPoint => false,
         })

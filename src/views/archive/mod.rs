@@ -36,9 +36,11 @@ use crate::report::Style;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
 use inputs::Inputs;
+use shared_references::SharedObjects;
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The output formats.
 pub const OUTPUTS: &[ViewOutput<ArchiveAnswer>] = &[
@@ -114,14 +116,20 @@ pub struct ArchiveAnswer {
     origins: RefCell<Origins>,
     /// The needed members and the undefined names.
     pub coverage: Coverage,
-    /// Names without a known definition. If members are `unread`, or symbols of objects unknown, one
-    /// of these may define the name.
+    /// Names without a known definition. If members are `unread`, symbols of objects unknown, or
+    /// libraries `not_found`, one of these may define the name.
     /// Else only intermediate language refers to it, and the compiler may drop the reference.
     pub unknown: Vec<UndefinedName>,
     /// Members that could not be read and whose definitions no index lists.
     pub unread: Vec<MemberId>,
     /// The effect of linked objects in intermediate language.
     lto: lto::LtoEffect,
+    /// The libraries that GNU ld reads because inputs need them. Their references have the indices
+    /// after those of `roots`.
+    behind: Vec<Arc<Path>>,
+    /// Libraries that inputs need and that were not found, each with the file that needs it. GNU ld
+    /// may find them elsewhere.
+    not_found: Vec<(Box<[u8]>, Arc<Path>)>,
     /// Archives without an index that GNU ld can read: it refuses to search them.
     pub unindexed: Vec<ArchiveId>,
     /// Members that the linker rejects even if no reference needs them.
@@ -171,14 +179,7 @@ impl ArchiveAnswer {
             list.iter().map(|(archive, _)| *archive).collect()
         };
         let (linked, added) = (ids(&archives), ids(&candidates));
-        if let (Some(link), Some(typed)) = (&mut link, &asked.link)
-            && (!typed.allow_shlib_undefined || link.linker == Linker::Gnu)
-        {
-            link.allow_shlib_undefined = typed.allow_shlib_undefined;
-            let inputs = (&*files, &*roots, &*objects);
-            link.shared_references =
-                shared_references::find(audit, inputs, asked.output.kind, link);
-        }
+        let given = (&*files, &*roots, &*objects);
         let question = CoverageQuestion {
             library: &audit.library,
             roots: &roots,
@@ -190,25 +191,34 @@ impl ArchiveAnswer {
             provided: &|name| libraries.define(name),
             output: asked.output,
             gc_sections: asked.gc_sections,
-            link: link.as_ref(),
+            link: None,
         };
-        let mut coverage = match &link {
-            Some(link) => cover::in_order(&question, link),
-            None => cover::cover(&question),
-        };
+        let (mut shared, mut coverage) = (SharedObjects::default(), Coverage::default());
+        if let (Some(link), Some(typed)) = (&mut link, &asked.link) {
+            (shared, coverage) =
+                shared_references::answer_in_order(audit, given, &question, (link, typed));
+        }
+        let question = CoverageQuestion { link: link.as_ref(), ..question };
+        if link.is_none() {
+            coverage = cover::cover(&question);
+        }
         let referrers = ShownReferrers { names: shown.names, of_name: shown.referrers };
         audit.add_discarded(tree, (&question, &files), &mut coverage);
         audit.refine(tree, (&question, &files), referrers, &mut coverage);
+        if let Some(link) = &link {
+            shared.add_undefined(&question, link, &mut coverage);
+        }
         let (foreign, unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
         let rejected = link.as_ref().map(|link| rejected::find(&audit.library, link));
         let may_define = !unread.is_empty() || roots.iter().any(|root| root.opaque.is_some());
-        let unknown = if may_define {
+        let mut unknown = if may_define {
             std::mem::take(&mut coverage.undefined)
         } else {
             lto::take_droppable(&question, &mut coverage)
         };
+        unknown.extend(shared.take_unsure(&question, &mut coverage));
         let places = hints::HintFiles {
             archives: linked.iter().chain(&added).copied().collect(),
             objects: files.iter().zip(&objects).filter_map(|(f, o)| Some((*f, (*o)?))).collect(),
@@ -221,6 +231,8 @@ impl ArchiveAnswer {
             unknown,
             unread,
             lto,
+            behind: shared.paths(),
+            not_found: shared.missing,
             unindexed: unindexed.unwrap_or_default(),
             rejected: rejected.unwrap_or_default(),
             foreign,
@@ -321,11 +333,15 @@ impl ArchiveAnswer {
         match by {
             ReferredBy::Asked => "an option or linker script".to_owned(),
             ReferredBy::EntryPoint => "entry point".to_owned(),
-            ReferredBy::Root(at) => {
-                self.roots.get(at).map(|root| show_path(&root.path)).unwrap_or_default()
-            }
+            ReferredBy::Root(at) => self.root(at).map(show_path).unwrap_or_default(),
             ReferredBy::Member(member) => self.member(library, member),
         }
+    }
+
+    /// The path of a root, or of a library behind the roots.
+    fn root(&self, at: usize) -> Option<&Path> {
+        let behind = || self.behind.get(at.checked_sub(self.roots.len())?).map(|path| &**path);
+        self.roots.get(at).map(|root| &*root.path).or_else(behind)
     }
 
     /// A member in words: the file name of its archive, its own name, and its origin.

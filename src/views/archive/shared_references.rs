@@ -1,61 +1,260 @@
 //! References of the shared objects in a link that the linker reports if no input defines them. For
 //! a shared output, no linker reports any, and mold 1.10 never does.
 
-use crate::audit::Audit;
-use crate::cover::{Link, Linker, OutputKind, ReferringFile};
+use super::TypedLink;
+use crate::audit::{Audit, link_references};
+use crate::cover::{
+    Coverage, CoverageQuestion, Link, Linker, LinkerDefined, OutputKind, ReferredBy, ReferringFile,
+    UndefinedName, in_order,
+};
+use crate::diagnosis::FirstLoader;
 use crate::format::archive::SymbolKind;
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastSet, FileId};
+use crate::id::{FastMap, FastSet, FileId};
+use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
 
-/// The strong references of the shared objects among the inputs that no shared object defines, each
-/// with the index of its root.
-///
-/// lld checks a shared object if all libraries that it needs are inputs
-/// (`Writer<ELFT>::finalizeSections`). GNU ld reads the libraries that the inputs need, for the
-/// references of shared objects alone (`ldelf_after_open`). If one is missing, nothing is checked:
-/// `-rpath-link` may lead to it.
-pub(super) fn find(
-    audit: &Audit,
-    (files, roots, objects): (&[FileId], &[ReferringFile], &[Option<&Object>]),
-    output: OutputKind,
-    link: &Link,
-) -> Vec<(Box<[u8]>, usize)> {
-    if output == OutputKind::Shared || link.linker == Linker::Mold {
-        return Vec::new();
+/// The shared objects of a link, and the libraries that GNU ld reads because these need them.
+#[derive(Default)]
+pub(super) struct SharedObjects<'a> {
+    /// The inputs, each with the index of its root.
+    inputs: Vec<(usize, &'a Object)>,
+    /// The other libraries, in the order in which the linker reads them.
+    behind: Vec<(Arc<Path>, &'a Object)>,
+    /// The libraries that were not found, each with the file that needs it.
+    pub(super) missing: Vec<(Box<[u8]>, Arc<Path>)>,
+}
+
+/// The inputs of a link: their files, and as [`CoverageQuestion`] has them.
+pub(super) type LinkFiles<'f, 'a> = (&'f [FileId], &'f [ReferringFile], &'f [Option<&'a Object>]);
+
+/// Answers `question` by the rules of the linker, with the references of shared objects that it
+/// checks.
+pub(super) fn answer_in_order<'a>(
+    audit: &'a Audit,
+    given: LinkFiles<'_, 'a>,
+    question: &CoverageQuestion<'_>,
+    (link, typed): (&mut Link, &TypedLink),
+) -> (SharedObjects<'a>, Coverage) {
+    let answer = |link: &Link| in_order(&CoverageQuestion { link: Some(link), ..*question }, link);
+    let is_checked = !typed.allow_shlib_undefined || link.linker == Linker::Gnu;
+    if !is_checked || question.output.kind == OutputKind::Shared || link.linker == Linker::Mold {
+        return (SharedObjects::default(), answer(link));
     }
-    let shared = |at: &usize| roots[*at].linked && roots[*at].input;
-    let inputs: Vec<(usize, &Object)> =
-        (0..roots.len()).filter(shared).filter_map(|at| Some((at, objects[at]?))).collect();
-    let own: Vec<FileId> = inputs.iter().map(|(at, _)| files[*at]).collect();
-    let is_gnu = link.linker == Linker::Gnu;
-    let behind = audit.libraries_of(if is_gnu { &own } else { &[] });
-    if is_gnu && !behind.complete {
-        return Vec::new();
+    link.allow_shlib_undefined = typed.allow_shlib_undefined;
+    let shared = SharedObjects::new(audit, given, link, &FastSet::default());
+    link.shared_references = shared.references(given.1, link);
+    let coverage = answer(link);
+    if coverage.forgotten.is_empty() {
+        return (shared, coverage);
     }
-    // lld names a shared object without DT_SONAME by its path as typed.
-    let soname = |(at, object): &(usize, &'_ Object)| -> Vec<u8> {
-        object
-            .soname()
-            .map_or_else(|| roots[*at].path.as_os_str().as_bytes().to_vec(), <[u8]>::to_vec)
-    };
-    let known: FastSet<Vec<u8>> = inputs.iter().map(soname).collect();
-    let is_checked = |object: &Object| {
-        let mut needs = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
-        is_gnu || needs.all(|need| known.contains(object.str(need.name)))
-    };
-    let mut out = Vec::new();
-    for (at, _) in inputs.iter().filter(|(_, object)| is_checked(object)) {
-        for (name, _) in roots[*at].symbols.iter().filter(|(_, k)| *k == SymbolKind::Undefined) {
-            // `--wrap` of lld affects objects only, but `__real_NAME` gets the definition of NAME.
-            let name = if is_gnu { link.reference(name) } else { name };
-            let real = link.wraps.iter().find(|wrap| !is_gnu && *wrap.real == *name);
-            let meant = real.map_or(name, |wrap| &*wrap.name);
-            let is_defined = inputs.iter().any(|(_, object)| object.satisfies_link(meant));
-            if !is_defined && !behind.define(name) {
-                out.push((name.into(), *at));
+    // A forgotten library defines no name for the others.
+    let shared = SharedObjects::new(audit, given, link, &coverage.forgotten);
+    let references = shared.references(given.1, link);
+    link.shared_references.retain(|(_, at)| !coverage.forgotten.contains(at));
+    if references == link.shared_references {
+        return (shared, coverage);
+    }
+    link.shared_references = references;
+    let coverage = answer(link);
+    (shared, coverage)
+}
+
+impl<'a> SharedObjects<'a> {
+    /// The shared objects among the inputs, without those that the linker forgets.
+    ///
+    /// GNU ld reads the libraries that the inputs need, for the references of shared objects alone
+    /// (`ldelf_after_open`).
+    pub(super) fn new(
+        audit: &'a Audit,
+        given: LinkFiles<'_, 'a>,
+        link: &Link,
+        forgotten: &FastSet<usize>,
+    ) -> Self {
+        let (_, roots, objects) = given;
+        let is_input =
+            |at: &usize| roots[*at].linked && roots[*at].input && !forgotten.contains(at);
+        let all = (0..roots.len()).filter(is_input);
+        let inputs = all.filter_map(|at| Some((at, objects[at]?))).collect();
+        let mut out = Self { inputs, ..Self::default() };
+        if link.linker == Linker::Gnu && !link.allow_shlib_undefined {
+            out.read_needed(audit, given, forgotten);
+        }
+        out
+    }
+
+    /// Finds the libraries that the inputs need. An input satisfies a need by its name alone, even
+    /// if the loader would not find it, and a forgotten input becomes such a library.
+    fn read_needed(
+        &mut self,
+        audit: &'a Audit,
+        (files, roots, objects): LinkFiles<'_, 'a>,
+        forgotten: &FastSet<usize>,
+    ) {
+        let mut known: FastSet<Vec<u8>> = FastSet::default();
+        for (at, object) in &self.inputs {
+            known.extend(names(&roots[*at], object));
+        }
+        let mut late: FastMap<Vec<u8>, FileId> = FastMap::default();
+        for at in forgotten {
+            let names = objects[*at].into_iter().flat_map(|object| names(&roots[*at], object));
+            late.extend(names.map(|name| (name, files[*at])));
+        }
+        let loaders = FirstLoader::new(&audit.closures);
+        let mut queue: VecDeque<FileId> = self.inputs.iter().map(|(at, _)| files[*at]).collect();
+        let mut read: FastSet<FileId> = queue.iter().copied().collect();
+        while let Some(file) = queue.pop_front() {
+            for (name, found) in audit.needs_of(&loaders, file) {
+                if !known.insert(name.to_vec()) {
+                    continue;
+                }
+                let Some(found) = late.get(name).copied().or(found) else {
+                    let root = files.iter().position(|known| *known == file);
+                    let by = root.map_or(&audit.corpus.files[file].path, |at| &roots[at].path);
+                    let by = Arc::clone(by);
+                    self.missing.push((name.into(), by));
+                    continue;
+                };
+                if read.insert(found) {
+                    queue.push_back(found);
+                    let facts = &audit.corpus.files[found];
+                    let object = facts.object();
+                    self.behind.extend(object.map(|object| (Arc::clone(&facts.path), object)));
+                }
             }
         }
     }
-    out
+
+    /// The strong references of the inputs that no shared object defines, each with the index of its
+    /// root. lld checks an input if all libraries that it needs are inputs
+    /// (`Writer<ELFT>::finalizeSections`).
+    pub(super) fn references(
+        &self,
+        roots: &[ReferringFile],
+        link: &Link,
+    ) -> Vec<(Box<[u8]>, usize)> {
+        let is_gnu = link.linker == Linker::Gnu;
+        let known: FastSet<Vec<u8>> =
+            self.inputs.iter().map(|(at, object)| soname(&roots[*at], object)).collect();
+        let is_checked = |object: &Object| {
+            let mut needs = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
+            is_gnu || needs.all(|need| known.contains(object.str(need.name)))
+        };
+        let mut out = Vec::new();
+        for (at, _) in self.inputs.iter().filter(|(_, object)| is_checked(object)) {
+            let symbols = roots[*at].symbols.iter();
+            for (name, _) in symbols.filter(|(_, kind)| *kind == SymbolKind::Undefined) {
+                // `--wrap` of lld affects objects only, but `__real_NAME` gets the definition of
+                // NAME.
+                let name = if is_gnu { link.reference(name) } else { name };
+                let real = link.wraps.iter().find(|wrap| !is_gnu && *wrap.real == *name);
+                if !self.define(real.map_or(name, |wrap| &*wrap.name)) {
+                    out.push((name.into(), *at));
+                }
+            }
+        }
+        out
+    }
+
+    /// True if a shared object defines `name`.
+    fn define(&self, name: &[u8]) -> bool {
+        let inputs = self.inputs.iter().map(|(_, object)| *object);
+        inputs.chain(self.behind.iter().map(|(_, o)| *o)).any(|object| object.satisfies_link(name))
+    }
+
+    /// Adds the names that libraries behind the inputs leave undefined.
+    pub(super) fn add_undefined(
+        &self,
+        question: &CoverageQuestion<'_>,
+        link: &Link,
+        coverage: &mut Coverage,
+    ) {
+        let found = self.undefined_behind(question, link, coverage);
+        coverage.undefined.extend(found);
+        coverage.undefined.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    }
+
+    /// Removes the undefined names to which only shared objects refer if a library was not found: it
+    /// may define them.
+    pub(super) fn take_unsure(
+        &self,
+        question: &CoverageQuestion<'_>,
+        coverage: &mut Coverage,
+    ) -> Vec<UndefinedName> {
+        if self.missing.is_empty() {
+            return Vec::new();
+        }
+        let is_shared = |by: &ReferredBy| match by {
+            ReferredBy::Root(at) => {
+                question.roots.get(*at).is_none_or(|root| root.linked && root.input)
+            }
+            ReferredBy::Asked | ReferredBy::EntryPoint | ReferredBy::Member(_) => false,
+        };
+        let of_shared = |one: &mut UndefinedName| one.by.iter().all(is_shared);
+        coverage.undefined.extract_if(.., of_shared).collect()
+    }
+
+    /// The names to which the libraries behind the inputs refer and that no file of the link
+    /// defines. [`ReferredBy::Root`] continues the indices of roots with [`Self::paths`].
+    fn undefined_behind(
+        &self,
+        question: &CoverageQuestion<'_>,
+        link: &Link,
+        coverage: &Coverage,
+    ) -> Vec<UndefinedName> {
+        let is_defined = |name: &[u8]| {
+            let by_linker = question.output.defines(question.target(), name);
+            self.define(name) || (question.provided)(name) || by_linker == LinkerDefined::Always
+        };
+        let mut open: BTreeMap<Box<[u8]>, Vec<ReferredBy>> = BTreeMap::new();
+        for (at, (_, object)) in self.behind.iter().enumerate() {
+            for (name, _) in link_references(object, true).iter().filter(|(name, kind)| {
+                *kind == SymbolKind::Undefined && !is_defined(link.reference(name))
+            }) {
+                let by = ReferredBy::Root(question.roots.len() + at);
+                open.entry(link.reference(name).into()).or_default().push(by);
+            }
+        }
+        if open.is_empty() {
+            return Vec::new();
+        }
+        let of_roots = question.roots.iter().flat_map(|root| &root.symbols);
+        let of_roots = of_roots.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name);
+        let library = question.library;
+        let members = coverage.needed.iter().flat_map(|needed| library.symbols(needed.member));
+        let of_members = members.filter(|(_, symbol)| symbol.kind.is_definition());
+        let of_members = of_members.map(|(name, _)| library.text(name));
+        let of_options = link.defined.iter().map(|defined| &*defined.name);
+        let reported = coverage.undefined.iter().map(|one| &*one.symbol);
+        for name in of_roots.chain(of_members).chain(of_options).chain(reported) {
+            open.remove(name);
+            if let Some(at) = name.windows(2).position(|two| two == b"@@") {
+                open.remove(&*[&name[..at], &name[at + 1..]].concat());
+            }
+        }
+        let undefined = open.into_iter();
+        undefined.map(|(symbol, by)| UndefinedName { symbol, by, unread: 0 }).collect()
+    }
+
+    /// The paths of the libraries behind the inputs.
+    pub(super) fn paths(&self) -> Vec<Arc<Path>> {
+        self.behind.iter().map(|(path, _)| Arc::clone(path)).collect()
+    }
+}
+
+/// The name of an input in the DT_NEEDED entries of others: its path as typed without DT_SONAME.
+fn soname(root: &ReferringFile, object: &Object) -> Vec<u8> {
+    object.soname().map_or_else(|| root.path.as_os_str().as_bytes().to_vec(), <[u8]>::to_vec)
+}
+
+/// The names by which GNU ld finds an input for a DT_NEEDED entry (`ldelf_check_needed`).
+fn names(root: &ReferringFile, object: &Object) -> Vec<Vec<u8>> {
+    let file = root.path.file_name().filter(|_| object.soname().is_none());
+    let file = file.map(|name| name.as_bytes().to_vec());
+    [soname(root, object), root.path.as_os_str().as_bytes().to_vec()]
+        .into_iter()
+        .chain(file)
+        .collect()
 }

@@ -1,9 +1,9 @@
 //! References of shared objects to names of the output: those that it does not export, and those that
 //! `--wrap` redirects.
 
-use super::kit::{ar, archive, object};
+use super::kit::{ar, archive, object, run, undefined};
 use super::libraries::{LINKERS, check, code, shared, theirs};
-use crate::support::{Lab, has};
+use crate::support::{Lab, clean, has};
 use std::collections::BTreeSet;
 
 /// lld and GNU ld report a name with restricted visibility to which a shared object refers.
@@ -139,4 +139,107 @@ fn shared_objects_refer_to_wrapped_names() {
             ("all", "--wrap=foo case.o libreal.so foo.a", &[]),
         ],
     );
+}
+
+/// Makes the shared object `path`, whose soname is its file name.
+fn library(lab: &Lab, path: &str, parts: &[&str]) {
+    let soname = path.rsplit('/').next().unwrap_or(path);
+    let options = ["-shared", "-soname", soname, "-o", path];
+    run(clean("ld").current_dir(lab.root()).args(options).args(parts));
+}
+
+/// `libz1.so` needs a `libz2.so`, of which there are three: `d` lacks `z3`, `full` needs a
+/// `libz3.so` that lacks `z4`, and `one` lacks nothing.
+fn chain() -> Lab {
+    let lab = Lab::new();
+    for dir in ["d", "full", "one"] {
+        lab.mkdir(dir);
+    }
+    code(&lab, "case.o", "_start", "z1");
+    code(&lab, "z1.o", "z1", "z2");
+    code(&lab, "z2.o", "z2", "z3");
+    code(&lab, "z3.o", "z3", "");
+    code(&lab, "z3z4.o", "z3", "z4");
+    ar(&lab, "rc", "z3.a", &["z3.o"]);
+    library(&lab, "d/libz2.so", &["z2.o"]);
+    library(&lab, "one/libz2.so", &["z2.o", "z3.o"]);
+    library(&lab, "full/libz3.so", &["z3z4.o"]);
+    library(&lab, "full/libz2.so", &["z2.o", "full/libz3.so", "-rpath", "$ORIGIN"]);
+    library(&lab, "libz1.so", &["z1.o", "d/libz2.so"]);
+    library(&lab, "libz1r.so", &["z1.o", "d/libz2.so", "-rpath", "$ORIGIN/d"]);
+    library(&lab, "libz1n.so", &["z1.o"]);
+    lab
+}
+
+/// GNU ld reads the libraries that the inputs need, and checks their references too.
+#[test]
+fn libraries_behind_the_inputs() {
+    let lab = chain();
+    check(
+        &lab,
+        &[
+            // An input has the needed name, and the loader would not find it.
+            ("gnu", "case.o libz1.so d/libz2.so", &["z3"]),
+            ("all", "case.o libz1.so one/libz2.so", &[]),
+            // DT_RUNPATH and options lead to the library.
+            ("gnu", "case.o libz1r.so", &["z3"]),
+            ("gnu", "case.o libz1.so -rpath-link d", &["z3"]),
+            ("gnu", "case.o libz1.so --rpath=one:d", &[]),
+            ("gnu", "case.o libz1.so -rpath d -rpath-link one", &[]),
+            ("gnu", "case.o libz1r.so -rpath-link one", &[]),
+            ("gnu", "case.o libz1.so -R full", &["z4"]),
+            ("lld", "case.o libz1.so -rpath-link d", &[]),
+            ("mold", "case.o libz1.so -rpath-link d", &[]),
+            // The output defines names, and archives were searched before.
+            ("gnu", "case.o libz1r.so z3.o", &[]),
+            ("gnu", "case.o libz1r.so z3.a", &["z3"]),
+            ("gnu", "case.o libz1r.so -u z3 z3.a", &[]),
+            ("gnu", "case.o libz1r.so --defsym=z3=0", &[]),
+            ("gnu", "--pie case.o libz1r.so", &["z3"]),
+            ("gnu", "--shared case.o libz1r.so", &[]),
+            ("gnu", "--allow-shlib-undefined case.o libz1r.so", &[]),
+        ],
+    );
+    let line = ["--linker", "gnu", "case.o", "libz1r.so"];
+    let (answer, _) = archive(&lab.root(), &line);
+    let by = answer["undefined"][0]["by"][0]["path"].as_str().expect("a path");
+    assert!(by.ends_with("/d/libz2.so"), "{answer}");
+}
+
+/// GNU ld takes no definition from a library that it forgets, unless another library needs it.
+#[test]
+fn forgotten_libraries_define_nothing() {
+    let lab = chain();
+    check(
+        &lab,
+        &[
+            ("gnu", "case.o --as-needed one/libz2.so libz1n.so", &["z2"]),
+            ("gnu", "case.o --no-as-needed one/libz2.so libz1n.so", &[]),
+            ("gnu", "case.o --as-needed one/libz2.so libz1.so", &[]),
+            ("gnu", "case.o --as-needed d/libz2.so libz1.so", &["z3"]),
+            ("lld", "case.o --as-needed one/libz2.so libz1n.so", &[]),
+        ],
+    );
+}
+
+/// If a library is not found, names to which only shared objects refer are unknown: GNU ld has more
+/// directories than the loader.
+#[test]
+fn missing_libraries_leave_names_unknown() {
+    let lab = chain();
+    let line = ["--linker", "gnu", "case.o", "libz1.so"];
+    let (answer, status) = archive(&lab.root(), &line);
+    assert_eq!((undefined(&answer).len(), status), (0, Some(3)), "{answer}");
+    assert_eq!(answer["unknown"][0]["symbol"], "z2", "{answer}");
+    assert_eq!(theirs(&lab, "ld", &line[2..]), BTreeSet::from(["z2".to_owned()]));
+    let output = lab.linkaudit(&[&["archive"], &line[..]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("unknown   z2: no archive is known to define it\n"), "{text}");
+    let reason = "    libz2.so may define it: not found, and libz1.so needs it\n\
+        help: add the directory of the library: -rpath-link DIR\n";
+    assert!(text.contains(reason), "{text}");
+    // Some object refers to the name too.
+    code(&lab, "both.o", "_start", "z1 z2");
+    let (answer, status) = archive(&lab.root(), &["--linker", "gnu", "both.o", "libz1.so"]);
+    assert_eq!((undefined(&answer).len(), status), (1, Some(1)), "{answer}");
 }
