@@ -4,6 +4,7 @@
 //! `linker_words` has the options of linkers.
 
 use super::linker_words::{Effect, LinkerWord, NeededSearch, REPORTED, SYMBOLS};
+use super::pasted_line::words_of_linker;
 use super::{Cli, LinkerOption, named};
 use crate::id::{FastMap, FastSet};
 use crate::tree::{DiskTree, EntryType, Tree as _};
@@ -291,7 +292,8 @@ fn expand_one(argument: OsString, depth: usize, (out, files): (&mut Vec<Word>, &
         None => out.push((argument, depth > 0)),
         Some((file, text)) => {
             files.push(file.to_path_buf());
-            for word in words(&text) {
+            let words = words_of_linker(&text).into_iter().flat_map(words);
+            for word in words {
                 expand_one(word, depth + 1, (&mut *out, &mut *files));
             }
         }

@@ -28,6 +28,7 @@ mod named;
 mod out;
 mod output_conflicts;
 mod page;
+mod pasted_line;
 mod place;
 mod plan;
 mod policy;

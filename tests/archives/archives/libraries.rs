@@ -456,13 +456,17 @@ fn the_line_of_a_compiler() {
     let text = String::from_utf8_lossy(&gcc.output().expect("gcc runs").stderr).into_owned();
     let line = text.lines().find(|line| line.contains("collect2")).expect("a line of the linker");
     let (_, words) = line.trim_start().split_once(' ').expect("options");
-    lab.write("line", words);
-    let output = lab.linkaudit(&["archive", "--linker", "gnu", "@line"]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let note = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}{note}");
-    assert!(said.contains("no undefined symbols: 1 member of 1 archive needed"), "{said}");
-    assert!(note.contains("options without effect here: ") && note.contains("-o out"), "{note}");
+    // The words alone, with their program, and with the lines around them.
+    for pasted in [words, line, &text] {
+        lab.write("line", pasted);
+        let output = lab.linkaudit(&["archive", "--linker", "gnu", "@line"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let note = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}{note}");
+        assert!(said.contains("no undefined symbols: 1 member of 1 archive needed"), "{said}");
+        assert!(note.contains("options without effect here: -plugin "), "{note}");
+        assert!(note.contains("-o out"), "{note}");
+    }
 }
 
 /// mold defines more names than the other linkers, in all outputs.
