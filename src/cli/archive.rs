@@ -383,6 +383,20 @@ struct Modes {
     is_static: bool,
 }
 
+impl Modes {
+    /// The options for this state.
+    fn options(self) -> Vec<PositionalOption> {
+        let of = |is_set: bool, set: PositionalOption, unset: PositionalOption| {
+            if is_set { set } else { unset }
+        };
+        vec![
+            of(self.whole, PositionalOption::WholeArchive, PositionalOption::NoWholeArchive),
+            of(self.as_needed, PositionalOption::AsNeeded, PositionalOption::NoAsNeeded),
+            of(self.is_static, PositionalOption::Static, PositionalOption::Dynamic),
+        ]
+    }
+}
+
 /// Groups and `--start-lib` options that have not ended yet, and the options that affect the next
 /// inputs.
 #[derive(Default)]
@@ -426,13 +440,16 @@ impl Nesting {
             PositionalOption::NoWholeArchive => self.modes.whole = false,
             PositionalOption::AsNeeded => self.modes.as_needed = true,
             PositionalOption::NoAsNeeded => self.modes.as_needed = false,
-            PositionalOption::Define(_) | PositionalOption::Request(_) => {}
+            PositionalOption::Static
+            | PositionalOption::Dynamic
+            | PositionalOption::Define(_)
+            | PositionalOption::Request(_) => {}
         }
         Ok(())
     }
 
-    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the options that restore a
-    /// state. mold 1.10 does not save `-Bstatic`.
+    /// Applies `-Bstatic`, `--push-state` or `--pop-state`. Returns the options for the state after
+    /// it. mold 1.10 does not save `-Bstatic`.
     fn apply(&mut self, typed: &Typed, linker: cover::Linker) -> Result<Vec<PositionalOption>> {
         match typed {
             Typed::Static(is_static) => self.modes.is_static = *is_static,
@@ -442,24 +459,10 @@ impl Nesting {
                 let is_mold = linker == cover::Linker::Mold;
                 let is_static = if is_mold { self.modes.is_static } else { saved.is_static };
                 self.modes = Modes { is_static, ..saved };
-                let Modes { whole, as_needed, .. } = self.modes;
-                let (whole, as_needed) = (
-                    if whole {
-                        PositionalOption::WholeArchive
-                    } else {
-                        PositionalOption::NoWholeArchive
-                    },
-                    if as_needed {
-                        PositionalOption::AsNeeded
-                    } else {
-                        PositionalOption::NoAsNeeded
-                    },
-                );
-                return Ok(vec![whole, as_needed]);
             }
             Typed::File(_) | Typed::Order(_) | Typed::Library(_) | Typed::Position(_) => {}
         }
-        Ok(Vec::new())
+        Ok(self.modes.options())
     }
 }
 

@@ -21,5 +21,6 @@ mod odd;
 mod options;
 use crate::support::random;
 mod real;
+mod rejected;
 mod scripts;
 mod shared_references;

@@ -28,6 +28,10 @@ pub enum PositionalOption {
     AsNeeded,
     /// `--no-as-needed`, or the end of AS_NEEDED.
     NoAsNeeded,
+    /// `-Bstatic`: GNU ld and lld reject shared objects.
+    Static,
+    /// `-Bdynamic`
+    Dynamic,
     /// `--defsym` or an assignment of a script, by its index in [`TypedLink::defined`].
     Define(usize),
     /// EXTERN of a script, by its index in [`TypedLink::requested`].
@@ -122,6 +126,8 @@ pub(super) struct Inputs {
     /// The files of `roots`.
     pub(super) files: Vec<FileId>,
     pub(super) roots: Vec<ReferringFile>,
+    /// The roots that are read after `-Bstatic`, by index.
+    pub(super) in_static: FastSet<usize>,
     pub(super) link: Option<Link>,
 }
 
@@ -151,6 +157,7 @@ impl Inputs {
             ..Link::default()
         };
         let (mut inside, mut whole, mut as_needed) = (false, false, false);
+        let mut is_static = false;
         for item in &typed.items {
             // For mold, `--start-lib` prevails.
             let is_whole = whole && !(inside && typed.linker == Linker::Mold);
@@ -161,6 +168,8 @@ impl Inputs {
                 LinkArgument::Position(PositionalOption::NoWholeArchive) => whole = false,
                 LinkArgument::Position(PositionalOption::AsNeeded) => as_needed = true,
                 LinkArgument::Position(PositionalOption::NoAsNeeded) => as_needed = false,
+                LinkArgument::Position(PositionalOption::Static) => is_static = true,
+                LinkArgument::Position(PositionalOption::Dynamic) => is_static = false,
                 LinkArgument::Position(PositionalOption::StartGroup) => {
                     link.inputs.push(LinkInput::StartGroup);
                 }
@@ -177,10 +186,9 @@ impl Inputs {
                 LinkArgument::File(path) | LinkArgument::Added(path) => {
                     let added = matches!(item, LinkArgument::Added(_));
                     let input = out.file(audit, path, (inside, is_whole, added))?;
-                    if let LinkInput::Root(at) = input
-                        && as_needed
-                    {
-                        link.as_needed.insert(at);
+                    if let LinkInput::Root(at) = input {
+                        link.as_needed.extend(as_needed.then_some(at));
+                        out.in_static.extend(is_static.then_some(at));
                     }
                     link.inputs.push(input);
                 }

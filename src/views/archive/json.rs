@@ -1,7 +1,7 @@
 //! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
 
 use super::hints::NearHint;
-use super::{ArchiveAnswer, InstalledArchives, Rejection};
+use super::{ArchiveAnswer, InstalledArchives, RejectedFile, Rejection};
 use crate::audit::ArchiveOwner;
 use crate::cover::{ArchiveSet, Linker, NeededMember, ReferredBy, UndefinedName};
 use crate::demangle::demangle;
@@ -157,7 +157,7 @@ struct Opaque<'a> {
     reason: &'static str,
 }
 
-/// A member that the linker rejects even if no reference needs it.
+/// A member or shared object that the linker rejects even if no reference needs it.
 #[derive(Serialize)]
 struct RejectedOut<'a> {
     archive: Text<'a>,
@@ -331,11 +331,22 @@ impl<'a> JsonPage<'a> {
     }
 
     fn rejected(&self) -> Vec<RejectedOut<'a>> {
-        let one = |(member, rejection): &(MemberId, Rejection)| RejectedOut {
-            archive: self.path(self.library.archive_of(*member)),
-            name: Text(self.library.member_name(*member)),
-            offset: self.library.member(*member).offset,
-            reason: rejection.reason(),
+        let one = |(file, rejection): &(RejectedFile, Rejection)| match file {
+            RejectedFile::Member(member) => RejectedOut {
+                archive: self.path(self.library.archive_of(*member)),
+                name: Text(self.library.member_name(*member)),
+                offset: self.library.member(*member).offset,
+                reason: rejection.reason(),
+            },
+            RejectedFile::Root(at) => {
+                let path = &self.view.roots[*at].path;
+                RejectedOut {
+                    archive: Text::path(path),
+                    name: Text(path.file_name().unwrap_or_default().as_bytes()),
+                    offset: 0,
+                    reason: rejection.reason(),
+                }
+            }
         };
         self.view.rejected.iter().map(one).collect()
     }

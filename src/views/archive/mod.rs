@@ -17,7 +17,7 @@ pub use hints::{Hints, ShownHints};
 pub use inputs::{LinkArgument, PositionalOption, TypedLink};
 pub use installed::InstalledArchives;
 pub use lto::GENERATED;
-pub use rejected::Rejection;
+pub use rejected::{RejectedFile, Rejection};
 
 use super::{Subject, ViewOutput};
 use crate::audit::Audit;
@@ -132,8 +132,8 @@ pub struct ArchiveAnswer {
     not_found: Vec<(Box<[u8]>, Arc<Path>)>,
     /// Archives without an index that GNU ld can read: it refuses to search them.
     pub unindexed: Vec<ArchiveId>,
-    /// Members that the linker rejects even if no reference needs them.
-    pub rejected: Vec<(MemberId, Rejection)>,
+    /// Members and shared objects that the linker rejects even if no reference needs them.
+    pub rejected: Vec<(RejectedFile, Rejection)>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
     /// Roots for another class or machine than the first, as indices in `roots`. Their definitions
@@ -163,7 +163,8 @@ impl ArchiveAnswer {
         shown: ShownHints,
     ) -> Result<Self, String> {
         let inputs = Inputs::new((audit, plan), asked)?;
-        let Inputs { archives, candidates, typed, lazy, files, mut roots, mut link } = inputs;
+        let Inputs { archives, candidates, typed, lazy, files, mut roots, in_static, mut link } =
+            inputs;
         let foreign_roots = drop_foreign_definitions(&mut roots);
         let fits = |at: usize| !foreign_roots.contains(&at);
         // Of the libraries in a link, only the inputs define names, and not the libraries that they
@@ -211,7 +212,8 @@ impl ArchiveAnswer {
         let (foreign, unread) = (foreign(&question), unread(&question));
         let lto = lto::LtoEffect::new(&question, &coverage);
         let unindexed = link.as_ref().map(|link| unindexed(&audit.library, link));
-        let rejected = link.as_ref().map(|link| rejected::find(&audit.library, link));
+        let shared_files = (&*roots, &*objects, &in_static);
+        let rejected = link.as_ref().map(|link| rejected::find(&audit.library, link, shared_files));
         let may_define = !unread.is_empty() || roots.iter().any(|root| root.opaque.is_some());
         let mut unknown = if may_define {
             std::mem::take(&mut coverage.undefined)

@@ -1,13 +1,27 @@
-//! Members for which a linker rejects the link even if no reference needs them. mold ignores them.
+//! Members and shared objects for which a linker rejects the link even if no reference needs them.
+//! mold ignores members.
 
 use super::ArchiveAnswer;
-use crate::cover::{ArchiveSet, Link, LinkInput, Linker};
+use crate::cover::{ArchiveSet, Link, LinkInput, Linker, ReferredBy, ReferringFile};
 use crate::format::archive::{Member, MemberKind};
-use crate::id::MemberId;
+use crate::format::elf::Object;
+use crate::id::{FastSet, MemberId};
 use crate::views::count;
 use std::io::{self, Write};
 
-/// The reason why a linker rejects a member.
+/// The shared objects among the roots, with the roots that are read after `-static`.
+pub(super) type RootFiles<'a> = (&'a [ReferringFile], &'a [Option<&'a Object>], &'a FastSet<usize>);
+
+/// A file that a linker rejects.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RejectedFile {
+    /// A member of an archive.
+    Member(MemberId),
+    /// A root, by its index.
+    Root(usize),
+}
+
+/// The reason why a linker rejects a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rejection {
     /// `--whole-archive` links all members, and this one is not an object.
@@ -15,12 +29,14 @@ pub enum Rejection {
     /// A thin archive names the member by its position in another archive, and lld does not read
     /// such names.
     InOtherArchive,
+    /// `-static` precedes a shared object.
+    StaticLink,
 }
 
 impl Rejection {
-    const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive];
+    const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive, Self::StaticLink];
 
-    /// The reason in words, after a number of members.
+    /// The reason in words, after a number of files.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::NotObject => (
@@ -31,10 +47,13 @@ impl Rejection {
                 "member of a thin archive is in another archive",
                 "members of thin archives are in other archives",
             ),
+            Self::StaticLink => {
+                ("shared object is linked with -static", "shared objects are linked with -static")
+            }
         }
     }
 
-    /// The reason for one member.
+    /// The reason for one file.
     pub(super) fn reason(self) -> &'static str {
         self.words().0
     }
@@ -53,19 +72,36 @@ impl Rejection {
         };
         (whole && is_other).then_some(Self::NotObject)
     }
+
+    /// The reason why the linker rejects a shared object.
+    fn of_shared(linker: Linker, is_static: bool) -> Option<Self> {
+        // mold reads `-static` for `-l` alone.
+        (is_static && linker != Linker::Mold).then_some(Self::StaticLink)
+    }
 }
 
-/// The members of the inputs that the linker rejects, in the order of the archives.
-pub(super) fn find(library: &ArchiveSet, link: &Link) -> Vec<(MemberId, Rejection)> {
+/// The inputs that the linker rejects: members in the order of the archives, then shared objects.
+pub(super) fn find(
+    library: &ArchiveSet,
+    link: &Link,
+    (roots, objects, in_static): RootFiles<'_>,
+) -> Vec<(RejectedFile, Rejection)> {
     let mut out = Vec::new();
     for input in &link.inputs {
         let (LinkInput::Archive(archive) | LinkInput::Whole(archive)) = input else { continue };
         let whole = matches!(input, LinkInput::Whole(_));
         let members = library.members_of(*archive);
         out.extend(members.filter_map(|member| {
-            Some((member, Rejection::of(link.linker, library.member(member), whole)?))
+            let rejection = Rejection::of(link.linker, library.member(member), whole)?;
+            Some((RejectedFile::Member(member), rejection))
         }));
     }
+    let shared = roots.iter().zip(objects).enumerate();
+    let shared = shared.filter(|(_, (root, object))| root.input && root.linked && object.is_some());
+    out.extend(shared.filter_map(|(at, _)| {
+        let rejection = Rejection::of_shared(link.linker, in_static.contains(&at))?;
+        Some((RejectedFile::Root(at), rejection))
+    }));
     out.sort_unstable();
     out.dedup();
     out
@@ -83,7 +119,11 @@ pub(super) fn write(
         let total = found.clone().count();
         if let Some((first, _)) = found.next() {
             let (one, many) = rejection.words();
-            let (text, first) = (count(total, one, many), view.member(library, *first));
+            let by = match first {
+                RejectedFile::Member(member) => ReferredBy::Member(*member),
+                RejectedFile::Root(at) => ReferredBy::Root(*at),
+            };
+            let (text, first) = (count(total, one, many), view.who(library, by));
             writeln!(out, "{text}: {linker} refuses the link, {first} first")?;
         }
     }

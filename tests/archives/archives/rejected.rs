@@ -1,0 +1,67 @@
+//! Shared objects, programs and scripts as inputs that some linkers reject. Each case is linked by
+//! lld 19, GNU ld and mold too.
+
+use super::kit::archive;
+use super::libraries::{LINKERS, code, shared};
+use crate::support::{Lab, clean, has};
+
+/// A line, and the linkers that accept it.
+type Case = (&'static str, &'static [&'static str]);
+
+/// Compares with the linkers whether they reject an input of each line.
+#[track_caller]
+fn check(lab: &Lab, cases: &[Case], reason: &str) {
+    for (line, accepted) in cases {
+        let words: Vec<&str> = line.split(' ').collect();
+        for (program, linker) in LINKERS {
+            let links = accepted.contains(&linker);
+            let (answer, status) =
+                archive(&lab.root(), &[&["--linker", linker], &words[..]].concat());
+            assert_eq!(status, Some(i32::from(!links)), "{linker} {line}: {answer}");
+            let rejected = answer["rejected"].as_array().expect("rejected");
+            let reasons: Vec<_> =
+                rejected.iter().filter_map(|one| one["reason"].as_str()).collect();
+            assert!(reasons.iter().all(|found| *found == reason), "{linker} {line}: {answer}");
+            assert_eq!(reasons.is_empty(), links, "{linker} {line}: {answer}");
+            if has(program) {
+                let mut link = clean(program);
+                let link = link.current_dir(lab.root()).args(["-o", "out"]).args(&words);
+                let output = link.output().expect("a linker runs");
+                let error = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.success(), links, "{program} {line}: {error}");
+            }
+        }
+    }
+}
+
+/// GNU ld and lld reject a shared object after `-static`. mold reads the option for `-l` alone.
+#[test]
+fn shared_objects_in_static_links() {
+    let all: &[&str] = &["lld", "gnu", "mold"];
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "f");
+    code(&lab, "f.o", "f", "");
+    shared(&lab, "libf.so", &["f.o"]);
+    lab.write("script.so", "INPUT(libf.so)");
+    check(
+        &lab,
+        &[
+            ("m.o libf.so", all),
+            ("-static m.o libf.so", &["mold"]),
+            ("m.o -Bstatic libf.so", &["mold"]),
+            ("m.o libf.so -Bstatic", all),
+            ("m.o -Bstatic -Bdynamic libf.so", all),
+            ("m.o -Bstatic --push-state -Bdynamic libf.so --pop-state", all),
+            ("m.o --push-state -Bstatic --pop-state libf.so", all),
+            ("m.o --push-state -Bstatic libf.so --pop-state", &["mold"]),
+            ("m.o -static script.so", &["mold"]),
+            ("m.o -L. -static -l:libf.so", &["mold"]),
+        ],
+        "shared object is linked with -static",
+    );
+    let line = ["archive", "--linker", "lld", "-static", "m.o", "libf.so"];
+    let said = lab.linkaudit(&line).stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let expected = "1 shared object is linked with -static: lld refuses the link, libf.so first\n";
+    assert!(said.contains(expected), "{said}");
+}
