@@ -542,7 +542,11 @@ fn output(options: &ArchiveOptions) -> LinkOutput {
         (false, true) => OutputKind::Pie,
         (false, false) => OutputKind::Any,
     };
-    LinkOutput { kind, linker: options.linker.map(linker) }
+    LinkOutput {
+        kind,
+        linker: options.linker.map(linker),
+        has_start_files: options.linker.is_some(),
+    }
 }
 
 fn write(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {

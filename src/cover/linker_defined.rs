@@ -26,6 +26,8 @@ pub struct LinkOutput {
     pub kind: OutputKind,
     /// The linker; `None` if it may be any.
     pub linker: Option<Linker>,
+    /// True if all inputs of the link are known, with the compilers' start files.
+    pub has_start_files: bool,
 }
 
 /// The condition under which a linker defines a name.
@@ -48,12 +50,10 @@ pub const TLS_MODULE_BASE: &[u8] = b"_TLS_MODULE_BASE_";
 pub(super) const DYNAMIC: &[u8] = b"_DYNAMIC";
 
 /// Names that all linkers define for all machines and outputs (`ld/scripttempl/elf.sc`,
-/// `lld/ELF/Writer.cpp`), and `__dso_handle`, which the compilers' start files define
-/// (`crtbegin.o`).
+/// `lld/ELF/Writer.cpp`).
 const EVERYWHERE: &[&[u8]] = &[
     DYNAMIC,
     b"__bss_start",
-    b"__dso_handle",
     b"__ehdr_start",
     b"_edata",
     b"_end",
@@ -62,6 +62,10 @@ const EVERYWHERE: &[&[u8]] = &[
     b"end",
     b"etext",
 ];
+
+/// The handle of an object for `__cxa_atexit`. The compilers' start files define it (`crtbegin.o`),
+/// and lld and mold do so without these.
+const DSO_HANDLE: &[u8] = b"__dso_handle";
 
 /// The bounds of function arrays, and the start of the program. GNU ld does not define them in
 /// shared objects.
@@ -99,6 +103,7 @@ impl LinkOutput {
             return self.tls_module_base(target);
         }
         let always = EVERYWHERE.contains(&name)
+            || name == DSO_HANDLE && !(is_gnu && self.has_start_files)
             || ARRAYS.contains(&name) && (!is_gnu || self.kind != OutputKind::Shared)
             || name == b"__etext" && is_gnu
             || name == b"__tdata_start" && is_gnu && self.kind != OutputKind::Shared
@@ -203,7 +208,11 @@ mod tests {
     /// mold 1.10 was asked for each name on each machine.
     #[test]
     fn names_of_mold_by_machine() {
-        let output = LinkOutput { kind: OutputKind::Shared, linker: Some(Linker::Mold) };
+        let output = LinkOutput {
+            kind: OutputKind::Shared,
+            linker: Some(Linker::Mold),
+            ..LinkOutput::default()
+        };
         let names: [&[u8]; 6] = [
             b"_PROCEDURE_LINKAGE_TABLE_",
             b"_GLOBAL_OFFSET_TABLE_",

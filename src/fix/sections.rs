@@ -18,7 +18,7 @@ pub(super) fn define_rest(
     part: &SymbolClosure,
 ) -> bool {
     let Some(object) = audit.corpus.files[solution.file].object() else { return false };
-    let output = LinkOutput { kind: output_kind(object), linker: None };
+    let output = LinkOutput { kind: output_kind(object), ..LinkOutput::default() };
     let target = Some(object.header.target());
     let wanted: Vec<LinkerDefined<'_>> =
         part.undefined.iter().map(|name| output.defines(target, name)).collect();

@@ -170,7 +170,7 @@ fn solve_for(
     let undefined = symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined));
     let root = root(audit, (file, object), undefined.collect());
     let libraries = audit.libraries_of(&[file]);
-    let output = LinkOutput { kind: output_kind(object), linker: None };
+    let output = LinkOutput { kind: output_kind(object), ..LinkOutput::default() };
     let coverage = cover(&CoverageQuestion {
         library: &audit.library,
         roots: &[root],
@@ -223,7 +223,11 @@ pub fn link_again(
         candidates: &[],
         objects: &objects,
         provided: &|name| libraries.define(name),
-        output: LinkOutput { kind: output_kind(object), linker: Some(linker) },
+        output: LinkOutput {
+            kind: output_kind(object),
+            linker: Some(linker),
+            has_start_files: false,
+        },
         gc_sections: false,
         link: Some(&link),
     };

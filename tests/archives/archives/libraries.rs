@@ -325,12 +325,14 @@ fn lto_may_drop_references() {
 #[test]
 fn names_that_gnu_ld_defines() {
     let lab = Lab::new();
-    code(&lab, "z.o", "_start", "__tdata_start .startof..text .sizeof.absent");
+    code(&lab, "z.o", "_start", "__tdata_start .startof..text .sizeof.absent __dso_handle");
+    code(&lab, "begin.o", "__dso_handle", "");
     check(
         &lab,
         &[
-            ("gnu", "z.o", &[".sizeof.absent"]),
-            ("gnu", "--shared z.o", &["__tdata_start", ".sizeof.absent"]),
+            ("gnu", "begin.o z.o", &[".sizeof.absent"]),
+            ("gnu", "z.o", &[".sizeof.absent", "__dso_handle"]),
+            ("gnu", "--shared begin.o z.o", &["__tdata_start", ".sizeof.absent"]),
             ("lld", "z.o", &["__tdata_start", ".startof..text", ".sizeof.absent"]),
         ],
     );
