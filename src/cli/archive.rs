@@ -328,6 +328,7 @@ fn link(
         defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
         wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
         allow_shlib_undefined: options.allow_shlib_undefined,
+        checks_shared: options.left_out.checks_shared,
         export_dynamic: options.export_dynamic,
     };
     let tree = &*prepared.tree;

@@ -41,6 +41,9 @@ const POSITIONS: &[(&str, Typed)] = &[
 const SWITCHES: &[&str] =
     &["allow-shlib-undefined", "export-dynamic", "gc-sections", "pie", "shared"];
 
+/// The switch of references of shared objects. Its opposite is not an option of linkaudit.
+const ALLOWS_UNDEFINED: &str = "allow-shlib-undefined";
+
 /// A file or an option, as typed.
 #[derive(Clone, Debug)]
 pub enum Typed {
@@ -104,6 +107,8 @@ pub struct LeftOut {
     pub(super) keeping: Vec<String>,
     /// The lists of directories in which GNU ld searches for libraries that shared objects need.
     pub(super) needed_dirs: Vec<(NeededSearch, OsString)>,
+    /// True if the link reports undefined references of shared objects for every kind of output.
+    pub(super) checks_shared: bool,
     /// The error of the first option whose effect is not followed.
     pub(super) refused: Option<String>,
 }
@@ -201,6 +206,7 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
         let option = if takes_next { format!("{text} {value}") } else { text.clone() };
         match effect.with(value) {
             Effect::Means(own) if SWITCHES.contains(&own) => {
+                left_out.checks_shared &= own != ALLOWS_UNDEFINED;
                 switches.add(own, out.len());
                 out.push(format!("--{own}").into());
             }
@@ -211,7 +217,10 @@ fn spelled(words: Vec<Word>, with_values: &[String]) -> (Vec<OsString>, LeftOut)
                 out.push(attached.map_or(own.clone(), |value| format!("{own}={value}")).into());
                 out.extend(after.filter(|_| has_value));
             }
-            Effect::Ends(own) => switches.end(own),
+            Effect::Ends(own) => {
+                left_out.checks_shared |= own == ALLOWS_UNDEFINED;
+                switches.end(own);
+            }
             Effect::Warns => warns = Some(option),
             Effect::Errors => warns = None,
             effect => left_out.add(effect, option, (value, linker)),

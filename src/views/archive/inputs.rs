@@ -70,6 +70,8 @@ pub struct TypedLink {
     pub wraps: Vec<Wrap>,
     /// `--allow-shlib-undefined`
     pub allow_shlib_undefined: bool,
+    /// `--no-allow-shlib-undefined`: references of shared objects count if the output is shared too.
+    pub checks_shared: bool,
     /// `--export-dynamic`
     pub export_dynamic: bool,
 }

@@ -1,5 +1,5 @@
 //! References of the shared objects in a link that the linker reports if no input defines them. For
-//! a shared output, no linker reports any, and mold 1.10 never does.
+//! a shared output, linkers report them only on request, and mold 1.10 never does.
 
 use super::TypedLink;
 use crate::audit::{Audit, link_references};
@@ -39,8 +39,10 @@ pub(super) fn answer_in_order<'a>(
     (link, typed): (&mut Link, &TypedLink),
 ) -> (SharedObjects<'a>, Coverage) {
     let answer = |link: &Link| in_order(&CoverageQuestion { link: Some(link), ..*question }, link);
-    let is_checked = !typed.allow_shlib_undefined || link.linker == Linker::Gnu;
-    if !is_checked || question.output.kind == OutputKind::Shared || link.linker == Linker::Mold {
+    let is_gnu = link.linker == Linker::Gnu;
+    let reports = question.output.kind != OutputKind::Shared || typed.checks_shared;
+    let is_checked = reports && (!typed.allow_shlib_undefined || is_gnu);
+    if !is_checked || link.linker == Linker::Mold {
         return (SharedObjects::default(), answer(link));
     }
     link.allow_shlib_undefined = typed.allow_shlib_undefined;

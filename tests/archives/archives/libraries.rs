@@ -109,7 +109,7 @@ fn needed_libraries_of_inputs_define_nothing() {
 }
 
 /// lld checks a shared object whose needed libraries are inputs, and GNU ld reads needed libraries.
-/// Neither checks anything if the output is a shared object, and mold never does.
+/// A shared output needs an option for that, and mold never checks.
 #[test]
 fn undefined_names_of_shared_objects_count_in_programs() {
     let lab = Lab::new();
@@ -136,6 +136,9 @@ fn undefined_names_of_shared_objects_count_in_programs() {
             ("lld", "--pie case.o libuser.so", &["foo"]),
             ("gnu", "--pie case.o libuser.so", &["foo"]),
             ("all", "--shared case.o libuser.so", &[]),
+            ("lld", "--shared --no-allow-shlib-undefined case.o libuser.so", &["foo"]),
+            ("gnu", "--unresolved-symbols=report-all --shared case.o libuser.so", &["foo"]),
+            ("mold", "--shared --no-allow-shlib-undefined case.o libuser.so", &[]),
             ("all", "--allow-shlib-undefined case.o libuser.so", &[]),
             (
                 "lld",
