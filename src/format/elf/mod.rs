@@ -89,6 +89,8 @@ pub struct Object {
     pub nodeflib: bool,
     /// True if DT_FLAGS_1 has DF_1_NOOPEN: dlopen refuses the object.
     pub noopen: bool,
+    /// True if DT_FLAGS_1 has DF_1_PIE: it is a position-independent program.
+    pub pie: bool,
     /// True if DT_FLAGS_1 has DF_1_INTERPOSE: the linker was told that it replaces symbols.
     pub interposes: bool,
     /// True for DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
@@ -261,6 +263,7 @@ impl Object {
             runpath: None,
             nodeflib: false,
             noopen: false,
+            pie: false,
             interposes: false,
             bind_now: false,
             symbolic: false,

@@ -217,6 +217,7 @@ impl ObjectReader<'_> {
         object.unmappable = self.unmappable();
         object.nodeflib = dynamic.has_flag_1(elf::DF_1_NODEFLIB);
         object.noopen = dynamic.has_flag_1(elf::DF_1_NOOPEN);
+        object.pie = dynamic.has_flag_1(elf::DF_1_PIE);
         object.interposes = dynamic.has_flag_1(elf::DF_1_INTERPOSE);
         object.bind_now = dynamic.bind_now();
         object.symbolic = dynamic.symbolic();

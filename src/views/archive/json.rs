@@ -157,7 +157,7 @@ struct Opaque<'a> {
     reason: &'static str,
 }
 
-/// A member or shared object that the linker rejects even if no reference needs it.
+/// A member or linked file that the linker rejects even if no reference needs it.
 #[derive(Serialize)]
 struct RejectedOut<'a> {
     archive: Text<'a>,

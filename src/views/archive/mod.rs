@@ -132,7 +132,7 @@ pub struct ArchiveAnswer {
     not_found: Vec<(Box<[u8]>, Arc<Path>)>,
     /// Archives without an index that GNU ld can read: it refuses to search them.
     pub unindexed: Vec<ArchiveId>,
-    /// Members and shared objects that the linker rejects even if no reference needs them.
+    /// Members and linked files that the linker rejects even if no reference needs them.
     pub rejected: Vec<(RejectedFile, Rejection)>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,

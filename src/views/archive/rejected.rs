@@ -1,4 +1,4 @@
-//! Members and shared objects for which a linker rejects the link even if no reference needs them.
+//! Members, shared objects and programs for which a linker rejects the link even if no reference needs them.
 //! mold ignores members.
 
 use super::ArchiveAnswer;
@@ -7,9 +7,10 @@ use crate::format::archive::{Member, MemberKind};
 use crate::format::elf::Object;
 use crate::id::{FastSet, MemberId};
 use crate::views::count;
+use object::elf;
 use std::io::{self, Write};
 
-/// The shared objects among the roots, with the roots that are read after `-static`.
+/// The roots, the objects of linked roots, and the roots that are read after `-static`.
 pub(super) type RootFiles<'a> = (&'a [ReferringFile], &'a [Option<&'a Object>], &'a FastSet<usize>);
 
 /// A file that a linker rejects.
@@ -31,10 +32,12 @@ pub enum Rejection {
     InOtherArchive,
     /// `-static` precedes a shared object.
     StaticLink,
+    /// A program is an input.
+    Program,
 }
 
 impl Rejection {
-    const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive, Self::StaticLink];
+    const ALL: &[Self] = &[Self::NotObject, Self::InOtherArchive, Self::StaticLink, Self::Program];
 
     /// The reason in words, after a number of files.
     fn words(self) -> (&'static str, &'static str) {
@@ -50,6 +53,7 @@ impl Rejection {
             Self::StaticLink => {
                 ("shared object is linked with -static", "shared objects are linked with -static")
             }
+            Self::Program => ("input is an executable", "inputs are executables"),
         }
     }
 
@@ -73,14 +77,19 @@ impl Rejection {
         (whole && is_other).then_some(Self::NotObject)
     }
 
-    /// The reason why the linker rejects a shared object.
-    fn of_shared(linker: Linker, is_static: bool) -> Option<Self> {
+    /// The reason why the linker rejects a shared object or program.
+    fn of_linked(linker: Linker, object: &Object, is_static: bool) -> Option<Self> {
+        // GNU ld rejects position-independent programs too (`ldelf_after_open`).
+        let is_program = object.header.kind == elf::ET_EXEC.0;
+        if is_program || object.pie && linker == Linker::Gnu {
+            return Some(Self::Program);
+        }
         // mold reads `-static` for `-l` alone.
         (is_static && linker != Linker::Mold).then_some(Self::StaticLink)
     }
 }
 
-/// The inputs that the linker rejects: members in the order of the archives, then shared objects.
+/// The inputs that the linker rejects: members in the order of the archives, then linked files.
 pub(super) fn find(
     library: &ArchiveSet,
     link: &Link,
@@ -96,10 +105,10 @@ pub(super) fn find(
             Some((RejectedFile::Member(member), rejection))
         }));
     }
-    let shared = roots.iter().zip(objects).enumerate();
-    let shared = shared.filter(|(_, (root, object))| root.input && root.linked && object.is_some());
-    out.extend(shared.filter_map(|(at, _)| {
-        let rejection = Rejection::of_shared(link.linker, in_static.contains(&at))?;
+    let linked = roots.iter().zip(objects).enumerate();
+    let linked = linked.filter(|(_, (root, _))| root.input && root.linked);
+    out.extend(linked.filter_map(|(at, (_, object))| {
+        let rejection = Rejection::of_linked(link.linker, (*object)?, in_static.contains(&at))?;
         Some((RejectedFile::Root(at), rejection))
     }));
     out.sort_unstable();

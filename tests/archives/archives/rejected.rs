@@ -1,7 +1,7 @@
 //! Shared objects, programs and scripts as inputs that some linkers reject. Each case is linked by
 //! lld 19, GNU ld and mold too.
 
-use super::kit::archive;
+use super::kit::{ar, archive, run};
 use super::libraries::{LINKERS, code, shared};
 use crate::support::{Lab, clean, has};
 
@@ -64,4 +64,28 @@ fn shared_objects_in_static_links() {
     let said = String::from_utf8_lossy(&said).into_owned();
     let expected = "1 shared object is linked with -static: lld refuses the link, libf.so first\n";
     assert!(said.contains(expected), "{said}");
+}
+
+/// GNU ld rejects all programs, and lld and mold those at a fixed address.
+#[test]
+fn programs_as_inputs() {
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start", "f");
+    code(&lab, "f.o", "f _start", "");
+    code(&lab, "n.o", "n", "f");
+    shared(&lab, "libn.so", &["n.o"]);
+    for (option, program) in [("-no-pie", "fixed"), ("-pie", "pie")] {
+        let options = [option, "--export-dynamic", "-o", program, "f.o", "libn.so"];
+        run(clean("ld").current_dir(lab.root()).args(options));
+    }
+    check(
+        &lab,
+        &[("-shared n.o fixed", &[]), ("-shared n.o pie", &["lld", "mold"])],
+        "input is an executable",
+    );
+    // A program may be linked again: then it is not an input.
+    ar(&lab, "rc", "n.a", &["n.o"]);
+    let line = ["--linker", "gnu", "n.a", "--root-object", "fixed"];
+    let (answer, status) = archive(&lab.root(), &line);
+    assert_eq!(status, Some(0), "{answer}");
 }
