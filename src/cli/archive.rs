@@ -81,6 +81,10 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     apart_from_lines(shared, &tables, options)?;
     let (asked, plan, scripts) = ask(options, &prepared, &dirs)?;
+    let exports = options.shared || options.export_dynamic;
+    if let Some(command) = version_script(&asked).filter(|_| options.gc_sections && exports) {
+        bail!("{command}: {GC_SECTIONS}");
+    }
     // The files that linker scripts name are inputs too.
     output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
     let read = scripts.iter().map(PathBuf::as_path);
@@ -98,7 +102,8 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     let source = (&run.audit, &run.plan, &*prepared.tree);
     let view = ArchiveAnswer::new(source, &asked, shown).map_err(anyhow::Error::msg)?;
     drop(progress);
-    if let Some(option) = options.left_out.hiding.first().filter(|_| view.coverage.needs_exports) {
+    let hides = options.left_out.hiding.first().map(String::as_str).or(version_script(&asked));
+    if let Some(option) = hides.filter(|_| view.coverage.needs_exports) {
         bail!(
             "{option}: may hide symbols that shared objects need, which is not followed\nhelp: leave it out"
         );
@@ -116,6 +121,15 @@ pub(super) fn archive(shared: &SharedOptions, options: &ArchiveOptions) -> Resul
     Ok(status)
 }
 
+/// The end of the error for an option that changes which sections `--gc-sections` keeps.
+const GC_SECTIONS: &str =
+    "its effect on --gc-sections is not followed\nhelp: leave out one of the two";
+
+/// VERSION, if a script of the link has it: it hides symbols like `--version-script`.
+fn version_script(asked: &ArchiveQuestion) -> Option<&'static str> {
+    asked.link.as_ref().is_some_and(|link| link.has_version_script).then_some("VERSION of a script")
+}
+
 /// The options of linkers that have no effect on this link. Fails if one has an effect that is not
 /// followed.
 fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
@@ -127,9 +141,7 @@ fn options_without_effect(options: &ArchiveOptions) -> Result<Vec<&str>> {
     let hiding_counts = hiding.iter().filter(|_| exports);
     let mut counts = keeping.iter().chain(hiding_counts).filter(|_| options.gc_sections);
     if let Some(option) = counts.next() {
-        bail!(
-            "{option}: its effect on --gc-sections is not followed\nhelp: leave out one of the two"
-        );
+        bail!("{option}: {GC_SECTIONS}");
     }
     let exported = (options.export_dynamic && !options.gc_sections).then_some("--export-dynamic");
     let left_out = ignored.iter().chain(hiding).chain(keeping).map(String::as_str);
@@ -329,6 +341,7 @@ fn link(
         wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
         allow_shlib_undefined: options.allow_shlib_undefined,
         checks_shared: options.left_out.checks_shared,
+        has_version_script: false,
         export_dynamic: options.export_dynamic,
     };
     let tree = &*prepared.tree;
@@ -509,6 +522,7 @@ fn add_command(link: &mut TypedLink, command: &ScriptCommand) -> Result<()> {
             link.entry.get_or_insert_with(|| name.as_slice().into());
         }
         ScriptCommand::Entry(_) => {}
+        ScriptCommand::Version => link.has_version_script = true,
         ScriptCommand::Assign(text) | ScriptCommand::Provide(text) => {
             let defined = DefsymOption::parse(text);
             let defined = defined.with_context(|| {

@@ -1,7 +1,7 @@
 //! Linker scripts that are installed as a library or archive, such as `libc.so`: the files that
 //! they name, and the symbols that they request or define. The commands are INPUT, GROUP,
-//! AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE and assignments (`ld/ldgram.y`). All other
-//! commands are skipped.
+//! AS_NEEDED, INCLUDE, SEARCH_DIR, EXTERN, ENTRY, PROVIDE, VERSION and assignments (`ld/ldgram.y`).
+//! All other commands are skipped.
 
 use crate::format::elf::Target;
 use object::elf;
@@ -45,16 +45,18 @@ pub enum ScriptCommand {
     Assign(Vec<u8>),
     /// `PROVIDE(NAME = EXPRESSION)`: assigns if the link refers to NAME and nothing defines it.
     Provide(Vec<u8>),
+    /// `VERSION { … }`, like `--version-script`.
+    Version,
 }
 
 impl ScriptCommand {
-    /// The keyword; empty for an assignment.
+    /// The keyword that mold does not know; empty for an assignment and for VERSION.
     pub fn keyword(&self) -> &'static str {
         match self {
             Self::Extern(_) => "EXTERN",
             Self::Entry(_) => "ENTRY",
             Self::Provide(_) => "PROVIDE",
-            Self::Assign(_) => "",
+            Self::Assign(_) | Self::Version => "",
         }
     }
 }
@@ -204,6 +206,11 @@ fn parse(text: &[u8]) -> Option<(Vec<ScriptInput>, bool)> {
                 before = None;
             }
             Token::Brace(open) => {
+                if braces == 0 && before == Some(b"VERSION") {
+                    let is_first = at.checked_sub(2).is_none_or(|at| tokens[at].ends_statement());
+                    known |= is_first;
+                    out.push(ScriptInput::Command(ScriptCommand::Version));
+                }
                 is_sections = if braces == 0 { before == Some(b"SECTIONS") } else { is_sections };
                 braces = if *open { braces + 1 } else { braces.saturating_sub(1) };
                 before = None;
@@ -408,12 +415,15 @@ mod tests {
         let found = inputs(b"SEARCH_DIR(\"=/d\"); INCLUDE rom.ld");
         let dir = ScriptInput::SearchDir(b"=/d".to_vec());
         assert_eq!(found, Some(vec![dir, ScriptInput::Include(b"rom.ld".to_vec())]));
+        let found = inputs(b"VERSION { V1 { global: p; local: *; }; };");
+        assert_eq!(found, Some(vec![ScriptInput::Command(ScriptCommand::Version)]));
     }
 
     #[test]
     fn what_is_none() {
         let none = ["", "hello (world)", "INPUT(a", "INPUT a)", "/* INPUT(a)", "INPUT(\"a)"];
-        for text in none.into_iter().chain(["int f = 1;", "f = 1", "INCLUDE"]) {
+        for text in none.into_iter().chain(["int f = 1;", "f = 1", "INCLUDE", "the VERSION { 1 }"])
+        {
             assert_eq!(inputs(text.as_bytes()), None, "{text}");
         }
         assert_eq!(inputs(b"INPUT(a\0b)"), None);

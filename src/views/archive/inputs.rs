@@ -72,6 +72,8 @@ pub struct TypedLink {
     pub allow_shlib_undefined: bool,
     /// `--no-allow-shlib-undefined`: references of shared objects count if the output is shared too.
     pub checks_shared: bool,
+    /// True if a script has VERSION, which hides symbols.
+    pub has_version_script: bool,
     /// `--export-dynamic`
     pub export_dynamic: bool,
 }

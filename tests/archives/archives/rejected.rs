@@ -1,4 +1,4 @@
-//! Shared objects, programs and scripts as inputs that some linkers reject. Each case is linked by
+//! Shared objects, programs and scripts of versions as inputs, which some linkers reject. Each case is linked by
 //! lld 19, GNU ld and mold too.
 
 use super::kit::{ar, archive, run};
@@ -88,4 +88,27 @@ fn programs_as_inputs() {
     let line = ["--linker", "gnu", "n.a", "--root-object", "fixed"];
     let (answer, status) = archive(&lab.root(), &line);
     assert_eq!(status, Some(0), "{answer}");
+}
+
+/// A script with VERSION alone is an input that hides symbols.
+#[test]
+fn version_scripts_as_inputs() {
+    let all: &[&str] = &["lld", "gnu", "mold"];
+    let lab = Lab::new();
+    code(&lab, "m.o", "_start p", "f");
+    code(&lab, "f.o", "f", "");
+    code(&lab, "user.o", "user", "p");
+    ar(&lab, "rc", "f.a", &["f.o"]);
+    shared(&lab, "libuser.so", &["user.o"]);
+    lab.write("v.ld", "VERSION { V1 { global: _start; local: *; }; };\n");
+    check(&lab, &[("-shared m.o v.ld f.a", all), ("m.o f.a v.ld", all)], "");
+    for (line, error) in [
+        ("m.o v.ld f.a libuser.so", "VERSION of a script: may hide symbols that shared objects"),
+        ("--gc-sections --shared m.o v.ld f.a", "VERSION of a script: its effect on --gc-sections"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = lab.linkaudit(&[&["archive", "--linker", "gnu"], &words[..]].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(error), "{line}: {said}");
+    }
 }
