@@ -355,7 +355,7 @@ fn link(
     };
     let mut dirs = dirs.to_vec();
     let (mut archives, mut order) = (archives.iter().cloned(), order.iter().cloned());
-    let mut nesting = Nesting::default();
+    let mut nesting = Nesting::new(&options.typed, linker);
     for typed in &options.typed {
         let (path, item): (_, fn(PathBuf) -> LinkArgument) = match typed {
             Typed::Position(position) => {
@@ -422,6 +422,18 @@ struct Nesting {
 }
 
 impl Nesting {
+    /// The state before the first input. For mold 1.10, the last `-Bstatic` or `-Bdynamic` of the
+    /// line decides it.
+    fn new(line: &[Typed], linker: cover::Linker) -> Self {
+        let is_static = |typed: &Typed| match typed {
+            Typed::Static(is_static) => Some(*is_static),
+            _ => None,
+        };
+        let last = line.iter().rev().find_map(is_static);
+        let is_static = last.is_some_and(|last| last && linker == cover::Linker::Mold);
+        Self { modes: Modes { is_static, ..Modes::default() }, ..Self::default() }
+    }
+
     /// Applies one option. Fails if the linker would refuse the option here: lld allows no nesting,
     /// GNU ld allows groups in groups, and mold ignores groups.
     fn enter(&mut self, position: PositionalOption, linker: cover::Linker) -> Result<()> {

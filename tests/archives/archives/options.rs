@@ -196,3 +196,20 @@ fn the_line_of_a_compiler_can_be_used() {
         assert_eq!(status, Some(0), "{kind} {line}: {answer}");
     }
 }
+
+/// In mold, the last `-Bstatic` or `-Bdynamic` is also the state before the first, and `--pop-state`
+/// does not undo it.
+#[test]
+fn the_last_state_is_the_first() {
+    check(
+        &lab(),
+        &[
+            ("mold", "-e main m.o -L. -ld -static", &["used"]),
+            ("lld", "-e main m.o -L. -ld -static", &[]),
+            ("gnu", "-e main m.o -L. -ld -static", &[]),
+            ("mold", "-e main m.o -L. -ld -static -Bdynamic", &[]),
+            ("mold", "-e main m.o -L. -Bstatic -ld -Bdynamic", &["used"]),
+            ("mold", "-e main m.o -L. -ld --push-state -Bstatic -lzz --pop-state", &["used"]),
+        ],
+    );
+}
