@@ -341,14 +341,14 @@ impl<'q> Run<'q> {
         let is_listed = |name: &[u8]| !self.link.indexed || library.is_listed(member, name);
         let is_default = |name: &[u8]| name.split(|b| *b == b'@').next().is_some_and(is_listed);
         all.find_map(|(name, symbol)| {
-            let by = self.wants(name, symbol)?;
+            let by = self.wants(name, *symbol)?;
             (is_listed(name) || is_default(name)).then_some((name, by))
         })
     }
 
     /// The referrer of a name that needs this definition. A common symbol needs a definition of data
     /// (`is_global_data_symbol_definition`).
-    fn wants(&self, name: &[u8], symbol: &MemberSymbol) -> Option<ReferredBy> {
+    fn wants(&self, name: &[u8], symbol: MemberSymbol) -> Option<ReferredBy> {
         let is_data =
             matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
         match self.table.get(name)? {

@@ -31,7 +31,7 @@ pub(super) fn link<'q>(
     run.mark();
     let Resolved { found, may_stay, strong, .. } = run.settle();
     let (coverage, forgotten) = (run.out, run.forgotten);
-    Resolved { coverage, found, may_stay, strong, forgotten, ..Resolved::default() }
+    Resolved { coverage, found, strong, may_stay, forgotten, ..Resolved::default() }
 }
 
 /// The shared objects of `--as-needed`, as indices of roots.

@@ -77,7 +77,7 @@ fn ours(path: &Path) -> Table {
                 SymbolKind::Undefined => 'U',
                 SymbolKind::WeakUndefined => 'w',
                 SymbolKind::Weak => 'W',
-                SymbolKind::Common => 'C',
+                SymbolKind::Common | SymbolKind::MachineCommon => 'C',
                 SymbolKind::Unique => 'u',
                 SymbolKind::Strong => 'T',
             };
