@@ -52,7 +52,7 @@ pub struct ArchiveSet {
     owners: IdVec<MemberId, ArchiveId>,
     names: Arc<SymbolNames>,
     parts: Vec<DefinitionShard>,
-    /// Members with a definition, sorted by the smallest hash of a name that they define.
+    /// Members with a definition, sorted by their [`ArchiveSet::definitions_key`].
     alike: OnceLock<Vec<(u64, MemberId)>>,
     /// The names that members without a strong definition define. The key is the hash of a name,
     /// the value is the number of its definitions in all archives.
@@ -283,21 +283,34 @@ impl ArchiveSet {
         counts.copied().min().unwrap_or(usize::MAX)
     }
 
-    /// Members that may define the same names as this one, including itself: the smallest hash of
-    /// their defined names is equal. Empty for a member that defines nothing.
+    /// A number that is equal for members that define the same names, and nearly always different
+    /// for others. `None` for a member that defines nothing.
+    pub fn definitions_key(&self, member: MemberId) -> Option<u64> {
+        // A name may repeat in a table, and only extremes do not depend on order and repetition.
+        // Thousands of members share the least hash, because they define the same inline function.
+        let hashes = self.hashes(member);
+        let turned = || hashes.iter().map(|hash| hash.rotate_left(32));
+        let (least, most) = (hashes.iter().min()?, hashes.iter().max()?);
+        let (least_turned, most_turned) = (turned().min()?, turned().max()?);
+        let key = least ^ most.rotate_left(16);
+        Some(key ^ least_turned.rotate_left(24) ^ most_turned.rotate_left(40))
+    }
+
+    /// Members that may define the same names as this one, including itself, in the order of their
+    /// ids: their [`Self::definitions_key`] is equal. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
         let all = self.alike.get_or_init(|| {
-            let least = |member: &MemberId| self.hashes(*member).iter().min().copied();
             let members: Vec<MemberId> = self.owners.ids().collect();
-            let found = parallel::map(&members, least).into_iter().zip(members);
+            let keys = parallel::map(&members, |member| self.definitions_key(*member));
+            let found = keys.into_iter().zip(members);
             let mut out: Vec<(u64, MemberId)> =
-                found.filter_map(|(least, member)| Some((least?, member))).collect();
+                found.filter_map(|(key, member)| Some((key?, member))).collect();
             out.sort_unstable();
             out
         });
-        let least = self.hashes(member).iter().min().copied();
-        let start = all.partition_point(|(other, _)| Some(*other) < least);
-        let same = all[start..].iter().take_while(move |(other, _)| Some(*other) == least);
+        let key = self.definitions_key(member);
+        let start = all.partition_point(|(other, _)| Some(*other) < key);
+        let same = all[start..].iter().take_while(move |(other, _)| Some(*other) == key);
         same.map(|(_, member)| *member)
     }
 }

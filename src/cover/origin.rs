@@ -4,10 +4,14 @@
 use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId};
 
+/// Up to this number of members that may define the same names are compared directly. Most members
+/// are like one or two others, and a table of their names would cost more than it saves.
+const FEW: usize = 16;
+
 /// Finds the origins of many members. Members that may define the same symbols are compared once.
 #[derive(Default)]
 pub struct Origins {
-    /// The smallest hashes of the members in `groups`.
+    /// The keys of the members in `groups` ([`ArchiveSet::definitions_key`]).
     known: FastSet<u64>,
     /// Members by the hashes of all names that they define.
     groups: FastMap<Box<[u64]>, SameNames>,
@@ -53,12 +57,19 @@ impl Origins {
         member: MemberId,
         among: impl Fn(ArchiveId) -> bool,
     ) -> Option<MemberId> {
-        let least = *library.hashes(member).iter().min()?;
-        if self.known.insert(least) {
+        let home = library.archive_of(member);
+        let alike: Vec<MemberId> = library.alike(member).take(FEW + 1).collect();
+        if alike.len() <= FEW {
+            let is_other = |other: &MemberId| {
+                let archive = library.archive_of(*other);
+                archive != home && among(archive)
+            };
+            return of_few(library, member, alike.into_iter().filter(is_other));
+        }
+        if self.known.insert(library.definitions_key(member)?) {
             self.compare(library, member, among);
         }
         let group = self.groups.get(&definitions(library, member))?;
-        let home = library.archive_of(member);
         let named = group.by_name.get(library.member_name(member));
         named.and_then(|named| named.outside(home)).or_else(|| group.any.outside(home))
     }
@@ -70,9 +81,7 @@ impl Origins {
         member: MemberId,
         among: impl Fn(ArchiveId) -> bool,
     ) {
-        let mut alike: Vec<MemberId> = library.alike(member).collect();
-        alike.sort_unstable();
-        for member in alike {
+        for member in library.alike(member) {
             let archive = library.archive_of(member);
             if among(archive) {
                 let group = self.groups.entry(definitions(library, member)).or_default();
@@ -82,6 +91,30 @@ impl Origins {
             }
         }
     }
+}
+
+/// The first of `others` that defines the same names as `member`, preferably one with the same
+/// member name.
+fn of_few(
+    library: &ArchiveSet,
+    member: MemberId,
+    others: impl Iterator<Item = MemberId>,
+) -> Option<MemberId> {
+    let name = library.member_name(member);
+    let mut first = None;
+    for other in others.filter(|other| defines_same(library, member, *other)) {
+        if library.member_name(other) == name {
+            return Some(other);
+        }
+        first = first.or(Some(other));
+    }
+    first
+}
+
+/// True if two members define the same names. A copy has them in the same order.
+fn defines_same(library: &ArchiveSet, one: MemberId, other: MemberId) -> bool {
+    library.hashes(one) == library.hashes(other)
+        || definitions(library, one) == definitions(library, other)
 }
 
 /// The names that a member defines, as sorted hashes.

@@ -120,8 +120,8 @@ pub struct Sources<'l> {
     library: &'l ArchiveSet,
     /// By archive id: true for an archive from which members may have been copied.
     eligible: Vec<bool>,
-    /// The smallest hash of each member that was looked up. `owners` has all archives for members
-    /// with these smallest hashes.
+    /// The key of each member that was looked up ([`ArchiveSet::definitions_key`]). `owners` has all
+    /// archives for members with these keys.
     known: FastSet<u64>,
     /// The first two eligible archives that have a member with some definitions. The key has the
     /// hashes of these definitions, in their order.
@@ -143,7 +143,7 @@ impl<'l> Sources<'l> {
     pub fn of(&mut self, member: MemberId) -> Option<ArchiveId> {
         let library = self.library;
         let hashes = library.hashes(member);
-        if self.known.insert(*hashes.iter().min()?) {
+        if self.known.insert(library.definitions_key(member)?) {
             for other in library.alike(member) {
                 let owner = library.archive_of(other);
                 if self.eligible[owner.index()] {
